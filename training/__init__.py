@@ -1,0 +1,1 @@
+"""Self-play training of language models in conversation games; knows nothing of the site."""

@@ -1,0 +1,1 @@
+"""Sampling: vLLM, Transformers and scripted engines on tokens; ChatModel on messages."""

@@ -1,0 +1,90 @@
+"""What sampling offers: an Engine works on tokens, a ChatModel on messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from training.records import Record
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Sampling(Record):
+    """How replies are sampled. The policy is softmax(logits / temperature) over the whole vocabulary."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    max_tokens: int = 128
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRequest:
+    """One prompt as token ids, with a seed of its own: equal requests give equal samples where the engine can."""
+
+    prompt: Sequence[int]
+    sampling: Sampling
+    seed: int
+    stop_token_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The sampled ids (a stop token included) with the log-probability of each under the sampling distribution.
+
+    `finish`: `stop` = a stop token or string; `length` = `max_tokens` or the model's window.
+    `discarded` = mean probability mass that top-p and top-k cut away.
+    """
+
+    tokens: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    finish: Literal["stop", "length"]
+    discarded: float = 0.0
+
+
+Weights = Path | Iterable[tuple[str, "Tensor"]]
+"""A checkpoint folder, or an iterator of (Hugging Face parameter name, tensor) over merged weights."""
+
+
+class Engine(Protocol):
+    """Samples tokens from one policy. Every failure raises `EngineError`. Batching is the engine's affair."""
+
+    async def sample(self, request: SampleRequest) -> Sample:
+        """Sample one continuation of `request.prompt`."""
+
+    async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
+        """Return log p(continuation | prefix) at temperature 1, summed over its tokens, for each continuation."""
+
+    async def load_weights(self, weights: Weights) -> None:
+        """Replace the policy's weights; requests that follow use them."""
+
+    async def close(self) -> None:
+        """Free what the engine holds; calling it twice is fine."""
+
+
+class ChatMessage(Record):
+    """One message of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """A remote model's answer with its cost in tokens."""
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class ChatModel(Protocol):
+    """Any OpenAI-compatible address: messages in, text out; never trained. Failures raise `RemoteModelError`."""
+
+    async def reply(self, messages: Sequence[ChatMessage], sampling: Sampling, seed: int | None = None) -> ChatReply:
+        """Answer a chat."""

@@ -1,0 +1,51 @@
+"""The registry of games, and the fold that every part shares: `replay(scenario, moves)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from training.errors import BadInput, IllegalMove
+from training.games.base import Game, GameSpec
+from training.games.dialogue import SPEC as DIALOGUE
+from training.games.negotiation import SPEC as NEGOTIATION
+from training.records import Move, Scenario, Seat, SeatMove
+
+REGISTRY: dict[str, GameSpec] = {spec.name: spec for spec in (NEGOTIATION, DIALOGUE)}
+
+__all__ = ["REGISTRY", "Game", "GameSpec", "make", "replay"]
+
+
+def make(scenario: Scenario) -> Game:
+    """Return the game at its start; raise `BadInput` for an unknown game or wrong settings."""
+    if scenario.game not in REGISTRY:
+        raise BadInput(f"unknown game {scenario.game!r}; known: {', '.join(sorted(REGISTRY))}", "game")
+    spec = REGISTRY[scenario.game]
+    low, high = spec.players
+    if not low <= len(scenario.seats) <= high:
+        raise BadInput(f"{scenario.game} needs {low} to {high} players, not {len(scenario.seats)}", "seats")
+    return spec.make(scenario)
+
+
+def replay(scenario: Scenario, moves: Iterable[SeatMove]) -> Game:
+    """Return the game after `moves`, in the order received; an incomplete last joint step is ignored.
+
+    A joint step is complete when every seat of `to_act` has one move. Raises `IllegalMove` for a move by a seat that
+    was not to act, a second move of a seat within one step, or an illegal move.
+    """
+    game = make(scenario)
+    pending: dict[Seat, Move] = {}
+    for entry in moves:
+        pending = advance(game, pending, entry)
+    return game
+
+
+def advance(game: Game, pending: dict[Seat, Move], entry: SeatMove) -> dict[Seat, Move]:
+    """Add one move to the joint step being collected; step the game when it is complete. Return what is pending."""
+    expected = game.to_act()
+    if entry.seat not in expected or entry.seat in pending:
+        raise IllegalMove(f"seat {entry.seat} is not to act")
+    collected = {**pending, entry.seat: entry.move}
+    if len(collected) < len(expected):
+        return collected
+    game.step(dict(sorted(collected.items())))
+    return {}

@@ -1,0 +1,66 @@
+"""The protocol every game follows, and what a game declares about itself.
+
+A game is a pure state machine over (scenario, moves): it knows nothing of models, prompts, retries, clocks, files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from training.records import Move, Observation, Scenario, Seat, Viewer
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+@runtime_checkable
+class Game(Protocol):
+    """One game in progress. Its constructor takes the scenario and raises `BadInput` if the settings are wrong."""
+
+    scenario: Scenario
+
+    def to_act(self) -> frozenset[Seat]:
+        """Return the seats that must move now; empty when the game is over. Engine's knowledge, not a viewer's."""
+
+    def observe(self, viewer: Viewer) -> Observation:
+        """Return all that `viewer` was ever shown. Reading changes nothing; earlier messages never change."""
+
+    def check(self, seat: Seat, move: Move) -> None:
+        """Raise `IllegalMove`, saying why, unless `seat` may make `move` now. Used per seat before a joint step."""
+
+    def default(self, seat: Seat) -> Move:
+        """Return the legal move played for a silent, late or broken seat (origin `default`)."""
+
+    def step(self, moves: Mapping[Seat, Move]) -> None:
+        """Apply one move of exactly the seats of `to_act`. `IllegalMove` changes nothing."""
+
+    def returns(self) -> Mapping[Seat, float | None]:
+        """Return each player's result; None = needs a judge, or the game is not over."""
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return what happened as numbers (agreement, points, length …), for an ended game."""
+
+
+@dataclass(frozen=True, slots=True)
+class GameSpec:
+    """One line of the registry: the class, and what the game declares about itself.
+
+    `low` and `high` bound a seat's return; `judged` games have no return until a judge spoke. `zero_sum`: returns add
+    up to 0 in every ended game. `symmetric`: seats differ only by settings, so swapping seats is fair. `deadline_s`:
+    the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`.
+    """
+
+    name: str
+    title: str
+    summary: str
+    make: type[Game]
+    settings: type[BaseModel]
+    players: tuple[int, int]
+    low: float
+    high: float
+    judged: bool = False
+    zero_sum: bool = False
+    symmetric: bool = True
+    deadline_s: int = 120

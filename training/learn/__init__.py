@@ -1,0 +1,1 @@
+"""The learning loop: batch, losses, policy, trainer, checkpoints, cold start."""

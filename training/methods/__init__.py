@@ -1,0 +1,1 @@
+"""The methods: each one small file that turns scored episodes into credit."""

@@ -1,0 +1,1 @@
+"""Who can sit at a seat: model, random and scripted players."""

@@ -1,0 +1,30 @@
+"""Who sits at a seat: the Player protocol and what a player answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from training.records import Observation, Seat, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A player's raw answer to one observation. `text` is as written, `<think>` and tags included.
+
+    `tokens` are the sampled ids of a model player (empty otherwise); where they stand is in the player's trace.
+    """
+
+    text: str
+    tokens: tuple[int, ...] = ()
+
+
+class Player(Protocol):
+    """One seat's mind during one episode. A player may keep state between its turns; one instance serves one seat."""
+
+    async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
+        """Answer what was seen. Failures outside the model raise `OutsideError`."""
+
+    def traces(self) -> tuple[Trace, ...]:
+        """Return the token traces so far; empty for players without tokens. Turn indices are the seat's own 0, 1, …:
+        the rollout maps them to `Episode.turns`."""

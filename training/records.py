@@ -1,0 +1,318 @@
+"""What travels between the parts: scenarios, moves, traces, episodes, credit, judgments.
+
+Everything that is written to disk is a frozen pydantic model that refuses unknown fields; `Scenario` and `Episode`
+carry a format version. What only lives inside one training step (`ScoredEpisode`, `EpisodeCredit`) is a dataclass
+over numpy arrays. Reading a malformed record raises `BadInput` with the field's path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from training.errors import BadInput
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Bools = NDArray[np.bool_]
+
+Seat = int
+"""0..n-1 are the players; n is the tool seat, through which facts from outside enter a game."""
+Viewer = int
+"""A seat, or SPECTATOR (what the public may know), or ALL (everything; never a player)."""
+SPECTATOR: Viewer = -1
+ALL: Viewer = -2
+
+LEARNER = "learner"
+"""The policy name of traces that receive credit."""
+
+
+def explain(error: ValidationError) -> tuple[str, str]:
+    """Return (where, why) of the first problem of a pydantic error, in words for a user."""
+    first = error.errors(include_url=False)[0]
+    return ".".join(str(part) for part in first["loc"]), str(first["msg"])
+
+
+class Record(BaseModel):
+    """Base of everything that is written to disk."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Build from JSON data; raise `BadInput` naming the field that is wrong."""
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            where, why = explain(error)
+            raise BadInput(why, where) from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data; `from_dict` of it is equal to this."""
+        return self.model_dump(mode="json")
+
+
+class Scenario(Record):
+    """One start of a game: `training.games.make(scenario)` needs nothing else.
+
+    `seats` are the display names, one per player; `settings` are validated by the game's own settings model.
+    """
+
+    version: Literal[1] = 1
+    id: str = Field(min_length=1, max_length=200)
+    game: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+    seats: tuple[str, ...] = Field(min_length=1)
+    seed: int = Field(default=0, ge=0, lt=2**63)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        if len(set(self.seats)) != len(self.seats):
+            raise ValueError("two seats share a display name")
+        return self
+
+    @property
+    def tool_seat(self) -> Seat:
+        """The seat through which a tool (judge, search) moves."""
+        return len(self.seats)
+
+    def with_seed(self, seed: int) -> Scenario:
+        """Return another start of the same scenario; starts that share id and seed form a same-start set."""
+        return self.model_copy(update={"seed": seed})
+
+
+class Argument(Record):
+    """One argument of an action: an integer in [low, high], one of `choices`, or free text."""
+
+    name: str
+    kind: Literal["integer", "choice", "text"]
+    choices: tuple[str, ...] = ()
+    low: int = 0
+    high: int = 0
+
+
+class Action(Record):
+    """Something a seat may do now, declared as data: the grammar for parsing and the button at the table.
+
+    A reply performs it by the tag `<name>…</name>`; the one action with `bare` is performed by a reply without a tag.
+    `text` says whether speech beside the tag belongs to the move.
+    """
+
+    name: str
+    args: tuple[Argument, ...] = ()
+    text: Literal["none", "optional", "required"] = "optional"
+    bare: bool = False
+    label: str = ""
+
+
+class Message(Record):
+    """One line that a viewer was shown. `author` None: the game speaks.
+
+    A message by a seat exists only for what that seat itself said (moves of origin `seat`); defaults, time-outs and
+    forfeits are told by the game. In a joint step a viewer's own message comes before the others'.
+    """
+
+    author: Seat | None
+    text: str
+    channel: str = "public"
+
+
+class Observation(Record):
+    """All that a viewer was ever shown, in order, and what it may do now.
+
+    `messages` only grows from one observation to the next; its first message is the rules and the viewer's private
+    brief. `actions` is empty unless the viewer is to act. `max_chars` bounds free text.
+    """
+
+    messages: tuple[Message, ...]
+    actions: tuple[Action, ...] = ()
+    max_chars: int = 0
+
+
+Origin = Literal["seat", "default", "forfeit", "timeout", "tool"]
+ArgValue = int | str
+
+
+class Move(Record):
+    """What a seat did. `text` is all that others may read of it: the reply without private reasoning, tags included.
+
+    Origins: `seat` = chosen; `default` = refusals used up; `timeout` = the deadline; `forfeit` = resigned, or refusals
+    used up where that forfeits; `tool` = a fact from outside.
+    """
+
+    action: str
+    args: dict[str, ArgValue] = Field(default_factory=dict)
+    text: str = ""
+    origin: Origin = "seat"
+
+
+class SeatMove(Record):
+    """One entry of an episode's flat move list, in the order received."""
+
+    seat: Seat
+    move: Move
+
+
+Voice = Literal["player", "strategist", "speaker", "probe"]
+
+
+class Turn(Record):
+    """One attempt of one seat, refused ones too. `passed` = parsed and legal.
+
+    Exactly one of `move` and `error` is set. `private` is the text inside <think>, never shown to others. `move_index`
+    is the place in `Episode.moves` that this attempt filled, None for a refused one.
+    """
+
+    seat: Seat
+    voice: Voice = "player"
+    reply: str
+    private: str = ""
+    move: Move | None = None
+    move_index: int | None = None
+    error: str | None = None
+    passed: bool
+    reward: float = 0.0
+
+
+class Trace(Record):
+    """One growing token sequence of one voice of one seat: tokens in, tokens out, nothing is ever re-encoded.
+
+    All four sequences have one entry a token. `mask` is 1 where the token was sampled; `turn` is the index into
+    `Episode.turns` for sampled tokens, -1 elsewhere; `logprobs` are the engine's, of the sampling distribution
+    (temperature applied), 0 where mask is 0. A branch names its `parent` as (index into `Episode.traces`, length).
+    `policy` says who sampled: only `LEARNER` traces receive credit.
+    """
+
+    seat: Seat
+    voice: Voice = "player"
+    policy: str = LEARNER
+    parent: tuple[int, int] | None = None
+    tokens: tuple[int, ...]
+    mask: tuple[int, ...]
+    turn: tuple[int, ...]
+    logprobs: tuple[float, ...]
+
+    @model_validator(mode="after")
+    def _same_length(self) -> Self:
+        if not len(self.tokens) == len(self.mask) == len(self.turn) == len(self.logprobs):
+            raise ValueError("tokens, mask, turn and logprobs differ in length")
+        return self
+
+
+class ErrorRecord(Record):
+    """Why an episode has no result: a failure outside the model, never a reward."""
+
+    kind: str
+    message: str
+
+
+class Episode(Record):
+    """One played game. `returns[seat]` None = needs a judge. With `error` set nothing of it is scored or learned.
+
+    An imported or exported conversation is an Episode without traces.
+    """
+
+    version: Literal[1] = 1
+    scenario: Scenario
+    moves: tuple[SeatMove, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    traces: tuple[Trace, ...] = ()
+    returns: dict[Seat, float | None] = Field(default_factory=dict)
+    metrics: dict[str, float] = Field(default_factory=dict)
+    error: ErrorRecord | None = None
+
+
+class Judgment(Record):
+    """One author's values for one target under one version of a rubric. `values` None = could not score (`reason`)."""
+
+    version: Literal[1] = 1
+    rubric: str
+    rubric_version: int
+    episode: str
+    seat: Seat | None = None
+    turn: int | None = None
+    span: tuple[int, int] | None = None
+    author: str
+    prompt_sha256: str = ""
+    values: dict[str, float] | None = None
+    reason: str = ""
+
+
+class DatasetRef(Record):
+    """A dataset file of a run's `inputs/`, named by its hash."""
+
+    name: str
+    version: int
+    sha256: str
+    path: str
+
+
+class CheckpointRef(Record):
+    """A checkpoint folder as a run's input. `sha256` is that of its manifest."""
+
+    name: str
+    sha256: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a method asks of rollout and trainer.
+
+    `critic` names the value heads; `group` is what one call of `credit` receives: the seats of one conversation,
+    all episodes of a same-start set, or all episodes of a game in the batch.
+    """
+
+    critic: tuple[str, ...] = ()
+    group: Literal["conversation", "start", "game"] = "conversation"
+    probes: bool = False
+    process_rewards: bool = False
+    frozen_opponent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredEpisode:
+    """An episode with everything credit may depend on.
+
+    `turn_rewards` and `passed` have one entry per `episode.turns`; `passed` is legality and every quality filter.
+    `logprobs[i]` and `values[head][i]` belong to `episode.traces[i]`, one entry per token: `logprobs[i][t]` is the
+    trainer's log-probability of token t; `values[head][i][p]` is read from the hidden state after token p, so the
+    value *before* token t is at p = t - 1.
+    """
+
+    episode: Episode
+    returns: Mapping[Seat, float]
+    turn_rewards: Sequence[float]
+    passed: Sequence[bool]
+    logprobs: Sequence[Floats] = ()
+    values: Mapping[str, Sequence[Floats]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceCredit:
+    """Credit of one trace; every array has one entry per token of the trace.
+
+    `ppo` and `reinforce` are advantages, read at sampled tokens only (None: the term is off). `nll` are weights on
+    any token (0: not in the term). `value_targets[head][p]` counts where `value_mask[head][p]`. `turn_advantages`
+    maps an index into `episode.turns` to that turn's advantage, for display.
+    """
+
+    ppo: Floats | None = None
+    reinforce: Floats | None = None
+    nll: Floats | None = None
+    value_targets: Mapping[str, Floats] = field(default_factory=dict)
+    value_mask: Mapping[str, Bools] = field(default_factory=dict)
+    turn_advantages: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeCredit:
+    """Credit of one episode: one entry per trace, None where a trace receives none (other policies)."""
+
+    traces: Sequence[TraceCredit | None]

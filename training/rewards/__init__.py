@@ -1,0 +1,1 @@
+"""What an episode earned: outcome, judge, format."""

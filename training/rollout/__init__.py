@@ -1,0 +1,1 @@
+"""Many episodes at once: turn order, retries, forfeits, errors as data."""

@@ -1,0 +1,228 @@
+"""Files that survive a kill at any moment: append-only lines, atomic files and directories, the run directory.
+
+A directory is complete exactly when its `manifest.json`, written last, names every file with its hash. Readers skip a
+torn last line, and refuse a directory whose manifest is missing or does not match.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from training.errors import BadInput
+
+MANIFEST = "manifest.json"
+
+
+def dumps(data: object) -> str:
+    """Return compact JSON; NaN and infinity are refused."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def append_line(path: Path, data: Mapping[str, Any]) -> None:
+    """Append one JSON line in one write."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab", buffering=0) as file:
+        file.write((dumps(data) + "\n").encode())
+
+
+def read_lines(path: Path, offset: int = 0) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield (line, offset after it) from byte `offset`; stop at a line that is not complete yet."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        file.seek(offset)
+        for raw in file:
+            if not raw.endswith(b"\n"):
+                return
+            offset += len(raw)
+            if raw.strip():
+                yield json.loads(raw), offset
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Replace `path` atomically."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(dumps(data))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def append_member(path: Path, data: Mapping[str, Any]) -> tuple[int, int]:
+    """Append `data` as one gzip member; return (offset, length) in bytes. `gzip` reads the file whole as lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    member = gzip.compress((dumps(data) + "\n").encode(), compresslevel=5, mtime=0)
+    with path.open("ab", buffering=0) as file:
+        offset = file.tell()
+        file.write(member)
+    return offset, len(member)
+
+
+def read_member(path: Path, offset: int, length: int) -> dict[str, Any]:
+    """Return the record that `append_member` wrote at (offset, length)."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        data: dict[str, Any] = json.loads(gzip.decompress(file.read(length)))
+    return data
+
+
+def sha256(path: Path) -> str:
+    """Return the hex SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def atomic_directory(final: Path) -> Iterator[Path]:
+    """Yield a temporary folder that becomes `final` when the block ends well, and vanishes when it does not.
+
+    Order: fsync every file, write the manifest with hashes, fsync the folder, rename, fsync the parent. An existing
+    `final` is replaced only after the new content is complete on disk.
+    """
+    final.parent.mkdir(parents=True, exist_ok=True)
+    temporary = final.with_name(f".{final.name}.tmp-{os.getpid()}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+        files = sorted(p for p in temporary.rglob("*") if p.is_file())
+        for file in files:
+            _fsync(file)
+        hashes = {str(p.relative_to(temporary)): {"sha256": sha256(p), "bytes": p.stat().st_size} for p in files}
+        write_json(temporary / MANIFEST, {"version": 1, "files": hashes})
+        _fsync(temporary)
+        if final.exists():
+            shutil.rmtree(final)
+        temporary.replace(final)
+        _fsync(final.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def verify_directory(path: Path) -> dict[str, Any]:
+    """Return the manifest of a complete directory; raise `BadInput` if it is torn, changed or not one of ours."""
+    manifest_path = path / MANIFEST
+    if not manifest_path.is_file():
+        raise BadInput(f"no {MANIFEST}: the folder is incomplete or was not written by Parley", str(path))
+    manifest: dict[str, Any] = json.loads(manifest_path.read_text("utf-8"))
+    for name, entry in manifest["files"].items():
+        file = path / name
+        if not file.is_file() or file.stat().st_size != entry["bytes"] or sha256(file) != entry["sha256"]:
+            raise BadInput(f"{name} is missing or does not match its hash in {MANIFEST}", str(path))
+    return manifest
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptDir:
+    """The files of one attempt of a run; only that attempt writes here."""
+
+    root: Path
+
+    @property
+    def status(self) -> Path:
+        """`{"phase", "step", "steps", "at", "pid", …}`: the process's own heartbeat (`at` in Unix seconds)."""
+        return self.root / "status.json"
+
+    @property
+    def metrics(self) -> Path:
+        """One line a training step: `{"step": n, "at": s, name: value, …}`."""
+        return self.root / "metrics.jsonl"
+
+    @property
+    def events(self) -> Path:
+        """One line an event: `{"at", "kind", …}`; kinds: started, checkpoint, warning, error, evaluation, finished."""
+        return self.root / "events.jsonl"
+
+    @property
+    def log(self) -> Path:
+        """Whatever the process printed."""
+        return self.root / "log.txt"
+
+    def episodes(self, step: int) -> Path:
+        """One gzip member an episode of training step `step`."""
+        return self.root / "episodes" / f"step_{step:06d}.jsonl.gz"
+
+    @property
+    def index(self) -> Path:
+        """One line an episode: `{"step", "episode", "file", "offset", "length", "summary": {…}}`."""
+        return self.root / "episodes" / "index.jsonl"
+
+    def checkpoint(self, step: int) -> Path:
+        """The folder of the checkpoint after training step `step`."""
+        return self.root / "checkpoints" / f"step_{step:06d}"
+
+    def checkpoints(self) -> list[tuple[int, Path]]:
+        """Return the complete checkpoints as (step, folder), oldest first; torn ones are skipped."""
+        found = []
+        for folder in sorted((self.root / "checkpoints").glob("step_*")):
+            try:
+                verify_directory(folder)
+            except (BadInput, ValueError, KeyError):
+                continue
+            found.append((int(folder.name.removeprefix("step_")), folder))
+        return found
+
+    def ask(self, control: str) -> None:
+        """Leave a wish for the process: `stop` or `save`."""
+        path = self.root / "control" / control
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    def asked(self, control: str) -> bool:
+        """Return whether the wish was left."""
+        return (self.root / "control" / control).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class RunDir:
+    """A run directory: `config.json`, `inputs/` and one folder per attempt."""
+
+    root: Path
+
+    @property
+    def config(self) -> Path:
+        """The resolved configuration."""
+        return self.root / "config.json"
+
+    @property
+    def inputs(self) -> Path:
+        """Datasets and checkpoints that the run reads, named by their hash."""
+        return self.root / "inputs"
+
+    def attempt(self, number: int) -> AttemptDir:
+        """Return attempt `number` (from 1)."""
+        return AttemptDir(self.root / "attempts" / f"{number:04d}")
+
+    def attempts(self) -> list[int]:
+        """Return the numbers of the attempts that have a folder."""
+        return sorted(int(p.name) for p in (self.root / "attempts").glob("[0-9]*") if p.is_dir())
+
+    def latest_checkpoint(self) -> tuple[int, Path] | None:
+        """Return (step, folder) of the newest complete checkpoint of any attempt.
+
+        A later attempt supersedes earlier ones above the step it started from, so the newest attempt that has a
+        complete checkpoint wins.
+        """
+        for number in reversed(self.attempts()):
+            if found := self.attempt(number).checkpoints():
+                return found[-1]
+        return None
