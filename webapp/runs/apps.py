@@ -1,0 +1,11 @@
+"""Registration of the runs app."""
+
+from django.apps import AppConfig
+
+
+class RunsConfig(AppConfig):
+    """Training runs, their attempts, curves, episodes and checkpoints."""
+
+    name = "webapp.runs"
+    label = "runs"
+    default_auto_field = "django.db.models.BigAutoField"

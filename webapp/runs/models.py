@@ -1,0 +1,158 @@
+"""Runs, their attempts, what was tailed out of their run directories, and checkpoints."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class Run(models.Model):
+    """One job with a run directory: training, cold start, evaluation or a served model."""
+
+    class Kind(models.TextChoices):
+        TRAIN = "train", "self-play training"
+        SFT = "sft", "cold start"
+        EVAL = "eval", "evaluation"
+        SERVE = "serve", "served model"
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        STARTING = "starting"
+        RUNNING = "running"
+        STOPPING = "stopping"
+        SUCCEEDED = "succeeded"
+        STOPPED = "stopped"
+        FAILED = "failed"
+
+    kind = models.CharField(max_length=5, choices=Kind)
+    name = models.CharField(max_length=120)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs")
+    state = models.CharField(max_length=9, choices=State, default=State.QUEUED)
+    queue = models.CharField(max_length=20)
+    config = models.JSONField(help_text="The resolved RunConfig.")
+    method = models.CharField(max_length=40, blank=True)
+    game = models.CharField(max_length=40, blank=True)
+    base = models.CharField(max_length=200, blank=True, help_text="Base model's name in the register.")
+    dataset_version = models.ForeignKey(
+        "scenarios.DatasetVersion", null=True, blank=True, on_delete=models.PROTECT, related_name="runs"
+    )
+    start_checkpoint = models.ForeignKey(
+        "Checkpoint", null=True, blank=True, on_delete=models.PROTECT, related_name="runs_started_here"
+    )
+    opponent_checkpoint = models.ForeignKey(
+        "Checkpoint", null=True, blank=True, on_delete=models.PROTECT, related_name="runs_against_it"
+    )
+    cloned_from = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="clones")
+    step = models.PositiveIntegerField(default=0)
+    steps = models.PositiveIntegerField(default=0, help_text="Planned number of training steps.")
+    key_metric = models.FloatField(null=True, blank=True)
+    sparkline = models.JSONField(default=list, help_text="Up to 60 values of the key metric.")
+    result = models.JSONField(null=True, blank=True, help_text="An evaluation's result.")
+    error = models.TextField(blank=True)
+    code_version = models.CharField(max_length=80, blank=True)
+    directory = models.CharField(max_length=400, blank=True)
+    stop_asked_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Attempt(models.Model):
+    """One try at a run. Whoever holds the highest fence may write; the lease is judged by the database's clock."""
+
+    class State(models.TextChoices):
+        CLAIMED = "claimed"
+        RUNNING = "running"
+        ENDED = "ended"
+        LAPSED = "lapsed"
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="attempts")
+    number = models.PositiveIntegerField()
+    fence = models.PositiveBigIntegerField()
+    state = models.CharField(max_length=8, choices=State, default=State.CLAIMED)
+    start_step = models.PositiveIntegerField(default=0)
+    worker = models.CharField(max_length=200, blank=True)
+    host = models.CharField(max_length=200, blank=True)
+    pid = models.PositiveIntegerField(null=True, blank=True)
+    pid_started = models.FloatField(null=True, blank=True, help_text="The process's start time, against reused ids.")
+    lease_until = models.DateTimeField()
+    phase = models.CharField(max_length=40, blank=True)
+    status = models.JSONField(default=dict)
+    progressed_at = models.DateTimeField(null=True, blank=True, help_text="The process's own last sign of progress.")
+    offsets = models.JSONField(default=dict, help_text="Bytes already read of each tailed file.")
+    exit_code = models.IntegerField(null=True, blank=True)
+    started_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "number"], name="attempt_number_once"),
+            models.UniqueConstraint(fields=["run", "fence"], name="attempt_fence_once"),
+        ]
+
+
+class Metric(models.Model):
+    """All numbers of one training step; overwritten only by an equal or higher fence."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="metrics")
+    step = models.PositiveIntegerField()
+    fence = models.PositiveBigIntegerField()
+    at = models.DateTimeField()
+    values = models.JSONField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "step"], name="metric_step_once")]
+
+
+class Event(models.Model):
+    """One line of an attempt's events."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="events")
+    at = models.DateTimeField()
+    kind = models.CharField(max_length=40)
+    data = models.JSONField(default=dict)
+
+
+class PlayedEpisode(models.Model):
+    """Where an episode of a run stands (file, offset, length), with its summary; tokens stay in the file."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="episodes")
+    step = models.PositiveIntegerField()
+    number = models.PositiveIntegerField()
+    fence = models.PositiveBigIntegerField()
+    file = models.CharField(max_length=400, help_text="Name in the default storage.")
+    offset = models.PositiveBigIntegerField()
+    length = models.PositiveIntegerField()
+    outcome = models.CharField(max_length=40, blank=True)
+    summary = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "step", "number"], name="episode_number_once")]
+
+
+class Checkpoint(models.Model):
+    """A model folder: written by a run, or a base model from the register or added by an admin."""
+
+    class Kind(models.TextChoices):
+        BASE = "base", "base model"
+        FULL = "full", "full weights"
+        ADAPTER = "adapter", "LoRA adapter"
+
+    name = models.CharField(max_length=200, unique=True)
+    kind = models.CharField(max_length=7, choices=Kind)
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.PROTECT, related_name="checkpoints")
+    step = models.PositiveIntegerField(default=0)
+    parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="children")
+    base = models.CharField(max_length=200)
+    path = models.CharField(max_length=400, help_text="Name in the default storage, or a base model's folder.")
+    sha256 = models.CharField(max_length=64, blank=True, help_text="Of its manifest.")
+    metrics = models.JSONField(default=dict)
+    open_to_players = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
