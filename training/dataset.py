@@ -1,0 +1,67 @@
+"""Dataset files: JSONL, one scenario a line with its conversations; the form that exports, runs and cold starts share.
+
+A line is `{"scenario": {…}, "conversations": [{"source", "episode", "judgments"}, …]}`, or a bare scenario. Every
+problem is reported with file, line and field; nothing is skipped silently.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import Field
+
+from training.errors import BadInput
+from training.records import Episode, Judgment, Record, Scenario
+from training.store import dumps
+
+
+class Conversation(Record):
+    """A played or imported game without tokens, where it came from, and what was judged of it."""
+
+    source: str
+    episode: Episode
+    judgments: tuple[Judgment, ...] = ()
+
+
+class DatasetLine(Record):
+    """One scenario with its conversations."""
+
+    scenario: Scenario
+    conversations: tuple[Conversation, ...] = Field(default=())
+
+    def dumps(self) -> str:
+        """Return the line as it is written to a file, without its line break."""
+        return dumps(self.to_dict())
+
+
+def parse_line(text: str, where: str) -> DatasetLine:
+    """Return one line of a dataset file; raise `BadInput` naming `where` and the field."""
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"not JSON: {error.msg} at column {error.colno}", where) from error
+    if not isinstance(data, dict):
+        raise BadInput("expected an object with a scenario", where)
+    if "game" in data:
+        data = {"scenario": data}
+    try:
+        return DatasetLine.from_dict(data)
+    except BadInput as error:
+        raise BadInput(error.why, f"{where}, {error.where}" if error.where else where) from error
+
+
+def read(path: Path) -> Iterator[DatasetLine]:
+    """Yield the lines of a dataset file; raise `BadInput` at the first that is wrong or repeats a scenario's id."""
+    seen: set[str] = set()
+    with path.open(encoding="utf-8") as file:
+        for number, text in enumerate(file, 1):
+            if not text.strip():
+                continue
+            where = f"{path.name} line {number}"
+            line = parse_line(text, where)
+            if line.scenario.id in seen:
+                raise BadInput(f"a second scenario with the id {line.scenario.id!r}", f"{where}, scenario.id")
+            seen.add(line.scenario.id)
+            yield line
