@@ -1,0 +1,50 @@
+// Small behaviours that every page shares: marks where one is, closes menus, says when a request failed.
+(() => {
+  "use strict";
+
+  const here = document.location.pathname;
+  const links = [...document.querySelectorAll("header.bar nav a[href]:not(.brand)")];
+  const current = links.filter((a) => here.startsWith(new URL(a.href).pathname)).at(-1);
+  if (current) current.setAttribute("aria-current", "page");
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    for (const menu of document.querySelectorAll("details.dropdown[open]")) {
+      menu.removeAttribute("open");
+      menu.querySelector("summary").focus();
+    }
+  });
+
+  // A failed request says so in place: in the element named by data-problem, else beside what asked for it.
+  function say(element, text) {
+    const named = element.closest("[data-problem]");
+    let place = named && document.getElementById(named.dataset.problem);
+    if (!place) {
+      place = element.nextElementSibling?.classList.contains("request-problem") ? element.nextElementSibling : null;
+      if (!place && text) {
+        place = document.createElement("p");
+        place.className = "request-problem problem";
+        place.setAttribute("role", "alert");
+        element.after(place);
+      }
+    }
+    if (place) place.textContent = text;
+  }
+
+  document.addEventListener("htmx:sendError", (event) => {
+    if (!event.detail.elt.closest(".running")) say(event.detail.elt, "The site does not answer. Nothing was changed; try again.");
+  });
+  document.addEventListener("htmx:responseError", (event) => {
+    if (event.detail.xhr.status === 403) say(event.detail.elt, "You are signed out, or the page is old. Reload it.");
+    else say(event.detail.elt, `This did not work (${event.detail.xhr.status}). Nothing was changed.`);
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (event.detail.successful) say(event.detail.elt, "");
+  });
+
+  // Forms and buttons with data-confirm ask first.
+  document.addEventListener("submit", (event) => {
+    const question = event.submitter?.dataset.confirm || event.target.dataset.confirm;
+    if (question && !window.confirm(question)) event.preventDefault();
+  }, true);
+})();

@@ -1,0 +1,134 @@
+"""Fixtures for every test: databases of their own, people of every role, and clients signed in as them.
+
+The databases are the embedded ones, in a folder of their own under the temporary folder: PostgreSQL is shared by
+test sessions that run at the same time (each has its own database), Valkey is one per session. They are started by
+the first test that asks for a database, and stopped when the last session leaves. `DATABASE_URL` and `REDIS_URL` are
+respected.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(tempfile.gettempdir()) / f"parley-tests-{os.getuid()}"
+_SESSION = os.environ.setdefault("PARLEY_TEST_SESSION", str(os.getpid()))
+_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
+_OWN = SHARED / f"{_SESSION}-{_WORKER}"
+
+# The settings are read by `pytest_configure` below: they must find their addresses, so this comes first.
+os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
+os.environ["PARLEY_ENV"] = "development"
+os.environ["PARLEY_HOME"] = str(_OWN)
+os.environ["PARLEY_TEST_DATABASE"] = f"test_parley_{_SESSION}"
+_WANTED = [name for name in ("DATABASE_URL", "REDIS_URL") if not os.environ.get(name)]
+
+from webapp.core import embedded  # noqa: E402  (after the environment is set)
+
+_POSTGRES = embedded.Postgres(SHARED, options=("fsync=off", "full_page_writes=off", "synchronous_commit=off"))
+_VALKEY = embedded.Valkey(_OWN)
+os.environ.setdefault("DATABASE_URL", _POSTGRES.url)
+os.environ.setdefault("REDIS_URL", _VALKEY.url)
+
+
+def pytest_configure() -> None:
+    """Set Django up; pytest-django does the rest once the settings are there."""
+    import django
+
+    django.setup()
+
+
+def _drop_databases_of_dead_sessions() -> None:
+    import psycopg
+
+    with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
+        names = connection.execute("SELECT datname FROM pg_database WHERE datname LIKE 'test_parley_%'").fetchall()
+        for (name,) in names:
+            session = name.removeprefix("test_parley_").split("_")[0]
+            if session.isdigit() and embedded.start_time(int(session)) is None:
+                connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(scope="session")
+def databases() -> Iterator[None]:
+    """PostgreSQL and Valkey, running."""
+    if "DATABASE_URL" in _WANTED:
+        embedded.join([_POSTGRES], SHARED)
+        _drop_databases_of_dead_sessions()
+    if "REDIS_URL" in _WANTED:
+        embedded.join([_VALKEY], _OWN)
+    yield
+    if "REDIS_URL" in _WANTED:
+        embedded.leave([_VALKEY], _OWN, os.getpid(), last=True)
+    shutil.rmtree(_OWN, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(databases: None, django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """Start the databases before pytest-django makes its own database in them."""
+
+
+@pytest.fixture
+def person(db: None) -> Callable[..., object]:
+    """Makes a person of a role: `person("researcher")`, `person("player", "ann")`. The password is `let me in 9`."""
+    from webapp.accounts.models import User
+
+    def make(role: str, name: str = "") -> User:
+        name = name or f"{role}{User.objects.count()}"
+        user = User(username=name, role=role)
+        user.set_password(PASSWORD)
+        user.save()
+        return user
+
+    return make
+
+
+PASSWORD = "let me in 9"
+ROLES = ("player", "annotator", "researcher", "admin", "guest")
+
+
+@pytest.fixture
+def client_of(client) -> Callable[..., object]:
+    """A client signed in as somebody: `client_of(user)`; `client_of(None)` is not signed in."""
+    from django.test import Client
+
+    def make(user: object | None, **options: object) -> Client:
+        made = Client(**options)
+        if user is not None:
+            made.force_login(user)
+        return made
+
+    return make
+
+
+@pytest.fixture
+def researcher(person):
+    return person("researcher", "rosa")
+
+
+@pytest.fixture
+def other_researcher(person):
+    return person("researcher", "otto")
+
+
+@pytest.fixture
+def player(person):
+    return person("player", "pia")
+
+
+@pytest.fixture
+def annotator(person):
+    return person("annotator", "anna")
+
+
+@pytest.fixture
+def admin(person):
+    return person("admin", "ada")
+
+
+@pytest.fixture
+def guest(person):
+    return person("guest", "guest-1")

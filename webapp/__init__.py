@@ -1,0 +1,1 @@
+"""The site: datasets, runs, checkpoints, the table and judgments, on Django."""

@@ -1,0 +1,1 @@
+"""Accounts: people, their roles, guests and API keys."""

@@ -1,0 +1,91 @@
+"""People with one role each, and their API keys, of which only a hash is stored."""
+
+import hashlib
+import secrets
+from typing import ClassVar
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.db.models.functions import Now
+
+
+class Role(models.TextChoices):
+    """What a person may do. A guest is a person without a password, let in by a link to one seat."""
+
+    PLAYER = "player"
+    ANNOTATOR = "annotator"
+    RESEARCHER = "researcher"
+    ADMIN = "admin"
+    GUEST = "guest"
+
+
+class User(AbstractUser):
+    """A person (or a guest) with one role."""
+
+    role = models.CharField(max_length=12, choices=Role.choices, default=Role.PLAYER)
+
+    @property
+    def is_admin(self) -> bool:
+        """May change everything."""
+        return self.role == Role.ADMIN
+
+    @property
+    def is_researcher(self) -> bool:
+        """Sees all datasets, runs, checkpoints and judgments, and changes their own (an admin: all)."""
+        return self.role in {Role.RESEARCHER, Role.ADMIN}
+
+    @property
+    def is_annotator(self) -> bool:
+        """Labels what judgment queues assign (researchers may, too)."""
+        return self.role in {Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN}
+
+    @property
+    def is_guest(self) -> bool:
+        """Was let in by a link, to one seat of one match."""
+        return self.role == Role.GUEST
+
+    @property
+    def shown_name(self) -> str:
+        """What others at a table read."""
+        return self.first_name if self.is_guest else self.username
+
+    def may_change(self, owner_id: int | None) -> bool:
+        """Whether this person may change what that person owns: researchers their own, admins everything."""
+        return self.is_admin or (self.is_researcher and owner_id == self.pk)
+
+
+def digest(token: str) -> str:
+    """The stored form of a random token (a key or a link): its SHA-256. Tokens have 256 random bits, so no salt."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def new_token(prefix: str = "") -> str:
+    """A random token of 256 bits, safe in addresses."""
+    return prefix + secrets.token_urlsafe(32)
+
+
+class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
+    """Reads of API keys."""
+
+    def live(self) -> "ApiKeyQuerySet":
+        """Keys that still open something."""
+        return self.filter(revoked_at=None, user__is_active=True)
+
+
+class ApiKey(models.Model):
+    """A key for the REST API; it acts as its person. Shown once, stored as a hash."""
+
+    PREFIX: ClassVar[str] = "parley_"
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_keys")
+    name = models.CharField(max_length=80)
+    hint = models.CharField(max_length=16)
+    digest = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(db_default=Now())
+    used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ApiKeyQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.hint}…)"

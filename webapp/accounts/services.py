@@ -1,0 +1,58 @@
+"""Changes to accounts: keys, guests and roles. Each is one transaction."""
+
+from django.db import transaction
+from django.db.models.functions import Now
+from django.http import HttpRequest
+
+from allauth.core.internal import ratelimit
+from django.conf import settings
+from webapp.accounts.models import ApiKey, Role, User, digest, new_token
+
+
+class TooManyFailures(Exception):
+    """This address has tried too many wrong keys lately."""
+
+
+@transaction.atomic
+def create_key(*, user: User, name: str) -> tuple[ApiKey, str]:
+    """Make an API key; the second value is the key itself, to be shown once and never again."""
+    token = new_token(ApiKey.PREFIX)
+    key = ApiKey.objects.create(user=user, name=name, hint=token[:12], digest=digest(token))
+    return key, token
+
+
+@transaction.atomic
+def revoke_key(*, key: ApiKey) -> None:
+    """Make a key worthless; doing it twice changes nothing."""
+    ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=Now())
+
+
+def user_of_key(*, request: HttpRequest, token: str) -> User | None:
+    """Whom a key belongs to, or None. Raises `TooManyFailures` once an address has failed too often.
+
+    The address is the connection's own; a forwarding header does not change it.
+    """
+    limits = {"api_key": settings.API_KEY_FAILURES}
+    if not ratelimit.consume(request, app="parley", action="api_key", config=limits, limit_get=True, dry_run=True):
+        raise TooManyFailures("too many wrong API keys from this address: wait a minute")
+    key = ApiKey.objects.live().select_related("user").filter(digest=digest(token)).first()
+    if key is None:
+        ratelimit.consume(request, app="parley", action="api_key", config=limits, limit_get=True)
+        return None
+    ApiKey.objects.filter(pk=key.pk).update(used_at=Now())
+    return key.user
+
+
+@transaction.atomic
+def create_guest(*, shown_name: str) -> User:
+    """A person without password for one seat; sign them in with `django.contrib.auth.login`."""
+    guest = User(username=f"guest-{new_token()[:20]}", first_name=shown_name[:60] or "Guest", role=Role.GUEST)
+    guest.set_unusable_password()
+    guest.save()
+    return guest
+
+
+@transaction.atomic
+def set_role(*, user: User, role: Role, active: bool) -> None:
+    """Change what a person may do; an inactive person cannot sign in."""
+    User.objects.filter(pk=user.pk).update(role=role, is_active=active)

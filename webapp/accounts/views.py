@@ -1,0 +1,60 @@
+"""The account page (API keys) and, for administrators, the list of people."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from webapp.accounts import services
+from webapp.accounts.forms import KeyForm, PersonForm
+from webapp.accounts.models import ApiKey, Role, User
+from webapp.accounts.permissions import admins, current_user, members, one
+
+
+@require_http_methods(["GET", "POST"])
+@members
+def account(request: HttpRequest) -> HttpResponse:
+    """Who you are, and your API keys; posting makes a new key, which is shown this once."""
+    user = current_user(request)
+    form = KeyForm(request.POST or None)
+    token = ""
+    if request.method == "POST" and form.is_valid():
+        _, token = services.create_key(user=user, name=form.cleaned_data["name"])
+        form = KeyForm()
+    keys = user.api_keys.live().order_by("-created_at")
+    status = 400 if form.errors else 200
+    return render(request, "accounts/account.html", {"form": form, "keys": keys, "token": token}, status=status)
+
+
+@require_POST
+@members
+def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
+    """Revoke one of your own keys."""
+    services.revoke_key(key=one(ApiKey.objects.filter(user=current_user(request)), pk=key_id))
+    messages.success(request, "The key is revoked. Programs that used it are refused from now on.")
+    return redirect("accounts:account")
+
+
+@require_GET
+@admins
+def people(request: HttpRequest) -> HttpResponse:
+    """Everybody with a password, their roles and whether they may sign in."""
+    found = User.objects.exclude(role=Role.GUEST).order_by("username")
+    rows = [(person, PersonForm(initial={"role": person.role, "active": person.is_active})) for person in found]
+    return render(request, "accounts/people.html", {"rows": rows})
+
+
+@require_POST
+@admins
+def change_person(request: HttpRequest, user_id: int) -> HttpResponse:
+    """Set a person's role; administrators cannot take their own role away, so that one always remains."""
+    person = one(User.objects.exclude(role=Role.GUEST), pk=user_id)
+    form = PersonForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, f"{person.username} was not changed: {form.errors.as_text()}")
+    elif person.pk == request.user.pk:
+        messages.error(request, "You cannot change your own role. Ask another administrator.")
+    else:
+        services.set_role(user=person, role=Role(form.cleaned_data["role"]), active=form.cleaned_data["active"])
+        messages.success(request, f"{person.username} is now {form.cleaned_data['role']}.")
+    return redirect("accounts:people")

@@ -1,0 +1,1 @@
+"""The api app: the REST API."""

@@ -1,0 +1,11 @@
+"""Registration of the api app."""
+
+from django.apps import AppConfig
+
+
+class ApiConfig(AppConfig):
+    """The REST API."""
+
+    name = "webapp.api"
+    label = "api"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,1 @@
+"""The arena app: the table where people and models play."""

@@ -1,0 +1,6 @@
+"""Addresses of the arena app."""
+
+from django.urls import URLPattern
+
+app_name = "arena"
+urlpatterns: list[URLPattern] = []

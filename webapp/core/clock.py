@@ -1,0 +1,74 @@
+"""The clock: a small loop that does what is due. Apps register steps in their `clock.py`.
+
+A step claims its rows with `FOR UPDATE SKIP LOCKED`, so two clocks do not do a thing twice, and says how many things
+it did. A step that fails is logged and tried again at the next tick; the other steps go on.
+"""
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.db import close_old_connections
+
+from webapp.core.models import Heartbeat, beat
+
+logger = logging.getLogger(__name__)
+Work = Callable[[], int]
+
+
+@dataclass
+class Step:
+    """A registered step: done at most every `every` seconds; `due` is the monotonic time of its next turn."""
+
+    name: str
+    work: Work
+    every: float
+    due: float = 0.0
+
+
+STEPS: dict[str, Step] = {}
+
+
+def register(name: str, every: float = 0.5) -> Callable[[Work], Work]:
+    """Decorator: call this function at every tick, at most once in `every` seconds."""
+
+    def remember(work: Work) -> Work:
+        STEPS[name] = Step(name, work, every)
+        return work
+
+    return remember
+
+
+def tick(now: float | None = None) -> dict[str, int]:
+    """Do every step that is due; returns what each did (-1: it failed)."""
+    now = time.monotonic() if now is None else now
+    done = {}
+    for step in STEPS.values():
+        if step.due > now:
+            continue
+        step.due = now + step.every
+        try:
+            done[step.name] = step.work()
+        except Exception:  # a task's root: one step's fault must not stop the deadlines of all the others
+            logger.exception("clock step %s failed", step.name)
+            done[step.name] = -1
+    return done
+
+
+def run(should_stop: Callable[[], bool], pause: float = 0.5) -> None:
+    """Tick until told to stop, beating at every tick; survives a database that is away."""
+    name = f"clock@{socket.gethostname()}:{os.getpid()}"
+    while not should_stop():
+        started = time.monotonic()
+        done = tick(started)
+        try:
+            failed = sorted(step for step, count in done.items() if count < 0)
+            beat(Heartbeat.Kind.CLOCK, name, failed=failed, pid=os.getpid())
+        except Exception:  # a task's root: without a database there is nobody to tell, so go on trying
+            logger.exception("clock could not beat")
+        close_old_connections()
+        time.sleep(max(0.0, pause - (time.monotonic() - started)))
+    Heartbeat.objects.filter(name=name).delete()

@@ -1,0 +1,55 @@
+"""Small helpers for views: a page or one named block of it, JSON, downloads."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.template import RequestContext, loader
+from django.template.base import Template
+from django.template.loader_tags import BlockNode
+
+
+def wants_fragment(request: HttpRequest) -> bool:
+    """Whether htmx asks for a part of a page (and not for the whole, as after a boosted link or going back)."""
+    htmx = request.htmx  # type: ignore[attr-defined]
+    return bool(htmx) and not htmx.boosted and not htmx.history_restore_request
+
+
+def render_block(
+    request: HttpRequest, template_name: str, block: str, context: Mapping[str, Any], status: int = 200
+) -> HttpResponse:
+    """Render one `{% block %}` of a template, as an answer to htmx.
+
+    The block must be written in that very template (not inherited). Raises `LookupError` if it is not.
+    """
+    template: Template = loader.get_template(template_name).template  # type: ignore[attr-defined]
+    nodes = [n for n in template.nodelist.get_nodes_by_type(BlockNode) if n.name == block]  # type: ignore[attr-defined]
+    if not nodes:
+        raise LookupError(f"{template_name} has no block {block!r}")
+    bound = RequestContext(request, dict(context))
+    with bound.bind_template(template), bound.render_context.push_state(template):
+        return HttpResponse(nodes[0].render(bound), status=status)
+
+
+def render_page(
+    request: HttpRequest, template_name: str, context: Mapping[str, Any], block: str, status: int = 200
+) -> HttpResponse:
+    """Render the whole page, or only its block when htmx asks for a fragment. The address is the same for both."""
+    if wants_fragment(request):
+        return render_block(request, template_name, block, context, status)
+    return HttpResponse(loader.render_to_string(template_name, dict(context), request), status=status)
+
+
+def json_page(data: Mapping[str, Any], status: int = 200) -> JsonResponse:
+    """A JSON object for our own scripts."""
+    return JsonResponse(dict(data), status=status)
+
+
+def integer(request: HttpRequest, name: str, default: int, low: int = 0, high: int = 2**31 - 1) -> int:
+    """A whole number from the query string; anything else than one between `low` and `high` is 404."""
+    text = request.GET.get(name, "")
+    if not text:
+        return default
+    if not text.isascii() or not text.isdigit() or not low <= int(text[:12]) <= high:
+        raise Http404(f"{name} must be a whole number between {low} and {high}")
+    return int(text)

@@ -1,0 +1,36 @@
+"""`manage.py serve`: the site under uvicorn, with the limits that sockets and forwarding headers need."""
+
+from typing import Any
+
+import uvicorn
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+
+LARGEST_MESSAGE = 16 * 1024  # bytes of one socket message; a longer one is closed with 1009
+
+
+class Command(BaseCommand):
+    """Pages and sockets in one process."""
+
+    help = "Serve the site over HTTP and WebSockets."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Where to listen."""
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+        parser.add_argument("--port", type=int, default=8000, help="port to listen on (default: 8000)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run until SIGTERM or SIGINT."""
+        uvicorn.run(
+            "webapp.asgi:application",
+            host=options["host"],
+            port=options["port"],
+            log_level="warning",
+            proxy_headers=bool(settings.TRUSTED_PROXIES),
+            forwarded_allow_ips=settings.TRUSTED_PROXIES or None,
+            ws_max_size=LARGEST_MESSAGE,
+            ws_max_queue=16,
+            timeout_graceful_shutdown=5,
+            server_header=False,
+            lifespan="off",
+        )

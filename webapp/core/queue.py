@@ -1,0 +1,69 @@
+"""Sends work to the workers by name. A row is the work: a lost message is sent again by the clock.
+
+Every task's name and default queue stands in `TASKS`; a test compares it with what the workers register. A broker
+that is down never breaks a request: the failure is logged, and the clock repeats the hint.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from celery import Celery
+from django.conf import settings
+from django.db import transaction
+from kombu.exceptions import KombuError
+from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
+
+QUEUES = ("train-cpu", "train-gpu", "serve", "play", "judge", "default")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task that a worker offers: its registered name and the queue it goes to unless told otherwise."""
+
+    name: str
+    queue: str
+
+
+SUPERVISE = Task("runs.supervise", "train-cpu")
+TASKS: dict[str, Task] = {task.name: task for task in (SUPERVISE,)}
+
+
+def make_celery() -> Celery:
+    """The Celery application, as senders and workers both need it: fail fast, no results, early acknowledgement."""
+    app = Celery("parley", broker=settings.CELERY_BROKER_URL, set_as_current=False)
+    app.conf.update(
+        task_ignore_result=True,
+        task_acks_late=False,
+        task_default_queue="default",
+        task_publish_retry=False,
+        worker_prefetch_multiplier=1,
+        broker_connection_timeout=2,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options={"socket_timeout": 5, "socket_connect_timeout": 2},
+        worker_hijack_root_logger=False,
+        worker_send_task_events=False,
+        timezone="UTC",
+    )
+    return app
+
+
+sender = make_celery()
+
+
+def send(task: Task, *args: Any, queue: str | None = None) -> None:
+    """Send a task once the current transaction commits (at once if there is none); never sent if it rolls back."""
+    transaction.on_commit(lambda: publish(task, *args, queue=queue), robust=True)
+
+
+def publish(task: Task, *args: Any, queue: str | None = None) -> bool:
+    """Send a task now; says whether the broker took it. Tasks carry ids only, never text or secrets."""
+    try:
+        sender.send_task(task.name, args=args, queue=queue or task.queue, retry=False)
+    except (KombuError, RedisError, OSError) as error:
+        logger.warning("hint %s%r not sent, the clock will repeat it: %s", task.name, args, error)
+        return False
+    return True

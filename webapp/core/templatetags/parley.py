@@ -1,0 +1,71 @@
+"""Tags and filters that every template has: times, numbers, intervals and links that keep the query string."""
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django import template
+from django.contrib.humanize.templatetags.humanize import naturaltime
+from django.template import Context
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
+
+register = template.Library()
+
+
+@register.filter
+def ago(moment: datetime | None) -> SafeString | str:
+    """A relative time with the exact one on hover; a dash for none."""
+    if moment is None:
+        return "—"
+    exact = localtime(moment)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        exact.isoformat(timespec="seconds"),
+        exact.strftime("%Y-%m-%d %H:%M:%S %Z"),
+        naturaltime(moment),
+    )
+
+
+@register.filter
+def figure(value: float | None, digits: int = 3) -> str:
+    """A number with so many significant digits; a dash for none."""
+    if value is None:
+        return "—"
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+
+
+@register.simple_tag
+def interval(mean: float | None, half: float | None, digits: int = 2) -> str:
+    """A mean with the half width of its interval: `0.62 ± 0.04`; a dash for none."""
+    if mean is None:
+        return "—"
+    return f"{mean:.{digits}f}" if half is None else f"{mean:.{digits}f} ± {half:.{digits}f}"
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """A span of time in its two largest units: `2 h 5 min`."""
+    if seconds is None:
+        return "—"
+    whole = max(0, int(seconds))
+    for size, unit, below, smaller in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // below
+            return f"{whole // size} {unit} {rest} {smaller}" if rest else f"{whole // size} {unit}"
+    return f"{whole} s"
+
+
+@register.simple_tag(takes_context=True)
+def query(context: Context, **changes: Any) -> str:
+    """The current query string with some values replaced (None removes one), with its question mark."""
+    values = context["request"].GET.copy()
+    for name, value in changes.items():
+        if value is None:
+            values.pop(name, None)
+        else:
+            values[name] = str(value)
+    return "?" + urlencode(list(values.lists()), doseq=True)

@@ -1,0 +1,1 @@
+"""The home app: the first page and what is running now."""

@@ -1,0 +1,6 @@
+"""Addresses of the home app."""
+
+from django.urls import URLPattern
+
+app_name = "home"
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,1 @@
+"""The judgments app: rubrics, judgments and exports."""

@@ -1,0 +1,6 @@
+"""Addresses of the judgments app."""
+
+from django.urls import URLPattern
+
+app_name = "judgments"
+urlpatterns: list[URLPattern] = []

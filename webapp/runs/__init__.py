@@ -1,0 +1,1 @@
+"""The runs app: training runs, their attempts, curves, episodes and checkpoints."""

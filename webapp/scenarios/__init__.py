@@ -1,0 +1,1 @@
+"""The scenarios app: datasets of scenarios and conversations."""

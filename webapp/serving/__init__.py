@@ -1,0 +1,1 @@
+"""The serving app: models that are served for the table."""

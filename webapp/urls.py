@@ -1,0 +1,19 @@
+"""Every address of the site; each app keeps its own list."""
+
+from django.urls import include, path
+
+urlpatterns = [
+    path("", include("webapp.home.urls")),
+    path("accounts/", include("webapp.accounts.urls")),
+    path("datasets/", include("webapp.scenarios.urls")),
+    path("", include("webapp.runs.urls")),
+    path("deployments/", include("webapp.serving.urls")),
+    path("play/", include("webapp.arena.urls")),
+    path("judgments/", include("webapp.judgments.urls")),
+    path("api/", include("webapp.api.urls")),
+]
+
+handler400 = "webapp.core.errors.bad_request"
+handler403 = "webapp.core.errors.forbidden"
+handler404 = "webapp.core.errors.not_found"
+handler500 = "webapp.core.errors.server_error"
