@@ -1,0 +1,131 @@
+"""Loading, adapters, merged weights and saving, against PEFT's own merge and plain forwards."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from tests.toy_models import write_random_llama
+from training import bases
+from training.errors import BadInput
+from training.learn import models
+from training.sections import LoraConfig
+from training.store import atomic_directory
+
+LORA = LoraConfig(rank=4, alpha=8)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return write_random_llama(tmp_path_factory.mktemp("base") / "toy")
+
+
+def train_adapters(model):
+    """Give the adapters an effect: PEFT starts B at zero."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(0, 0.1, generator=torch.Generator().manual_seed(len(name)))
+    return model
+
+
+def logits(model):
+    with torch.no_grad():
+        return model(input_ids=torch.tensor([[1, 50, 60, 70, 2]])).logits
+
+
+def write(model, tokenizer, folder, **options):
+    info = bases.ModelInfo(name="trained", base="toy", parent=options.pop("parent", ""), note="made for a test")
+    with atomic_directory(folder) as temporary:
+        models.save(model, tokenizer, temporary, info, **options)
+    return folder
+
+
+def test_without_adapters_every_weight_trains_and_merged_weights_are_the_weights(base):
+    model, _ = models.load(base)
+    assert all(p.requires_grad for p in model.parameters())
+    merged = dict(models.merged_weights(model))
+    assert set(merged) == {n for n, _ in model.named_parameters()}
+    assert all(torch.equal(merged[n], p) for n, p in model.named_parameters())
+
+
+def test_only_adapters_train_and_they_are_float32_on_a_bfloat16_model(base):
+    model, _ = models.load(base, "bfloat16", LORA)
+    trained = {n: p.dtype for n, p in model.named_parameters() if p.requires_grad}
+    assert trained
+    assert all("lora_" in n and d == torch.float32 for n, d in trained.items())
+    assert {t.dtype for _, t in models.merged_weights(model)} == {torch.bfloat16}
+
+
+def test_merged_weights_equal_peft_merge_and_use_the_base_models_names(base):
+    names = {n for n, _ in models.load(base)[0].named_parameters()}
+    model = train_adapters(models.load(base, lora=LORA)[0])
+    merged = {n: t.clone() for n, t in models.merged_weights(model)}
+    reference = model.merge_and_unload()
+    assert set(merged) == names
+    for name, parameter in reference.named_parameters():
+        torch.testing.assert_close(merged[name], parameter, rtol=0, atol=1e-6)
+
+
+def test_saved_merged_checkpoint_is_a_plain_model_with_the_adapted_distribution(base, tmp_path):
+    model, tokenizer = models.load(base, lora=LORA)
+    before = logits(model)
+    expected = logits(train_adapters(model))
+    assert (expected - before).abs().max() > 0.01
+    folder = write(model, tokenizer, tmp_path / "step_000001")
+    assert not (folder / "adapter_config.json").exists()
+    again, again_tokenizer = models.load(folder)
+    torch.testing.assert_close(logits(again), expected, rtol=0, atol=1e-4)
+    assert again_tokenizer.chat_template == tokenizer.chat_template
+    info = bases.read_info(folder)
+    assert info.parameters == sum(p.numel() for p in models.load(base)[0].parameters())
+    assert "Made for a test" in (folder / "README.md").read_text()
+
+
+def test_adapter_checkpoint_goes_on_or_merges_onto_its_base(base, tmp_path):
+    model, tokenizer = models.load(base, lora=LORA)
+    expected = logits(train_adapters(model))
+    folder = write(model, tokenizer, tmp_path / "adapter", adapter_only=True, parent=str(base))
+    assert {p.name for p in folder.glob("*.safetensors")} == {"adapter_model.safetensors"}
+    torch.testing.assert_close(logits(models.load(folder, lora=LORA)[0]), expected, rtol=0, atol=1e-5)
+    torch.testing.assert_close(logits(models.load(folder)[0]), expected, rtol=0, atol=1e-4)
+    with pytest.raises(BadInput, match="rank 4, not 8"):
+        models.load(folder, lora=LoraConfig(rank=8))
+
+
+def test_saving_an_adapter_needs_adapters(base, tmp_path):
+    model, tokenizer = models.load(base)
+    with pytest.raises(BadInput, match="adapters"):
+        write(model, tokenizer, tmp_path / "x", adapter_only=True)
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_flipped_bit_is_noticed_before_loading(base, tmp_path):
+    model, tokenizer = models.load(base)
+    folder = write(model, tokenizer, tmp_path / "step")
+    file = folder / "model.safetensors"
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(BadInput, match="does not match its hash"):
+        models.load(folder)
+
+
+def test_truncated_weights_without_manifest_are_bad_input(base, tmp_path):
+    folder = write_random_llama(tmp_path / "torn")
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(BadInput, match="cannot be loaded"):
+        models.load(folder)
+
+
+def test_a_model_without_chat_template_is_refused(tmp_path):
+    folder = write_random_llama(tmp_path / "plain")
+    (folder / "chat_template.jinja").unlink()
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    config.pop("chat_template", None)
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    with pytest.raises(BadInput, match="chat template"):
+        models.load(folder)

@@ -1,0 +1,214 @@
+"""The register of base models, and where prepared model folders live. Pure data: nothing here loads a model.
+
+`resolve` turns what a user wrote (a registered name or a folder) into a folder that is safe to load: safetensors only,
+no code of its own. Everything else raises `BadInput` before a byte of the weights is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from training.errors import BadInput
+from training.records import Record
+from training.store import MANIFEST, write_json
+
+INFO = "parley.json"
+"""What a model folder says about itself (`ModelInfo`), beside the Hugging Face files."""
+
+UNSAFE = frozenset(
+    {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".dill", ".npy", ".npz", ".py", ".so"}
+)
+"""Files that can run code when they are loaded: a folder that holds one is refused unread."""
+
+
+class BaseModel(Record):
+    """One line of the register. `source`: `package` and `project` need no download, `hub` does."""
+
+    name: str
+    title: str
+    hub: str = ""
+    licence: str
+    parameters: int
+    source: str = "hub"
+    note: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """Where the prepared folder is, or will be."""
+        return models_root() / self.name
+
+
+class ModelInfo(Record):
+    """What a prepared model or checkpoint is made of; its model card and every result repeat `note`.
+
+    `base` is the registered ancestor, `parent` the folder or checkpoint that training started from, `dataset` the
+    hashes of the data, `command` what was run.
+    """
+
+    version: int = 1
+    name: str
+    base: str
+    licence: str = ""
+    parameters: int = 0
+    note: str = ""
+    parent: str = ""
+    dataset: tuple[str, ...] = ()
+    command: str = ""
+    step: int = 0
+
+
+def _hub(name: str, hub: str, licence: str, parameters: int) -> BaseModel:
+    title = hub.rsplit("/", 1)[-1]
+    return BaseModel(name=name, title=title, hub=hub, licence=licence, parameters=parameters, note="needs download")
+
+
+REGISTRY: dict[str, BaseModel] = {
+    entry.name: entry
+    for entry in (
+        BaseModel(
+            name="smollm2-135m",
+            title="SmolLM2-135M-Instruct",
+            hub="HuggingFaceTB/SmolLM2-135M-Instruct",
+            licence="apache-2.0",
+            parameters=134_515_008,
+            source="package",
+            note="dequantised from 4 bits",
+        ),
+        BaseModel(
+            name="tiny",
+            title="tiny",
+            licence="apache-2.0",
+            parameters=1_000_000,
+            source="project",
+            note="for tests and quick trials; pretrained on scripted players only",
+        ),
+        _hub("smollm2-360m", "HuggingFaceTB/SmolLM2-360M-Instruct", "apache-2.0", 361_821_120),
+        _hub("smollm2-1.7b", "HuggingFaceTB/SmolLM2-1.7B-Instruct", "apache-2.0", 1_711_376_384),
+        _hub("qwen2.5-0.5b", "Qwen/Qwen2.5-0.5B-Instruct", "apache-2.0", 494_032_768),
+        _hub("qwen2.5-1.5b", "Qwen/Qwen2.5-1.5B-Instruct", "apache-2.0", 1_543_714_304),
+        _hub("qwen2.5-7b", "Qwen/Qwen2.5-7B-Instruct", "apache-2.0", 7_615_616_512),
+        _hub("qwen3-0.6b", "Qwen/Qwen3-0.6B", "apache-2.0", 596_049_920),
+        _hub("qwen3-4b", "Qwen/Qwen3-4B", "apache-2.0", 4_022_468_096),
+        _hub("llama-3.2-1b", "meta-llama/Llama-3.2-1B-Instruct", "llama3.2", 1_235_814_400),
+        _hub("llama-3.2-3b", "meta-llama/Llama-3.2-3B-Instruct", "llama3.2", 3_212_749_824),
+    )
+}
+DEFAULT = "smollm2-135m"
+
+
+def home() -> Path:
+    """Return PARLEY_HOME, where models and runs are kept: by default `var/` beside the `training` package."""
+    chosen = os.environ.get("PARLEY_HOME", "")
+    return Path(chosen).expanduser().absolute() if chosen else Path(__file__).resolve().parents[1] / "var"
+
+
+def models_root() -> Path:
+    """Return the folder of prepared base models."""
+    return home() / "models"
+
+
+def find(name: str) -> BaseModel | None:
+    """Return the register's entry of a short name or hub name, None for anything else."""
+    return REGISTRY.get(name) or next((e for e in REGISTRY.values() if e.hub and e.hub == name), None)
+
+
+def is_prepared(entry: BaseModel) -> bool:
+    """Return whether the entry's folder is complete on this machine."""
+    return (entry.folder / MANIFEST).is_file()
+
+
+def resolve(name_or_path: str | Path, roots: Sequence[Path] | None = None) -> Path:
+    """Return the checked model folder behind a registered name, a hub name of the register, or a path.
+
+    With `roots` a path must lie below one of them. Raises `BadInput` if nothing is there or it is not safe to load.
+    """
+    entry = find(str(name_or_path))
+    if entry is not None:
+        if not is_prepared(entry):
+            raise BadInput(
+                f"{entry.title} is not prepared on this machine; run `python -m training models prepare {entry.name}`",
+                "model",
+            )
+        return check_folder(entry.folder)
+    folder = Path(name_or_path).expanduser()
+    if roots is not None:
+        folder = _below(folder, roots)
+    if not folder.is_dir():
+        known = ", ".join(REGISTRY)
+        raise BadInput(f"no such model: {str(name_or_path)!r} is neither a folder nor one of {known}", "model")
+    return check_folder(folder)
+
+
+def _below(folder: Path, roots: Sequence[Path]) -> Path:
+    """Return `folder` without links if it lies below one of `roots`."""
+    real = folder.resolve()
+    allowed = [root.resolve() for root in (*roots, models_root())]
+    if not any(real.is_relative_to(root) for root in allowed):
+        raise BadInput("the folder is not below one of MODEL_ROOTS", str(folder))
+    for file in real.rglob("*"):
+        if file.is_symlink() and not any(file.resolve().is_relative_to(root) for root in allowed):
+            raise BadInput(f"{file.name} is a link that leaves MODEL_ROOTS", str(folder))
+    return real
+
+
+def check_folder(folder: Path) -> Path:
+    """Return `folder` if it is a model that loads without running code; raise `BadInput` before reading any weights."""
+    for file in folder.rglob("*"):
+        if file.suffix.lower() in UNSAFE:
+            raise BadInput(f"{file.name} may run code when loaded; only safetensors are accepted", str(folder))
+    described = [name for name in ("config.json", "adapter_config.json") if (folder / name).is_file()]
+    if not described:
+        raise BadInput("no config.json: not a Hugging Face model folder", str(folder))
+    for name in described:
+        try:
+            config = json.loads((folder / name).read_text("utf-8"))
+        except ValueError as error:
+            raise BadInput(f"not valid JSON: {error}", str(folder / name)) from error
+        if not isinstance(config, dict):
+            raise BadInput("not a JSON object", str(folder / name))
+        if "auto_map" in config:
+            raise BadInput("the model needs code of its own (auto_map), which is never run", str(folder / name))
+    if not any(folder.glob("*.safetensors")):
+        raise BadInput("no .safetensors file: convert the weights first", str(folder))
+    return folder
+
+
+def read_info(folder: Path) -> ModelInfo:
+    """Return what the folder says about itself; a foreign model is named after its folder."""
+    path = folder / INFO
+    if not path.is_file():
+        return ModelInfo(name=folder.name, base=folder.name)
+    try:
+        return ModelInfo.from_dict(json.loads(path.read_text("utf-8")))
+    except ValueError as error:
+        raise BadInput(f"not valid JSON: {error}", str(path)) from error
+
+
+def write_info(folder: Path, info: ModelInfo) -> None:
+    """Write `parley.json` and the model card (README.md) of a model folder."""
+    write_json(folder / INFO, info.to_dict())
+    (folder / "README.md").write_text(card(info), encoding="utf-8")
+
+
+def card(info: ModelInfo) -> str:
+    """Return the model card: front matter as the Hugging Face hub reads it, then provenance in words."""
+    entry = REGISTRY.get(info.base)
+    front = ["---", f"license: {info.licence or 'unknown'}", "library_name: transformers", "tags: [parley]"]
+    if entry is not None and entry.hub:
+        front.append(f"base_model: {entry.hub}")
+    lines = [*front, "---", "", f"# {info.name}", ""]
+    if info.note:
+        lines += [f"**{info.note[0].upper()}{info.note[1:]}.** Results of this model carry the same words.", ""]
+    facts = {
+        "Base model": entry.title if entry is not None else info.base,
+        "Parameters": f"{info.parameters:,}" if info.parameters else "",
+        "Started from": info.parent,
+        "Training step": str(info.step) if info.step else "",
+        "Data (SHA-256)": ", ".join(info.dataset),
+        "Command": f"`{info.command}`" if info.command else "",
+    }
+    lines += [f"- {name}: {value}" for name, value in facts.items() if value]
+    return "\n".join([*lines, ""])

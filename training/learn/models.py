@@ -1,0 +1,158 @@
+"""Models on disk and in memory: load a base or checkpoint, put adapters on it, read merged weights, save.
+
+A folder is a full Hugging Face model, or a PEFT adapter that names its base. Loading raises `BadInput` for a folder
+that is unsafe, incomplete or does not fit the wanted adapters. Importing this module imports torch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from peft import LoraConfig as PeftLora
+from peft import PeftModel, get_peft_model
+from peft.tuners.lora import LoraLayer
+from safetensors import SafetensorError
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils.logging import disable_progress_bar
+
+from training import bases
+from training.errors import BadInput
+from training.sections import Dtype, LoraConfig
+from training.store import MANIFEST, verify_directory
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+DTYPES: dict[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+ADAPTER = "default"
+disable_progress_bar()  # a run's log is a file
+
+
+def load(
+    model: str | Path, dtype: Dtype = "float32", lora: LoraConfig | None = None, device: str = "cpu"
+) -> tuple[PreTrainedModel | PeftModel, PreTrainedTokenizerBase]:
+    """Return (model, tokenizer) of a registered name or folder, in eval mode.
+
+    With `lora` the model is a PeftModel whose adapters (float32) are all that requires gradients; an adapter folder
+    goes on with its own adapters, whose rank must be the wanted one. Without, adapters are merged and every weight
+    requires gradients. New adapters draw from torch's global generator.
+    """
+    folder = bases.resolve(model)
+    if (folder / MANIFEST).is_file():
+        verify_directory(folder)
+    adapter = (folder / "adapter_config.json").is_file()
+    loaded = _load_full(_base_of(folder) if adapter else folder, dtype)
+    if adapter:
+        loaded = _load_adapter(loaded, folder, lora)
+    elif lora is not None:
+        loaded = get_peft_model(loaded, _peft(lora), adapter_name=ADAPTER)
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    if tokenizer.chat_template is None:
+        raise BadInput("the tokenizer has no chat template, so conversations cannot be written for it", str(folder))
+    return loaded.to(device).eval(), tokenizer
+
+
+def _load_full(folder: Path, dtype: Dtype) -> PreTrainedModel:
+    try:
+        return AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=DTYPES[dtype],
+            attn_implementation="sdpa",
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+        )
+    except (SafetensorError, ValueError, KeyError, OSError) as error:
+        raise BadInput(f"cannot be loaded: {error}", str(folder)) from error
+
+
+def _base_of(folder: Path) -> Path:
+    """Return the folder of the model that an adapter folder was trained on."""
+    config = json.loads((folder / "adapter_config.json").read_text("utf-8"))
+    return bases.resolve(str(config.get("base_model_name_or_path", "")))
+
+
+def _load_adapter(base: PreTrainedModel, folder: Path, lora: LoraConfig | None) -> PreTrainedModel | PeftModel:
+    model = PeftModel.from_pretrained(base, folder, adapter_name=ADAPTER, is_trainable=lora is not None)
+    if lora is None:
+        merged = model.merge_and_unload()
+        return merged.requires_grad_(True)
+    rank = model.peft_config[ADAPTER].r
+    if rank != lora.rank:
+        raise BadInput(f"the checkpoint's adapters have rank {rank}, not {lora.rank}: use its rank", "lora.rank")
+    return model
+
+
+def _peft(lora: LoraConfig) -> PeftLora:
+    return PeftLora(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=list(lora.targets) or "all-linear",
+        task_type="CAUSAL_LM",
+    )
+
+
+def plain(model: PreTrainedModel | PeftModel) -> PreTrainedModel:
+    """Return the Hugging Face model inside (with its adapter layers still in place, if it has any)."""
+    return model.get_base_model() if isinstance(model, PeftModel) else model
+
+
+@torch.no_grad()
+def merged_weights(model: PreTrainedModel | PeftModel) -> Iterator[tuple[str, Tensor]]:
+    """Yield (Hugging Face parameter name, detached tensor) with the adapters added in, one layer at a time.
+
+    Sums are taken in float32 and returned in the weights' own dtype; tied weights are yielded once. Tensors without
+    an adapter are the live parameters: copy what must outlast the next update.
+    """
+    inner = plain(model)
+    adapted = {name: layer for name, layer in inner.named_modules() if isinstance(layer, LoraLayer)}
+    for name, parameter in inner.named_parameters():
+        owner, _, kind = name.partition(".base_layer.")
+        if kind == "weight" and owner in adapted:
+            delta = adapted[owner].get_delta_weight(ADAPTER).float()
+            yield f"{owner}.weight", (parameter.float() + delta).to(parameter.dtype)
+        elif kind:
+            yield f"{owner}.{kind}", parameter.detach()
+        elif ".lora_" not in name:
+            yield name, parameter.detach()
+
+
+def save(
+    model: PreTrainedModel | PeftModel,
+    tokenizer: PreTrainedTokenizerBase,
+    folder: Path,
+    info: bases.ModelInfo,
+    *,
+    adapter_only: bool = False,
+) -> None:
+    """Write a loadable model into the existing `folder`: weights, config, tokenizer, chat template, card, provenance.
+
+    Adapters are merged unless `adapter_only`, which needs a PeftModel on the base named by `info.parent`. The caller
+    makes the folder atomic (`store.atomic_directory`).
+    """
+    if adapter_only:
+        if not isinstance(model, PeftModel):
+            raise BadInput("only a model with adapters can be saved as an adapter", "checkpoint")
+        model.peft_config[ADAPTER].base_model_name_or_path = info.parent or info.base
+        model.save_pretrained(folder, selected_adapters=[ADAPTER])
+    else:
+        from huggingface_hub import save_torch_state_dict
+
+        inner = plain(model)
+        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in merged_weights(model)}
+        save_torch_state_dict(weights, folder, safe_serialization=True)
+        inner.config.save_pretrained(folder)
+        if inner.generation_config is not None:
+            inner.generation_config.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    bases.write_info(folder, info.model_copy(update={"parameters": count(model)}))
+
+
+def count(model: PreTrainedModel | PeftModel) -> int:
+    """Return the number of parameters of the model without adapters, tied ones counted once."""
+    return sum(p.numel() for name, p in plain(model).named_parameters() if ".lora_" not in name)

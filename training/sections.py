@@ -1,0 +1,51 @@
+"""Sections of a configuration that several kinds of run share: which weights are trained, and the cold start.
+
+Plain pydantic, so that the site can build forms from them without importing torch.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from training.records import Record
+
+Dtype = Literal["float32", "bfloat16"]
+
+
+class LoraConfig(Record):
+    """Low-rank adapters on the linear layers; everything else stays frozen."""
+
+    rank: Annotated[int, Field(ge=1, le=512, description="Rank of the adapters")] = 32
+    alpha: Annotated[float, Field(gt=0, description="Scale: the update is multiplied by alpha / rank")] = 64.0
+    dropout: Annotated[float, Field(ge=0, lt=1, description="Dropout before the adapters")] = 0.0
+    targets: Annotated[
+        tuple[str, ...], Field(description="Names of the layers to adapt; empty = every linear layer but the head")
+    ] = ()
+
+
+class SftConfig(Record):
+    """Cold start: supervised learning on conversations, the sampled tokens of each trace being the targets."""
+
+    epochs: Annotated[int, Field(ge=1, le=100, description="Passes over the data")] = 1
+    max_steps: Annotated[int, Field(ge=0, description="Stop after this many updates; 0 = after the epochs")] = 0
+    tokens_per_batch: Annotated[
+        int, Field(ge=64, description="Tokens of one forward pass, padding included: what bounds the memory")
+    ] = 2048
+    batches_per_step: Annotated[int, Field(ge=1, description="Forward passes that share one update")] = 4
+    max_length: Annotated[
+        int, Field(ge=16, description="Longest trace in tokens; a longer one loses turns from its end")
+    ] = 2048
+    lr: Annotated[float, Field(gt=0, description="Highest learning rate")] = 2e-4
+    schedule: Annotated[Literal["constant", "linear", "cosine"], Field(description="Learning rate over time")] = (
+        "cosine"
+    )
+    warmup: Annotated[float, Field(ge=0, lt=1, description="Share of the steps with a rising learning rate")] = 0.03
+    weight_decay: Annotated[float, Field(ge=0, description="Weight decay of AdamW")] = 0.0
+    clip: Annotated[float, Field(gt=0, description="Highest gradient norm")] = 1.0
+    lora: Annotated[LoraConfig | None, Field(description="Adapters; none = all weights are trained")] = LoraConfig()
+    dtype: Annotated[Dtype, Field(description="Number format of the weights")] = "float32"
+    save_every: Annotated[int, Field(ge=0, description="Updates between checkpoints; 0 = only at the end")] = 0
+    seed: Annotated[int, Field(ge=0, description="Seed of the order of the data and of the adapters")] = 0
+    bad_steps: Annotated[int, Field(ge=1, description="Updates in a row with NaN or infinity that stop the run")] = 3
