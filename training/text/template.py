@@ -1,0 +1,118 @@
+"""What a tokenizer's chat template says about turns: rendering, reserved strings, where a reply stops.
+
+Raises `BadInput` for a tokenizer without a chat template, or with one that cannot render a plain conversation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from jinja2 import TemplateError
+
+from training.engines.base import ChatMessage
+from training.errors import BadInput
+
+_OPEN, _SHUT = "\ue000", "\ue001"
+_PRIVATE_USE = str.maketrans({_OPEN: "\ufffd", _SHUT: "\ufffd"})
+
+
+class Tokenizer(Protocol):
+    """What is used of a Hugging Face tokenizer."""
+
+    eos_token_id: int | None
+    added_tokens_decoder: Mapping[int, Any]
+
+    def apply_chat_template(self, conversation: list[dict[str, str]], **options: Any) -> Any:
+        """Render a conversation by the template."""
+
+    def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
+        """Return token ids; strings of added tokens become their ids."""
+
+    def decode(self, token_ids: list[int], *, skip_special_tokens: bool, clean_up_tokenization_spaces: bool) -> str:
+        """Return text."""
+
+
+def placeholder(index: int) -> str:
+    """Return a text that no neutralised message contains, to stand where sampled reply `index` goes."""
+    return f"{_OPEN}{index}{_SHUT}"
+
+
+class ChatTokenizer:
+    """A tokenizer with the facts of its chat template.
+
+    `stop_ids` end a reply: the end of sequence, and every special token between a reply and the next message's text.
+    `drops_thinking` says whether the template removes <think> blocks from earlier replies. `options` go to the
+    template at every rendering (for instance `enable_thinking=False`).
+    """
+
+    def __init__(self, tokenizer: Tokenizer, **options: Any) -> None:
+        self.tokenizer = tokenizer
+        self._options = options
+        self._folds_system = False
+        self._special = {id: token.content for id, token in tokenizer.added_tokens_decoder.items() if token.special}
+        by_length = sorted(self._special.values(), key=len, reverse=True)
+        self._reserved = re.compile("|".join(map(re.escape, by_length))) if by_length else None
+        self._probe()
+
+    def _probe(self) -> None:
+        probe = [("system", "rules"), ("user", "hello"), ("assistant", placeholder(0)), ("user", placeholder(1))]
+        messages = [ChatMessage(role=role, content=content) for role, content in probe]
+        try:
+            text = self._render(messages)
+        except (TemplateError, ValueError):
+            self._folds_system = True
+            try:
+                text = self._render(messages)
+            except (TemplateError, ValueError) as error:
+                raise BadInput(f"the chat template cannot render a conversation: {error}", "tokenizer") from error
+        between = text.partition(placeholder(0))[2].partition(placeholder(1))[0]
+        stops = [id for id in self.encode(between) if id in self._special]
+        if self.tokenizer.eos_token_id is not None:
+            stops.append(self.tokenizer.eos_token_id)
+        self.stop_ids: tuple[int, ...] = tuple(dict.fromkeys(stops))
+        messages[2] = ChatMessage(role="assistant", content=f"<think>\n{placeholder(2)}\n</think>\n\nyes")
+        self.drops_thinking = placeholder(2) not in self._render(messages)
+
+    def _render(self, messages: Sequence[ChatMessage]) -> str:
+        plain = [{"role": message.role, "content": message.content} for message in messages]
+        if self._folds_system and plain[0]["role"] == "system":
+            rules = plain.pop(0)["content"]
+            if plain and plain[0]["role"] == "user":
+                plain[0] = {"role": "user", "content": f"{rules}\n\n{plain[0]['content']}"}
+            else:
+                plain.insert(0, {"role": "user", "content": rules})
+        text = self.tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=True, **self._options)
+        return str(text)
+
+    def render(self, messages: Sequence[ChatMessage]) -> str:
+        """Return the conversation as text, ending where the assistant's next reply begins."""
+        try:
+            return self._render(messages)
+        except (TemplateError, ValueError) as error:
+            raise BadInput(f"the chat template refuses the conversation: {error}", "tokenizer") from error
+
+    def neutral(self, text: str) -> str:
+        """Return `text` with a space inside every string that the tokenizer reserves, so that it stays plain text."""
+        text = text.translate(_PRIVATE_USE)
+        if self._reserved is None:
+            return text
+        return self._reserved.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+
+    def neutral_message(self, message: ChatMessage) -> ChatMessage:
+        """Return the message with neutral content."""
+        content = self.neutral(message.content)
+        return message if content == message.content else ChatMessage(role=message.role, content=content)
+
+    def prompt(self, messages: Sequence[ChatMessage]) -> list[int]:
+        """Return the tokens of a whole conversation rendered at once, every text in it neutralised."""
+        return self.encode(self.render([self.neutral_message(message) for message in messages]))
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of template text; reserved strings become their ids, nothing is added."""
+        return self.tokenizer.encode(text, add_special_tokens=False)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return what sampled tokens say, special tokens left out."""
+        return self.tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)

@@ -1,0 +1,176 @@
+"""One seat's growing token trace: observation tokens (mask 0) between sampled tokens (mask 1), never re-encoded.
+
+Each prompt is the trace so far; what the template adds after a reply (its end, the new messages, the next header) is
+the difference of two renderings. Where the past itself changes, a branch begins: the template drops an earlier
+<think> block or otherwise renders the past anew, or the window is full and the oldest messages are forgotten.
+Raises `EngineError` when not even the newest messages fit the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from training.engines.base import ChatMessage, Sample
+from training.errors import EngineError
+from training.records import LEARNER, Seat, Trace, Voice
+from training.text.template import ChatTokenizer, placeholder
+
+KEPT_SHARE = 0.75
+"""How much of the room for a prompt stays filled when old messages are forgotten; the rest is for what comes."""
+
+
+@dataclass(slots=True)
+class _Branch:
+    """A trace in the making; `parent` counts within the builder."""
+
+    parent: tuple[int, int] | None = None
+    tokens: list[int] = field(default_factory=list)
+    mask: list[int] = field(default_factory=list)
+    turn: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+
+    def observe(self, tokens: Sequence[int]) -> None:
+        self.tokens.extend(tokens)
+        self.mask.extend([0] * len(tokens))
+        self.turn.extend([-1] * len(tokens))
+        self.logprobs.extend([0.0] * len(tokens))
+
+    def sampled(self, sample: Sample, turn: int) -> None:
+        self.tokens.extend(sample.tokens)
+        self.mask.extend([1] * len(sample.tokens))
+        self.turn.extend([turn] * len(sample.tokens))
+        self.logprobs.extend(sample.logprobs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One message of the conversation; `reply` numbers the seat's own sampled replies."""
+
+    message: ChatMessage
+    reply: int | None = None
+
+    def held(self) -> ChatMessage:
+        """Return the message with a placeholder where sampled tokens stand."""
+        if self.reply is None:
+            return self.message
+        return ChatMessage(role="assistant", content=placeholder(self.reply))
+
+
+class TraceBuilder:
+    """Builds the traces of one voice of one seat: `prompt` with the new messages, then `record` with the sample.
+
+    `window` bounds a prompt plus `reserve`, the most tokens a reply may take; None = no bound.
+    """
+
+    def __init__(
+        self,
+        chat: ChatTokenizer,
+        *,
+        seat: Seat,
+        voice: Voice = "player",
+        policy: str = LEARNER,
+        window: int | None = None,
+        reserve: int = 0,
+    ) -> None:
+        self.chat = chat
+        self.replies = 0
+        self._seat, self._voice, self._policy = seat, voice, policy
+        self._room = None if window is None else window - reserve
+        self._lines: list[_Line] = []
+        self._branches: list[_Branch] = []
+        self._rendered = ""
+
+    @property
+    def branches(self) -> int:
+        """How many times the past had to be written anew."""
+        return max(0, len(self._branches) - 1)
+
+    def prompt(self, new: Sequence[ChatMessage]) -> list[int]:
+        """Take up the messages since the last reply; return the prompt, which is the newest trace as it stands."""
+        self._lines.extend(_Line(self.chat.neutral_message(message)) for message in new)
+        rendered = self._held()
+        added = self._added(rendered)
+        if added is not None and self._fits(len(self._branches[-1].tokens) + len(added)):
+            self._branches[-1].observe(added)
+        else:
+            whole = self._whole()
+            self._branch(whole if self._fits(len(whole)) else self._forget())
+            rendered = self._held()
+        self._rendered = rendered
+        return list(self._branches[-1].tokens)
+
+    def record(self, sample: Sample) -> str:
+        """Take up what was sampled after `prompt`; return it as text."""
+        if len(sample.tokens) != len(sample.logprobs):
+            raise EngineError(f"{len(sample.tokens)} sampled tokens came with {len(sample.logprobs)} log-probabilities")
+        text = self.chat.decode(sample.tokens)
+        self._branches[-1].sampled(sample, self.replies)
+        message = ChatMessage(role="assistant", content=self.chat.neutral(text))
+        self._lines.append(_Line(message, self.replies))
+        self.replies += 1
+        return text
+
+    def traces(self) -> tuple[Trace, ...]:
+        """Return the traces so far; turns count the voice's own replies, parents count within this tuple."""
+        return tuple(
+            Trace(
+                seat=self._seat,
+                voice=self._voice,
+                policy=self._policy,
+                parent=branch.parent,
+                tokens=tuple(branch.tokens),
+                mask=tuple(branch.mask),
+                turn=tuple(branch.turn),
+                logprobs=tuple(branch.logprobs),
+            )
+            for branch in self._branches
+        )
+
+    def _held(self) -> str:
+        return self.chat.render([line.held() for line in self._lines])
+
+    def _whole(self) -> list[int]:
+        return self.chat.encode(self.chat.render([line.message for line in self._lines]))
+
+    def _fits(self, length: int) -> bool:
+        return self._room is None or length <= self._room
+
+    def _added(self, rendered: str) -> list[int] | None:
+        """Return the tokens that follow the last reply, or None where the trace cannot just go on."""
+        last = next((line for line in reversed(self._lines) if line.reply is not None), None)
+        if not self._branches or last is None or last.reply is None:
+            return None
+        if self.chat.drops_thinking and "</think>" in last.message.content:
+            return None
+        before, _, after = rendered.rpartition(placeholder(last.reply))
+        if before != self._rendered:
+            return None
+        tokens = self.chat.encode(after)
+        branch = self._branches[-1]
+        ended = branch.mask[-1] == 1 and bool(tokens) and branch.tokens[-1] == tokens[0]
+        return tokens[1:] if ended else tokens  # a sample may already hold the template's end of turn
+
+    def _branch(self, tokens: list[int]) -> None:
+        parent = None
+        if self._branches:
+            old = self._branches[-1].tokens
+            pairs = enumerate(zip(tokens, old, strict=False))
+            parent = (len(self._branches) - 1, next((at for at, (a, b) in pairs if a != b), min(len(tokens), len(old))))
+        self._branches.append(_Branch(parent=parent))
+        self._branches[-1].observe(tokens)
+
+    def _forget(self) -> list[int]:
+        """Drop the oldest messages after the first until the prompt fits again; return what is left as tokens."""
+        lines, room = self._lines, self._room or 0
+        opener = "user" if lines[0].message.role == "system" else "assistant"
+        newest = max((at for at, line in enumerate(lines) if line.reply is not None), default=0) + 1
+        starts = [at for at in range(2, newest + 1) if at < len(lines) and lines[at].message.role == opener]
+        for bound in (room * KEPT_SHARE, room):
+            for start in starts:
+                self._lines = [lines[0], *lines[start:]]
+                tokens = self._whole()
+                if len(tokens) <= bound:
+                    return tokens
+        self._lines = lines
+        raise EngineError(f"not even the newest messages fit the {room} tokens that the window leaves for a prompt")
