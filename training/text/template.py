@@ -51,14 +51,18 @@ class ChatTokenizer:
         self.tokenizer = tokenizer
         self._options = options
         self._folds_system = False
-        self._special = {id: token.content for id, token in tokenizer.added_tokens_decoder.items() if token.special}
+        self._special = {at: token.content for at, token in tokenizer.added_tokens_decoder.items() if token.special}
         by_length = sorted(self._special.values(), key=len, reverse=True)
         self._reserved = re.compile("|".join(map(re.escape, by_length))) if by_length else None
         self._probe()
 
     def _probe(self) -> None:
-        probe = [("system", "rules"), ("user", "hello"), ("assistant", placeholder(0)), ("user", placeholder(1))]
-        messages = [ChatMessage(role=role, content=content) for role, content in probe]
+        messages = [
+            ChatMessage(role="system", content="rules"),
+            ChatMessage(role="user", content="hello"),
+            ChatMessage(role="assistant", content=placeholder(0)),
+            ChatMessage(role="user", content=placeholder(1)),
+        ]
         try:
             text = self._render(messages)
         except (TemplateError, ValueError):
@@ -68,7 +72,7 @@ class ChatTokenizer:
             except (TemplateError, ValueError) as error:
                 raise BadInput(f"the chat template cannot render a conversation: {error}", "tokenizer") from error
         between = text.partition(placeholder(0))[2].partition(placeholder(1))[0]
-        stops = [id for id in self.encode(between) if id in self._special]
+        stops = [token for token in self.encode(between) if token in self._special]
         if self.tokenizer.eos_token_id is not None:
             stops.append(self.tokenizer.eos_token_id)
         self.stop_ids: tuple[int, ...] = tuple(dict.fromkeys(stops))
