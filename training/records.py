@@ -284,7 +284,8 @@ class ScoredEpisode:
     `turn_rewards` and `passed` have one entry per `episode.turns`; `passed` is legality and every quality filter.
     `logprobs[i]` and `values[head][i]` belong to `episode.traces[i]`, one entry per token: `logprobs[i][t]` is the
     trainer's log-probability of token t; `values[head][i][p]` is read from the hidden state after token p, so the
-    value *before* token t is at p = t - 1.
+    value *before* token t is at p = t - 1. `token_rewards[i][t]` is paid for token t itself (a penalty on leaving the
+    reference, say); empty when there are none.
     """
 
     episode: Episode
@@ -293,6 +294,7 @@ class ScoredEpisode:
     passed: Sequence[bool]
     logprobs: Sequence[Floats] = ()
     values: Mapping[str, Sequence[Floats]] = field(default_factory=dict)
+    token_rewards: Sequence[Floats] = ()
 
 
 @dataclass(frozen=True, slots=True)

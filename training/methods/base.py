@@ -1,11 +1,11 @@
-"""The protocol every method follows: scored episodes in, credit on tokens out."""
+"""The protocol every method follows: scored episodes in, credit on tokens out; and what its configuration offers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from training.records import EpisodeCredit, Needs, ScoredEpisode
+from training.records import EpisodeCredit, Needs, Record, ScoredEpisode
 
 
 class Method(Protocol):
@@ -21,3 +21,19 @@ class Method(Protocol):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up the state of `state_dict`."""
+
+
+class MethodConfig(Record):
+    """Base of a method's configuration. The class stands in the method's file; `name` is its name in the registry."""
+
+    name: str
+
+    def build(self) -> Method:
+        """Return the method at its start."""
+        raise TypeError(f"{type(self).__name__} does not say how its method is built")
+
+    def check(self, reward_low: float, replays: int) -> None:
+        """Raise `BadInput` naming the field if the method cannot work with such a run.
+
+        `reward_low` is the least a seat's reward may be; `replays` is how often each start is played in a step.
+        """
