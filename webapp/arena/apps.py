@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class ArenaConfig(AppConfig):
-    """The table where people and models play."""
+    """The table: matches, moves, sockets."""
 
     name = "webapp.arena"
     label = "arena"

@@ -1,9 +1,64 @@
-"""Matches at the table: seats, moves, each viewer's own rows, guest links and work that is due."""
+"""Matches at the table: seats, moves, each viewer's own rows, guest links and work that is due.
+
+Reads are QuerySet methods; every write is a function of `webapp.arena.services` or `webapp.arena.tables`.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.db import models
+from django.db.models import Exists, OuterRef, Q
+
+if TYPE_CHECKING:
+    from webapp.accounts.models import User
+
+
+class MatchQuerySet(models.QuerySet["Match"]):
+    """Reads of matches."""
+
+    def visible_to(self, user: User) -> MatchQuerySet:
+        """Matches of which this person may see something; anything else is not there.
+
+        Their own (at a seat, or as host), what an annotation queue assigns to them, and, for members, tables with a
+        free seat and what the host opened. Guests see the one match they were let in to; admins see all.
+        """
+        if user.is_admin:
+            return self
+        seated = Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user))
+        if user.is_guest:
+            return self.filter(seated)
+        assigned = Exists(Match.objects.filter(pk=OuterRef("pk"), targets__queue__annotators=user))
+        opened = Q(visibility__in=[Match.Visibility.OPEN, Match.Visibility.PUBLIC])
+        free = Q(state=Match.State.OPEN) & Exists(MatchSeat.objects.free().filter(match=OuterRef("pk")))
+        return self.filter(Q(host=user) | opened | Q(free) | seated | assigned)
+
+    def of(self, user: User) -> MatchQuerySet:
+        """Matches at which this person sits or which they host."""
+        return self.filter(Q(host=user) | Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user)))
+
+    def waiting(self) -> MatchQuerySet:
+        """Tables with a seat that anybody may take."""
+        return self.filter(state=Match.State.OPEN).filter(
+            Exists(MatchSeat.objects.free().filter(match=OuterRef("pk")))
+        )
+
+    def listed(self) -> MatchQuerySet:
+        """Matches that their hosts made public, running or finished."""
+        return self.filter(
+            visibility=Match.Visibility.PUBLIC, state__in=[Match.State.RUNNING, Match.State.FINISHED]
+        )
+
+    def exportable(self) -> MatchQuerySet:
+        """Finished matches in which nobody said no to their use."""
+        refused = MatchSeat.objects.filter(match=OuterRef("pk"), kind=MatchSeat.Kind.PERSON).exclude(consent=True)
+        return self.filter(state=Match.State.FINISHED).exclude(Exists(refused))
+
+    def with_seats(self) -> MatchQuerySet:
+        """With what a list of tables shows."""
+        seats = MatchSeat.objects.select_related("user", "deployment__checkpoint", "deployment__remote")
+        return self.select_related("host").prefetch_related(models.Prefetch("seats", seats.order_by("seat")))
 
 
 class Match(models.Model):
@@ -28,7 +83,7 @@ class Match(models.Model):
     )
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
     visibility = models.CharField(max_length=7, choices=Visibility, default=Visibility.PRIVATE)
-    deadline_s = models.PositiveIntegerField(help_text="Seconds a person has for a move.")
+    deadline_s = models.PositiveIntegerField(help_text="Seconds a seat has for a move.")
     step = models.PositiveIntegerField(default=0, help_text="Completed steps of the game.")
     returns = models.JSONField(default=dict)
     metrics = models.JSONField(default=dict)
@@ -38,9 +93,30 @@ class Match(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
+    objects = MatchQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "-created_at"]), models.Index(fields=["visibility", "-created_at"])]
+
+    def __str__(self) -> str:
+        return f"match {self.pk}"
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, one way or the other."""
+        return self.state in {self.State.FINISHED, self.State.ABORTED}
+
+
+class MatchSeatQuerySet(models.QuerySet["MatchSeat"]):
+    """Reads of seats."""
+
+    def free(self) -> MatchSeatQuerySet:
+        """Seats that anybody signed in may take; a seat with a guest link is kept for its guest."""
+        return self.filter(kind=MatchSeat.Kind.OPEN, guest_link__isnull=True)
+
 
 class MatchSeat(models.Model):
-    """Who sits where. `consent` None: not asked yet; False keeps the match out of every export."""
+    """Who sits where; a guest is a user, too. `consent` None: not asked yet; False keeps the match out of exports."""
 
     class Kind(models.TextChoices):
         PERSON = "person"
@@ -55,7 +131,6 @@ class MatchSeat(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="match_seats"
     )
-    guest_key_hash = models.CharField(max_length=64, blank=True, help_text="Of the guest's session key.")
     deployment = models.ForeignKey(
         "serving.Deployment", null=True, blank=True, on_delete=models.PROTECT, related_name="match_seats"
     )
@@ -63,8 +138,27 @@ class MatchSeat(models.Model):
     consent = models.BooleanField(null=True, blank=True)
     consented_at = models.DateTimeField(null=True, blank=True)
 
+    objects = MatchSeatQuerySet.as_manager()
+
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["match", "seat"], name="seat_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["match", "seat"], name="seat_once"),
+            models.UniqueConstraint(fields=["match", "user"], name="user_sits_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.kind})"
+
+    @property
+    def who(self) -> str:
+        """Who or what sits here, for the lobby and for the reveal."""
+        if self.kind == self.Kind.PERSON and self.user is not None:
+            return self.user.shown_name
+        if self.kind == self.Kind.MODEL and self.deployment is not None:
+            return str(self.deployment)
+        if self.kind == self.Kind.SCRIPTED:
+            return f"scripted player “{self.scripted}”"
+        return "nobody yet"
 
 
 class GuestLink(models.Model):
@@ -96,12 +190,13 @@ class MatchMove(models.Model):
 
 
 class ViewerRow(models.Model):
-    """One log line that one viewer may see, under that viewer's own sequence number."""
+    """One log line that one viewer may see, under that viewer's own sequence number (from 1)."""
 
     match = models.ForeignKey(Match, on_delete=models.CASCADE, related_name="rows")
     viewer = models.SmallIntegerField(help_text="A seat, or -1 spectator, -2 everything.")
     number = models.PositiveIntegerField()
     message = models.JSONField(help_text="A training.records.Message.")
+    step = models.PositiveIntegerField(default=0, help_text="Completed steps of the game when it was written.")
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -117,7 +212,11 @@ class DueSeat(models.Model):
     deadline = models.DateTimeField(null=True, blank=True, help_text="Empty while its model is waking up.")
     claimed_until = models.DateTimeField(null=True, blank=True)
     fence = models.PositiveIntegerField(default=0)
+    hint_at = models.DateTimeField(
+        null=True, blank=True, db_index=True, help_text="When a worker is told again; empty for people."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["match", "seat"], name="due_once")]
+        indexes = [models.Index(fields=["deadline"])]

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 import psutil
 
+_joined: set[tuple[Path, int]] = set()
 BASE = Path(__file__).resolve().parents[2]
 START_SECONDS = 30.0
 LONGEST_SOCKET = 96  # a unix socket's path may have 107 bytes; PostgreSQL adds a suffix for its lock file
@@ -280,8 +281,9 @@ def join(wanted: list[Server] | None = None, root: Path | None = None) -> None:
                 server.start()
         own = (os.getpid(), start_time(os.getpid()))
         path.write_text(json.dumps([*users, own]))
-    atexit.unregister(leave)
-    atexit.register(leave, wanted, root, os.getpid())
+    if (root, os.getpid()) not in _joined:
+        _joined.add((root, os.getpid()))
+        atexit.register(leave, wanted, root, os.getpid())
 
 
 def leave(wanted: list[Server], root: Path, pid: int, *, last: bool = False) -> None:

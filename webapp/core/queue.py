@@ -28,7 +28,8 @@ class Task:
 
 
 SUPERVISE = Task("runs.supervise", "train-cpu")
-TASKS: dict[str, Task] = {task.name: task for task in (SUPERVISE,)}
+PLAY = Task("arena.play_seat", "play")
+TASKS: dict[str, Task] = {task.name: task for task in (SUPERVISE, PLAY)}
 
 
 def make_celery() -> Celery:

@@ -4,6 +4,46 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Count, Max, Q
+from django.db.models.functions import Now
+
+from webapp.accounts.models import User
+
+
+class DatasetQuerySet(models.QuerySet["Dataset"]):
+    """Reads of datasets."""
+
+    def visible_to(self, user: User) -> DatasetQuerySet:
+        """Researchers see every dataset; nobody else sees any."""
+        return self if user.is_researcher else self.none()
+
+    def listed(self, words: str = "", game: str = "", order: str = "-latest") -> DatasetQuerySet:
+        """Return datasets with `latest` (time of the newest version) and `version_count`, filtered and ordered."""
+        found = self.select_related("owner").annotate(
+            latest=Max("versions__created_at"), version_count=Count("versions", distinct=True)
+        )
+        if words:
+            found = found.filter(Q(name__icontains=words) | Q(title__icontains=words) | Q(source__icontains=words))
+        if game:
+            found = found.filter(versions__games__contains=[game])
+        return found.order_by(order, "name")
+
+
+class DatasetVersionQuerySet(models.QuerySet["DatasetVersion"]):
+    """Reads of versions."""
+
+    def visible_to(self, user: User) -> DatasetVersionQuerySet:
+        """Researchers see every version; nobody else sees any."""
+        return self if user.is_researcher else self.none()
+
+    def playable(self, game: str = "") -> DatasetVersionQuerySet:
+        """Versions with at least one scenario, of `game` if named: what a run or a table can start from."""
+        found = self.filter(scenario_count__gt=0).select_related("dataset").order_by("dataset__name", "-number")
+        return found.filter(games__contains=[game]) if game else found
+
+    def with_conversations(self) -> DatasetVersionQuerySet:
+        """Versions that a cold start can learn from."""
+        return self.playable().filter(conversation_count__gt=0)
 
 
 class Dataset(models.Model):
@@ -19,8 +59,14 @@ class Dataset(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = DatasetQuerySet.as_manager()
+
     def __str__(self) -> str:
         return self.name
+
+    def newest(self) -> DatasetVersion:
+        """Return the version with the highest number; every dataset has one."""
+        return self.versions.order_by("-number")[0]
 
 
 class DatasetVersion(models.Model):
@@ -35,6 +81,8 @@ class DatasetVersion(models.Model):
     scenario_count = models.PositiveIntegerField(default=0)
     conversation_count = models.PositiveIntegerField(default=0)
     games = models.JSONField(default=list, help_text="Names of the games its scenarios play.")
+
+    objects = DatasetVersionQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["dataset", "number"], name="version_number_once")]
@@ -76,6 +124,19 @@ class StoredConversation(models.Model):
         constraints = [models.UniqueConstraint(fields=["scenario", "position"], name="conversation_position_once")]
 
 
+class ImportQuerySet(models.QuerySet["Import"]):
+    """Reads of imports."""
+
+    def changeable_by(self, user: User) -> ImportQuerySet:
+        """Imports are seen and decided by who uploaded them, and by admins."""
+        return self if user.is_admin else self.filter(owner=user)
+
+    def unread(self) -> ImportQuerySet:
+        """Imports that no worker is reading now."""
+        waiting = Q(state=Import.State.QUEUED) | Q(state=Import.State.READING, claimed_until__lt=Now())
+        return self.filter(waiting)
+
+
 class Import(models.Model):
     """An uploaded file on its way in: read and checked first, stored as a version only on a yes."""
 
@@ -90,7 +151,10 @@ class Import(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="imports")
     format = models.CharField(max_length=40)
     dataset_name = models.SlugField(max_length=80)
-    file = models.FileField(upload_to="imports/")
+    source = models.CharField(max_length=400, blank=True)
+    licence = models.CharField(max_length=120, blank=True)
+    folder = models.CharField(max_length=200, help_text="Folder of its files in the default storage.")
+    files = models.JSONField(default=list, help_text="Names of the uploaded files.")
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     progress = models.FloatField(default=0, help_text="0 to 1.")
     report = models.JSONField(default=dict, help_text='{"scenarios", "conversations", "errors", "notices", "preview"}')
@@ -99,3 +163,10 @@ class Import(models.Model):
     )
     claimed_until = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ImportQuerySet.as_manager()
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing will change any more."""
+        return self.state in {self.State.REFUSED, self.State.STORED, self.State.DROPPED}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+
+if TYPE_CHECKING:
+    from webapp.accounts.models import User
 
 
 class RemoteModel(models.Model):
@@ -14,11 +19,40 @@ class RemoteModel(models.Model):
     address = models.URLField()
     model = models.CharField(max_length=200)
     secret_name = models.CharField(max_length=120, blank=True)
+    open_to_players = models.BooleanField(default=False)
     added_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
         return self.name
+
+
+class DeploymentQuerySet(models.QuerySet["Deployment"]):
+    """Reads of deployments."""
+
+    def visible_to(self, user: User) -> DeploymentQuerySet:
+        """Those this person may sit down against: researchers all, others what is marked open; guests none."""
+        if user.is_researcher:
+            return self
+        if user.is_guest:
+            return self.none()
+        return self.filter(Q(checkpoint__open_to_players=True) | Q(remote__open_to_players=True))
+
+    def local(self) -> DeploymentQuerySet:
+        """Those that take a slot of a node when they are up."""
+        return self.filter(checkpoint__isnull=False)
+
+    def up(self) -> DeploymentQuerySet:
+        """Those with a process, or about to have one."""
+        return self.filter(
+            state__in=[Deployment.State.STARTING, Deployment.State.READY, Deployment.State.STOPPING]
+        )
+
+    def named(self) -> DeploymentQuerySet:
+        """With what their names need, in the order of last use."""
+        return self.select_related("checkpoint", "remote", "run").order_by(
+            models.F("used_at").desc(nulls_last=True), "pk"
+        )
 
 
 class Deployment(models.Model):
@@ -39,7 +73,7 @@ class Deployment(models.Model):
     )
     state = models.CharField(max_length=8, choices=State, default=State.COLD)
     run = models.ForeignKey("runs.Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="deployments")
-    address = models.URLField(blank=True)
+    address = models.CharField(max_length=200, blank=True, help_text="http://host:port/v1 while it is ready.")
     key = models.CharField(
         max_length=64, blank=True, help_text="Random key of the local server; changes at every start."
     )
@@ -47,6 +81,8 @@ class Deployment(models.Model):
     used_at = models.DateTimeField(null=True, blank=True)
     wanted_at = models.DateTimeField(null=True, blank=True, help_text="Somebody is waiting for it since then.")
     ready_at = models.DateTimeField(null=True, blank=True)
+
+    objects = DeploymentQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -56,3 +92,11 @@ class Deployment(models.Model):
                 name="deployment_has_one_source",
             )
         ]
+
+    def __str__(self) -> str:
+        return str(self.checkpoint or self.remote)
+
+    @property
+    def model(self) -> str:
+        """The name under which its server knows the model."""
+        return self.remote.model if self.remote else "parley"

@@ -1,0 +1,40 @@
+"""How an address says who may use it, with their own object and with somebody else's."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+MEMBERS = ("player", "annotator", "researcher", "admin")
+RESEARCHERS = ("researcher", "admin")
+ANNOTATORS = ("annotator", "researcher", "admin")
+EVERYONE = (*MEMBERS, "guest")
+NOBODY = ()
+
+
+@dataclass(frozen=True)
+class Route:
+    """One HTTP route. Everybody who is not named gets 404; who is not signed in is sent to the sign-in page.
+
+    `make(owner)` makes the object that the address names, owned by `owner`, and returns the address's arguments.
+    `own` are the roles that may use the route for their own object, `other` for somebody else's; a route without
+    object has the same in both (`own` alone). `data` is a valid body. `public` routes need no session.
+    """
+
+    name: str
+    own: tuple[str, ...]
+    other: tuple[str, ...] | None = None
+    method: str = "GET"
+    make: Callable[[Any], dict[str, Any]] | None = None
+    data: dict[str, Any] = field(default_factory=dict)
+    public: bool = False
+    kind: str = "page"  # page | api (refuses with 401 instead of a redirect)
+
+
+@dataclass(frozen=True)
+class SocketRoute:
+    """One socket route: `make(owner)` makes the object and returns the path; roles as above."""
+
+    pattern: str
+    make: Callable[[Any], str]
+    own: tuple[str, ...]
+    other: tuple[str, ...] = NOBODY

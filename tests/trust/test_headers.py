@@ -1,0 +1,69 @@
+"""Headers of every page as every role (trust 22)."""
+
+import pytest
+from django.urls import reverse
+
+from tests.conftest import ROLES
+from tests.trust.routes import ROUTES
+
+PAGES = [route for route in ROUTES if route.method == "GET"]
+
+
+def check(response):
+    policy = response.headers["Content-Security-Policy"]
+    assert "unsafe-inline" not in policy
+    assert "unsafe-eval" not in policy
+    assert "script-src 'self'" in policy
+    assert "style-src 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "default-src 'none'" in policy
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers["X-Frame-Options"] == "DENY"
+    assert "no-store" in response.headers["Cache-Control"]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_page_of_every_role(role, person, client_of):
+    user = person(role)
+    client = client_of(user)
+    for route in PAGES:
+        kwargs = route.make(user) if route.make else {}
+        response = client.get(reverse(route.name, kwargs=kwargs))
+        check(response)
+        if "text/html" in response.headers["Content-Type"]:
+            text = b"".join(response) if response.streaming else response.content
+            inline_free(text.decode(), route.name)
+
+
+def inline_free(html, name):
+    """No inline script, style or handler: the policy would block them, and somebody would miss them."""
+    from html.parser import HTMLParser
+
+    class Check(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            given = dict(attrs)
+            data_block = tag == "script" and given.get("type") == "application/json"
+            assert tag != "style", f"{name}: inline style"
+            assert tag != "script" or "src" in given or data_block, f"{name}: inline script"
+            assert "style" not in given, f"{name}: style attribute on {tag}"
+            handlers = [a for a in given if a.startswith(("on", "hx-on", "hx-vals-js"))]
+            assert not handlers, f"{name}: handler {handlers} on {tag}"
+            assert not any((value or "").startswith(("js:", "javascript:")) for value in given.values()), name
+
+    Check().feed(html)
+
+
+@pytest.mark.parametrize("address", ["/nothing-here/", "/accounts/keys/1/revoke/"])
+def test_error_pages_have_them_too(address, db, client):
+    check(client.get(address))
+
+
+def test_a_page_that_fails_says_what_to_do(db, client, monkeypatch):
+    from webapp.core import errors
+
+    for handler, status in ((errors.bad_request, 400), (errors.forbidden, 403), (errors.server_error, 500)):
+        from django.test import RequestFactory
+
+        response = handler(RequestFactory().get("/"))
+        assert response.status_code == status
+        assert "changed" in response.content.decode() or "kept" in response.content.decode()

@@ -1,0 +1,90 @@
+"""Every route, HTTP and socket, for every role, with their own object and with another's (trust 8).
+
+A route that no file in `matrix/` lists fails, and so does a listed one that does not exist.
+"""
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.urls import reverse
+
+from tests.conftest import ROLES
+from tests.trust.routes import ROUTES, SOCKETS, walk
+from tests.websocket import Socket, browser_headers
+
+
+def test_every_route_is_listed():
+    found = {route.name for route in walk()}
+    listed = {route.name for route in ROUTES}
+    assert found - listed == set(), "routes that no file of tests/trust/matrix lists"
+    assert listed - found == set(), "listed routes that do not exist"
+
+
+def test_every_socket_route_is_listed():
+    from webapp.core.sockets import routes
+
+    assert sorted(str(route.pattern) for route in routes()) == sorted(route.pattern for route in SOCKETS)
+
+
+def ask(route, client, kwargs):
+    address = reverse(route.name, kwargs=kwargs)
+    return client.post(address, route.data) if route.method == "POST" else client.get(address)
+
+
+def refused(response):
+    return response.status_code == 404
+
+
+CASES = [(r, whose) for r in ROUTES if not r.public for whose in (["own", "other"] if r.make else ["own"])]
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize(("route", "whose"), CASES, ids=[f"{r.name}-{r.method}-{whose}" for r, whose in CASES])
+def test_a_role_gets_what_the_matrix_says(route, role, whose, person, client_of):
+    user = person(role, f"the-{role}")
+    owner = user if whose == "own" else person("researcher", "somebody-else")
+    kwargs = route.make(owner) if route.make else {}
+    response = ask(route, client_of(user), kwargs)
+    allowed = route.own if whose == "own" or route.other is None else route.other
+    assert refused(response) != (role in allowed), f"{route.name} for {role}, {whose}: {response.status_code}"
+    assert response.status_code < 500
+    if role in allowed and route.method == "POST":
+        assert response.status_code != 405
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if not r.public], ids=lambda r: f"{r.name}-{r.method}")
+def test_who_is_not_signed_in_learns_nothing(route, person, client_of):
+    owner = person("researcher", "somebody")
+    response = ask(route, client_of(None), route.make(owner) if route.make else {})
+    if route.kind == "api":
+        assert response.status_code == 401
+    else:
+        assert response.status_code == 302
+        assert response["Location"].startswith(reverse("account_login"))
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.public], ids=lambda r: r.name)
+def test_public_routes_answer_without_a_session(route, db, client_of):
+    assert ask(route, client_of(None), {}).status_code in {200, 302}
+
+
+@pytest.mark.parametrize("route", SOCKETS, ids=lambda r: r.pattern)
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("whose", ["own", "other"])
+@pytest.mark.django_db(transaction=True)
+def test_a_role_gets_the_sockets_that_the_matrix_says(route, role, whose, person, client_of):
+    from webapp.core.sockets import guarded
+
+    user = person(role, f"the-{role}")
+    owner = user if whose == "own" else person("researcher", "somebody-else")
+    path = route.make(owner)
+    client = client_of(user)
+    headers = browser_headers(client.cookies["session"].value)
+
+    async def connect():
+        socket = Socket(guarded(), path, headers)
+        opened = await socket.connect()
+        if opened:
+            await socket.leave()
+        return opened
+
+    assert async_to_sync(connect)() == (role in (route.own if whose == "own" else route.other))

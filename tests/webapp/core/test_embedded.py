@@ -1,0 +1,109 @@
+"""The embedded servers: started once for all, stopped by the last, never confused by a recycled process id."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import psycopg
+import pytest
+import redis
+
+from webapp.core import embedded
+
+pytestmark = pytest.mark.serial
+
+HOLDER = """
+import sys, os
+from pathlib import Path
+from webapp.core import embedded
+root = Path(sys.argv[1])
+embedded.join([embedded.Postgres(root), embedded.Valkey(root)], root)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def hold(root):
+    environment = {**os.environ, "PARLEY_HOME": str(root)}
+    return subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(root)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=embedded.BASE,
+    )
+
+
+def test_two_processes_may_start_at_once_and_the_last_one_stops_the_servers(tmp_path):
+    postgres, valkey = embedded.Postgres(tmp_path), embedded.Valkey(tmp_path)
+    holders = [hold(tmp_path), hold(tmp_path)]
+    assert [holder.stdout.readline() for holder in holders] == ["ready\n", "ready\n"]
+    with psycopg.connect(postgres.url) as connection:
+        version = connection.execute("SHOW server_version").fetchone()
+    assert version[0].startswith("18")
+    assert redis.Redis.from_url(valkey.url).ping()
+
+    holders[0].communicate()
+    assert postgres.running()
+    assert valkey.running()
+
+    holders[1].communicate()
+    assert not postgres.running()
+    assert not valkey.running()
+
+
+def test_a_killed_user_does_not_keep_the_servers_alive(tmp_path):
+    killed, polite = hold(tmp_path), hold(tmp_path)
+    for holder in (killed, polite):
+        holder.stdout.readline()
+    killed.kill()
+    killed.wait()
+    polite.communicate()
+    assert not embedded.Postgres(tmp_path).running()
+    assert not embedded.Valkey(tmp_path).running()
+
+
+def test_a_recycled_process_id_is_not_taken_for_the_server(tmp_path):
+    own = embedded.start_time(os.getpid())
+    (tmp_path / "postgres").mkdir()
+    pid_file = tmp_path / "postgres" / "postmaster.pid"
+    lines = [str(os.getpid()), "data", str(int(own)), "5432", "", "", "", "ready", ""]
+    pid_file.write_text("\n".join(lines))
+    assert embedded.Postgres(tmp_path).running()
+    lines[2] = str(int(own) - 3600)
+    pid_file.write_text("\n".join(lines))
+    assert not embedded.Postgres(tmp_path).running()
+    embedded.Postgres(tmp_path)._drop_stale_pid_file()
+    assert not pid_file.exists()
+
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "valkey.json").write_text(json.dumps([os.getpid(), own - 3600]))
+    assert not embedded.Valkey(tmp_path).running()
+
+
+def test_a_finished_process_has_no_start_time():
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    time.sleep(0.2)  # a zombie by now: finished, but not waited for
+    while child.returncode is None and embedded.start_time(child.pid) is not None:
+        time.sleep(0.05)
+    assert embedded.start_time(child.pid) is None
+    child.wait()
+
+
+def test_a_long_path_gets_a_short_private_socket_folder(tmp_path):
+    deep = tmp_path / ("x" * 90)
+    folder = embedded.socket_folder(deep, "postgres")
+    assert len(str(folder)) < 60
+    assert folder != embedded.socket_folder(deep / "y", "postgres")
+    assert embedded.socket_folder(embedded.Path("/short"), "postgres") == embedded.Path("/short/postgres")
+
+
+def test_nothing_is_started_for_servers_that_the_environment_names(monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "postgresql://db.example/parley")
+    monkeypatch.setenv("REDIS_URL", "redis://cache.example")
+    assert embedded.servers() == []
+    monkeypatch.delenv("REDIS_URL")
+    assert [type(server).__name__ for server in embedded.servers()] == ["Valkey"]

@@ -1,0 +1,69 @@
+"""What a person sent, read as a move: from a form post or a socket message, against the actions offered.
+
+Raises `BadInput`, whose `where` names the field, or `IllegalMove`; both messages are for the person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from training.errors import BadInput
+from training.games.actions import check_move, plain, read_value, write
+from training.records import Action, ArgValue, Move, Observation
+
+LONGEST = 20_000
+"""Characters of any one field; games set smaller bounds for speech."""
+
+
+def field(action: Action, argument: str) -> str:
+    """The name of the form field of one argument."""
+    return f"{action.name}.{argument}"
+
+
+def _text(data: Mapping[str, Any], name: str) -> str:
+    value = data.get(name, "")
+    if not isinstance(value, str) or len(value) > LONGEST or "\x00" in value:
+        raise BadInput("must be a text of at most 20,000 characters", name)
+    return value.strip()
+
+
+def step_of(data: Mapping[str, Any]) -> int:
+    """The step of the game that the move was made for, as the form carries it."""
+    text = _text(data, "step")
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise BadInput("must be the number of the step that the form was made for: reload the page", "step")
+    return int(text)
+
+
+def _action(data: Mapping[str, Any], offered: Sequence[Action]) -> Action:
+    name = _text(data, "action")
+    for action in offered:
+        if action.name == name or (not name and action.bare):
+            return action
+    if not offered:
+        raise BadInput("it is not your turn", "action")
+    raise BadInput(f"choose one of: {', '.join(action.name for action in offered)}", "action")
+
+
+def read_move(data: Mapping[str, Any], seen: Observation) -> Move:
+    """The move that a person's form holds: `action`, `text`, and one field `<action>.<argument>` per argument.
+
+    The text is what others will read: speech (tags in it become plain words) and the action's own tag.
+    """
+    action = _action(data, seen.actions)
+    speech = "" if action.text == "none" else plain(_text(data, "text"))
+    if seen.max_chars and len(speech) > seen.max_chars:
+        raise BadInput(f"is {len(speech)} characters long; {seen.max_chars} are allowed", "text")
+    if action.text == "required" and not speech:
+        raise BadInput("write something first", "text")
+    args: dict[str, ArgValue] = {}
+    for argument in action.args:
+        given = _text(data, field(action, argument.name))
+        args[argument.name] = read_value(argument, plain(given) if argument.kind == "text" else given)
+    try:
+        move = Move(action=action.name, args=args, text=write(action, args, speech))
+    except ValueError as error:
+        raise BadInput(str(error), action.name) from error
+    check_move(move, seen.actions, seen.max_chars)
+    return move

@@ -1,0 +1,210 @@
+"""The one way a move gets into a match, whoever makes it; and what follows from it.
+
+`submit` locks the match, appends the move, folds the game anew, writes each viewer's new rows, writes down who is due
+next, and sends hints after commit. It raises `IllegalMove` (with the reason, for the seat) and then changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection, transaction
+from django.db.models import Max
+
+from training.errors import IllegalMove
+from training.games import Game, advance, make
+from training.records import ALL, SPECTATOR, Move, Scenario, Seat, SeatMove, Viewer
+from webapp.arena import hints
+from webapp.arena.models import DueSeat, Match, MatchMove, MatchSeat, ViewerRow
+from webapp.core import queue
+from webapp.serving import services as serving
+
+HINT_EVERY = timedelta(seconds=5)
+"""How long a worker has to claim a due seat before it is told again."""
+
+
+def database_now() -> datetime:
+    """The database's clock: the only one that deadlines and leases are judged by."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+    return now
+
+
+@dataclass
+class Fold:
+    """A match's game as it stands, with the moves of a joint step that is not complete yet."""
+
+    game: Game
+    pending: dict[Seat, Move]
+
+    def due(self) -> frozenset[Seat]:
+        """The seats from which a move is still missing."""
+        return self.game.to_act() - self.pending.keys()
+
+
+def scenario_of(match: Match) -> Scenario:
+    """The scenario that a match plays."""
+    return Scenario.from_dict(match.scenario)
+
+
+def moves_of(match: Match) -> list[SeatMove]:
+    """A match's moves, in the order received."""
+    rows = match.moves.order_by("number").values_list("seat", "move")
+    return [SeatMove(seat=seat, move=Move.from_dict(move)) for seat, move in rows]
+
+
+def fold(match: Match, moves: Sequence[SeatMove] | None = None) -> Fold:
+    """The match's game from its moves (all of them unless given)."""
+    game = make(scenario_of(match))
+    pending: dict[Seat, Move] = {}
+    for entry in moves_of(match) if moves is None else moves:
+        pending = advance(game, pending, entry)
+    return Fold(game, pending)
+
+
+def viewers(scenario: Scenario) -> list[Viewer]:
+    """Everybody who has a log of their own: each seat, the public, and the all-seeing view for afterwards."""
+    return [*range(len(scenario.seats)), SPECTATOR, ALL]
+
+
+@transaction.atomic
+def submit(
+    *,
+    match_id: int,
+    seat: Seat,
+    step: int,
+    move: Move,
+    private: str = "",
+    attempts: Sequence[Mapping[str, str]] = (),
+) -> MatchMove:
+    """Make a seat's move in step `step` of the match; return what is stored for it, which may be an earlier one."""
+    match = Match.objects.select_for_update().get(pk=match_id)
+    if stored := match.moves.filter(step=step, seat=seat).first():
+        return stored
+    if match.state != Match.State.RUNNING:
+        raise IllegalMove("this game is not running")
+    if step != match.step:
+        raise IllegalMove("the game has moved on since you saw it: look again, then move")
+    now = fold(match)
+    if seat not in now.due():
+        raise IllegalMove("it is not your turn")
+    now.game.check(seat, move)
+    stored = _append(match, now, seat, move, private, attempts)
+    changed = {*write_rows(match, now.game), seat}
+    if not now.pending:
+        changed.update(_next_step(match, now))
+    else:
+        match.due.filter(seat=seat).delete()
+    hints.send(match.pk, sorted(changed))
+    return stored
+
+
+def _append(
+    match: Match, now: Fold, seat: Seat, move: Move, private: str = "", attempts: Sequence[Mapping[str, str]] = ()
+) -> MatchMove:
+    """Store one move and advance the fold by it."""
+    stored = MatchMove.objects.create(
+        match=match,
+        number=match.moves.count(),
+        step=match.step,
+        seat=seat,
+        move=move.to_dict(),
+        private=private,
+        attempts=[dict(attempt) for attempt in attempts],
+    )
+    now.pending = advance(now.game, now.pending, SeatMove(seat=seat, move=move))
+    if not now.pending:
+        match.step += 1
+    return stored
+
+
+def write_rows(match: Match, game: Game) -> set[Viewer]:
+    """Append what each viewer has been shown since; return the viewers who got something."""
+    held = dict(match.rows.values_list("viewer").annotate(last=Max("number")))
+    new = [
+        ViewerRow(match=match, viewer=viewer, number=number, message=message.to_dict(), step=match.step)
+        for viewer in viewers(game.scenario)
+        for number, message in enumerate(game.observe(viewer).messages, 1)
+        if number > held.get(viewer, 0)
+    ]
+    ViewerRow.objects.bulk_create(new)
+    return {row.viewer for row in new}
+
+
+def _next_step(match: Match, now: Fold) -> set[Viewer]:
+    """After a complete step: let the tool seat pass, then end the game or write down who is due. Save the match."""
+    tool = now.game.scenario.tool_seat
+    while tool in now.due():  # no judge sits at the table, so the tool reports what the game takes for granted
+        _append(match, now, tool, now.game.default(tool))
+        write_rows(match, now.game)
+    match.due.all().delete()
+    if now.game.to_act():
+        _write_due(match, now.due())
+    else:
+        match.state = Match.State.FINISHED
+        match.ended_at = database_now()
+        match.returns = {str(seat): value for seat, value in now.game.returns().items()}
+        match.metrics = dict(now.game.metrics())
+    match.save(update_fields=["step", "state", "ended_at", "returns", "metrics"])
+    return set(viewers(now.game.scenario))
+
+
+def _write_due(match: Match, due: frozenset[Seat]) -> None:
+    """Write down the seats that must move now, start their clocks, and tell the workers of those that are no people."""
+    seats = {seat.seat: seat for seat in match.seats.select_related("deployment")}
+    now = database_now()
+    for number in sorted(due):
+        sitting = seats[number]
+        deadline: datetime | None = now + timedelta(seconds=match.deadline_s)
+        if sitting.deployment is not None and not serving.want(deployment=sitting.deployment):
+            deadline = None
+        by_worker = sitting.kind != MatchSeat.Kind.PERSON and deadline is not None
+        row = DueSeat.objects.create(
+            match=match,
+            seat=number,
+            step=match.step,
+            deadline=deadline,
+            hint_at=now + HINT_EVERY if by_worker else None,
+        )
+        if by_worker:
+            queue.send(queue.PLAY, row.pk)
+
+
+def begin(match: Match) -> None:
+    """Start a locked match whose seats are all taken: first rows, first clocks."""
+    match.state = Match.State.RUNNING
+    match.started_at = database_now()
+    match.save(update_fields=["state", "started_at"])
+    start = fold(match)
+    write_rows(match, start.game)
+    _next_step(match, start)
+    hints.send(match.pk, viewers(start.game.scenario))
+
+
+@transaction.atomic
+def time_out(*, due_id: int) -> MatchMove | None:
+    """Play the default of a seat whose deadline has passed, as a time-out; None if it is not (or no longer) due."""
+    due = DueSeat.objects.filter(pk=due_id).first()
+    if due is None:
+        return None
+    match = Match.objects.select_for_update().get(pk=due.match_id)
+    due = match.due.filter(pk=due_id, deadline__lte=database_now()).first()
+    if due is None or match.state != Match.State.RUNNING:
+        return None
+    move = fold(match).game.default(due.seat).model_copy(update={"origin": "timeout"})
+    return submit(match_id=match.pk, seat=due.seat, step=due.step, move=move)
+
+
+@transaction.atomic
+def abort(*, match_id: int, why: str) -> None:
+    """End a match without a result; one that is over stays as it is."""
+    match = Match.objects.select_for_update().get(pk=match_id)
+    if match.over:
+        return
+    match.state, match.aborted_why, match.ended_at = Match.State.ABORTED, why[:400], database_now()
+    match.save(update_fields=["state", "aborted_why", "ended_at"])
+    match.due.all().delete()
+    hints.send(match.pk, viewers(scenario_of(match)))

@@ -1,0 +1,77 @@
+"""The formats that can be imported: one line each, with what the upload must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from training.errors import BadInput
+from webapp.scenarios.importers import casino, deal_or_no_deal, own, sotopia
+from webapp.scenarios.importers.reading import Progress, Reading
+
+MAX_BYTES = 64 * 1024 * 1024
+"""An upload larger than this is refused unread."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """One import format. `folder`: the reader is given a folder that holds the files in `names`."""
+
+    title: str
+    read: Callable[[Path, Progress], Reading]
+    source: str = ""
+    licence: str = ""
+    names: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> bool:
+        """Whether the format is a folder of named files instead of one file."""
+        return bool(self.names)
+
+
+FORMATS: dict[str, Format] = {
+    "casino": Format("CaSiNo: campsite negotiations (JSON)", casino.read, "CaSiNo", "CC BY 4.0"),
+    "deal-or-no-deal": Format(
+        "Deal or No Deal: item division (text)", deal_or_no_deal.read, "Deal or No Deal", "CC BY-NC 4.0"
+    ),
+    "sotopia-redis": Format("SOTOPIA: Redis dump (JSON)", sotopia.read_redis, "SOTOPIA", "CC BY-SA 4.0"),
+    "sotopia-jsonl": Format(
+        "SOTOPIA: four JSONL files", sotopia.read_jsonl, "SOTOPIA", "CC BY-SA 4.0", names=tuple(sotopia.FILES)
+    ),
+    "jsonl": Format("Parley: JSONL of scenarios and conversations", own.read),
+}
+
+__all__ = ["FORMATS", "MAX_BYTES", "Format", "Progress", "Reading", "check_upload", "read"]
+
+
+def check_upload(format: str, files: Sequence[tuple[str, int]]) -> None:
+    """Refuse what cannot be this format before any of it is stored; `files` are (name, bytes)."""
+    if format not in FORMATS:
+        raise BadInput(f"unknown format {format!r}; known: {', '.join(FORMATS)}", "format")
+    if sum(size for _name, size in files) > MAX_BYTES:
+        raise BadInput(f"larger than {MAX_BYTES // 2**20} MiB in all", "file")
+    wanted = FORMATS[format].names
+    if not wanted and len(files) != 1:
+        raise BadInput(f"this format is one file, not {len(files)}", "file")
+    missing = set(wanted) - {name for name, _size in files}
+    if missing:
+        raise BadInput(f"missing {', '.join(sorted(missing))}", "file")
+
+
+def read(format: str, path: Path, progress: Progress) -> Reading:
+    """Read a file (or, for a folder format, a folder); a path that cannot be read is an error of the reading."""
+    if format not in FORMATS:
+        raise BadInput(f"unknown format {format!r}; known: {', '.join(FORMATS)}", "format")
+    reading = Reading()
+    if FORMATS[format].folder != path.is_dir():
+        kind = "a folder with " + ", ".join(FORMATS[format].names) if FORMATS[format].folder else "a file"
+        reading.error(BadInput(f"expected {kind}", path.name))
+        return reading
+    try:
+        return FORMATS[format].read(path, progress)
+    except BadInput as error:
+        reading.error(error)
+    except OSError as error:
+        reading.error(BadInput(error.strerror or "cannot be read", path.name))
+    return reading

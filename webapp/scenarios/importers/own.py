@@ -1,0 +1,36 @@
+"""Reads the project's own JSONL: what an export wrote, or bare scenarios, one a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from training.dataset import parse_line
+from training.errors import BadInput
+from webapp.scenarios.importers.reading import Progress, Reading, check_line
+
+
+def read(path: Path, progress: Progress) -> Reading:
+    """Read every line; each that is wrong, repeats an id or does not replay is an error with its line number."""
+    reading = Reading()
+    seen: set[str] = set()
+    raw_lines = path.read_bytes().split(b"\n")
+    for number, raw in enumerate(raw_lines, 1):
+        if not raw.strip():
+            continue
+        where = f"{path.name} line {number}"
+        try:
+            line = parse_line(raw.decode("utf-8"), where)
+            if line.scenario.id in seen:
+                raise BadInput(f"a second scenario with the id {line.scenario.id!r}", f"{where}, scenario.id")
+            check_line(line, where)
+        except UnicodeDecodeError as error:
+            reading.error(BadInput(f"not UTF-8 at byte {error.start}", where))
+        except BadInput as error:
+            reading.error(error)
+        else:
+            seen.add(line.scenario.id)
+            reading.lines.append(line)
+        progress(number, len(raw_lines))
+    if not reading.lines and not reading.errors:
+        reading.error(BadInput("the file holds no scenario", path.name))
+    return reading

@@ -1,0 +1,102 @@
+"""What an importer returns: dataset lines, errors that refuse the whole import, notices that do not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from training.dataset import Conversation, DatasetLine
+from training.errors import BadInput, IllegalMove
+from training.games import REGISTRY, make, replay
+from training.records import Episode, Scenario, SeatMove
+
+Progress = Callable[[int, int], None]
+"""Called with (records done, records in all)."""
+
+MAX_PROBLEMS = 200
+"""So many errors are listed; a file with more of them is of another format."""
+
+
+@dataclass
+class Reading:
+    """The outcome of reading one upload. With any error nothing of it may be stored."""
+
+    lines: list[DatasetLine] = field(default_factory=list)
+    errors: list[dict[str, str]] = field(default_factory=list)
+    notices: list[dict[str, str]] = field(default_factory=list)
+
+    def error(self, problem: BadInput) -> None:
+        """Note why the import is refused; beyond `MAX_PROBLEMS` only the last line says that there are more."""
+        if len(self.errors) < MAX_PROBLEMS:
+            self.errors.append({"where": problem.where, "why": problem.why})
+        elif len(self.errors) == MAX_PROBLEMS:
+            self.errors.append({"where": "", "why": f"more than {MAX_PROBLEMS} errors; the rest is not listed"})
+
+    def notice(self, where: str, why: str) -> None:
+        """Note something that was left out, and why."""
+        self.notices.append({"where": where, "why": why})
+
+    @property
+    def conversations(self) -> int:
+        """How many conversations were read."""
+        return sum(len(line.conversations) for line in self.lines)
+
+    def report(self) -> dict[str, Any]:
+        """Return what `import_dataset --json` prints."""
+        return {
+            "scenarios": len(self.lines),
+            "conversations": self.conversations,
+            "errors": self.errors,
+            "notices": self.notices,
+        }
+
+
+def load_json(path: Path) -> Any:
+    """Return a JSON file's content; raise `BadInput` with line and column."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise BadInput(f"not JSON: {error.msg}", f"{path.name} line {error.lineno} column {error.colno}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"not UTF-8 at byte {error.start}", path.name) from error
+
+
+def need(record: Any, key: str, kind: type, where: str) -> Any:
+    """Return `record[key]`; raise `BadInput` if it is missing or not a `kind`."""
+    if not isinstance(record, dict):
+        raise BadInput("expected an object", where)
+    if key not in record:
+        raise BadInput("missing", f"{where}, {key}")
+    value = record[key]
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise BadInput(f"expected {kind.__name__}, not {type(value).__name__}", f"{where}, {key}")
+    return value
+
+
+def check_line(line: DatasetLine, where: str) -> None:
+    """Make the scenario's game and replay its conversations; raise `BadInput` naming scenario, setting or move."""
+    try:
+        make(line.scenario)
+    except BadInput as error:
+        raise BadInput(error.why, f"{where}, scenario.{error.where}") from error
+    for number, conversation in enumerate(line.conversations):
+        if conversation.episode.scenario.game not in REGISTRY:
+            raise BadInput(f"unknown game {conversation.episode.scenario.game!r}", f"{where}, conversations.{number}")
+        try:
+            replay(conversation.episode.scenario, conversation.episode.moves)
+        except (IllegalMove, BadInput) as error:
+            raise BadInput(f"does not replay: {error}", f"{where}, conversations.{number}") from error
+
+
+def played(scenario: Scenario, moves: Iterable[SeatMove], source: str, where: str) -> Conversation:
+    """Return a conversation with the returns and metrics that our engine gives these moves."""
+    stored = tuple(moves)
+    try:
+        game = replay(scenario, stored)
+    except IllegalMove as error:
+        raise BadInput(f"does not replay: {error}", where) from error
+    episode = Episode(scenario=scenario, moves=stored, returns=dict(game.returns()), metrics=dict(game.metrics()))
+    return Conversation(source=source, episode=episode)

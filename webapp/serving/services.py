@@ -1,0 +1,215 @@
+"""Deployments: started on first need, stopped when idle or when another needs the slot; remote models are always there.
+
+A local deployment is a run of kind `serve`. Rows say what is wanted; `settle` (a clock step) starts and stops what is
+needed, and the supervising worker reports with `ready` and `ended`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q
+from django.db.models.functions import Now
+
+from training.engines.addresses import AllowList
+from training.engines.base import ChatModel
+from training.engines.chat import RemoteConfig, RemoteModel as RemoteChat
+from training.errors import BadInput
+from webapp.accounts.models import User
+from webapp.core import queue
+from webapp.runs.models import Checkpoint, Run
+from webapp.serving.models import Deployment, RemoteModel
+
+IDLE = timedelta(seconds=int(getattr(settings, "SERVE_IDLE_SECONDS", 900)))
+"""A served model that nobody has asked for this long is stopped."""
+
+FRESH = timedelta(seconds=20)
+"""A model that was used this recently does not yield its slot."""
+
+KEY_NAME = "DEPLOYMENT_API_KEY"
+"""Stands for a local server's random key where a secret's name is asked for; the key itself is in the row."""
+
+
+def of_checkpoint(checkpoint: Checkpoint) -> Deployment:
+    """The deployment of a checkpoint; made, cold, if there is none."""
+    return Deployment.objects.get_or_create(checkpoint=checkpoint)[0]
+
+
+@transaction.atomic
+def want(*, deployment: Deployment) -> bool:
+    """Say that somebody waits for it; return whether it can be asked now. A failed one is tried again."""
+    found = Deployment.objects.select_for_update().get(pk=deployment.pk)
+    if found.remote_id is not None:
+        Deployment.objects.filter(pk=found.pk).update(used_at=Now())
+        return True
+    found.used_at = found.wanted_at = Now()
+    if found.state == Deployment.State.FAILED:
+        found.state, found.error = Deployment.State.COLD, ""
+    found.save(update_fields=["used_at", "wanted_at", "state", "error"])
+    return found.state == Deployment.State.READY
+
+
+def used(*, deployment_id: int) -> None:
+    """Put off the idle stop: it has just been asked something."""
+    Deployment.objects.filter(pk=deployment_id).update(used_at=Now())
+
+
+@transaction.atomic
+def start(*, deployment: Deployment) -> bool:
+    """Start a cold, local deployment as a run of its own; return whether it was (another may have been faster)."""
+    found = Deployment.objects.select_for_update().select_related("checkpoint__run").get(pk=deployment.pk)
+    checkpoint = found.checkpoint
+    if checkpoint is None or found.state != Deployment.State.COLD:
+        return False
+    owner = checkpoint.run.owner if checkpoint.run is not None else _keeper()
+    found.run = Run.objects.create(
+        kind=Run.Kind.SERVE,
+        name=f"serve {checkpoint.name}"[:120],
+        owner=owner,
+        queue="serve",
+        base=checkpoint.base,
+        start_checkpoint=checkpoint,
+        config={"deployment": found.pk, "model": found.model, "seconds_to_start": 300},
+    )
+    found.state, found.error, found.address = Deployment.State.STARTING, "", ""
+    found.key = secrets.token_urlsafe(32)
+    found.save(update_fields=["run", "state", "error", "address", "key"])
+    queue.send(queue.SUPERVISE, found.run.pk, queue="serve")
+    return True
+
+
+def _keeper() -> User:
+    """Whose name a base model's server runs under: the first administrator, else the first person."""
+    people = User.objects.exclude(role="guest").order_by("pk")
+    return people.filter(role="admin").first() or people.earliest("pk")
+
+
+@transaction.atomic
+def ready(*, run_id: int, address: str) -> None:
+    """Its server answers at `address` (ending in /v1). A run that is no longer its own changes nothing."""
+    found = Deployment.objects.select_for_update().filter(run_id=run_id, state=Deployment.State.STARTING).first()
+    if found is not None:
+        found.state, found.address, found.ready_at = Deployment.State.READY, address, Now()
+        found.used_at = Now()  # the time it took to start is not idleness
+        found.save(update_fields=["state", "address", "ready_at", "used_at"])
+
+
+@transaction.atomic
+def ended(*, run_id: int, error: str = "") -> None:
+    """Its process is gone: cold if that was asked for, failed (with the reason) if not."""
+    found = Deployment.objects.select_for_update().filter(run_id=run_id).first()
+    if found is None or found.state in {Deployment.State.COLD, Deployment.State.FAILED}:
+        return
+    asked = found.state == Deployment.State.STOPPING
+    found.state = Deployment.State.COLD if asked else Deployment.State.FAILED
+    found.error = "" if asked else (error or "the model server ended by itself")[:4000]
+    found.address = found.key = ""
+    found.wanted_at = found.ready_at = None
+    found.save(update_fields=["state", "error", "address", "key", "wanted_at", "ready_at"])
+
+
+@transaction.atomic
+def stop(*, deployment: Deployment) -> None:
+    """Ask its process to leave; one that is not up stays as it is."""
+    found = Deployment.objects.select_for_update().get(pk=deployment.pk)
+    if found.remote_id is not None or found.state not in {Deployment.State.STARTING, Deployment.State.READY}:
+        return
+    found.state, found.wanted_at = Deployment.State.STOPPING, None
+    found.save(update_fields=["state", "wanted_at"])
+    Run.objects.filter(pk=found.run_id, stop_asked_at=None).update(stop_asked_at=Now())
+
+
+def settle() -> int:
+    """Start what is wanted where there is a slot, make room by the least recently used, stop what idles."""
+    return _follow_runs() + _stop_idle() + _start_wanted()
+
+
+def _follow_runs() -> int:
+    """A deployment whose run has ended without a word (its worker died) is not up any more."""
+    over = [Run.State.SUCCEEDED, Run.State.STOPPED, Run.State.FAILED]
+    lost = list(Deployment.objects.local().up().filter(run__state__in=over).select_related("run"))
+    gone = list(Deployment.objects.local().up().filter(run__isnull=True))
+    for deployment in lost:
+        if deployment.run is not None:
+            ended(run_id=deployment.run.pk, error=deployment.run.error)
+    Deployment.objects.filter(pk__in=[d.pk for d in gone]).update(state=Deployment.State.COLD, address="", key="")
+    return len(lost) + len(gone)
+
+
+def _stop_idle() -> int:
+    idle = Deployment.objects.local().filter(state=Deployment.State.READY, used_at__lt=Now() - IDLE)
+    for deployment in idle:
+        stop(deployment=deployment)
+    return len(idle)
+
+
+def _start_wanted() -> int:
+    wanted = Deployment.objects.local().filter(state=Deployment.State.COLD, wanted_at__isnull=False)
+    done = 0
+    for deployment in wanted.order_by("wanted_at"):
+        if Deployment.objects.local().up().count() < settings.SERVE_SLOTS:
+            done += start(deployment=deployment)
+        else:
+            return done + _yield_slot()
+    return done
+
+
+def _yield_slot() -> int:
+    """Stop the least recently used ready deployment that no seat is thinking with; 0 if a slot is being freed."""
+    if Deployment.objects.filter(state=Deployment.State.STOPPING).exists():
+        return 0
+    busy = Exists(
+        Deployment.objects.filter(pk=OuterRef("pk"), match_seats__match__due__claimed_until__gt=Now()).filter(
+            match_seats__match__due__seat=F("match_seats__seat")
+        )
+    )
+    free = Deployment.objects.local().filter(~busy, state=Deployment.State.READY, used_at__lt=Now() - FRESH)
+    oldest = free.order_by("used_at").first()
+    if oldest is None:
+        return 0
+    stop(deployment=oldest)
+    return 1
+
+
+def chat_model(deployment: Deployment, *, timeout_s: float) -> ChatModel:
+    """A client that asks this deployment, one try a call; raises `BadInput` if its address is not allowed."""
+    common: dict[str, Any] = {"model": deployment.model, "timeout_s": min(600.0, max(0.1, timeout_s)), "retries": 0}
+    if deployment.remote is not None:
+        config = RemoteConfig(address=deployment.remote.address, secret=deployment.remote.secret_name, **common)
+        return RemoteChat(config)
+    if not deployment.address:
+        raise BadInput("it is not running", str(deployment))
+    config = RemoteConfig(address=deployment.address, secret=KEY_NAME, **common)
+    return RemoteChat(config, allowed=AllowList.of([deployment.address]), secret=lambda _name: deployment.key)
+
+
+@transaction.atomic
+def add_remote(*, by: User, name: str, address: str, model: str, secret_name: str, open_to_players: bool) -> Deployment:
+    """Register a remote model at an allowed address; raises `BadInput` naming the field that is wrong."""
+    RemoteConfig.from_dict({"address": address, "model": model, "secret": secret_name})
+    AllowList.from_environment().check(address)
+    if RemoteModel.objects.filter(name=name).exists():
+        raise BadInput("another remote model has this name", "name")
+    remote = RemoteModel.objects.create(
+        name=name,
+        address=address,
+        model=model,
+        secret_name=secret_name,
+        open_to_players=open_to_players,
+        added_by=by,
+    )
+    return Deployment.objects.create(remote=remote, state=Deployment.State.READY)
+
+
+@transaction.atomic
+def remove_remote(*, remote: RemoteModel) -> None:
+    """Forget a remote model; raises `BadInput` if a match or a judge has used it, whose record would be lost."""
+    if Deployment.objects.filter(remote=remote, match_seats__isnull=False).exists():
+        raise BadInput("it sat at a match, whose record names it: it stays", remote.name)
+    if RemoteModel.objects.filter(Q(pk=remote.pk), judges__isnull=False).exists():
+        raise BadInput("a judge uses it: delete the judge first", remote.name)
+    remote.delete()
