@@ -34,7 +34,7 @@ def test_no_lock_names_a_registry_or_pins_torch(lock):
 
 
 def test_torch_is_pinned_in_one_place_by_version_only():
-    (line,) = [line for line in (locks.REQUIREMENTS / "torch.txt").read_text().splitlines() if line[:1] not in "#"]
+    (line,) = [line for line in (locks.REQUIREMENTS / "torch.txt").read_text().splitlines() if not line.startswith("#")]
     assert re.fullmatch(r"torch==\d+\.\d+\.\d+", line)
 
 
