@@ -1,0 +1,124 @@
+"""The Makefile's helpers: steps run once, failures are not taken for success, and one line closes two test passes."""
+
+import re
+import socket
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tools import setup, test, up
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def make(*arguments, **environment):
+    return subprocess.run(
+        ["make", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "/usr/bin:/bin", **environment},
+    )
+
+
+def test_help_lists_every_target():
+    shown = re.findall(r"^make (\w+) +\S", make("help").stdout, re.MULTILINE)
+    declared = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
+    assert shown == declared
+    assert {"setup", "demo", "up", "test", "lint", "help"} == set(declared)
+
+
+def test_without_a_fitting_python_make_says_what_is_needed(tmp_path):
+    (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
+    done = subprocess.run(
+        ["/usr/bin/make", "setup"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": str(tmp_path)},
+    )
+    assert done.returncode == 2
+    assert "Python 3.11, 3.12 or 3.13 is needed" in done.stderr
+
+
+def test_a_step_runs_once_for_each_key(tmp_path):
+    ran = []
+    for wanted in ("a", "a", "b", "b", "a"):
+        setup.step("thing", wanted, lambda wanted=wanted: ran.append(wanted), folder=tmp_path)
+    assert ran == ["a", "b", "a"]
+
+
+def test_a_step_runs_again_when_what_it_made_is_gone(tmp_path):
+    made = tmp_path / "made"
+    for _ in range(2):
+        setup.step("thing", "a", lambda: made.write_text("here"), folder=tmp_path, made=made)
+    made.unlink()
+    setup.step("thing", "a", lambda: made.write_text("again"), folder=tmp_path, made=made)
+    assert made.read_text() == "again"
+
+
+def test_a_failed_step_is_not_done(tmp_path):
+    def fail():
+        raise setup.SetupError("no")
+
+    ran = []
+    setup.step("thing", "a", lambda: ran.append(1), folder=tmp_path)
+    with pytest.raises(setup.SetupError):
+        setup.step("thing", "b", fail, folder=tmp_path)
+    setup.step("thing", "a", lambda: ran.append(2), folder=tmp_path)
+    assert ran == [1, 2]
+
+
+def test_a_key_changes_with_every_part_and_not_with_how_they_are_joined(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("ab")
+    keys = {setup.key(file, "c"), setup.key("ab", "d"), setup.key("a", "bc"), setup.key("abc")}
+    assert len(keys) == 4
+    assert setup.key(file, "c") == setup.key("ab", "c")
+
+
+def test_a_failing_command_is_told_with_the_end_of_its_output():
+    code = "print('first'); print('last'); raise SystemExit(3)"
+    with pytest.raises(setup.SetupError, match=r"(?s)trying failed:.*last"):
+        setup.run([sys.executable, "-c", code], "trying")
+
+
+def test_the_closing_line_has_pytests_form():
+    line = test.closing(Counter(passed=12, skipped=1), 65.04)
+    assert re.search(r"=+ 12 passed, 1 skipped in 65\.04s \(0:01:05\) =+$", line)
+    assert re.search(r" 2 failed, 3 passed, 1 errors in ", test.closing(Counter(failed=2, passed=3, errors=1), 1.0))
+
+
+def test_outcomes_are_counted_from_a_report(tmp_path):
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n"
+        "def test_passes(): pass\n"
+        "def test_passes_too(): pass\n"
+        "def test_fails(): assert False\n"
+        "@pytest.mark.skip\ndef test_skipped(): pass\n"
+        "@pytest.fixture\ndef broken(): raise OSError\n"
+        "def test_errs(broken): pass\n"
+    )
+    report = tmp_path / "report.xml"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:django", "-c", "/dev/null", f"--rootdir={tmp_path}"]
+    subprocess.run([*command, f"--junitxml={report}", str(tmp_path)], cwd=tmp_path, capture_output=True, check=False)
+    assert test.count(report) == Counter(passed=2, failed=1, skipped=1, errors=1)
+    assert test.count(tmp_path / "none.xml") == Counter()
+
+
+def test_a_taken_port_is_refused_if_asked_for_and_passed_over_if_not(monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        number = taken.getsockname()[1]
+        monkeypatch.setenv("PORT", str(number))
+        with pytest.raises(up.UpError, match=f"port {number} is taken"):
+            up.free_port()
+        monkeypatch.delenv("PORT")
+        monkeypatch.setattr(up, "PORTS", range(number, number + 20))
+        assert up.free_port() in range(number + 1, number + 20)

@@ -1,0 +1,144 @@
+"""What `make up` and docker-compose start exists, serves every queue once, and begins and ends with the databases."""
+
+import configparser
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from django.core.management import get_commands
+
+from tools import up
+from webapp.core.queue import QUEUES
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES = COMPOSE["services"]
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+
+
+@pytest.fixture
+def env(monkeypatch, tmp_path):
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
+    return up.environment(8123)
+
+
+@pytest.fixture
+def supervisord(env):
+    """The process manager's configuration as it reads it: `%(ENV_X)s` filled in from what `make up` sets."""
+    text = (ROOT / "deploy" / "supervisord.conf").read_text()
+    text = re.sub(r"%\(ENV_(\w+)\)s", lambda match: env[match[1]], text).replace("%(here)s", str(ROOT / "deploy"))
+    parsed = configparser.RawConfigParser(inline_comment_prefixes=(" ;",))
+    parsed.read_string(text)
+    return parsed
+
+
+def programs(parsed):
+    return {name.removeprefix("program:"): parsed[name] for name in parsed.sections() if name.startswith("program:")}
+
+
+def words(command):
+    return shlex.split(command) if isinstance(command, str) else [word for part in command for word in part.split()]
+
+
+def queues(commands):
+    """Every queue that some worker of these commands serves, as often as it is served."""
+    found = []
+    for command in map(words, commands):
+        if "--queues" in command:
+            found += command[command.index("--queues") + 1].split(",")
+    return found
+
+
+def managed(commands):
+    """Every `manage.py` subcommand in these commands."""
+    for command in map(words, commands):
+        yield from (command[n + 1] for n, word in enumerate(command) if word == "manage.py")
+
+
+def test_supervised_commands_exist(supervisord):
+    asked = set(managed(program["command"] for program in programs(supervisord).values()))
+    assert asked == {"databases", "serve", "clock"}
+    assert asked <= set(get_commands())
+
+
+def test_supervised_workers_serve_every_queue_once(supervisord, env):
+    served = queues(program["command"] for program in programs(supervisord).values())
+    expected = set(QUEUES) - ({"train-gpu"} if "train-gpu" not in env["PARLEY_TRAIN_QUEUES"] else set())
+    assert sorted(served) == sorted(expected)
+
+
+def test_databases_start_first_and_everything_else_is_one_group(supervisord):
+    group = supervisord["group:site"]
+    assert int(programs(supervisord)["databases"]["priority"]) < int(group["priority"])
+    assert set(group["programs"].split(",")) == set(programs(supervisord)) - {"databases"}
+    for name in group["programs"].split(","):
+        assert programs(supervisord)[name]["autostart"] == "false", "started once the databases answer"
+
+
+def test_every_program_has_a_log_of_its_own(supervisord, env):
+    logs = {name: program["stdout_logfile"] for name, program in programs(supervisord).items()}
+    assert logs == {name: f"{env['PARLEY_LOGS']}/{name}.log" for name in logs}
+
+
+def test_worker_commands_name_an_application_that_exists():
+    from celery import Celery
+
+    from worker.app import app
+
+    assert isinstance(app, Celery)
+    commands = [service["command"] for service in SERVICES.values() if "celery" in service.get("command", [])]
+    assert commands
+    for command in commands:
+        assert command[:4] == ["celery", "-A", "worker.app", "worker"]
+        assert command[command.index("--pool") + 1] == "threads"
+
+
+def test_compose_has_every_part():
+    assert {"postgres", "redis", "web", "clock", "worker-cpu", "worker-gpu", "vllm"} <= set(SERVICES)
+
+
+def test_compose_serves_every_queue_once():
+    assert sorted(queues(service["command"] for service in SERVICES.values() if "command" in service)) == sorted(QUEUES)
+
+
+def test_compose_commands_exist():
+    asked = set(managed(service["command"] for service in SERVICES.values() if "command" in service))
+    assert {"migrate", "collectstatic", "serve", "clock"} == asked
+    assert asked <= set(get_commands())
+
+
+def test_compose_builds_stages_that_the_dockerfile_has():
+    stages = set(re.findall(r"^FROM \S+ AS (\w+)$", DOCKERFILE, re.MULTILINE))
+    wanted = {service["build"]["target"] for service in SERVICES.values() if "build" in service}
+    assert wanted <= stages
+    assert {service["build"]["context"] for service in SERVICES.values() if "build" in service} == {"."}
+
+
+def test_dockerfile_copies_what_is_there():
+    sources = [word for line in re.findall(r"^COPY (.+) \S+$", DOCKERFILE, re.MULTILINE) for word in line.split()]
+    assert sources
+    assert [source for source in sources if not (ROOT / source).exists()] == []
+
+
+def test_compose_waits_for_services_that_say_when_they_are_healthy():
+    for name, service in SERVICES.items():
+        for other, condition in service.get("depends_on", {}).items():
+            assert condition == {"condition": "service_healthy"}
+            assert "healthcheck" in SERVICES[other], f"{name} waits for {other}, which never says that it is healthy"
+
+
+def test_compose_volumes_are_declared():
+    used = {volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", [])}
+    assert used == set(COMPOSE["volumes"])
+
+
+def test_compose_sets_only_variables_that_the_settings_document():
+    documented = set(re.findall(r"^([A-Z_]+) {2,}", (ROOT / "webapp" / "settings.py").read_text(), re.MULTILINE))
+    assert set(COMPOSE["x-environment"]) <= documented
+    assert {"PARLEY_ENV", "PARLEY_SECRET_KEY", "PARLEY_HOSTS", "DATABASE_URL", "REDIS_URL"} <= set(
+        COMPOSE["x-environment"]
+    )
+    for required in ("PARLEY_SECRET_KEY", "PARLEY_HOSTS"):
+        assert COMPOSE["x-environment"][required].startswith(f"${{{required}:?"), "no default for what must be chosen"
