@@ -28,39 +28,46 @@ TURN, TOKEN, SHARED = "turn", "token", "shared"
 class OmarConfig(MethodConfig):
     """How OMAR turns a seat's reward into credit. The defaults are the unbiased form."""
 
-    name: Literal["omar"] = Field("omar", description="The method: self-play with a hierarchical advantage.")
+    name: Literal["omar"] = Field(default="omar", description="The method: self-play with a hierarchical advantage.")
     advantage: Literal["hierarchical", "flat", "turn_only", "group_relative"] = Field(
-        "hierarchical",
+        default="hierarchical",
         description="hierarchical: turns first, then tokens inside each turn. Ablations: flat (one long sequence), "
         "turn_only (every token gets its turn's advantage), group_relative (reward minus a group's mean, no critic).",
     )
     critic_heads: Literal["two", "one"] = Field(
-        "two", description="two: separate value heads for turns and tokens. one: a single head, as in the paper."
+        default="two",
+        description="two: separate value heads for turns and tokens. one: a single head, as in the paper.",
     )
     turn_value: Literal["before", "last_token"] = Field(
-        "before",
+        default="before",
         validate_default=True,
         description="Where a turn's value is read: before its first token, or (the paper, with one head) after its "
         "last token.",
     )
-    gamma_turn: float = Field(0.9, ge=0, le=1, description="Turn decay: the discount from one turn to the next.")
-    lam_turn: float = Field(1.0, ge=0, le=1, description="GAE's λ from turn to turn; 1 trusts rewards, 0 the critic.")
-    gamma: float = Field(1.0, ge=0, le=1, description="Discount from token to token inside a turn.")
-    lam: float = Field(1.0, ge=0, le=1, description="GAE's λ from token to token inside a turn.")
+    gamma_turn: float = Field(
+        default=0.9, ge=0, le=1, description="Turn decay: the discount from one turn to the next."
+    )
+    lam_turn: float = Field(
+        default=1.0, ge=0, le=1, description="GAE's λ from turn to turn; 1 trusts rewards, 0 the critic."
+    )
+    gamma: float = Field(default=1.0, ge=0, le=1, description="Discount from token to token inside a turn.")
+    lam: float = Field(default=1.0, ge=0, le=1, description="GAE's λ from token to token inside a turn.")
     filter: Literal["off", "zero", "min"] = Field(
-        "min",
+        default="min",
         description="What a turn that fails the quality filters may earn. min: nothing above 0. zero: exactly 0 (the "
         "paper; only where rewards cannot be negative). off: as any other turn.",
     )
-    whiten: bool = Field(False, description="Shift and scale advantages to mean 0, variance 1 over the step's batch.")
+    whiten: bool = Field(
+        default=False, description="Shift and scale advantages to mean 0, variance 1 over the step's batch."
+    )
     elimination_discount: float = Field(
-        0.75,
+        default=0.75,
         ge=0,
         le=1,
         description="Share of its reward that a seat keeps if it was eliminated before the last round.",
     )
     baseline: Literal["conversation", "role"] = Field(
-        "conversation",
+        default="conversation",
         description="For group_relative: the mean over the seats of the same conversation, or over the same seat in "
         "all replays of the same start.",
     )

@@ -1,0 +1,164 @@
+"""The configuration of a run: TOML or JSON in, a frozen `RunConfig` out. Needs no torch.
+
+A wrong value raises `BadInput` with the file and the field's path, such as `run.toml: learn.lr`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import tomllib
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from training import games
+from training.engines.remote import RemoteConfig
+from training.errors import BadInput
+from training.methods import REGISTRY, MethodConfig
+from training.methods.omar import OmarConfig
+from training.records import Record
+from training.rewards.rubrics import SOTOPIA
+from training.run_sections import (
+    DataSection,
+    EngineSection,
+    EvaluateSection,
+    GameSection,
+    LearnSection,
+    ModelSection,
+    RewardSection,
+    RolloutSection,
+    SamplingSection,
+    ServeSection,
+    StopSection,
+)
+from training.sections import SftConfig
+
+CONFIGS = Path(__file__).parent / "configs"
+
+if TYPE_CHECKING:
+    AnyMethod = MethodConfig
+else:
+    # the union of the registry's classes, told apart by `name`; with one class there is nothing to tell apart
+    _CLASSES = tuple(REGISTRY.values())
+    AnyMethod = Annotated[reduce(or_, _CLASSES), Field(discriminator="name")] if len(_CLASSES) > 1 else _CLASSES[0]
+
+
+class RunConfig(Record):
+    """Everything that decides a run. Sections that its kind does not use keep their defaults."""
+
+    version: Literal[1] = Field(default=1, description="Version of this format.")
+    kind: Literal["train", "sft", "eval", "serve"] = Field(default="train", description="What the run does.")
+    name: str = Field(default="", max_length=200, description="A name for people.")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="Everything random is drawn from it.")
+    model: ModelSection = Field(default=ModelSection(), description="Which weights the run starts from.")
+    engine: EngineSection = Field(default=EngineSection(), description="What samples the replies.")
+    sampling: SamplingSection = Field(default=SamplingSection(), description="How replies are drawn.")
+    game: GameSection = Field(default=GameSection(), description="Which game is played.")
+    data: DataSection = Field(default=DataSection(), description="Where the games start.")
+    rollout: RolloutSection = Field(default=RolloutSection(), description="How many games a step plays.")
+    method: AnyMethod = Field(default=OmarConfig(), description="How outcomes become credit.")
+    learn: LearnSection = Field(default=LearnSection(), description="The update.")
+    sft: SftConfig = Field(default=SftConfig(), description="The cold start.")
+    reward: RewardSection = Field(default=RewardSection(), description="What a game was worth.")
+    judge: RemoteConfig | None = Field(default=None, description="The model that judges; empty = none.")
+    evaluate: EvaluateSection = Field(default=EvaluateSection(), description="The arena.")
+    stop: StopSection = Field(default=StopSection(), description="When the run ends early.")
+    serve: ServeSection = Field(default=ServeSection(), description="How a model is served.")
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        if self.game.name not in games.REGISTRY:
+            raise BadInput(f"unknown game {self.game.name!r}; known: {', '.join(sorted(games.REGISTRY))}", "game.name")
+        if self.kind == "train":
+            self._check_training()
+        if self.kind == "eval" and self.evaluate.judge and self.judge is None:
+            raise BadInput("an arena with a judge needs the section judge: address and model", "judge")
+        return self
+
+    def _check_training(self) -> None:
+        if self.reward.source == "outcome" and games.REGISTRY[self.game.name].judged:
+            raise BadInput(f"{self.game.name} has no result of its own: only a judge can score it", "reward.source")
+        if (self.judged or self.reward.judge_filter) and self.judge is None:
+            raise BadInput("this run's reward or filter needs a judge: give its address and model", "judge")
+        if 0 < self.engine.window <= self.sampling.max_tokens:
+            raise BadInput(
+                "a reply would fill the whole window: raise it, or lower sampling.max_tokens", "engine.window"
+            )
+        try:
+            self.method.check(self.reward_low, self.rollout.games)
+        except BadInput as error:
+            raise BadInput(error.why, f"method.{error.where}") from error
+
+    @property
+    def judged(self) -> bool:
+        """Whether a judge's scores are the reward."""
+        return self.reward.source == "judge" or (self.reward.source == "auto" and games.REGISTRY[self.game.name].judged)
+
+    @property
+    def reward_low(self) -> float:
+        """The least that one reward of a seat may be: its result, or the payment for a malformed reply."""
+        low = SOTOPIA.mean_range()[0] if self.judged else games.REGISTRY[self.game.name].low
+        return min(0.0 if self.reward.scale == "unit" else low, self.reward.malformed)
+
+
+def load(path: Path) -> RunConfig:
+    """Read a TOML or JSON configuration; raise `BadInput` naming the file and the field."""
+    try:
+        text = path.read_text("utf-8")
+        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", str(path)) from error
+    except (ValueError, UnicodeDecodeError) as error:
+        raise BadInput(f"not valid {'JSON' if path.suffix == '.json' else 'TOML'}: {error}", str(path)) from error
+    return parse(data, str(path))
+
+
+def parse(data: dict[str, Any], where: str = "") -> RunConfig:
+    """Return the configuration in `data`; raise `BadInput` naming `where` and the field."""
+    try:
+        return RunConfig.from_dict(data)
+    except BadInput as error:
+        raise BadInput(error.why, ": ".join(part for part in (where, error.where) if part)) from error
+
+
+def resolve(config: RunConfig, folder: Path) -> RunConfig:
+    """Return the configuration with nothing left open: derived numbers filled in, paths absolute.
+
+    `folder` is what relative paths start from. Raises `BadInput` for a file that is not there.
+    """
+    found = importlib.util.find_spec("vllm") is not None
+    engine = ("vllm" if found else "transformers") if config.engine.name == "auto" else config.engine.name
+    critic_lr = config.learn.critic_lr if config.learn.critic_lr is not None else 10 * config.learn.lr
+    sections: dict[str, dict[str, Any]] = {
+        "engine": {"name": engine},
+        "learn": {"critic_lr": critic_lr},
+        "data": {"path": _file(config.data.path, folder, "data.path")},
+        "evaluate": {"path": _file(config.evaluate.path, folder, "evaluate.path")},
+        "model": {"base": _model(config.model.base, folder)},
+    }
+    updated = {name: getattr(config, name).model_copy(update=change) for name, change in sections.items()}
+    return config.model_copy(update=updated)
+
+
+def _file(path: str, folder: Path, field: str) -> str:
+    if not path:
+        return ""
+    full = (folder / path).absolute()
+    if not full.is_file():
+        raise BadInput(f"no such file: {full}", field)
+    return str(full)
+
+
+def _model(base: str, folder: Path) -> str:
+    """A name stays a name; a folder that exists beside the configuration becomes absolute."""
+    beside = folder / base
+    return str(beside.absolute()) if beside.is_dir() else base
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of a configuration, with a title, a meaning and bounds for every field."""
+    return RunConfig.model_json_schema()

@@ -1,0 +1,145 @@
+"""Checkpoints: a Hugging Face model folder with the trainer's state beside it, complete or absent, without pickle.
+
+`trainer/state.safetensors` holds tensors (optimizer, value heads, generators), `trainer/state.json` everything else.
+Reading a folder that is torn, changed, or lacks the trainer's state raises `BadInput`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+
+from training.bases import ModelInfo
+from training.errors import BadInput
+from training.learn import models
+from training.store import AttemptDir, atomic_directory, verify_directory, write_json
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+    from torch import Tensor
+    from torch.optim import Optimizer
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+STATE = "trainer"
+"""Subfolder of the trainer's state: apart from the model's own files, which other programs read by pattern."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainerState:
+    """What a trainer needs, beside the model, to go on as if nothing had happened."""
+
+    step: int
+    data: dict[str, Any] = field(default_factory=dict)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+
+
+def write(
+    folder: Path,
+    model: PreTrainedModel | PeftModel,
+    tokenizer: PreTrainedTokenizerBase,
+    info: ModelInfo,
+    state: TrainerState,
+    *,
+    adapter_only: bool = False,
+) -> None:
+    """Write the checkpoint `folder` atomically; a complete one that is there already stays."""
+    if _complete(folder):
+        return
+    with atomic_directory(folder) as inside:
+        models.save(model, tokenizer, inside, info, adapter_only=adapter_only)
+        (inside / STATE).mkdir()
+        save_file({name: _plain(t) for name, t in state.tensors.items()}, inside / STATE / "state.safetensors")
+        write_json(inside / STATE / "state.json", {"version": 1, "step": state.step, "data": state.data})
+
+
+def read(folder: Path) -> TrainerState:
+    """Return the trainer's state of a complete checkpoint."""
+    manifest = verify_directory(folder)
+    if f"{STATE}/state.json" not in manifest["files"]:
+        raise BadInput("the folder holds a model, but no trainer's state to go on from", str(folder))
+    data = json.loads((folder / STATE / "state.json").read_text("utf-8"))
+    return TrainerState(step=data["step"], data=data["data"], tensors=load_file(folder / STATE / "state.safetensors"))
+
+
+def prune(attempt: AttemptDir, keep: int) -> None:
+    """Delete the oldest complete checkpoints of an attempt beyond the newest `keep`."""
+    for _, folder in attempt.checkpoints()[:-keep]:
+        (folder / "manifest.json").unlink()  # torn from here on, should the rest be interrupted
+        shutil.rmtree(folder)
+
+
+def _complete(folder: Path) -> bool:
+    try:
+        verify_directory(folder)
+    except (BadInput, ValueError, KeyError):
+        return False
+    return True
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    return tensor.detach().cpu().contiguous().clone()
+
+
+def pack_optimizer(optimizer: Optimizer) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return an optimizer's state as (JSON data, tensors)."""
+    state = optimizer.state_dict()
+    data: dict[str, Any] = {"groups": state["param_groups"], "numbers": {}}
+    tensors = {}
+    for index, entries in state["state"].items():
+        for name, value in entries.items():
+            if isinstance(value, torch.Tensor):
+                tensors[f"optimizer.{index}.{name}"] = value
+            else:
+                data["numbers"].setdefault(str(index), {})[name] = value
+    return data, tensors
+
+
+def unpack_optimizer(optimizer: Optimizer, data: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Put the state of `pack_optimizer` back; the optimizer must have the same groups of parameters."""
+    state: dict[int, dict[str, Any]] = {int(index): dict(entries) for index, entries in data["numbers"].items()}
+    for name, tensor in tensors.items():
+        kind, _, rest = name.partition(".")
+        if kind == "optimizer":
+            index, _, entry = rest.partition(".")
+            state.setdefault(int(index), {})[entry] = tensor.clone()
+    try:
+        optimizer.load_state_dict({"state": state, "param_groups": list(data["groups"])})
+    except ValueError as error:
+        raise BadInput(f"the checkpoint's optimizer does not fit this configuration: {error}", "learn") from error
+
+
+def pack_generators() -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return the states of Python's, NumPy's and torch's global generators as (JSON data, tensors)."""
+    version, numbers, gauss = random.getstate()
+    name, keys, position, has_gauss, cached = np.random.get_state(legacy=True)  # noqa: NPY002  (libraries draw from it)
+    data = {"python": [version, list(numbers), gauss], "numpy": [str(name), int(position), int(has_gauss), cached]}
+    tensors = {
+        "generator.torch": torch.get_rng_state(),
+        "generator.numpy": torch.from_numpy(np.asarray(keys).astype(np.int64)),
+    }
+    if torch.cuda.is_available():
+        for device, state in enumerate(torch.cuda.get_rng_state_all()):
+            tensors[f"generator.cuda.{device}"] = state
+    return data, tensors
+
+
+def unpack_generators(data: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Put the states of `pack_generators` back."""
+    version, numbers, gauss = data["python"]
+    random.setstate((version, tuple(numbers), gauss))
+    name, position, has_gauss, cached = data["numpy"]
+    keys = tensors["generator.numpy"].numpy().astype(np.uint32)
+    np.random.set_state((name, keys, position, has_gauss, cached))  # noqa: NPY002  (as above)
+    torch.set_rng_state(tensors["generator.torch"])
+    devices = [t for n, t in sorted(tensors.items()) if n.startswith("generator.cuda.")]
+    if devices and torch.cuda.device_count() == len(devices):
+        torch.cuda.set_rng_state_all(devices)

@@ -1,0 +1,160 @@
+"""What a running process says and hears: heartbeat, metrics, events, episodes; wishes to stop or save.
+
+The heartbeat (`status.json`) is written when something was achieved, never by a timer: its age is the time since the
+last progress. A process is asked to stop by `control/stop`, by SIGINT or SIGTERM, or by the end of its standard input;
+in the last case it is gone within `GRACE_S` seconds, saved or not.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import signal
+import stat
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Literal
+
+from training.errors import ParleyError
+from training.records import Episode, Floats
+from training.store import AttemptDir, append_line, append_member, write_json
+
+Phase = Literal["starting", "sampling", "scoring", "learning", "syncing", "saving", "evaluating", "finished"]
+Result = Literal["succeeded", "stopped", "failed"]
+GRACE_S = 25.0
+"""Seconds from the end of standard input to the end of the process, whatever it is doing."""
+BEAT_S = 0.5
+"""Shortest time between two heartbeats of the same phase."""
+
+
+class StopAsked(ParleyError):
+    """Somebody asked the process to stop; what was begun is dropped."""
+
+
+class Progress:
+    """One attempt's voice and ears. Methods may be called from the loop's thread only, but for `stop`."""
+
+    def __init__(self, attempt: AttemptDir, steps: int, *, step: int = 0) -> None:
+        self.attempt, self.steps, self.step = attempt, steps, step
+        self.reason = ""
+        self._phase: Phase = "starting"
+        self._facts: dict[str, Any] = {}
+        self._beaten = 0.0
+        self._stop = threading.Event()
+
+    # --- what it says ---
+
+    def phase(self, phase: Phase, **facts: Any) -> None:
+        """Begin a phase; `facts` go to the heartbeat until the next one."""
+        self._phase, self._facts = phase, facts
+        self._write()
+
+    def beat(self, **facts: Any) -> None:
+        """Tell that something was achieved inside the phase, such as `done=3, of=16`."""
+        self._facts |= facts
+        if time.monotonic() - self._beaten >= BEAT_S:
+            self._write()
+
+    def finish(self, result: Result, why: str = "") -> None:
+        """Write the last heartbeat and event."""
+        self.phase("finished", result=result, why=why)
+        self.event("finished", result=result, why=why, step=self.step)
+
+    def _write(self) -> None:
+        self._beaten = time.monotonic()
+        status = {"phase": self._phase, "step": self.step, "steps": self.steps, "at": time.time(), "pid": os.getpid()}
+        write_json(self.attempt.status, status | self._facts)
+
+    def metrics(self, step: int, values: Mapping[str, float]) -> None:
+        """Append the step's line of metrics; what is not a finite number is left out and told as a warning."""
+        good = {name: float(value) for name, value in values.items() if math.isfinite(value)}
+        if bad := sorted(set(values) - set(good)):
+            self.event("warning", step=step, why=f"not finite: {', '.join(bad)}")
+        append_line(self.attempt.metrics, {"step": step, "at": time.time(), **good})
+
+    def event(self, kind: str, **data: Any) -> None:
+        """Append an event."""
+        append_line(self.attempt.events, {"at": time.time(), "kind": kind, **data})
+
+    def episode(self, step: int, number: int, record: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
+        """Append an episode with its credit to the step's file, and its line to the index."""
+        file = self.attempt.episodes(step)
+        offset, length = append_member(file, record)
+        line = {"step": step, "episode": number, "file": file.name, "offset": offset, "length": length}
+        append_line(self.attempt.index, {**line, "summary": dict(summary)})
+
+    # --- what it hears ---
+
+    def stop(self, reason: str) -> None:
+        """Ask this process to stop; may be called from any thread and more than once."""
+        self.reason = self.reason or reason
+        self._stop.set()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether somebody asked to stop."""
+        if not self._stop.is_set() and self.attempt.asked("stop"):
+            self.stop("asked by control/stop")
+        return self._stop.is_set()
+
+    def check(self) -> None:
+        """Raise `StopAsked` if somebody asked to stop."""
+        if self.stopping:
+            raise StopAsked(self.reason)
+
+    def take_save(self) -> bool:
+        """Return whether `control/save` was left since the last call; the wish is taken away."""
+        if not self.attempt.asked("save"):
+            return False
+        (self.attempt.root / "control" / "save").unlink(missing_ok=True)
+        return True
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Turn signals and the end of standard input into wishes to stop while the block runs.
+
+        A second signal acts as without us.
+        """
+        old = {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+        self._watch_stdin()
+        try:
+            yield
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+        self.stop(f"signal {signal.Signals(number).name}")
+
+    def _watch_stdin(self) -> None:
+        """Watch a pipe that somebody holds open; a terminal, /dev/null or a pipe that is at its end says nothing."""
+        try:
+            descriptor = sys.stdin.fileno()
+            held = stat.S_ISFIFO(os.fstat(descriptor).st_mode) or stat.S_ISSOCK(os.fstat(descriptor).st_mode)
+        except (AttributeError, OSError, ValueError):
+            return
+        if held and not select.select([descriptor], [], [], 0)[0]:
+            threading.Thread(target=self._until_end, args=(descriptor,), name="stdin", daemon=True).start()
+
+    def _until_end(self, descriptor: int) -> None:
+        while os.read(descriptor, 4096):
+            pass
+        self.stop("whoever held standard input is gone")
+        time.sleep(GRACE_S)
+        os._exit(1)
+
+
+def episode_record(episode: Episode, returns: Mapping[int, float], credit: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an episode file holds: the episode, the rewards that were learned from, and credit per trace."""
+    return {"episode": episode.to_dict(), "returns": {str(seat): r for seat, r in returns.items()}, "credit": credit}
+
+
+def rounded(values: Floats, digits: int = 5) -> list[float]:
+    """Return numbers as short JSON; what is not finite becomes 0."""
+    return [round(float(value), digits) if math.isfinite(value) else 0.0 for value in values]

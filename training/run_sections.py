@@ -1,0 +1,203 @@
+"""The sections of a run's configuration that belong to no single part: data, sampling, learning, stopping.
+
+Plain pydantic without torch. Every field has a description: the site builds its forms from the JSON schema.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from training import bases
+from training.engines.base import Sampling
+from training.records import Record
+from training.sections import Dtype, LoraConfig
+
+
+class ModelSection(Record):
+    """Which weights a run starts from."""
+
+    base: str = Field(
+        default=bases.DEFAULT, min_length=1, description="A base model's name, or the folder of a model or checkpoint."
+    )
+    device: str = Field(
+        default="auto",
+        pattern=r"^(auto|cpu|cuda(:\d+)?)$",
+        description="Where the weights are trained: cpu, cuda, cuda:1; auto = cuda where there is one.",
+    )
+
+
+class EngineSection(Record):
+    """What samples the replies."""
+
+    name: Literal["auto", "vllm", "transformers"] = Field(
+        default="auto", description="auto = vLLM where it is installed, else Transformers."
+    )
+    dtype: Dtype = Field(default="float32", description="Number format of the sampling weights.")
+    window: int = Field(
+        default=0,
+        ge=0,
+        description="Longest prompt and reply together, in tokens; older talk is dropped. 0 = the model's.",
+    )
+    max_running: int = Field(default=64, ge=1, le=4096, description="Replies sampled at once.")
+    cache_gib: float = Field(default=1.0, gt=0, description="Memory for keys and values of running games, in GiB.")
+
+
+class SamplingSection(Sampling):
+    """How replies are drawn. The trained policy is softmax(logits / temperature) over the whole vocabulary."""
+
+    temperature: float = Field(default=1.0, gt=0, le=5, description="1 = as the model says; lower is more certain.")
+    top_p: float = Field(
+        default=1.0, gt=0, le=1, description="Keep the likeliest tokens up to this mass. The loss ignores it."
+    )
+    top_k: int = Field(default=0, ge=0, description="Keep only this many tokens; 0 = all. The loss ignores it.")
+    max_tokens: int = Field(default=128, ge=1, le=32768, description="Longest reply in tokens.")
+    stop: tuple[str, ...] = Field(default=(), description="Texts that end a reply, beside the model's own end of turn.")
+
+
+class GameSection(Record):
+    """Which game is played."""
+
+    name: str = Field(default="negotiation", description="The game.")
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="Settings that replace those of every scenario, such as turn_limit."
+    )
+
+
+class DataSection(Record):
+    """Where starts (or, for a cold start, conversations) come from."""
+
+    path: str = Field(default="", description="A dataset file (JSONL). Empty = the sample dataset of the game.")
+    limit: int = Field(default=0, ge=0, description="Use only the first so many scenarios; 0 = all.")
+    shuffle: bool = Field(default=True, description="A new order in every pass over the data, drawn from the seed.")
+
+
+class RolloutSection(Record):
+    """How many games a step plays, and what happens to a refused reply."""
+
+    scenarios: int = Field(default=8, ge=1, le=4096, description="Scenarios per training step.")
+    games: int = Field(default=1, ge=1, le=256, description="Games from each scenario within a step.")
+    lanes: int = Field(default=0, ge=0, description="Games in flight at once; 0 = all of the step.")
+    retries: int = Field(default=0, ge=0, le=5, description="Further attempts after a reply that is refused.")
+    on_refused: Literal["default", "forfeit"] = Field(
+        default="default", description="When attempts are used up: the game's default move, or the seat gives up."
+    )
+
+
+class RewardSection(Record):
+    """What a game was worth to a seat, and which turns count as failed."""
+
+    source: Literal["auto", "outcome", "judge"] = Field(
+        default="auto",
+        description="outcome = the game's own result. judge = a model's scores. auto = what the game needs.",
+    )
+    scale: Literal["unit", "raw"] = Field(
+        default="unit", description="unit = a share of what the seat could reach, 0 to 1. raw = points as they are."
+    )
+    malformed: float = Field(
+        default=0.0, ge=-10, le=0, description="Paid on every reply that does not parse or is not legal."
+    )
+    format: bool = Field(
+        default=True, description="A reply that does not parse or is not legal fails the quality filter."
+    )
+    repetition: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="A turn fails if more than this share of its word triples are repeats; 1 = never.",
+    )
+    overlap: float = Field(
+        default=0.6, gt=0, le=1, description="A turn fails if it copies more than this share from the rules; 1 = never."
+    )
+    scripts: bool = Field(default=True, description="A turn that brings in a script nobody used before it fails.")
+    judge_filter: bool = Field(
+        default=False, description="Ask the judge, too, whether each turn is natural and reasoned."
+    )
+
+
+class EvaluateSection(Record):
+    """The arena: two models hold different seats of the same conversations, then swap."""
+
+    every: int = Field(default=0, ge=0, description="Training steps between arenas during a run; 0 = none.")
+    conversations: int = Field(default=100, ge=2, description="Conversations per arena, both seatings counted.")
+    model: str = Field(default="", description="For an arena by itself: the model to be measured; empty = model.base.")
+    opponent: str = Field(default="", description="The other model; empty = what the run started from.")
+    path: str = Field(default="", description="Dataset with the scenarios to be measured on; empty = data.path.")
+    temperature: float = Field(default=1.0, gt=0, le=5, description="Sampling temperature of both.")
+    judge: bool = Field(default=False, description="Let the judge score each conversation.")
+
+
+class LearnSection(Record):
+    """The update: how far each step moves, and what is counted in its loss."""
+
+    steps: int = Field(default=50, ge=1, description="Training steps: play, score, update.")
+    lora: LoraConfig | None = Field(default=LoraConfig(), description="Adapters; none = all weights are trained.")
+    dtype: Dtype = Field(default="float32", description="Number format of the frozen weights under adapters.")
+    autocast: bool = Field(default=False, description="Compute in bfloat16; weights and updates keep their own format.")
+    lr: float = Field(default=1e-5, gt=0, description="Highest learning rate of the policy.")
+    critic_lr: float | None = Field(
+        default=None, gt=0, description="Learning rate of the value heads; empty = 10 × lr."
+    )
+    warmup: int = Field(default=0, ge=0, description="Steps over which the policy's learning rate rises.")
+    critic_warmup: int = Field(default=10, ge=0, description="First steps in which only the value heads learn.")
+    critic_backbone: bool = Field(default=False, description="Let the value loss change the policy's layers, too.")
+    schedule: Literal["constant", "linear", "cosine"] = Field(
+        default="constant", description="Learning rate after warm-up."
+    )
+    betas: tuple[float, float] = Field(default=(0.9, 0.95), description="Decay rates of AdamW's averages.")
+    weight_decay: float = Field(default=0.0, ge=0, description="Weight decay of AdamW.")
+    max_grad_norm: float = Field(default=1.0, gt=0, description="Gradients are scaled down to this norm.")
+    epochs: int = Field(default=1, ge=1, le=16, description="Passes over a step's games.")
+    tokens_per_update: int = Field(default=0, ge=0, description="Tokens that share one update; 0 = the whole step.")
+    tokens_per_batch: int = Field(
+        default=8192, ge=64, description="Tokens of one forward pass: what bounds the memory."
+    )
+    logits_chunk: int = Field(default=512, ge=1, description="Positions whose logits are in memory at once.")
+    recompute: bool = Field(default=False, description="Recompute activations on the way back: slower, less memory.")
+    aggregate: Literal["token_mean", "turn_mean"] = Field(
+        default="token_mean", description="Every token counts the same; or every turn of a seat, then every seat."
+    )
+    clip: float = Field(default=0.2, gt=0, description="PPO's clip range of the probability ratio.")
+    dual_clip: float | None = Field(default=None, gt=1, description="Bound of the loss of bad actions; empty = none.")
+    importance_cap: float = Field(
+        default=2.0, ge=1, description="Cap of the weight that corrects sampler against trainer."
+    )
+    vf_coef: float = Field(default=0.5, ge=0, description="Weight of the value loss.")
+    kl: Literal["none", "k1", "k2", "k3"] = Field(
+        default="k2", description="Distance to the starting model: k1 as a penalty in the reward; k2, k3 in the loss."
+    )
+    kl_coef: float = Field(default=0.01, ge=0, description="Weight of that distance.")
+    ent_coef: float = Field(default=0.0, ge=0, description="Weight of the entropy bonus.")
+    save_every: int = Field(default=10, ge=1, description="Steps between checkpoints.")
+    keep: int = Field(default=3, ge=1, description="Newest checkpoints that stay on disk.")
+    threads: int = Field(default=0, ge=0, description="CPU threads; 0 = as many as there are.")
+    deterministic: bool = Field(default=False, description="Only algorithms that give the same bits every time.")
+
+
+class StopSection(Record):
+    """When a run ends early. Each rule looks at the last `patience` steps."""
+
+    failing: float = Field(
+        default=0.8, gt=0, le=1, description="Stop when more than this share of turns fails; 1 = never."
+    )
+    entropy_rise: float = Field(
+        default=1.0,
+        gt=0,
+        description="Stop when entropy rises all the while, by more than this share of where it began.",
+    )
+    kl_ceiling: float = Field(
+        default=0.5, gt=0, description="Stop when the policy is further than this from its start."
+    )
+    patience: int = Field(default=5, ge=1, description="Steps in a row that a rule must hold.")
+    bad_steps: int = Field(
+        default=3, ge=1, description="Steps in a row with NaN or infinity after which the run fails."
+    )
+
+
+class ServeSection(Record):
+    """How a model is served."""
+
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(default=0, ge=0, le=65535, description="Port; 0 = a free one.")
+    secret: str = Field(default="", description="Name of the environment variable with the key that callers must send.")
