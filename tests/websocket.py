@@ -19,24 +19,24 @@ class Socket(ApplicationCommunicator):
         }
         super().__init__(application, scope)
 
-    async def connect(self, timeout: float = 5) -> bool:
+    async def connect(self, wait: float = 5) -> bool:
         """Open it; says whether the application accepted."""
         await self.send_input({"type": "websocket.connect"})
-        answer = await self.receive_output(timeout)
+        answer = await self.receive_output(wait)
         return answer["type"] == "websocket.accept"
 
     async def say(self, text: str) -> None:
         """Send a text message."""
         await self.send_input({"type": "websocket.receive", "text": text})
 
-    async def hear(self, timeout: float = 5) -> dict[str, Any]:
+    async def hear(self, wait: float = 5) -> dict[str, Any]:
         """The next message of the application: its text, or its close with the code."""
-        return await self.receive_output(timeout)
+        return await self.receive_output(wait)
 
-    async def leave(self, timeout: float = 5) -> None:
+    async def leave(self, wait: float = 5) -> None:
         """Close it from the client's side."""
         await self.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self.wait(timeout)
+        await self.wait(wait)
 
 
 def browser_headers(session: str | None, host: str = "testserver", origin: str | None = "http://testserver"):

@@ -38,7 +38,7 @@ CASES = [(r, whose) for r in ROUTES if not r.public for whose in (["own", "other
 
 
 @pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize(("route", "whose"), CASES, ids=[f"{r.name}-{r.method}-{whose}" for r, whose in CASES])
+@pytest.mark.parametrize("route, whose", CASES, ids=[f"{r.name}-{r.method}-{whose}" for r, whose in CASES])
 def test_a_role_gets_what_the_matrix_says(route, role, whose, person, client_of):
     user = person(role, f"the-{role}")
     owner = user if whose == "own" else person("researcher", "somebody-else")

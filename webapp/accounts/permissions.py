@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
@@ -58,5 +59,5 @@ def one(found: QuerySet[M], **lookup: Any) -> M:
     """The one row of a query set that already holds only what the person may see (or change), else 404."""
     try:
         return found.get(**lookup)
-    except (found.model.DoesNotExist, ValueError, OverflowError) as error:
+    except (ObjectDoesNotExist, ValueError, OverflowError) as error:
         raise Http404 from error

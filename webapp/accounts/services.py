@@ -1,11 +1,11 @@
 """Changes to accounts: keys, guests and roles. Each is one transaction."""
 
+from allauth.core.internal import ratelimit
+from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 from django.http import HttpRequest
 
-from allauth.core.internal import ratelimit
-from django.conf import settings
 from webapp.accounts.models import ApiKey, Role, User, digest, new_token
 
 

@@ -58,7 +58,8 @@ def _beating(kind: Heartbeat.Kind, limit: float) -> list[Part]:
 
 def check() -> dict[str, Any]:
     """The whole state as one JSON-ready object; `ok` asks for a live clock and a live worker on every queue but
-    `train-gpu`, which only some installations have."""
+    `train-gpu`, which only some installations have.
+    """
     parts = {"database": asdict(database()), "redis": asdict(broker())}
     try:
         clocks = _beating(Heartbeat.Kind.CLOCK, CLOCK_SECONDS)

@@ -52,7 +52,15 @@ def make_celery() -> Celery:
     return app
 
 
-sender = make_celery()
+def make_sender() -> Celery:
+    """The same for a process that only sends: a broker that is away fails at once instead of being waited for."""
+    app = make_celery()
+    quick = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
+    app.conf.broker_transport_options = {**app.conf.broker_transport_options, **quick}
+    return app
+
+
+sender = make_sender()
 
 
 def send(task: Task, *args: Any, queue: str | None = None) -> None:

@@ -1,0 +1,46 @@
+"""The clock: each step in its turn, whatever the others do."""
+
+import pytest
+
+from webapp.core import clock
+from webapp.core.models import Heartbeat, beat
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    monkeypatch.setattr(clock, "STEPS", {})
+    return clock.STEPS
+
+
+def test_a_step_that_fails_does_not_stop_the_others(steps, caplog):
+    @clock.register("broken")
+    def broken():
+        raise ValueError("no")
+
+    clock.register("fine")(lambda: 3)
+    assert clock.tick(now=1.0) == {"broken": -1, "fine": 3}
+    assert "clock step broken failed" in caplog.text
+
+
+def test_a_step_is_done_at_most_as_often_as_it_asks(steps):
+    clock.register("often")(lambda: 1)
+    clock.register("seldom", every=10)(lambda: 1)
+    done = [sorted(clock.tick(now=now)) for now in (1.0, 1.6, 2.2, 11.1)]
+    assert done == [["often", "seldom"], ["often"], ["often"], ["often", "seldom"]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_beats_while_it_runs_and_leaves_no_row_behind(steps):
+    seen = []
+    clock.register("look")(lambda: seen.append(Heartbeat.objects.count()) or 0)
+    answers = iter([False, False, True])
+    clock.run(lambda: next(answers), pause=0.0)
+    clock.STEPS["look"].due = 0
+    assert seen[0] == 0
+    assert Heartbeat.objects.count() == 0
+
+
+def test_a_beat_updates_its_own_row(db):
+    beat(Heartbeat.Kind.WORKER, "w1", queues=["play"])
+    beat(Heartbeat.Kind.WORKER, "w1", queues=["play", "judge"])
+    assert Heartbeat.objects.get().detail == {"queues": ["play", "judge"]}
