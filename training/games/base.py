@@ -5,7 +5,7 @@ A game is a pure state machine over (scenario, moves): it knows nothing of model
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -45,17 +45,19 @@ class Game(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GameSpec:
-    """One line of the registry: the class, and what the game declares about itself.
+    """One line of the registry: what makes it of a scenario, and what the game declares about itself.
 
     `low` and `high` bound a seat's return; `judged` games have no return until a judge spoke. `zero_sum`: returns add
     up to 0 in every ended game. `symmetric`: seats differ only by settings, so swapping seats is fair. `deadline_s`:
-    the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`.
+    the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`. `actions`: the names
+    of all actions a player is ever offered; their tags stay readable when other tag-like text is neutralised.
+    `public_turns`: everybody may know at any time who is to act; else a viewer learns only of its own turn.
     """
 
     name: str
     title: str
     summary: str
-    make: type[Game]
+    make: Callable[[Scenario], Game]
     settings: type[BaseModel]
     players: tuple[int, int]
     low: float
@@ -64,3 +66,9 @@ class GameSpec:
     zero_sum: bool = False
     symmetric: bool = True
     deadline_s: int = 120
+    actions: tuple[str, ...] = ()
+    public_turns: bool = True
+
+
+FORFEIT = Move(action="forfeit", origin="forfeit")
+"""The move of a seat that resigns. Games recognise it by its origin, whatever the action is called."""

@@ -1,0 +1,225 @@
+"""Actions as text: the canonical way to write one, how to explain them, and whether arguments are legal.
+
+`write` raises `ValueError` for something that could not be read back; `check_move` raises `IllegalMove`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from training.errors import IllegalMove
+from training.records import Action, Argument, ArgValue, Move
+
+TAG = re.compile(r"<\s*(/?)\s*([A-Za-z][^<>]{0,300}?)\s*(/?)\s*>")
+"""Anything that looks like a tag: (slash if closing, name, slash if self-closing)."""
+_INTEGER = re.compile(r"[^\w\s+-]?\s*([+-]?\d{1,3}(?:,\d{3})+|[+-]?\d+)(?:\.0+)?\s*\.?")
+_VALUE_FIRST = re.compile(r"([+-]?\d+)\s*x?\s+(.+)")
+
+
+def clean(text: str) -> str:
+    """Return `text` on one line with single spaces: the canonical form of everything public."""
+    return " ".join(text.split())
+
+
+def tag_name(name: str) -> str:
+    """Return the form in which tag names are compared: lower case, spaces and hyphens as underscores."""
+    return re.sub(r"[\s_-]+", "_", name.strip().lower())
+
+
+def plain(text: str) -> str:
+    """Return `text` as speech that contains no tag: imported lines may hold anything."""
+    return TAG.sub(lambda match: f"({clean(match.group(1) + match.group(2))})", clean(text))
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def body(action: Action, args: Mapping[str, ArgValue]) -> str:
+    """Return the arguments as text: `food 2, water 1`, or the bare value of a single argument."""
+    if len(action.args) == 1:
+        return clean(str(args[action.args[0].name]))
+    return ", ".join(f"{arg.name} {clean(str(args[arg.name]))}" for arg in action.args)
+
+
+def tag(action: Action, args: Mapping[str, ArgValue]) -> str:
+    """Return the tag that performs `action`."""
+    if not action.args:
+        return f"<{action.name}/>"
+    return f"<{action.name}>{body(action, args)}</{action.name}>"
+
+
+def write(action: Action, args: Mapping[str, ArgValue] | None = None, speech: str = "") -> str:
+    """Return the canonical reply that performs `action`; parsing it gives the same action and arguments.
+
+    Raises `ValueError` where that cannot be: speech with tags in it, missing or unreadable arguments.
+    """
+    speech = clean(speech)
+    given = dict(args or {})
+    if TAG.search(speech):
+        raise ValueError(f"speech must not contain tags: {speech!r}")
+    if set(given) != {arg.name for arg in action.args}:
+        raise ValueError(f"{action.name} takes exactly: {', '.join(a.name for a in action.args) or 'no arguments'}")
+    if (action.text == "none" and speech) or (action.text == "required" and not speech):
+        raise ValueError(f"{action.name} takes {'no' if action.text == 'none' else 'some'} text beside it")
+    if action.bare and not action.args:
+        return speech
+    content = body(action, given) if action.args else ""
+    if "<" in content or ">" in content or (action.args and read_args(action, content) != given):
+        raise ValueError(f"the arguments of {action.name} cannot be written so that they are read back: {given}")
+    return f"{speech} {tag(action, given)}".strip()
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def read_args(action: Action, content: str) -> dict[str, ArgValue]:
+    """Return the arguments written in a tag's content; raise `IllegalMove` naming the one that is wrong."""
+    content = clean(content)
+    if len(action.args) == 1:
+        only = action.args[0]
+        if content.lower().startswith(f"{only.name.lower()} ") or content.lower().startswith(f"{only.name.lower()}:"):
+            content = _without_name(only, content)
+        return {only.name: read_value(only, content)}
+    pieces = _pieces(action, content)
+    missing = [arg.name for arg in action.args if arg.name not in pieces]
+    if missing:
+        raise IllegalMove(f"{action.name} lacks: {', '.join(missing)}")
+    return {arg.name: read_value(arg, pieces[arg.name]) for arg in action.args}
+
+
+def _without_name(arg: Argument, content: str) -> str:
+    """Drop a leading `name` or `name:` from a single argument, unless the whole is itself a legal text or choice."""
+    if arg.kind == "text" and content[len(arg.name)] != ":":
+        return content
+    if arg.kind == "choice" and any(choice.lower() == content.lower() for choice in arg.choices):
+        return content
+    return content[len(arg.name) :].lstrip(" :=")
+
+
+@lru_cache(maxsize=1024)
+def _names(names: tuple[str, ...]) -> re.Pattern[str]:
+    longest_first = sorted(names, key=len, reverse=True)
+    return re.compile(rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
+
+
+def _pieces(action: Action, content: str) -> dict[str, str]:
+    """Split `food 2, water 1` (or `2 food, 1 water`) into texts by argument name."""
+    by_name = {arg.name.lower(): arg for arg in action.args}
+    if content[:1].isdigit():
+        content = _name_first(content, by_name)
+    found: dict[str, str] = {}
+    name, start, text_last = "", 0, False
+    for match in _names(tuple(arg.name for arg in action.args)).finditer(content):
+        if text_last:
+            break
+        before = content[start : match.start()].strip(" ,;:=")
+        if not name and before:
+            raise IllegalMove(f"{action.name} has no {before!r}")
+        if name:
+            found[name] = before.removesuffix(" and").rstrip(" ,;")
+        arg = by_name[match.group(1).lower()]
+        if arg.name in found or arg.name == name:
+            raise IllegalMove(f"{action.name} names {arg.name} twice")
+        name, start, text_last = arg.name, match.end(), arg.kind == "text"
+    if name:
+        found[name] = content[start:].strip(" ,;:=")
+    elif content:
+        raise IllegalMove(f"{action.name} has no {content!r}")
+    return found
+
+
+def _name_first(content: str, by_name: Mapping[str, Argument]) -> str:
+    """Turn `2 food, 1 water` into `food 2, water 1`; leave alone what does not look like it."""
+    turned = []
+    for part in re.split(r"\s*(?:[,;]|\band\b)\s*", content):
+        match = _VALUE_FIRST.fullmatch(part)
+        if not match or match.group(2).lower() not in by_name:
+            return content
+        turned.append(f"{match.group(2)} {match.group(1)}")
+    return ", ".join(turned)
+
+
+def read_value(arg: Argument, written: str) -> ArgValue:
+    """Return one argument's value; raise `IllegalMove` saying what would be legal."""
+    if arg.kind == "integer":
+        match = _INTEGER.fullmatch(written)
+        value = int(match.group(1).replace(",", "")) if match else None
+        if value is None or not arg.low <= value <= arg.high:
+            raise IllegalMove(f"{arg.name} must be a whole number from {arg.low} to {arg.high}, not {_short(written)}")
+        return value
+    if arg.kind == "choice":
+        for choice in arg.choices:
+            if choice.lower() == written.lower():
+                return choice
+        raise IllegalMove(f"{arg.name} must be one of {', '.join(arg.choices)}, not {_short(written)}")
+    if not written:
+        raise IllegalMove(f"{arg.name} must not be empty")
+    return written
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+# --- checking --------------------------------------------------------------------------------------------------------
+
+
+def check_move(move: Move, actions: Iterable[Action], max_chars: int) -> Action:
+    """Return the declared action that `move` performs; raise `IllegalMove` if there is none, or it is out of bounds.
+
+    Moves that nobody chose (`default`, `timeout`) may lack the text that a chosen move must have.
+    """
+    offered = tuple(actions)
+    action = next((action for action in offered if action.name == move.action), None)
+    if action is None:
+        allowed = ", ".join(action.name for action in offered)
+        raise IllegalMove(f"{move.action!r} is not possible now; possible: {allowed or 'nothing'}")
+    if set(move.args) != {arg.name for arg in action.args}:
+        needed = ", ".join(arg.name for arg in action.args) or "no arguments"
+        raise IllegalMove(f"{action.name} needs exactly: {needed}")
+    for arg in action.args:
+        _check_value(arg, move.args[arg.name])
+    if max_chars and len(move.text) > max_chars:
+        raise IllegalMove(f"the text has {len(move.text)} characters; at most {max_chars} are allowed")
+    if move.origin == "seat" and action.text == "required" and not move.text.strip():
+        raise IllegalMove(f"{action.name} needs some text")
+    return action
+
+
+def _check_value(arg: Argument, value: ArgValue) -> None:
+    if arg.kind == "integer":
+        if not isinstance(value, int) or not arg.low <= value <= arg.high:
+            raise IllegalMove(f"{arg.name} must be a whole number from {arg.low} to {arg.high}, not {value!r}")
+    elif not isinstance(value, str) or (arg.kind == "choice" and value not in arg.choices) or not value.strip():
+        expected = f"one of {', '.join(arg.choices)}" if arg.kind == "choice" else "some text"
+        raise IllegalMove(f"{arg.name} must be {expected}, not {value!r}")
+
+
+# --- explaining ------------------------------------------------------------------------------------------------------
+
+
+def how_to(actions: Iterable[Action]) -> str:
+    """Return one line an action that tells a player how to write it; generated from the declaration alone."""
+    return "\n".join(_how_line(action) for action in actions)
+
+
+def _how_line(action: Action) -> str:
+    label = action.label or action.name.replace("_", " ")
+    if action.bare and not action.args:
+        return f"- {label}: just write it, without a tag."
+    example = tag(action, {arg.name: _example(arg) for arg in action.args})
+    bounds = "; ".join(_bounds(arg) for arg in action.args if arg.kind != "text")
+    beside = {"none": " Write nothing else.", "optional": "", "required": " Write a sentence beside it."}[action.text]
+    return f"- {label}: {example}{f' ({bounds})' if bounds else ''}.{beside}"
+
+
+def _example(arg: Argument) -> ArgValue:
+    if arg.kind == "integer":
+        return (arg.low + arg.high) // 2
+    return arg.choices[0] if arg.kind == "choice" else "..."
+
+
+def _bounds(arg: Argument) -> str:
+    return f"{arg.name} {arg.low} to {arg.high}" if arg.kind == "integer" else f"{arg.name}: {', '.join(arg.choices)}"

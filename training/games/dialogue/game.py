@@ -1,0 +1,168 @@
+"""The dialogue as a state machine: speak, non-verbal communication, action, none, leave; a tool seat may report a goal.
+
+Settings that do not fit raise `BadInput`; moves that are not possible raise `IllegalMove` and change nothing. Returns
+are None until a judge outside the game has spoken; only who gave up the game has lost already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from training.games.dialogue import words
+from training.games.dialogue.order import Order
+from training.games.dialogue.settings import DialogueSettings
+from training.games.log import LoggedGame, read_settings
+from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat
+
+LOW, HIGH = -30 / 7, 40 / 7
+"""Bounds of the mean of the seven social dimensions: three of 0..10, two of -10..0, two of -5..5."""
+
+NOBODY = "nobody"
+GOAL = Action(
+    name="goal",
+    args=(Argument(name="reached", kind="choice", choices=(NOBODY, "0", "1", "both")),),
+    text="none",
+    label="Report who has reached its goal",
+)
+_WHAT = (Argument(name="what", kind="text"),)
+_ACTIONS = {
+    "speak": Action(name="speak", text="required", bare=True, label="Speak"),
+    "nonverbal": Action(name="nonverbal", args=_WHAT, label="Non-verbal communication (gesture, look, tone)"),
+    "action": Action(name="action", args=_WHAT, label="Physical action"),
+    "none": Action(name="none", text="none", label="Do nothing this turn"),
+    "leave": Action(name="leave", label="Leave and end the conversation"),
+}
+End = Literal["leave", "goal", "silence", "limit", "forfeit"]
+SILENT_TURNS = 2
+
+
+_OVER: Mapping[End, str] = {
+    "leave": "The conversation is over.",
+    "goal": "The conversation is over: a goal has been reached.",
+    "silence": "The conversation is over: both stayed silent.",
+    "limit": "The conversation is over: all turns are used up.",
+    "forfeit": "The conversation is over.",
+}
+
+
+class Dialogue(LoggedGame):
+    """Two participants, and a tool seat where goals are checked."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        settings = read_settings(DialogueSettings, scenario)
+        super().__init__(scenario, settings.max_chars)
+        self.settings = settings
+        self._actions = tuple(_ACTIONS[kind] for kind in settings.kinds)
+        self._order = Order(settings, scenario.seed)
+        self._silent = [0, 0]
+        self._checked = 0
+        self._reached = NOBODY
+        self._end: End | None = None
+        self._losers: frozenset[Seat] = frozenset()
+        self._last: frozenset[Seat] = frozenset()
+        self._next = self._order.first()
+        self._open()
+
+    def _open(self) -> None:
+        """Show everybody the rules with what it may know, the given rounds, and who begins."""
+        texts = {v: words.opening(self.settings, self.names, self._actions, v) for v in (0, 1, SPECTATOR, ALL)}
+        self._log.tell_each({seat: texts[seat] for seat in (0, 1)}, channel="private")
+        self._log.tell_each({viewer: texts[viewer] for viewer in (SPECTATOR, ALL)})
+        if self.settings.given:
+            self._log.tell(words.given(self.names, self.settings.given))
+        verb = "continue" if self.settings.given else "begin"
+        both = len(self._next) > 1
+        self._log.tell(f"Both {verb}." if both else f"{self.names[min(self._next)]} {verb}s.")
+
+    # --- the protocol ---
+
+    def to_act(self) -> frozenset[Seat]:
+        return frozenset() if self._end else self._next
+
+    def _offered(self, seat: Seat) -> tuple[Action, ...]:
+        return (GOAL,) if seat == self.scenario.tool_seat else self._actions
+
+    def default(self, seat: Seat) -> Move:
+        if seat == self.scenario.tool_seat:
+            return Move(action=GOAL.name, args={"reached": NOBODY}, origin="default")
+        return Move(action="none" if "none" in self.settings.kinds else "speak", origin="default")
+
+    def returns(self) -> Mapping[Seat, float | None]:
+        return {seat: LOW if seat in self._losers else None for seat in (0, 1)}
+
+    def metrics(self) -> Mapping[str, float]:
+        if not self._end:
+            return {}
+        turns = self._order.turns
+        found = {"turns": float(sum(turns)), "turns_0": float(turns[0]), "turns_1": float(turns[1])}
+        found |= {f"end_{end}": float(self._end == end) for end in get_args(End)}
+        if self.settings.goal_check:
+            found |= {f"goal_{seat}": float(self._reached in (str(seat), "both")) for seat in (0, 1)}
+        return found
+
+    # --- one turn ---
+
+    def _apply(self, moves: Mapping[Seat, Move]) -> None:
+        if self.scenario.tool_seat in moves:
+            self._report(str(moves[self.scenario.tool_seat].args["reached"]))
+            return
+        self._log.say({seat: self._public_text(seat, move) for seat, move in moves.items() if move.origin == "seat"})
+        for seat, move in moves.items():
+            self._tell(seat, move)
+            self._order.turns[seat] += 1
+            silent = move.action == "none" or move.origin != "seat"
+            self._silent[seat] = self._silent[seat] + 1 if silent else 0
+        self._last = frozenset(moves)
+        self._losers = frozenset(seat for seat, move in moves.items() if move.origin == "forfeit")
+        if self._losers:
+            self._finish("forfeit")
+        elif any(move.action == "leave" for move in moves.values()):
+            self._finish("leave")
+        elif self._goal_due():
+            self._next = frozenset({self.scenario.tool_seat})
+        else:
+            self._pass_on()
+
+    def _tell(self, seat: Seat, move: Move) -> None:
+        """Say in words what a tag alone may not tell, and whatever nobody chose."""
+        name = self.names[seat]
+        if move.origin == "forfeit":
+            self._log.tell(f"{name} gives up the game.")
+        elif move.origin != "seat":
+            self._log.tell(f"{name} does not answer.")
+        elif move.action != "speak":
+            self._log.tell(f"{name} {words.deed(move.action, str(move.args.get('what', '')))}")
+
+    def _goal_due(self) -> bool:
+        """Return whether the tool seat is asked now, and remember it."""
+        turns = sum(self._order.turns)
+        if not self.settings.goal_check or turns - self._checked < self.settings.goal_check_every:
+            return False
+        self._checked = turns
+        return True
+
+    def _report(self, reached: str) -> None:
+        """Take the tool seat's answer; whose goal it was is shown only to those who may see all."""
+        if reached == NOBODY:
+            self._pass_on()
+            return
+        self._reached = reached
+        who = self.names if reached == "both" else (self.names[int(reached)],)
+        self._log.tell_each({ALL: f"Goal reached by: {', '.join(who)}."})
+        self._finish("goal")
+
+    def _pass_on(self) -> None:
+        """End by silence or limit, or name who is next."""
+        if min(self._silent) >= SILENT_TURNS:
+            self._finish("silence")
+            return
+        self._next = self._order.after(self._last)
+        if not self._next:
+            self._finish("limit")
+        elif self._next == self._last and len(self._next) == 1:
+            self._log.tell(f"{self.names[min(self._next)]} has the next turn as well.")
+
+    def _finish(self, end: End) -> None:
+        self._end = end
+        self._log.tell(_OVER[end])

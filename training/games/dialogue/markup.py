@@ -1,0 +1,45 @@
+"""SOTOPIA's markup in goals and scenes: who may read which part.
+
+`<extra_info>`, `<strategy_hint>` and `<clarification_hint>` mark parts of a text; any tag may carry
+`viewer='agent_0'` or `viewer='agent_1'`, which hides its content from everybody else. Real files leave tags unclosed:
+what is never closed ends with the tag around it. Nothing here fails.
+"""
+
+from __future__ import annotations
+
+import re
+
+from training.records import ALL, Viewer
+
+HINTS = frozenset({"strategy_hint", "clarification_hint"})
+_TAG = re.compile(r"<\s*(/?)\s*(extra_info|strategy_hint|clarification_hint|root|p)\b([^<>]*)>", re.IGNORECASE)
+_VIEWER = re.compile(r"viewer\s*=\s*['\"]?agent_(\d+)")
+
+
+def render(text: str, viewer: Viewer, *, hints: bool = True) -> str:
+    """Return what `viewer` reads of `text`, without the markup; ALL reads everything, hints included."""
+    out: list[str] = []
+    open_tags: list[tuple[str, bool]] = []  # (name, whether its content is visible)
+    position = 0
+    for match in _TAG.finditer(text):
+        if all(visible for _, visible in open_tags):
+            out.append(text[position : match.start()])
+        position = match.end()
+        closing, name, rest = match.group(1), match.group(2).lower(), match.group(3)
+        if not closing:
+            open_tags.append((name, _visible(name, rest, viewer, hints=hints)))
+        elif any(name == open_name for open_name, _ in open_tags):
+            while open_tags.pop()[0] != name:
+                pass
+    if all(visible for _, visible in open_tags):
+        out.append(text[position:])
+    return re.sub(r"\(\s*\)", "", re.sub(r"[ \t]+", " ", "".join(out))).strip()
+
+
+def _visible(name: str, rest: str, viewer: Viewer, *, hints: bool) -> bool:
+    if viewer == ALL:
+        return True
+    if name in HINTS and not hints:
+        return False
+    only = _VIEWER.search(rest)
+    return only is None or int(only.group(1)) == viewer

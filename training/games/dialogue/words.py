@@ -1,0 +1,126 @@
+"""Every sentence the dialogue says, and what each relationship lets one know of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from training.games.actions import clean, how_to
+from training.games.dialogue.markup import render
+from training.games.dialogue.settings import DialogueSettings, GivenTurn, Profile
+from training.records import ALL, SPECTATOR, Action, Seat, Viewer
+
+Names = Sequence[str]
+
+RELATIONSHIPS = (
+    "strangers",
+    "people who know each other by name",
+    "acquaintances",
+    "friends",
+    "romantic partners",
+    "family members",
+)
+BY_NAME, ACQUAINTANCE, FRIEND, ONESELF = 1, 2, 3, 6
+"""Least level of closeness at which something is known: the name, the public part, the personality, the secret."""
+
+
+def biography(name: str, profile: Profile, closeness: int) -> str:
+    """Return what somebody at `closeness` (a relationship code, or ONESELF) knows of this person; may be empty.
+
+    0 nothing; 1 the name; 2 also age, gender, occupation, pronouns and public information; 3 to 5 also personality and
+    values; the secret only oneself. The levels are SOTOPIA's.
+    """
+    if closeness < BY_NAME:
+        return ""
+    if closeness < ACQUAINTANCE:
+        return f"{name}."
+    parts = [_person(name, profile), f"Pronouns: {profile.pronouns}." if profile.pronouns else "", profile.public_info]
+    if closeness >= FRIEND and profile.personality_and_values:
+        parts.append(f"Personality and values: {profile.personality_and_values}")
+    if closeness >= ONESELF and profile.secret:
+        parts.append(f"Secret: {profile.secret}")
+    return " ".join(part for part in parts if part)
+
+
+def _person(name: str, profile: Profile) -> str:
+    age = f"{profile.age}-year-old" if profile.age is not None else ""
+    described = " ".join(part for part in (age, profile.gender.lower(), profile.occupation.lower()) if part)
+    return f"{name}: {described}." if described else f"{name}."
+
+
+# --- the first message -----------------------------------------------------------------------------------------------
+
+
+def opening(settings: DialogueSettings, names: Names, actions: Sequence[Action], viewer: Viewer) -> str:
+    """Return the rules with what `viewer` may know of the two people and their goals."""
+    scene = f"Scene: {render(settings.scenario, viewer)}"
+    tie = f"{names[0]} and {names[1]} are {RELATIONSHIPS[settings.relationship]}."
+    people = {SPECTATOR: "", ALL: _everybody(settings, names)}.get(viewer)
+    if people is None:
+        people = _own_side(settings, names, viewer)
+    return "\n\n".join(part for part in (f"{scene}\n{tie}", people, rules(settings, names, actions)) if part)
+
+
+def _own_side(settings: DialogueSettings, names: Names, seat: Seat) -> str:
+    other = 1 - seat
+    own = settings.participants[seat]
+    known = biography(names[other], settings.participants[other].profile, settings.relationship)
+    return "\n".join(
+        [
+            f"You are {names[seat]}. Stay in this role.",
+            f"About you: {biography(names[seat], own.profile, ONESELF)}",
+            f"About the other: {known or 'you know nothing.'}",
+            f"Your goal, which only you know: {render(own.goal, seat, hints=settings.show_hints)}",
+        ]
+    )
+
+
+def _everybody(settings: DialogueSettings, names: Names) -> str:
+    blocks = []
+    for seat, participant in enumerate(settings.participants):
+        kept = {
+            "Five-factor traits": participant.profile.big_five,
+            "Moral values": ", ".join(participant.profile.moral_values),
+            "Basic values": ", ".join(participant.profile.schwartz_personal_values),
+            "Decision style": participant.profile.decision_making_style,
+            "Type": participant.profile.mbti,
+        }
+        more = " ".join(f"{label}: {text}." for label, text in kept.items() if text)
+        person = f"{biography(names[seat], participant.profile, ONESELF)} {more}".strip()
+        blocks.append(f"{person}\nGoal of {names[seat]}: {render(participant.goal, ALL)}")
+    return "\n\n".join(blocks)
+
+
+def rules(settings: DialogueSettings, names: Names, actions: Sequence[Action]) -> str:
+    """Return how the talk runs, generated from the settings."""
+    order = {
+        "alternating": "You take turns.",
+        "simultaneous": "Both act at the same time, without seeing what the other does in that turn.",
+        "random": "Who has the next turn is drawn by chance.",
+    }[settings.order]
+    each = f", and each person at most {settings.turns_per_seat}" if settings.turns_per_seat else ""
+    reached = ", when a goal is reached" if settings.goal_check else ""
+    return (
+        f"{order} A turn has at most {settings.max_chars} characters. There are at most {settings.turn_limit} turns in "
+        f"all{each}. The conversation ends earlier when somebody leaves{reached} or when both stay silent twice.\n"
+        f"How to act:\n{how_to(actions)}"
+    )
+
+
+# --- what happens ----------------------------------------------------------------------------------------------------
+
+
+def given(names: Names, turns: Sequence[GivenTurn]) -> str:
+    """Return the rounds that were spoken before, one line a turn."""
+    lines = [f"{names[turn.seat]} {deed(turn.kind, clean(turn.text))}" for turn in turns]
+    return "\n".join(["So far:", *lines])
+
+
+def deed(kind: str, text: str) -> str:
+    """Return a turn in words, after the name of who did it."""
+    return {
+        "speak": f'says: "{text}"',
+        "nonverbal": f"(non-verbal): {text}",
+        "action": f"(action): {text}",
+        "none": "does nothing.",
+        "leave": "leaves.",
+    }[kind]

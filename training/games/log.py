@@ -1,0 +1,122 @@
+"""What games share besides the protocol: one append-only log per viewer, and a base class that keeps it.
+
+`read_settings` raises `BadInput` naming the field; `step` raises `IllegalMove` before anything has changed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from training.errors import BadInput, IllegalMove
+from training.games.actions import check_move, tag
+from training.records import ALL, SPECTATOR, Action, Message, Move, Observation, Scenario, Seat, Viewer, explain
+
+
+class Settings(BaseModel):
+    """Base of every game's settings: frozen, refuses unknown fields, every field described (forms are built of it)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+S = TypeVar("S", bound=Settings)
+
+
+def read_settings(model: type[S], scenario: Scenario) -> S:
+    """Return the scenario's settings, validated; raise `BadInput` with the field's path."""
+    try:
+        return model.model_validate(scenario.settings)
+    except ValidationError as error:
+        where, why = explain(error)
+        raise BadInput(why, f"settings.{where}" if where else "settings") from error
+
+
+class Log:
+    """One list of messages per viewer; the tool seat reads what ALL reads."""
+
+    def __init__(self, seats: int) -> None:
+        self._lines: dict[Viewer, list[Message]] = {viewer: [] for viewer in (*range(seats), SPECTATOR, ALL)}
+        self._lines[seats] = self._lines[ALL]
+        self.players: tuple[Seat, ...] = tuple(range(seats))
+
+    def read(self, viewer: Viewer) -> tuple[Message, ...]:
+        """Return all that `viewer` was shown, in order."""
+        if viewer not in self._lines:
+            raise ValueError(f"no such viewer: {viewer}")
+        return tuple(self._lines[viewer])
+
+    def tell(self, text: str) -> None:
+        """Show a line of the game to everybody."""
+        line = Message(author=None, text=text)
+        for viewer in (*self.players, SPECTATOR, ALL):
+            self._lines[viewer].append(line)
+
+    def tell_each(self, texts: Mapping[Viewer, str], channel: str = "public") -> None:
+        """Show every viewer a line of its own; viewers without one see nothing."""
+        for viewer, text in texts.items():
+            self._lines[viewer].append(Message(author=None, text=text, channel=channel))
+
+    def say(self, spoken: Mapping[Seat, str]) -> None:
+        """Show what seats said in one joint step: to each its own first, then the others' in seat order."""
+        said = {seat: Message(author=seat, text=text) for seat, text in sorted(spoken.items())}
+        for viewer in (*self.players, SPECTATOR, ALL):
+            if viewer in said:
+                self._lines[viewer].append(said[viewer])
+            self._lines[viewer].extend(line for seat, line in said.items() if seat != viewer)
+
+
+class LoggedGame(ABC):
+    """A game over a `Log`. Subclasses say who acts, what they may do, and what a legal joint step changes."""
+
+    def __init__(self, scenario: Scenario, max_chars: int) -> None:
+        self.scenario = scenario
+        self.names = scenario.seats
+        self._log = Log(len(scenario.seats))
+        self._max_chars = max_chars
+
+    @abstractmethod
+    def to_act(self) -> frozenset[Seat]:
+        """Return the seats that must move now."""
+
+    @abstractmethod
+    def _offered(self, seat: Seat) -> tuple[Action, ...]:
+        """Return the actions of a seat that is to act."""
+
+    @abstractmethod
+    def _apply(self, moves: Mapping[Seat, Move]) -> None:
+        """Apply one legal move of each seat that was to act, in seat order."""
+
+    def observe(self, viewer: Viewer) -> Observation:
+        """Return all that `viewer` was ever shown and what it may do now."""
+        messages = self._log.read(viewer)
+        if viewer not in self.to_act():
+            return Observation(messages=messages)
+        return Observation(messages=messages, actions=self._offered(viewer), max_chars=self._max_chars)
+
+    def check(self, seat: Seat, move: Move) -> None:
+        """Raise `IllegalMove`, saying why, unless `seat` may make `move` now."""
+        if seat not in self.to_act():
+            raise IllegalMove("it is not your turn" if self.to_act() else "the game is over")
+        is_tool = seat == self.scenario.tool_seat
+        if move.origin == ("seat" if is_tool else "tool") or (is_tool and move.origin == "forfeit"):
+            raise IllegalMove(f"a move of origin {move.origin!r} cannot come from this seat")
+        if move.origin != "forfeit":
+            check_move(move, self._offered(seat), self._max_chars)
+
+    def step(self, moves: Mapping[Seat, Move]) -> None:
+        """Apply one move of exactly the seats of `to_act`; an illegal one changes nothing."""
+        expected = self.to_act()
+        if set(moves) != expected:
+            raise IllegalMove(f"moves by seats {sorted(moves)} where {sorted(expected)} are to act")
+        for seat, move in moves.items():
+            self.check(seat, move)
+        self._apply(dict(sorted(moves.items())))
+
+    def _public_text(self, seat: Seat, move: Move) -> str:
+        """Return what others read of a chosen move; a bare button press reads as its tag."""
+        if move.text.strip():
+            return move.text
+        return next(tag(action, move.args) for action in self._offered(seat) if action.name == move.action)

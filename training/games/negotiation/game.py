@@ -1,0 +1,174 @@
+"""The negotiation as a state machine: talk, propose, accept, reject, walk away.
+
+Settings that do not fit raise `BadInput`; moves that are not possible raise `IllegalMove` and change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from training.games.log import LoggedGame, read_settings
+from training.games.negotiation import words
+from training.games.negotiation.settings import NegotiationSettings
+from training.games.negotiation.terms import Deal, terms
+from training.records import ALL, SPECTATOR, Action, Move, Scenario, Seat, Viewer
+from training.seeding import rng
+
+TALK = Action(name="talk", text="required", bare=True, label="Say something")
+ACCEPT = Action(name="accept", label="Accept the proposal")
+REJECT = Action(name="reject", label="Reject the proposal and speak next")
+WALK_AWAY = Action(name="walk_away", label="Walk away without a deal")
+
+End = Literal["deal", "walk_away", "limit", "forfeit"]
+
+
+class Negotiation(LoggedGame):
+    """Two seats, one deal or none."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        settings = read_settings(NegotiationSettings, scenario)
+        super().__init__(scenario, settings.max_chars)
+        self.settings = settings
+        self.terms = terms(settings.deal)
+        self._free = (TALK, self.terms.propose(), WALK_AWAY)
+        self._answer = (ACCEPT, REJECT, WALK_AWAY)
+        drawn = rng(scenario.seed, "negotiation", "first").randrange(2)
+        self._seat: Seat = drawn if settings.first_seat is None else settings.first_seat
+        self._turn = 0
+        self._proposals = 0
+        self._offer: tuple[Seat, Deal] | None = None
+        self._end: End | None = None
+        self._loser: Seat | None = None
+        self._open()
+
+    def _open(self) -> None:
+        """Show everybody the rules with what it may know, then who begins."""
+        actions = (TALK, self.terms.propose(), ACCEPT, REJECT, WALK_AWAY)
+
+        def rules(briefs: str) -> str:
+            return words.opening(self.settings, self.names, actions, self._seat, briefs)
+
+        briefs = [words.brief(self.settings, self.terms, self.names, seat, own=True) for seat in (0, 1)]
+        both = "\n\n".join(words.brief(self.settings, self.terms, self.names, seat, own=False) for seat in (0, 1))
+        self._log.tell_each({0: rules(briefs[0]), 1: rules(briefs[1])}, channel="private")
+        self._log.tell_each({ALL: rules(both), SPECTATOR: rules("")})
+        self._log.tell(f"{self.names[self._seat]} begins.")
+
+    # --- the protocol ---
+
+    def to_act(self) -> frozenset[Seat]:
+        return frozenset() if self._end else frozenset({self._seat})
+
+    def _offered(self, seat: Seat) -> tuple[Action, ...]:
+        return self._answer if self._offer else self._free
+
+    def default(self, seat: Seat) -> Move:
+        return Move(action="reject" if self._offer else "talk", origin="default")
+
+    def returns(self) -> Mapping[Seat, float | None]:
+        if not self._end:
+            return {0: None, 1: None}
+        own = [self._points()[seat] / self.terms.maximum(seat) for seat in (0, 1)]
+        weight = self.settings.prosocial
+        return {seat: (1 - weight) * own[seat] + weight * own[1 - seat] for seat in (0, 1)}
+
+    def metrics(self) -> Mapping[str, float]:
+        if not self._end:
+            return {}
+        points, outcomes = self._points(), self.terms.outcomes()
+        best = max(sum(outcome) for outcome in outcomes)
+        gains = [(points[s] - self.terms.walk_away(s)) / self.terms.maximum(s) for s in (0, 1)]
+        pareto = self._end == "deal" and not any(
+            a >= points[0] and b >= points[1] and (a, b) != points for a, b in outcomes
+        )
+        return {
+            "agreement": float(self._end == "deal"),
+            "points_0": points[0],
+            "points_1": points[1],
+            "joint_points": sum(points),
+            "efficiency": sum(points) / best,
+            "pareto": float(pareto),
+            "nash_product": max(0.0, gains[0]) * max(0.0, gains[1]),
+            "turns": float(self._turn),
+            "proposals": float(self._proposals),
+            "walk_away": float(self._end == "walk_away"),
+            "forfeit": float(self._end == "forfeit"),
+        }
+
+    # --- one turn ---
+
+    def _apply(self, moves: Mapping[Seat, Move]) -> None:
+        ((seat, move),) = moves.items()
+        if move.origin == "seat":
+            self._log.say({seat: self._public_text(seat, move)})
+        self._turn += 1
+        if move.origin == "forfeit":
+            self._finish_without("forfeit", f"{self.names[seat]} gives up the game.", loser=seat)
+        elif move.action == "walk_away":
+            self._finish_without("walk_away", f"{self.names[seat]} walks away.")
+        elif move.action == "accept":
+            self._finish_deal(seat)
+        else:
+            self._go_on(seat, move)
+
+    def _go_on(self, seat: Seat, move: Move) -> None:
+        """Talk, propose or reject: tell it, pass the turn on, end at the limit."""
+        if move.action == "propose":
+            self._proposals += 1
+            self._offer, self._seat = (seat, dict(move.args)), 1 - seat
+            self._tell_offer()
+        elif move.action == "reject":
+            self._offer = None
+            how = "rejects the proposal" if move.origin == "seat" else "does not answer, which rejects the proposal,"
+            self._log.tell(f"{self.names[seat]} {how} and speaks next.")
+        else:
+            self._seat = 1 - seat
+            if move.origin != "seat":
+                self._log.tell(f"{self.names[seat]} says nothing.")
+        left = self.settings.turn_limit - self._turn
+        if left == 0:
+            self._finish_without("limit", f"All {self.settings.turn_limit} turns are used up.")
+        elif line := words.remaining(left):
+            self._log.tell(line)
+
+    def _tell_offer(self) -> None:
+        assert self._offer is not None
+        by, deal = self._offer
+        lines: dict[Viewer, str] = {
+            seat: words.proposal(self.settings, self.terms, self.names, by, deal, seat) for seat in (0, 1)
+        }
+        public = words.proposal(self.settings, self.terms, self.names, by, deal, None)
+        points = [self.terms.points(seat, by, deal) for seat in (0, 1)]
+        private = f"{public} {words.all_points(self.terms, self.names, points)}"
+        self._log.tell_each({**lines, SPECTATOR: public, ALL: private})
+
+    def _finish_deal(self, seat: Seat) -> None:
+        assert self._offer is not None
+        by, deal = self._offer
+        self._end = "deal"
+        lines: dict[Viewer, str] = {
+            reader: words.agreement(self.settings, self.terms, self.names, by, deal, reader) for reader in (0, 1)
+        }
+        public = words.agreement(self.settings, self.terms, self.names, by, deal, None)
+        self._tell_end(lines, public, f"{self.names[seat]} accepts. ")
+
+    def _finish_without(self, end: End, why: str, loser: Seat | None = None) -> None:
+        self._offer, self._end, self._loser = None, end, loser
+        lines: dict[Viewer, str] = {
+            reader: words.no_deal(self.settings, self.terms, why, reader, lost=reader == loser) for reader in (0, 1)
+        }
+        self._tell_end(lines, words.no_deal(self.settings, self.terms, why, None))
+
+    def _tell_end(self, lines: Mapping[Viewer, str], public: str, before: str = "") -> None:
+        full = f"{public} {words.all_points(self.terms, self.names, self._points())}"
+        texts = {**lines, SPECTATOR: public, ALL: full}
+        self._log.tell_each({viewer: before + text for viewer, text in texts.items()})
+
+    def _points(self) -> tuple[float, float]:
+        """Return both seats' points of the ended game: the deal's, the walk-away value, or 0 for who gave up."""
+        if self._end == "deal" and self._offer:
+            by, deal = self._offer
+            return self.terms.points(0, by, deal), self.terms.points(1, by, deal)
+        first, second = (0.0 if seat == self._loser else self.terms.walk_away(seat) for seat in (0, 1))
+        return first, second

@@ -1,0 +1,81 @@
+"""From what a viewer saw to chat messages: pure text, no tokenizer; never fails.
+
+The first message (rules and private brief) becomes the system message, the seat's own messages the assistant's, and
+all that stands between two of those one user message. Every text of a person, model or dataset is neutralised: no
+tokenizer can read a special token in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, TypedDict
+
+from training.games import REGISTRY
+from training.games.actions import clean, how_to
+from training.records import Message, Observation, Viewer
+
+__all__ = ["Chat", "chat", "how_to", "line", "neutralise"]
+
+KEPT = frozenset(name for spec in REGISTRY.values() for name in spec.actions)
+"""Tags of the games' own actions: none of them is a special token of any tokenizer, and players must read them."""
+
+_KEPT_TAG = "|".join(rf"/?{re.escape(name)}/?>" for name in sorted(KEPT))
+_ANGLE = re.compile(rf"<(?!{_KEPT_TAG})(?=[^\s\d=]|\d\S*>)")
+_SQUARE = re.compile(r"\[(?=[^\s\[\]]+\])")
+_CHEVRON = re.compile(r">(?=>)")
+_BAR = re.compile(r"\|(?=[|>])|(?<=<)\|")
+
+
+class Chat(TypedDict):
+    """One message of a chat, as every chat template and every OpenAI-compatible address takes it."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+def neutralise(text: str) -> str:
+    """Return `text` in which no special token of any tokenizer can be found; doing it twice changes nothing.
+
+    Special tokens are written without a space after their opening mark (`<|im_start|>`, `</s>`, `[INST]`, `<<SYS>>`,
+    `|||EMAIL|||`, `>>TITLE<<`), so one space there, which no normalisation removes, takes them apart. The tags of the
+    games' actions stay whole.
+    """
+    if "<" in text:
+        text = _ANGLE.sub("< ", text)
+    if "[" in text:
+        text = _SQUARE.sub("[ ", text)
+    if ">>" in text:
+        text = _CHEVRON.sub("> ", text)
+    return _BAR.sub("| ", text) if "|" in text else text
+
+
+def line(message: Message, names: Sequence[str]) -> str:
+    """Return one message as others read it: `Alice: …`, or the game's own line.
+
+    What a seat says is put on one line, so that nobody can write a line that looks like another's or the game's.
+    """
+    if message.author is None:
+        return neutralise(message.text)
+    return neutralise(f"{clean(names[message.author])}: {clean(message.text)}")
+
+
+def chat(observation: Observation, seat: Viewer, names: Sequence[str]) -> list[Chat]:
+    """Return the chat of `seat`; a viewer that is no player reads everything as user messages.
+
+    The chat of a later observation begins with the same messages, once the last user message has been answered.
+    """
+    rules, *rest = observation.messages
+    out = [Chat(role="system", content=neutralise(rules.text))]
+    heard: list[str] = []
+    for message in rest:
+        if message.author != seat:
+            heard.append(line(message, names))
+            continue
+        if heard:
+            out.append(Chat(role="user", content="\n".join(heard)))
+            heard = []
+        out.append(Chat(role="assistant", content=neutralise(clean(message.text)) or "..."))
+    if heard:
+        out.append(Chat(role="user", content="\n".join(heard)))
+    return out

@@ -1,0 +1,138 @@
+"""From a reply to a move and back, generic over declared actions: `parse` and `write`.
+
+A reply performs an action by its tag, `<name>…</name>`, `<name/>` or `<name>`, and the bare action without a tag. What
+stands in `<think>…</think>` is private. Whatever cannot be read raises `ParseError` with a line that says how to write
+it; the line is shown to the seat.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from training.errors import IllegalMove, ParseError
+from training.games.actions import TAG, clean, how_to, plain, read_args, tag, tag_name, write
+from training.records import Action, ArgValue, Move, Observation
+
+__all__ = ["parse", "plain", "split_private", "write"]
+
+_THINK = re.compile(r"<\s*(/?)\s*think(?:ing)?\s*>", re.IGNORECASE)
+
+
+def split_private(reply: str) -> tuple[str, str]:
+    """Return (public, private) parts of a reply; private is what stands inside think tags.
+
+    An unclosed tag makes all that follows private; a closing tag without an opening one, all that precedes it: some
+    templates open the tag in the prompt.
+    """
+    public: list[str] = []
+    private: list[str] = []
+    depth, position = 0, 0
+    for match in _THINK.finditer(reply):
+        piece = reply[position : match.start()]
+        position = match.end()
+        if match.group(1):
+            if depth == 0:
+                private.extend([*public, piece])
+                public = []
+            else:
+                private.append(piece)
+            depth = max(0, depth - 1)
+        else:
+            (private if depth else public).append(piece)
+            depth += 1
+    (private if depth else public).append(reply[position:])
+    return " ".join(public), "\n".join(piece.strip() for piece in private if piece.strip())
+
+
+def parse(reply: str, observation: Observation) -> tuple[Move, str]:
+    """Return the move that a reply performs and its private part; `Move.text` is canonical and parses to itself.
+
+    Raises `ParseError` for an empty or over-long reply, an unknown or second action, and wrong arguments.
+    """
+    public, private = split_private(reply)
+    text = clean(public)
+    actions = observation.actions
+    if not actions:
+        raise ParseError("It is not your turn.")
+    if not text:
+        raise ParseError(f"Your reply is empty. {_ways(actions)}")
+    move = _with_tag(text, actions) if TAG.search(text) else _bare(text, actions)
+    if observation.max_chars and len(move.text) > observation.max_chars:
+        raise ParseError(
+            f"Your reply has {len(move.text)} characters; at most {observation.max_chars} are allowed. Write it again, "
+            "shorter."
+        )
+    return move, private
+
+
+def _ways(actions: Sequence[Action]) -> str:
+    return f"Write one of these:\n{how_to(actions)}"
+
+
+def _bare(text: str, actions: Sequence[Action]) -> Move:
+    """Read a reply without a tag."""
+    action = next((action for action in actions if action.bare), None)
+    if action is None:
+        raise ParseError(f"Your reply contains no action that is possible now. {_ways(actions)}")
+    if not action.args:
+        return Move(action=action.name, text=text)
+    try:
+        return Move(action=action.name, args=read_args(action, text), text=text)
+    except IllegalMove as error:
+        raise ParseError(f"{error}. {_ways(actions)}") from error
+
+
+def _with_tag(text: str, actions: Sequence[Action]) -> Move:
+    """Read a reply with a tag: exactly one, of a declared action."""
+    by_name = {tag_name(action.name): action for action in actions}
+    tags = list(TAG.finditer(text))
+    for match in tags:
+        if tag_name(match.group(2)) not in by_name:
+            raise ParseError(f"{match.group(0)} is not an action that is possible now. {_ways(actions)}")
+    first = tags[0]
+    action = by_name[tag_name(first.group(2))]
+    content, end = _content(text, tags, action)
+    try:
+        return _assemble(text[: first.start()], action, content, text[end:])
+    except IllegalMove as error:
+        raise ParseError(f"{str(error)[:1].upper()}{str(error)[1:]}. {_ways([action])}") from error
+
+
+def _content(text: str, tags: Sequence[re.Match[str]], action: Action) -> tuple[str, int]:
+    """Return what stands inside the one tag, and where it ends."""
+    first, rest = tags[0], tags[1:]
+    if first.group(1):
+        raise ParseError(f"{first.group(0)} closes a tag that was not opened. {_ways([action])}")
+    if first.group(3) or not rest:
+        if rest:
+            raise ParseError("Your reply contains more than one action. Write exactly one.")
+        if action.args and not first.group(3):
+            raise ParseError(f"{first.group(0)} is not closed. {_ways([action])}")
+        return "", first.end()
+    second = rest[0]
+    if len(rest) > 1 or not second.group(1) or tag_name(second.group(2)) != tag_name(first.group(2)):
+        raise ParseError("Your reply contains more than one action. Write exactly one.")
+    return clean(text[first.end() : second.start()]), second.end()
+
+
+def _assemble(before: str, action: Action, content: str, after: str) -> Move:
+    """Return the move with its canonical text: speech, tag, speech."""
+    args: dict[str, ArgValue] = {}
+    inside = ""
+    if action.args:
+        args = read_args(action, content)
+    else:
+        inside = content  # <accept>with pleasure</accept>: words inside a tag that takes none are speech
+    parts = [part for part in (before.strip(), inside) if part]
+    if action.bare and not action.args:
+        text = " ".join([*parts, after.strip()]).strip()
+        spoken = bool(text)
+    else:
+        text = " ".join(part for part in (*parts, tag(action, args), after.strip()) if part)
+        spoken = bool(parts or after.strip())
+    if action.text == "none" and spoken:
+        raise IllegalMove(f"{action.name} must stand alone, without other text")
+    if action.text == "required" and not spoken:
+        raise IllegalMove(f"{action.name} needs some text")
+    return Move(action=action.name, args=args, text=text)
