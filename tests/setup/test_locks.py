@@ -73,3 +73,12 @@ def test_python_versions_agree_with_the_project():
     project = tomllib.loads((locks.REQUIREMENTS.parent / "pyproject.toml").read_text())["project"]
     assert project["requires-python"] == ">=3.11,<3.14"
     assert locks.PYTHONS == ("3.11", "3.12", "3.13")
+
+
+def test_every_package_asked_for_has_its_reason_in_the_documentation():
+    told = (locks.REQUIREMENTS.parent / "docs" / "dependencies.md").read_text().lower()
+    for lock in LOCKS.values():
+        for line in lock.source.read_text().splitlines():
+            if line.strip() and not line.startswith("#") and lock.name != "node":
+                name = Requirement(line).name.lower()
+                assert name in told or name == "intel-cmplr-lib-ur", f"{name} has no reason in docs/dependencies.md"
