@@ -1,42 +1,46 @@
 """Refused replies, put where they happened: what a seat sees is the game's observation with its own refusals merged in.
 
 A refusal is private to its seat and never enters the game. The merged observation only grows, like the game's own.
+Pure functions over plain data; nothing here fails.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from training.records import Message, Observation, Seat
 from training.text.parsing import split_private
 
 
-@dataclass
-class Refusals:
-    """The refused replies of one seat in one episode."""
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One refused reply: whose, after how many messages of the *game's* observation, what was written, and why not."""
 
     seat: Seat
-    _at: list[tuple[int, Message, Message]] = field(default_factory=list)
+    after: int
+    reply: str
+    why: str
 
-    def __len__(self) -> int:
-        return len(self._at)
+    def messages(self) -> tuple[Message, Message]:
+        """Return the seat's own words without their private part, and the game's refusal."""
+        return (
+            Message(author=self.seat, text=split_private(self.reply)[0].strip(), channel="private"),
+            Message(author=None, text=self.why, channel="private"),
+        )
 
-    def add(self, seen: Observation, reply: str, why: str) -> None:
-        """Remember that `reply`, given to the *game's* observation `seen`, was refused, and why.
 
-        The private part of the reply is not kept.
-        """
-        own = Message(author=self.seat, text=split_private(reply)[0].strip(), channel="private")
-        refusal = Message(author=None, text=why, channel="private")
-        self._at.append((len(seen.messages), own, refusal))
+def with_refusals(seen: Observation, refusals: Sequence[Refusal]) -> Observation:
+    """Return the game's observation `seen` with every refused reply, and its refusal, at its place.
 
-    def merge(self, seen: Observation) -> Observation:
-        """Return the game's observation with every refused reply, and its refusal, at its place."""
-        if not self._at:
-            return seen
-        messages: list[Message] = []
-        done = 0
-        for place, own, refusal in self._at:
-            messages += [*seen.messages[done:place], own, refusal]
-            done = place
-        return seen.model_copy(update={"messages": (*messages, *seen.messages[done:])})
+    `refusals` are one seat's, in the order in which they happened.
+    """
+    if not refusals:
+        return seen
+    merged: list[Message] = []
+    done = 0
+    for refusal in refusals:
+        merged += seen.messages[done : refusal.after]
+        merged += refusal.messages()
+        done = refusal.after
+    return seen.model_copy(update={"messages": (*merged, *seen.messages[done:])})
