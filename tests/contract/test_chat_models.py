@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from tests.stub import BAD_JSON, Disconnect, Drip, Hang, Huge, Raw, Redirect, Status, Stub
 from training.engines.addresses import AllowList
 from training.engines.base import ChatMessage, Sampling
-from training.engines.chat import RemoteConfig, RemoteModel
+from training.engines.chat import RemoteModel
+from training.engines.remote import RemoteConfig
 from training.errors import BadInput, RemoteModelError
 
 HELLO = [ChatMessage(role="system", content="Be brief."), ChatMessage(role="user", content="Hello?")]

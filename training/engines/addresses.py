@@ -1,23 +1,16 @@
-"""Where a remote model may live: an allow-list of addresses, and a transport that cannot be led elsewhere.
+"""Where a remote model may live: an allow-list of addresses, and numbers that no name may lead to.
 
-An address is refused (`BadInput`) unless it lies under an entry of the allow-list. The transport resolves the name
-itself, refuses link-local, metadata, multicast and unspecified addresses, connects to exactly what it checked (so a
-second DNS answer changes nothing), follows no redirect, reads no proxy settings, and bounds an answer's size and time.
+An address is refused (`BadInput`) unless it is a plain http(s) base under an entry of the list.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
-import socket
-import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 import httpx2
-from openai import OpenAIError
 
 from training.errors import BadInput
 
@@ -31,15 +24,6 @@ METADATA = frozenset(
     ip_address(text) for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
 )
 NAT64 = IPv6Network("64:ff9b::/96")
-
-# What a request may carry. The client would add headers that it finds in its own environment variables.
-HEADERS = frozenset(
-    ("host", "accept", "authorization", "connection", "content-length", "content-type", "transfer-encoding")
-)
-
-
-class Refused(OpenAIError):
-    """The request or its answer was refused by us. The client passes its own error type on without a retry."""
 
 
 def parse_address(text: str) -> httpx2.URL:
@@ -58,8 +42,13 @@ def parse_address(text: str) -> httpx2.URL:
     return url.copy_with(path=url.path.rstrip("/") + "/")
 
 
+def port_of(url: httpx2.URL) -> int:
+    """Return the port, also where it is the scheme's usual one."""
+    return url.port or {"http": 80, "https": 443}[url.scheme]
+
+
 def _origin(url: httpx2.URL) -> tuple[str, str, int]:
-    return url.scheme, url.host, url.port or {"http": 80, "https": 443}[url.scheme]
+    return url.scheme, url.host, port_of(url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,79 +108,3 @@ def _says_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
-
-
-async def resolve(host: str, port: int) -> IPAddress:
-    """Return the address to connect to; raise `Refused` if any answer for `host` is a forbidden one."""
-    try:
-        answers = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise httpx2.ConnectError(f"{host} does not resolve: {error}") from error
-    addresses = [ip_address(str(answer[4][0]).partition("%")[0]) for answer in answers]
-    for address in addresses:
-        if why := refusal(address, host):
-            raise Refused(f"{host} leads to {address}, {why}")
-    if not addresses:
-        raise httpx2.ConnectError(f"{host} does not resolve")
-    return addresses[0]
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    return httpx2.create_ssl_context(trust_env=False)
-
-
-class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Connects only to what `allowed` covers; one exchange takes at most `timeout_s` seconds and `max_bytes` bytes.
-
-    The Host header and the TLS name stay those of the address, while the connection goes to the checked number.
-    Raises `Refused` (not retried) for a forbidden address or an answer that is too large or compressed, and
-    `httpx2.ReadTimeout` for one that is too slow, however steadily it drips.
-    """
-
-    def __init__(self, allowed: AllowList, timeout_s: float, max_bytes: int) -> None:
-        self._allowed = allowed
-        self._timeout_s = timeout_s
-        self._max_bytes = max_bytes
-        self._inner = httpx2.AsyncHTTPTransport(verify=_tls(), trust_env=False)
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send `request` and return the whole answer, read."""
-        if not self._allowed.covers(request.url):
-            raise Refused(f"{request.url.host} is not an allowed model address")
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                return await self._exchange(request)
-        except TimeoutError as error:
-            raise httpx2.ReadTimeout(f"no complete answer within {self._timeout_s:g} s", request=request) from error
-
-    async def _exchange(self, request: httpx2.Request) -> httpx2.Response:
-        host = request.url.host
-        address = await resolve(host, request.url.port or _origin(request.url)[2])
-        pinned = httpx2.Request(
-            request.method,
-            request.url.copy_with(host=str(address)),
-            headers=[*((k, v) for k, v in request.headers.items() if k in HEADERS), ("accept-encoding", "identity")],
-            stream=request.stream,
-            extensions={**request.extensions, "sni_hostname": host},
-        )
-        response = await self._inner.handle_async_request(pinned)
-        try:
-            body = await self._read(response)
-        finally:
-            await response.aclose()
-        return httpx2.Response(response.status_code, headers=response.headers, content=body, request=request)
-
-    async def _read(self, response: httpx2.Response) -> bytes:
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise Refused("the answer is compressed, which was not asked for")
-        body = bytearray()
-        async for chunk in response.aiter_raw():
-            body += chunk
-            if len(body) > self._max_bytes:
-                raise Refused(f"the answer is larger than {self._max_bytes} bytes")
-        return bytes(body)
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._inner.aclose()

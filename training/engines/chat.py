@@ -1,77 +1,30 @@
 """RemoteModel: a ChatModel over any OpenAI-compatible address, by the openai client.
 
 Every failure (unreachable, slow, too large, malformed, refused) raises `RemoteModelError` after at most two retries; a
-wrong configuration raises `BadInput`. Secrets are named, never stored: the name is looked up at the moment of a call.
+wrong configuration raises `BadInput`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import httpx2
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, AsyncOpenAI
+from pydantic import BaseModel, Field, ValidationError
 
-from training.engines.addresses import AllowList, GuardedTransport, Refused
+from training.engines.addresses import AllowList
 from training.engines.base import ChatMessage, ChatReply, Sampling
+from training.engines.remote import Parameter, RemoteConfig, secret_from_environment
+from training.engines.transport import GuardedTransport, Refused
 from training.errors import BadInput, RemoteModelError
-from training.records import Record, explain
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
-Parameter = Literal["temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "stop", "seed"]
+from training.records import explain
 
 PATIENCE_S = 4.0
 """Most seconds of waiting before a retry; a server's Retry-After may ask the client for two minutes."""
-
-SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
-
-
-def check_secret_name(name: str) -> str:
-    """Return `name`; raise `ValueError` unless it is empty or looks like `SOMETHING_API_KEY`.
-
-    The form of the name keeps a configuration from sending some other variable, such as a database password, away.
-    """
-    if name and not SECRET_NAME.fullmatch(name):
-        raise ValueError("give the name of an environment variable that ends in _API_KEY, never the key itself")
-    return name
-
-
-def secret_from_environment(name: str) -> str:
-    """Return the key that is called `name`; raise `BadInput` if the name is malformed or not set."""
-    try:
-        check_secret_name(name)
-    except ValueError as error:
-        raise BadInput(str(error), "secret") from error
-    if not (key := os.environ.get(name, "")):
-        raise BadInput(f"the environment variable {name} is not set", "secret")
-    return key
-
-
-class RemoteConfig(Record):
-    """How to reach one remote model.
-
-    `accepts` names the sampling parameters that are sent; everything else is left out. `timeout_s` bounds one attempt
-    as a whole, from name resolution to the last byte. `json_object` asks the server for a JSON object.
-    """
-
-    address: str = Field(min_length=1, max_length=500, description="Base address, such as https://host.example/v1")
-    model: str = Field(min_length=1, max_length=200, description="The model's name at that address")
-    secret: str = Field(default="", description="Name of the environment variable that holds the key; empty: none")
-    timeout_s: float = Field(default=60.0, gt=0, le=600)
-    retries: int = Field(default=2, ge=0, le=2)
-    max_bytes: int = Field(default=1_000_000, ge=1_000, le=8_000_000)
-    concurrency: int = Field(default=8, ge=1, le=256, description="Calls in flight at once")
-    accepts: tuple[Parameter, ...] = ("temperature", "top_p", "max_tokens", "stop", "seed")
-    json_object: bool = False
-
-    _secret_is_a_name = field_validator("secret")(check_secret_name)
 
 
 @dataclass(slots=True)
@@ -100,8 +53,6 @@ class RemoteModel:
 
     async def reply(self, messages: Sequence[ChatMessage], sampling: Sampling, seed: int | None = None) -> ChatReply:
         """Answer a chat; raise `RemoteModelError` if no usable answer came."""
-        from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
-
         parameters = self.parameters(sampling, seed)
         key = self._secret(self.config.secret) if self.config.secret else ""
         lane = self._lane()
@@ -155,8 +106,6 @@ class RemoteModel:
             await lane.client.close()
 
     def _lane(self) -> _Lane:
-        from openai import AsyncOpenAI
-
         loop = asyncio.get_running_loop()
         if (lane := self._lanes.get(loop)) is None:
             transport = GuardedTransport(self._allowed, self.config.timeout_s, self.config.max_bytes)

@@ -1,0 +1,262 @@
+"""The only judge client: a rubric and a transcript in, values within their scales out, or `JudgeError`.
+
+"Could not score" is a state of its own (`Judgment.values` None with a reason), never a zero or a default. An answer
+counts only if it is one JSON object of the asked form, about the asked target, with every value in range; otherwise
+the judge is asked again, a bounded number of times.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from training.engines.base import ChatMessage, ChatModel, Sampling
+from training.errors import JudgeError, OutsideError
+from training.games import replay
+from training.records import ALL, Episode, Judgment, Scenario, Seat, SeatMove, explain
+from training.rewards.prompts import Line, Transcript, prompt_sha256, quality_messages, quote, rubric_messages
+from training.rewards.rubrics import Rubric
+from training.seeding import derive
+
+AGAIN = "Your answer could not be used: {why}. Answer again with only the JSON object that was asked for."
+
+_FENCED = re.compile(r"\A(?:<think>.*?</think>)?\s*(?:```(?:json)?\s*)?(\{.*\})\s*(?:```)?\s*\Z", re.DOTALL)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class _Value(_Strict):
+    value: float
+    reason: str = ""
+
+
+class _Scores(_Strict):
+    target: str
+    seat: int
+    values: dict[str, _Value]
+
+
+class _TurnVerdict(_Strict):
+    turn: int
+    passed: bool
+    reason: str = ""
+
+
+class _Quality(_Strict):
+    target: str
+    seat: int
+    turns: list[_TurnVerdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What asking a judge took: calls, and tokens as the server counts them."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A judge's values for one seat, each within its dimension's scale, with a sentence each."""
+
+    rubric: Rubric
+    seat: Seat
+    values: dict[str, float]
+    reasons: dict[str, str]
+    prompt_sha256: str
+    cost: Cost
+
+    @property
+    def mean(self) -> float:
+        """The mean over the dimensions."""
+        return sum(self.values.values()) / len(self.values)
+
+    def judgment(self, author: str, episode: str) -> Judgment:
+        """Return the record of this verdict."""
+        return Judgment(
+            rubric=self.rubric.name,
+            rubric_version=self.rubric.version,
+            episode=episode,
+            seat=self.seat,
+            author=author,
+            prompt_sha256=self.prompt_sha256,
+            values=self.values,
+        )
+
+
+def transcript_of(scenario: Scenario, moves: Iterable[SeatMove]) -> Transcript:
+    """Return everything that was said and shown in a game, private briefs included, in order."""
+    messages = replay(scenario, moves).observe(ALL).messages
+    lines = tuple(
+        Line(i, None if m.author is None else _name(scenario, m.author), m.text) for i, m in enumerate(messages)
+    )
+    return Transcript(_target(scenario.seats, lines), scenario.seats, lines)
+
+
+def turns_of(episode: Episode) -> Transcript:
+    """Return an episode attempt by attempt, as the models wrote it; a line's number is its index in `turns`."""
+    opening = replay(episode.scenario, ()).observe(ALL).messages
+    lines = [Line(-1, None, message.text) for message in opening if message.author is None]
+    lines += [Line(i, _name(episode.scenario, turn.seat), turn.reply) for i, turn in enumerate(episode.turns)]
+    return Transcript(_target(episode.scenario.seats, lines), episode.scenario.seats, tuple(lines))
+
+
+def _name(scenario: Scenario, seat: Seat) -> str:
+    return scenario.seats[seat] if seat < len(scenario.seats) else "tool"
+
+
+def _target(seats: Sequence[str], lines: Iterable[Line]) -> str:
+    text = "\n".join([*map(quote, seats), *(quote(line.text) for line in lines)])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+Parsed = TypeVar("Parsed", _Scores, _Quality)
+
+
+class Judge:
+    """A chat model that judges. `name` is who the judgment is by; `attempts` bounds the calls for one target.
+
+    `spent` adds up what all calls took, unusable answers included.
+    """
+
+    def __init__(self, model: ChatModel, name: str, *, sampling: Sampling | None = None, attempts: int = 3) -> None:
+        self.model = model
+        self.name = name
+        self.sampling = sampling or Sampling(temperature=0.0, max_tokens=1500)
+        self.attempts = attempts
+        self.spent = Cost()
+
+    async def score(self, transcript: Transcript, rubric: Rubric, seat: Seat, *, seed: int = 0) -> Verdict:
+        """Return one value per dimension about one seat; raise `JudgeError` if none could be had."""
+        messages = rubric_messages(rubric, transcript, seat)
+
+        def check(answer: _Scores) -> None:
+            _same_target(answer, transcript, seat)
+            _in_range(answer, rubric)
+
+        answer, cost = await self._ask(messages, _Scores, check, seed)
+        return Verdict(
+            rubric=rubric,
+            seat=seat,
+            values={d.name: answer.values[d.name].value for d in rubric.dimensions},
+            reasons={d.name: answer.values[d.name].reason[:1000] for d in rubric.dimensions},
+            prompt_sha256=prompt_sha256(messages),
+            cost=cost,
+        )
+
+    async def judgment(
+        self, transcript: Transcript, rubric: Rubric, seat: Seat, *, episode: str, seed: int = 0
+    ) -> Judgment:
+        """Return a record in either case: with values, or with None and the reason why it could not be scored."""
+        try:
+            verdict = await self.score(transcript, rubric, seat, seed=seed)
+        except JudgeError as error:
+            return Judgment(
+                rubric=rubric.name,
+                rubric_version=rubric.version,
+                episode=episode,
+                seat=seat,
+                author=self.name,
+                reason=str(error),
+            )
+        return verdict.judgment(self.name, episode)
+
+    async def quality(self, episode: Episode, *, seed: int = 0) -> list[bool]:
+        """Return for every turn whether it is fit to learn from; raise `JudgeError`. One call a seat.
+
+        Replies that were refused are not asked about and count as fit: the rules decide about them.
+        """
+        fit = [True] * len(episode.turns)
+        transcript = turns_of(episode)
+        for seat in range(len(episode.scenario.seats)):
+            numbers = [i for i, turn in enumerate(episode.turns) if turn.seat == seat and turn.passed]
+            if not numbers:
+                continue
+
+            def check(answer: _Quality, seat: Seat = seat, numbers: list[int] = numbers) -> None:
+                _same_target(answer, transcript, seat)
+                if sorted(one.turn for one in answer.turns) != numbers:
+                    raise ValueError("turns: give each of the asked turns exactly once")
+
+            messages = quality_messages(transcript, seat, numbers)
+            answer, _ = await self._ask(messages, _Quality, check, derive(seed, "quality", seat))
+            for one in answer.turns:
+                fit[one.turn] = one.passed
+        return fit
+
+    async def _ask(
+        self, messages: list[ChatMessage], form: type[Parsed], check: Callable[[Parsed], None], seed: int
+    ) -> tuple[Parsed, Cost]:
+        """Ask until an answer holds; nothing of an unusable one is shown to the judge, only our words about it."""
+        cost, why, asked = Cost(), "", list(messages)
+        for attempt in range(self.attempts):
+            try:
+                reply = await self.model.reply(asked, self.sampling, derive(seed, "judge", attempt) % 2**31)
+            except OutsideError as error:
+                raise JudgeError(f"could not score: {error}") from error
+            step = Cost(1, reply.prompt_tokens, reply.completion_tokens)
+            cost, self.spent = cost + step, self.spent + step
+            try:
+                answer = form.model_validate(_object(reply.text))
+                check(answer)
+            except ValidationError as error:
+                why = explain(error)[1]  # the message alone: the field's path may be the transcript's words
+            except ValueError as error:
+                why = str(error)
+            else:
+                return answer, cost
+            again = ChatMessage(role="user", content=f"{messages[-1].content}\n\n{AGAIN.format(why=why)}")
+            asked = [*messages[:-1], again]
+        raise JudgeError(f"could not score: no usable answer in {self.attempts} attempts; the last: {why}")
+
+
+def _object(text: str) -> dict[str, Any]:
+    """Return the one JSON object that `text` consists of (thoughts before it and a code fence are let pass)."""
+    if not (found := _FENCED.match(text.strip())):
+        raise ValueError("not one JSON object")
+    try:
+        data = json.loads(found[1], object_pairs_hook=_once, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    assert isinstance(data, dict), "the pattern admits an object only"
+    return data
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a key appears twice")
+    return dict(pairs)
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
+
+
+def _same_target(answer: _Scores | _Quality, transcript: Transcript, seat: Seat) -> None:
+    if (answer.target, answer.seat) != (transcript.target, seat):
+        raise ValueError(f"target and seat must be {transcript.target} and {seat}")
+
+
+def _in_range(answer: _Scores, rubric: Rubric) -> None:
+    if answer.values.keys() != {dimension.name for dimension in rubric.dimensions}:
+        raise ValueError("values: give exactly the dimensions that were asked for")
+    for dimension in rubric.dimensions:
+        if not dimension.low <= answer.values[dimension.name].value <= dimension.high:
+            raise ValueError(f"values.{dimension.name}: outside {dimension.low:g} to {dimension.high:g}")

@@ -1,0 +1,55 @@
+"""Rewards that ask a judge: the mean over a rubric's dimensions, and the quality filter over turns.
+
+Raise `JudgeError` where the judge could not score: such an episode is an error record, never a zero.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from training.records import Episode
+from training.rewards.base import Reward, Score
+from training.rewards.judge import Judge, transcript_of
+from training.rewards.rubrics import Rubric
+from training.seeding import derive
+
+
+class Judged:
+    """A seat's return is the mean of the judge's values; with SOTOPIA's seven dimensions that of OMAR, §4.1."""
+
+    def __init__(self, judge: Judge, rubric: Rubric) -> None:
+        self.judge = judge
+        self.rubric = rubric
+        self.low, self.high = rubric.mean_range()
+
+    async def score(self, episode: Episode, seed: int) -> Score:
+        """Judge every seat; all must be scored."""
+        transcript = transcript_of(episode.scenario, episode.moves)
+        seats = range(len(episode.scenario.seats))
+        verdicts = await asyncio.gather(
+            *(self.judge.score(transcript, self.rubric, seat, seed=derive(seed, "seat", seat)) for seat in seats)
+        )
+        judgments = tuple(verdict.judgment(self.judge.name, transcript.target) for verdict in verdicts)
+        return Score(
+            {verdict.seat: verdict.mean for verdict in verdicts},
+            tuple(turn.reward for turn in episode.turns),
+            tuple(turn.passed for turn in episode.turns),
+            judgments,
+        )
+
+
+class QualityFiltered:
+    """Another reward, whose turns must also satisfy the judge as a filter."""
+
+    def __init__(self, inner: Reward, judge: Judge) -> None:
+        self.inner = inner
+        self.judge = judge
+        self.low, self.high = inner.low, inner.high
+
+    async def score(self, episode: Episode, seed: int) -> Score:
+        """Score by the inner reward, and clear `passed` where the judge refuses a turn."""
+        score, fit = await asyncio.gather(
+            self.inner.score(episode, seed), self.judge.quality(episode, seed=derive(seed, "quality"))
+        )
+        return replace(score, passed=tuple(a and b for a, b in zip(score.passed, fit, strict=True)))

@@ -1,0 +1,26 @@
+"""The outcome reward: what the game itself says a seat earned. An episode that the game left open is an error."""
+
+from __future__ import annotations
+
+from training.errors import JudgeError
+from training.games import GameSpec
+from training.records import Episode
+from training.rewards.base import Score
+
+
+class Outcome:
+    """A seat's return is the game's own; turns keep the rewards that the rollout gave them."""
+
+    def __init__(self, spec: GameSpec) -> None:
+        self.low, self.high = spec.low, spec.high
+
+    async def score(self, episode: Episode, seed: int) -> Score:
+        """Return the game's returns; raise `JudgeError` for a seat without one."""
+        returns = {seat: value for seat, value in episode.returns.items() if value is not None}
+        if missing := set(range(len(episode.scenario.seats))) - returns.keys():
+            raise JudgeError(f"the game gave seat {min(missing)} no return: it needs a judge, or did not end")
+        return Score(
+            returns,
+            tuple(turn.reward for turn in episode.turns),
+            tuple(turn.passed for turn in episode.turns),
+        )

@@ -1,0 +1,184 @@
+"""Rubrics as data: dimensions with their scale, question and anchors, versioned. Reading a wrong one raises `BadInput`.
+
+`SOTOPIA` has the seven dimensions whose mean is the reward of social dialogue; `CONDUCT` the five fine-grained ones,
+which are used in evaluation and by people, never as a reward. A text that changes gets a new version number.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from training.records import Record
+
+
+class Anchor(Record):
+    """What one value of a scale means."""
+
+    value: float
+    text: str = Field(min_length=1, max_length=500)
+
+
+class Dimension(Record):
+    """One question with its scale `low`–`high`, ends included, and the meaning of some of its values."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
+    title: str = Field(min_length=1, max_length=80)
+    low: float
+    high: float
+    question: str = Field(min_length=1, max_length=1000)
+    anchors: tuple[Anchor, ...] = ()
+
+    @model_validator(mode="after")
+    def _scale_is_one(self) -> Self:
+        if self.low >= self.high:
+            raise ValueError("the scale's low end must be below its high end")
+        if any(not self.low <= anchor.value <= self.high for anchor in self.anchors):
+            raise ValueError("an anchor lies outside the scale")
+        return self
+
+
+class Rubric(Record):
+    """A named, versioned list of dimensions."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,79}$")
+    version: int = Field(ge=1)
+    title: str = Field(min_length=1, max_length=200)
+    dimensions: tuple[Dimension, ...] = Field(min_length=1, max_length=40)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = [dimension.name for dimension in self.dimensions]
+        if len(set(names)) != len(names):
+            raise ValueError("two dimensions share a name")
+        return self
+
+    def mean_range(self) -> tuple[float, float]:
+        """Return the lowest and highest mean over the dimensions."""
+        count = len(self.dimensions)
+        return sum(d.low for d in self.dimensions) / count, sum(d.high for d in self.dimensions) / count
+
+
+def _dimension(name: str, title: str, scale: tuple[int, int], question: str, anchors: dict[int, str]) -> Dimension:
+    marks = tuple(Anchor(value=value, text=text) for value, text in anchors.items())
+    return Dimension(name=name, title=title, low=scale[0], high=scale[1], question=question, anchors=marks)
+
+
+SOTOPIA = Rubric(
+    name="sotopia",
+    version=1,
+    title="Social intelligence: seven dimensions",
+    dimensions=(
+        _dimension(
+            "goal",
+            "Goal completion",
+            (0, 10),
+            "How far did this participant get towards the goal given to them, by the end of the conversation? Judge "
+            "only what was reached, not the effort.",
+            {0: "nothing of the goal was reached", 5: "about half, or with a large concession", 10: "all of it"},
+        ),
+        _dimension(
+            "believability",
+            "Believability",
+            (0, 10),
+            "Does this participant talk and act as a person with this profile would, from turn to turn?",
+            {
+                0: "repeats itself, breaks role or acts against the profile",
+                5: "mostly in character, with stiff or odd turns",
+                10: "a person with this profile might have said every line",
+            },
+        ),
+        _dimension(
+            "knowledge",
+            "New knowledge",
+            (0, 10),
+            "Did this participant learn something new and useful, for instance by asking or by listening closely?",
+            {0: "learned nothing", 5: "learned a few things of some use", 10: "learned much that matters to them"},
+        ),
+        _dimension(
+            "secret",
+            "Keeping the secret",
+            (-10, 0),
+            "Did this participant keep what they wanted to hide? Without a secret the value is 0.",
+            {-10: "told it outright", -5: "gave hints that let the other guess it", 0: "kept it, or has none"},
+        ),
+        _dimension(
+            "social_rules",
+            "Social rules and laws",
+            (-10, 0),
+            "Did this participant break laws, moral rules or the manners that the situation asks for?",
+            {-10: "a serious crime or grave harm", -5: "clearly rude or unfair", 0: "broke no rule"},
+        ),
+        _dimension(
+            "relationship",
+            "Relationship",
+            (-5, 5),
+            "What did the conversation do to the relationship with the other, and to this participant's standing?",
+            {-5: "ruined it", 0: "left it as it was", 5: "made it markedly closer or stronger"},
+        ),
+        _dimension(
+            "financial",
+            "Financial and material benefit",
+            (-5, 5),
+            "What did this participant gain or lose in money, goods or other material terms?",
+            {-5: "a heavy loss", 0: "neither gain nor loss", 5: "a large gain"},
+        ),
+    ),
+)
+
+CONDUCT = Rubric(
+    name="fine-grained",
+    version=1,
+    title="Conduct: five fine-grained dimensions",
+    dimensions=(
+        _dimension(
+            "compromise_seeking",
+            "Compromise seeking",
+            (0, 10),
+            "Does this participant look for terms that both sides can live with, and move towards them?",
+            {0: "insists, offers nothing", 5: "gives way once pressed", 10: "keeps proposing fair middle ways"},
+        ),
+        _dimension(
+            "persuasion_skill",
+            "Persuasion skill",
+            (0, 10),
+            "How well does this participant argue: reasons that fit the other's interests, answers to objections, "
+            "timing?",
+            {0: "no reasons, or ones that put the other off", 5: "sound but general reasons", 10: "moves the other"},
+        ),
+        _dimension(
+            "strategic_commitment",
+            "Strategic commitment",
+            (0, 10),
+            "Does this participant follow a recognisable plan towards the goal, and adapt it without losing it?",
+            {0: "drifts from turn to turn", 5: "a plan that is dropped at times", 10: "every turn serves one plan"},
+        ),
+        _dimension(
+            "empathy_expression",
+            "Empathy expression",
+            (0, 10),
+            "Does this participant notice the other's feelings and needs, and show that they matter?",
+            {0: "ignores or hurts them", 5: "polite set phrases", 10: "responds to what the other really feels"},
+        ),
+        _dimension(
+            "mutual_benefit",
+            "Mutual benefit seeking",
+            (0, 10),
+            "Does this participant look for outcomes in which both gain, such as trades of what each values less?",
+            {0: "seeks only their own gain", 5: "accepts a joint gain when offered", 10: "creates joint gains"},
+        ),
+    ),
+)
+
+RUBRICS: dict[str, Rubric] = {rubric.name: rubric for rubric in (SOTOPIA, CONDUCT)}
+"""The rubrics that come with Parley, by name."""
+
+QUALITY_VERSION = 1
+QUALITY: tuple[str, ...] = (
+    "It is not what a participant in this situation would naturally say or do.",
+    "It shows no thought at all: it ignores what was said before and has no purpose.",
+    "It has the wrong form, such as broken tags, notes to oneself, or lines spoken for another participant.",
+    "It degenerates: it repeats the instructions or itself, mixes languages or scripts, or runs in circles.",
+)
+"""What makes one turn fail as training data, judged turn by turn; any one is enough."""

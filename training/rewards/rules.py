@@ -1,0 +1,104 @@
+"""The quality filter that needs no model: form, repetition, copying of the instructions, a script out of nowhere.
+
+Works on what the model wrote (`Turn.reply`), with the tags of structured moves left out. Source: OMAR §4.3; the
+measures and thresholds are ours.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+
+from training.games import make
+from training.records import Episode
+from training.rewards.base import Reward, Score
+from training.run_sections import RewardSection
+
+REPEAT_WORDS = 3
+COPY_WORDS = 5
+FEWEST = 4
+"""A share is only taken of at least this many word groups: short replies repeat by nature."""
+
+_TAG = re.compile(r"<(\w+)>.*?</\1>|</?\w+>", re.DOTALL)
+_WORD = re.compile(r"\w+")
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(_TAG.sub(" ", text).lower())
+
+
+def _groups(words: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    return [tuple(words[i : i + size]) for i in range(len(words) - size + 1)]
+
+
+def repeated_share(text: str) -> float:
+    """Return the share of word triples that occurred before in the same text, in [0, 1)."""
+    groups = _groups(_words(text), REPEAT_WORDS)
+    return 1 - len(set(groups)) / len(groups) if len(groups) >= FEWEST else 0.0
+
+
+def copied_share(text: str, source: str) -> float:
+    """Return the share of runs of five words that also stand in `source`, in [0, 1]."""
+    groups = _groups(_words(text), COPY_WORDS)
+    if len(groups) < FEWEST:
+        return 0.0
+    known = set(_groups(_words(source), COPY_WORDS))
+    return sum(group in known for group in groups) / len(groups)
+
+
+def scripts(text: str) -> set[str]:
+    """Return the writing systems of the letters in `text`, by the first word of their Unicode names."""
+    return {unicodedata.name(letter, "?").split()[0] for letter in set(text) if letter.isalpha()}
+
+
+def fit(episode: Episode, section: RewardSection) -> tuple[bool, ...]:
+    """Return for every turn whether the rules let it pass."""
+    game = make(episode.scenario)
+    opening = [
+        "\n".join(message.text for message in game.observe(seat).messages)
+        for seat in range(len(episode.scenario.seats))
+    ]
+    known = scripts(" ".join([*opening, *episode.scenario.seats]))
+    verdicts = []
+    for turn in episode.turns:
+        used = scripts(turn.reply)
+        passes = (
+            (turn.passed or not section.format)
+            and repeated_share(turn.reply) <= section.repetition
+            and copied_share(turn.reply, opening[turn.seat]) <= section.overlap
+            and (used <= known or not section.scripts)
+        )
+        known |= used if passes else set()
+        verdicts.append(passes)
+    return tuple(verdicts)
+
+
+class Ruled:
+    """Another reward, scaled, with the payment for malformed replies and the rules of the filter on its turns.
+
+    `scale = "unit"` maps the inner reward's declared range to 0–1; `raw` leaves it. The rules decide `passed` alone
+    where `format` is off, so that a malformed reply is then no failure of quality.
+    """
+
+    def __init__(self, inner: Reward, section: RewardSection) -> None:
+        self.inner = inner
+        self.section = section
+        self.low, self.high = (0.0, 1.0) if section.scale == "unit" else (inner.low, inner.high)
+
+    async def score(self, episode: Episode, seed: int) -> Score:
+        """Score by the inner reward, then scale, pay and filter."""
+        score = await self.inner.score(episode, seed)
+        pairs = zip(score.turn_rewards, episode.turns, strict=True)
+        return replace(
+            score,
+            returns={seat: self._scaled(value) for seat, value in score.returns.items()},
+            turn_rewards=tuple(reward + (0 if turn.passed else self.section.malformed) for reward, turn in pairs),
+            passed=fit(episode, self.section),
+        )
+
+    def _scaled(self, value: float) -> float:
+        if self.section.scale == "raw":
+            return value
+        return (value - self.inner.low) / (self.inner.high - self.inner.low)
