@@ -5,8 +5,15 @@ from __future__ import annotations
 from training.games.base import GameSpec
 from training.games.dialogue.game import HIGH, LOW, Dialogue
 from training.games.dialogue.settings import DialogueSettings, GivenTurn, Participant, Profile
+from training.records import Scenario
 
 __all__ = ["SPEC", "Dialogue", "DialogueSettings", "GivenTurn", "Participant", "Profile"]
+
+def label(scenario: Scenario) -> str:
+    """Return the scene's name, or its beginning."""
+    settings = DialogueSettings.model_validate(scenario.settings)
+    return settings.codename.replace("_", " ") or settings.scenario[:80]
+
 
 SPEC = GameSpec(
     name="dialogue",
@@ -18,5 +25,6 @@ SPEC = GameSpec(
     low=LOW,
     high=HIGH,
     judged=True,
+    label=label,
     actions=("speak", "nonverbal", "action", "none", "leave"),
 )
