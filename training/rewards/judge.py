@@ -19,8 +19,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from training.engines.base import ChatMessage, ChatModel, Sampling
 from training.errors import JudgeError, OutsideError
 from training.games import replay
-from training.records import ALL, Episode, Judgment, Scenario, Seat, SeatMove, explain
-from training.rewards.prompts import Line, Transcript, prompt_sha256, quality_messages, quote, rubric_messages
+from training.records import ALL, Episode, Judgment, Message, Scenario, Seat, SeatMove, explain
+from training.rewards.prompts import (
+    Line,
+    Transcript,
+    goal_messages,
+    prompt_sha256,
+    quality_messages,
+    quote,
+    rubric_messages,
+)
 from training.rewards.rubrics import Rubric
 from training.seeding import derive
 
@@ -54,6 +62,11 @@ class _Quality(_Strict):
     target: str
     seat: int
     turns: list[_TurnVerdict]
+
+
+class _Goals(_Strict):
+    target: str
+    reached: list[bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +116,11 @@ class Verdict:
 
 def transcript_of(scenario: Scenario, moves: Iterable[SeatMove]) -> Transcript:
     """Return everything that was said and shown in a game, private briefs included, in order."""
-    messages = replay(scenario, moves).observe(ALL).messages
+    return transcript_from(scenario, replay(scenario, moves).observe(ALL).messages)
+
+
+def transcript_from(scenario: Scenario, messages: Sequence[Message]) -> Transcript:
+    """Return the transcript of what the all-seeing viewer was shown."""
     lines = tuple(
         Line(i, None if m.author is None else _name(scenario, m.author), m.text) for i, m in enumerate(messages)
     )
@@ -127,7 +144,7 @@ def _target(seats: Sequence[str], lines: Iterable[Line]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-Parsed = TypeVar("Parsed", _Scores, _Quality)
+Parsed = TypeVar("Parsed", _Scores, _Quality, _Goals)
 
 
 class Judge:
@@ -200,6 +217,16 @@ class Judge:
             for one in answer.turns:
                 fit[one.turn] = one.passed
         return fit
+
+    async def goals(self, transcript: Transcript, *, seed: int = 0) -> set[Seat]:
+        """Return the seats whose goals are reached by now; raise `JudgeError`."""
+
+        def check(answer: _Goals) -> None:
+            if answer.target != transcript.target or len(answer.reached) != len(transcript.seats):
+                raise ValueError(f"target must be {transcript.target}, with one truth value per participant")
+
+        answer, _ = await self._ask(goal_messages(transcript), _Goals, check, derive(seed, "goals"))
+        return {seat for seat, reached in enumerate(answer.reached) if reached}
 
     async def _ask(
         self, messages: list[ChatMessage], form: type[Parsed], check: Callable[[Parsed], None], seed: int

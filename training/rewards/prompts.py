@@ -104,12 +104,21 @@ def quality_messages(transcript: Transcript, seat: int, numbers: Sequence[int]) 
     return _chat(parts, transcript, seat)
 
 
+def goal_messages(transcript: Transcript) -> list[ChatMessage]:
+    """Return the chat that asks, for every seat, whether the goal given to it has been reached by now."""
+    parts = [RULES, "The conversation is still going on. For each participant, in the order of the user message, say"]
+    parts.append("whether the goal given to them in the situation is by now completely reached.")
+    parts.append(_form({"target": transcript.target, "reached": ["true or false"] * len(transcript.seats)}))
+    return _chat(parts, transcript, None)
+
+
 def _form(shape: dict[str, object]) -> str:
     return f"\nAnswer with one JSON object of exactly this form and nothing else:\n{dumps(shape)}"
 
 
-def _chat(parts: Sequence[str], transcript: Transcript, seat: int) -> list[ChatMessage]:
-    who = f"Target {transcript.target}, seat {seat}: {quote(transcript.seats[seat])}"
+def _chat(parts: Sequence[str], transcript: Transcript, seat: int | None) -> list[ChatMessage]:
+    seats = range(len(transcript.seats)) if seat is None else [seat]
+    who = f"Target {transcript.target}, " + ", ".join(f"seat {i}: {quote(transcript.seats[i])}" for i in seats)
     body = f"{who}\n\nBEGIN TRANSCRIPT\n{transcript.quoted()}\nEND TRANSCRIPT"
     return [ChatMessage(role="system", content="\n".join(parts)), ChatMessage(role="user", content=body)]
 

@@ -1,0 +1,148 @@
+"""The registry of rewards: declared bounds hold, judges are asked per seat, what could not be scored raises."""
+
+import json
+import re
+
+import pytest
+
+from tests.rewards.samples import dialogue, episode, negotiation
+from training.engines.base import ChatReply
+from training.errors import BadInput, JudgeError, RemoteModelError
+from training.games import REGISTRY as GAMES
+from training.games import make
+from training.records import ALL
+from training.rewards import REGISTRY, build
+from training.rewards.goals import GoalCheck
+from training.rewards.judge import Judge
+from training.rewards.rubrics import SOTOPIA
+from training.run_sections import RewardSection
+
+
+class Answers:
+    """A chat model that fills in the asked form by a rule: `values(seat, dimension)`, `passed(turn)`."""
+
+    def __init__(self, values=None, passed=None, reached=None):
+        self.values, self.passed, self.reached = values, passed, reached
+        self.asked = []
+
+    async def reply(self, messages, sampling, seed=None):
+        self.asked.append(messages)
+        form = json.loads(messages[0].content.splitlines()[-1])
+        if "values" in form:
+            form["values"] = {name: {"value": self.values(form["seat"], name)} for name in form["values"]}
+        elif "turns" in form:
+            listed = re.search(r"by number: ([\d, ]+)\.", messages[0].content)[1]
+            form["turns"] = [{"turn": n, "passed": self.passed(n)} for n in map(int, listed.split(", "))]
+        else:
+            form["reached"] = self.reached
+        return ChatReply(json.dumps(form), 10, 5)
+
+
+class Silent:
+    async def reply(self, messages, sampling, seed=None):
+        raise RemoteModelError("nobody answers")
+
+
+RANGES = {d.name: (d.low, d.high) for d in SOTOPIA.dimensions}
+
+
+async def test_outcome_is_the_games_own():
+    reward = build(RewardSection(), GAMES["negotiation"])
+    score = await reward.score(episode(negotiation(), "Hi", "Hello", returns={0: 0.25, 1: 1.0}), 0)
+    assert score.returns == {0: 0.25, 1: 1.0}
+    assert score.turn_rewards == (0, 0)
+    assert score.passed == (True, True)
+
+
+async def test_an_open_game_has_no_outcome():
+    reward = build(RewardSection(), GAMES["negotiation"])
+    with pytest.raises(JudgeError, match="seat 1"):
+        await reward.score(episode(negotiation(), "Hi", returns={0: 0.5, 1: None}), 0)
+
+
+async def test_malformed_replies_are_paid():
+    reward = build(RewardSection(malformed=-0.5), GAMES["negotiation"])
+    played = episode(negotiation(), ("<propose>", "unread"), "Hi", returns={0: 0.0, 1: 0.0})
+    score = await reward.score(played, 0)
+    assert score.turn_rewards == (-0.5, 0)
+    assert score.passed == (False, True)
+
+
+@pytest.mark.parametrize("end, unit", [(0, 0.0), (1, 1.0)], ids=["lowest", "highest"])
+async def test_the_judged_mean_and_its_bounds(end, unit):
+    model = Answers(values=lambda seat, name: RANGES[name][end])
+    played = episode(dialogue(), "Hi", "Hello")
+    raw = build(RewardSection(scale="raw"), GAMES["dialogue"], Judge(model, "j"))
+    score = await raw.score(played, 0)
+    expected = (-30 / 7, 40 / 7)[end]
+    assert score.returns == pytest.approx({0: expected, 1: expected})
+    assert (raw.low, raw.high)[end] == pytest.approx(expected)
+    scaled = build(RewardSection(), GAMES["dialogue"], Judge(model, "j"))
+    assert (await scaled.score(played, 0)).returns == pytest.approx({0: unit, 1: unit})
+    assert (scaled.low, scaled.high) == (0, 1)
+
+
+async def test_each_seat_is_judged_by_its_own_values():
+    model = Answers(values=lambda seat, name: {"goal": (10, 3)[seat]}.get(name, 0))
+    reward = build(RewardSection(scale="raw"), GAMES["dialogue"], Judge(model, "j"))
+    score = await reward.score(episode(dialogue(), "Hi", "Hello"), 0)
+    assert score.returns == pytest.approx({0: 10 / 7, 1: 3 / 7})
+    assert [(j.seat, j.values["goal"], j.author) for j in score.judgments] == [(0, 10, "j"), (1, 3, "j")]
+    assert len({j.prompt_sha256 for j in score.judgments}) == 2
+    text = model.asked[0][1].content
+    assert "Has moved." in text  # the judge sees both briefs
+    assert "Get the kitchen cleaned." in text
+
+
+async def test_the_judge_as_filter_only_takes_away():
+    model = Answers(passed=lambda turn: turn != 2)
+    reward = build(RewardSection(judge_filter=True), GAMES["negotiation"], Judge(model, "j"))
+    played = episode(negotiation(), "Hi", ("<x", "unread"), "Bye", "So?", "Food?", returns={0: 0.5, 1: 0.5})
+    assert (await reward.score(played, 0)).passed == (True, False, False, True, True)
+    assert len(model.asked) == 2  # one call a seat; the refused reply is not asked about
+
+
+async def test_a_silent_judge_is_an_error_never_a_zero():
+    played = episode(dialogue(), "Hi", "Hello")
+    for section in (RewardSection(), RewardSection(judge_filter=True)):
+        with pytest.raises(JudgeError, match="nobody answers"):
+            await build(section, GAMES["dialogue"], Judge(Silent(), "j")).score(played, 0)
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(BadInput, match="only a judge"):
+        build(RewardSection(source="outcome"), GAMES["dialogue"])
+    for section, game in ((RewardSection(), "dialogue"), (RewardSection(judge_filter=True), "negotiation")):
+        with pytest.raises(BadInput, match="needs a judge"):
+            build(section, GAMES[game])
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("game", GAMES)
+def test_every_reward_declares_finite_bounds(name, game):
+    if name == "outcome" and GAMES[game].judged:
+        return
+    reward = build(RewardSection(source=name, scale="raw"), GAMES[game], Judge(Silent(), "j"))
+    assert reward.low < reward.high
+
+
+@pytest.mark.parametrize(
+    "reached, report",
+    [([False, False], "nobody"), ([True, False], "0"), ([False, True], "1"), ([True, True], "both")],
+)
+async def test_a_goal_check_is_a_legal_move_of_the_tool_seat(reached, report):
+    game = make(dialogue(goal_check=True))
+    while 2 not in (acting := game.to_act()):
+        game.step({seat: episode(dialogue(), "Hi").moves[0].move for seat in acting})
+    model = Answers(reached=reached)
+    move = await GoalCheck(Judge(model, "j"))(game)
+    assert (move.args["reached"], move.origin) == (report, "tool")
+    game.step({2: move})
+    assert bool(game.to_act()) is (report == "nobody")
+    assert "Go out tonight." in model.asked[0][1].content
+    assert game.observe(ALL).messages
+
+
+async def test_a_goal_check_without_a_judge_raises():
+    with pytest.raises(JudgeError):
+        await GoalCheck(Judge(Silent(), "j"))(make(dialogue(goal_check=True)))
