@@ -153,6 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
     stub: Stub
     protocol_version = "HTTP/1.1"
     timeout = 30
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         if self.path.endswith("/models"):
