@@ -181,11 +181,20 @@ def check_move(move: Move, actions: Iterable[Action], max_chars: int) -> Action:
         raise IllegalMove(f"{action.name} needs exactly: {needed}")
     for arg in action.args:
         _check_value(arg, move.args[arg.name])
-    if max_chars and len(move.text) > max_chars:
-        raise IllegalMove(f"the text has {len(move.text)} characters; at most {max_chars} are allowed")
+    if max_chars and (length := free_length(action, move)) > max_chars:
+        raise IllegalMove(f"your text has {length} characters; at most {max_chars} are allowed")
     if move.origin == "seat" and action.text == "required" and not move.text.strip():
         raise IllegalMove(f"{action.name} needs some text")
     return action
+
+
+def free_length(action: Action, move: Move) -> int:
+    """Return the characters of free text in a move: all of its text but the tag, and what stands in text arguments."""
+    written = sum(len(str(move.args[arg.name])) for arg in action.args if arg.kind == "text")
+    if action.bare and not action.args:
+        return len(move.text)
+    own_tag = tag(action, move.args)
+    return max(len(move.text) - (len(own_tag) - written if own_tag in move.text else 0), written)
 
 
 def _check_value(arg: Argument, value: ArgValue) -> None:

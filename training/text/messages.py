@@ -15,7 +15,7 @@ from training.games import REGISTRY
 from training.games.actions import clean, how_to
 from training.records import Message, Observation, Viewer
 
-__all__ = ["Chat", "chat", "how_to", "line", "neutralise"]
+__all__ = ["Chat", "chat", "how_to", "line", "neutralise", "talk"]
 
 KEPT = frozenset(name for spec in REGISTRY.values() for name in spec.actions)
 """Tags of the games' own actions: none of them is a special token of any tokenizer, and players must read them."""
@@ -66,9 +66,14 @@ def chat(observation: Observation, seat: Viewer, names: Sequence[str]) -> list[C
     The chat of a later observation begins with the same messages, once the last user message has been answered.
     """
     rules, *rest = observation.messages
-    out = [Chat(role="system", content=neutralise(rules.text))]
+    return [Chat(role="system", content=neutralise(rules.text)), *talk(rest, seat, names)]
+
+
+def talk(messages: Sequence[Message], seat: Viewer, names: Sequence[str]) -> list[Chat]:
+    """Return what was said after the rules as a chat of `seat`."""
+    out: list[Chat] = []
     heard: list[str] = []
-    for message in rest:
+    for message in messages:
         if message.author != seat:
             heard.append(line(message, names))
             continue

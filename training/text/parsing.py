@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from training.errors import IllegalMove, ParseError
-from training.games.actions import TAG, clean, how_to, plain, read_args, tag, tag_name, write
+from training.games.actions import TAG, clean, free_length, how_to, plain, read_args, tag, tag_name, write
 from training.records import Action, ArgValue, Move, Observation
 
 __all__ = ["parse", "plain", "split_private", "write"]
@@ -59,10 +59,12 @@ def parse(reply: str, observation: Observation) -> tuple[Move, str]:
         raise ParseError(f"Your reply is empty. {_ways(actions)}")
     move = _with_tag(text, actions) if TAG.search(text) else _bare(text, actions)
     if observation.max_chars and len(move.text) > observation.max_chars:
-        raise ParseError(
-            f"Your reply has {len(move.text)} characters; at most {observation.max_chars} are allowed. Write it again, "
-            "shorter."
-        )
+        action = next(action for action in actions if action.name == move.action)
+        if (length := free_length(action, move)) > observation.max_chars:
+            raise ParseError(
+                f"Your reply has {length} characters; at most {observation.max_chars} are allowed. "
+                "Write it again, shorter."
+            )
     return move, private
 
 

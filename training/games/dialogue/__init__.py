@@ -9,6 +9,7 @@ from training.records import Scenario
 
 __all__ = ["SPEC", "Dialogue", "DialogueSettings", "GivenTurn", "Participant", "Profile"]
 
+
 def label(scenario: Scenario) -> str:
     """Return the scene's name, or its beginning."""
     settings = DialogueSettings.model_validate(scenario.settings)

@@ -9,6 +9,7 @@ from training.records import Scenario
 
 __all__ = ["SPEC", "Item", "ItemSide", "Items", "Negotiation", "NegotiationSettings", "Price", "PriceSide"]
 
+
 def label(scenario: Scenario) -> str:
     """Return the listing's title, or the pool with each side's values."""
     deal = NegotiationSettings.model_validate(scenario.settings).deal

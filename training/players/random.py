@@ -1,0 +1,51 @@
+"""A player that chooses uniformly among its legal actions, with random legal arguments; it reads nothing."""
+
+from __future__ import annotations
+
+from random import Random
+
+from training.errors import BadInput
+from training.games.actions import write
+from training.players.base import Reply
+from training.records import Argument, ArgValue, Observation, Scenario, Seat, Trace
+from training.seeding import rng
+
+TEXT = (
+    "well maybe we could talk about this some more I think that is fair what would you say if both of us gave a little "
+    "today perhaps not now but later it depends on how you see it and whether there is time for another idea"
+)
+WORDS = tuple(TEXT.split())
+
+
+class RandomPlayer:
+    """Legal moves by chance; the same seed gives the same reply."""
+
+    async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
+        """Answer with a random legal action; raise `BadInput` where none is offered."""
+        if not seen.actions:
+            raise BadInput("a player was asked for a move, and no action is possible", f"seat {seat}")
+        chance = rng(seed, "random")
+        action = chance.choice(seen.actions)
+        limit = seen.max_chars or 200
+        args = {arg.name: _value(arg, chance, limit) for arg in action.args}
+        speech = _words(chance, limit) if action.text == "required" else ""
+        return Reply(write(action, args, speech))
+
+    def traces(self) -> tuple[Trace, ...]:
+        """Return nothing: this player samples no tokens."""
+        return ()
+
+
+def _value(arg: Argument, chance: Random, limit: int) -> ArgValue:
+    if arg.kind == "integer":
+        return chance.randint(arg.low, arg.high)
+    return chance.choice(arg.choices) if arg.kind == "choice" else _words(chance, limit)
+
+
+def _words(chance: Random, limit: int) -> str:
+    return " ".join(chance.choices(WORDS, k=chance.randint(3, 10)))[:limit].strip()
+
+
+def make(scenario: Scenario, seat: Seat) -> RandomPlayer:
+    """Return a random player; every game has one."""
+    return RandomPlayer()

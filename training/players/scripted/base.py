@@ -1,0 +1,59 @@
+"""What scripts share: they answer at once, and sample no tokens."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from random import Random
+
+from training.errors import BadInput
+from training.games.actions import plain, write
+from training.players.base import Reply
+from training.records import Action, ArgValue, Observation, Scenario, Seat, Trace
+from training.seeding import rng
+
+
+class Script(ABC):
+    """One seat of one episode. It uses of the scenario only what its own seat may know."""
+
+    def __init__(self, scenario: Scenario, seat: Seat) -> None:
+        self.seat = seat
+        self.names = scenario.seats
+
+    async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
+        """Answer what was seen; the same observation and seed give the same reply."""
+        if not seen.actions:
+            raise BadInput("a player was asked for a move, and no action is possible", f"seat {seat}")
+        return Reply(self.answer(seen, rng(seed, "scripted")))
+
+    def traces(self) -> tuple[Trace, ...]:
+        """Return nothing: a script samples no tokens."""
+        return ()
+
+    @abstractmethod
+    def answer(self, seen: Observation, chance: Random) -> str:
+        """Return the reply; `chance` only varies the wording."""
+
+
+def offered(seen: Observation, name: str) -> Action | None:
+    """Return the offered action called `name`, if it is offered."""
+    return next((action for action in seen.actions if action.name == name), None)
+
+
+def do(seen: Observation, name: str, speech: str = "", **args: ArgValue) -> str:
+    """Return the reply that performs an offered action with some speech, shortened to what is allowed."""
+    action = offered(seen, name)
+    assert action is not None, f"{name} is not offered"
+    return write(action, args, "" if action.text == "none" else shorten(plain(speech), seen.max_chars))
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return at most `limit` characters, cut between words."""
+    if not limit or len(text) <= limit:
+        return text
+    return text[: limit + 1].rsplit(" ", 1)[0][:limit]
+
+
+def pick(chance: Random, lines: Sequence[str]) -> str:
+    """Return one of several wordings."""
+    return lines[chance.randrange(len(lines))]

@@ -1,0 +1,157 @@
+"""A script that divides items: says honestly what it needs, learns what the other wants, and concedes over time.
+
+It keeps an estimate of the other's points, fed by the other's proposals and words, and proposes, among the splits that
+are good enough for itself, the one that is best for the other (integrative bargaining).
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from random import Random
+
+from training.errors import IllegalMove
+from training.games.actions import TAG, read_args
+from training.games.negotiation import Items, NegotiationSettings
+from training.games.negotiation.terms import terms
+from training.players.scripted.base import Script, do, offered, pick
+from training.records import Action, Observation, Scenario, Seat
+from training.seeding import rng
+
+_CLAUSE = re.compile(r"[.,;!?]|\bbut\b|\band\b")
+_DISLIKE = re.compile(r"\b(n't|not|don'?t|least|without|spare|leave you|you can have|all yours)\b|n't\b")
+_LIKE = re.compile(r"\b(need|want|most|important|prefer|love|really|must|value|matters)\b")
+FIRM, SOFT = (0.70, 0.85), 0.50
+"""Share of the own maximum that is asked for at the beginning (drawn from a range), and at the end of the talk."""
+PATIENCE = (5, 11)
+"""Turns of both seats after which the softest share is reached, drawn from a range; fewer where turns are few."""
+
+OPENINGS = (
+    "Hi {other}! I need {best} most, then {next}. {least} matters least to me. What about you?",
+    "Hello {other}. The most important for me is {best}, the least {least}. What do you need most?",
+    "Hi! To be open with you, I would like {best} above all, and I can spare {least}. How about you?",
+)
+PROPOSALS = (
+    "How about this?",
+    "I think this could work for both of us.",
+    "You would get most of what you care about.",
+    "Would this be fair to you?",
+)
+ACCEPTS = ("That works for me, thank you!", "Fair enough, let us do that.", "Good, we have a deal.")
+REJECTS = ("Thanks, but that is a little too low for me.", "That does not quite work for me.", "Not yet, I am afraid.")
+
+
+class ItemScript(Script):
+    """Plays one side of an item negotiation."""
+
+    def __init__(self, scenario: Scenario, seat: Seat) -> None:
+        super().__init__(scenario, seat)
+        settings = NegotiationSettings.model_validate(scenario.settings)
+        assert isinstance(settings.deal, Items)
+        side = settings.deal.sides[seat]
+        self._counts = {item.name: item.count for item in settings.deal.items}
+        self._own = dict(side.values)
+        self._walk_away = side.walk_away
+        self._limit = settings.turn_limit
+        temper = rng(scenario.seed, "scripted", "items", seat)
+        self._firm = temper.uniform(*FIRM)
+        self._patience = max(1, min(temper.randint(*PATIENCE), self._limit - 2))
+        self._propose: Action = terms(settings.deal).propose()
+        self._maximum = sum(count * self._own[name] for name, count in self._counts.items())
+        self._splits = [
+            dict(zip(self._counts, kept, strict=True))
+            for kept in product(*(range(n + 1) for n in self._counts.values()))
+        ]
+
+    def answer(self, seen: Observation, chance: Random) -> str:
+        used = sum(message.author is not None for message in seen.messages)
+        wanted = self._aspiration(used)
+        if offered(seen, "accept"):
+            return self._respond(seen, wanted, used, chance)
+        spoken = any(message.author == self.seat for message in seen.messages)
+        if not spoken and used < 2 and self._limit - used > 3:
+            return do(seen, "talk", self._opening(chance))
+        split = self._best(wanted, self._guess(seen))
+        return do(seen, "propose", pick(chance, PROPOSALS), **split)
+
+    def _respond(self, seen: Observation, wanted: float, used: int, chance: Random) -> str:
+        """Accept what is good enough, or anything better than nothing when time is up."""
+        theirs = self._last_offer(seen)
+        mine = 0.0 if theirs is None else float(self._maximum - self._worth(theirs))
+        next_best = self._worth(self._best(wanted, self._guess(seen)))
+        last_chance = self._limit - used <= 2
+        if mine >= min(wanted, next_best) or (last_chance and mine > self._walk_away):
+            return do(seen, "accept", pick(chance, ACCEPTS))
+        return do(seen, "reject", pick(chance, REJECTS))
+
+    def _aspiration(self, used: int) -> float:
+        """Return the points asked for after `used` turns: from firm to soft, never below the walk-away value."""
+        progress = min(1.0, used / self._patience)
+        return max(self._walk_away, (self._firm + (SOFT - self._firm) * progress) * self._maximum)
+
+    def _worth(self, kept: dict[str, int]) -> int:
+        return sum(n * self._own[name] for name, n in kept.items())
+
+    def _best(self, wanted: float, guess: dict[str, float]) -> dict[str, int]:
+        """Return the split (what is kept) worth at least `wanted` that the other seems to like best."""
+        good = [kept for kept in self._splits if self._worth(kept) >= wanted] or [dict(self._counts)]
+        return max(
+            good,
+            key=lambda kept: (
+                sum((self._counts[name] - n) * guess[name] for name, n in kept.items()),
+                self._worth(kept),
+                tuple(kept.values()),
+            ),
+        )
+
+    # --- what the other seems to want ---
+
+    def _guess(self, seen: Observation) -> dict[str, float]:
+        """Return estimated points of the other per unit, from its words and proposals."""
+        score = dict.fromkeys(self._counts, 1.0)
+        for message in seen.messages:
+            if message.author != 1 - self.seat:
+                continue
+            for name, weight in self._heard(TAG.sub(" ", message.text)).items():
+                score[name] = max(0.1, score[name] + weight)
+            offer = self._read_offer(message.text)
+            for name, kept in (offer or {}).items():
+                score[name] = max(0.1, score[name] + 0.5 * (2 * kept / self._counts[name] - 1))
+        return score
+
+    def _heard(self, text: str) -> dict[str, float]:
+        """Return what the clauses of a line say about each item: wanted, or not needed."""
+        found: dict[str, float] = {}
+        for clause in _CLAUSE.split(text.lower()):
+            weight = -0.5 if _DISLIKE.search(clause) else 1.0 if _LIKE.search(clause) else 0.0
+            for name in self._counts:
+                if weight and name.lower() in clause:
+                    found[name] = found.get(name, 0.0) + weight
+        return found
+
+    def _read_offer(self, text: str) -> dict[str, int] | None:
+        """Return what a message with a proposal keeps for its author."""
+        opened = re.search(r"<propose>(.*?)</propose>", text)
+        if not opened:
+            return None
+        try:
+            args = read_args(self._propose, opened.group(1))
+        except IllegalMove:
+            return None
+        return {name: int(value) for name, value in args.items()}
+
+    def _last_offer(self, seen: Observation) -> dict[str, int] | None:
+        for message in reversed(seen.messages):
+            if message.author == 1 - self.seat and (offer := self._read_offer(message.text)):
+                return offer
+        return None
+
+    def _opening(self, chance: Random) -> str:
+        ranked = sorted(self._own, key=lambda name: -self._own[name])
+        line = pick(chance, OPENINGS).format(
+            other=self.names[1 - self.seat],
+            best=ranked[0],
+            next=ranked[min(1, len(ranked) - 1)],
+            least=ranked[-1],
+        )
+        return line[0].upper() + line[1:]

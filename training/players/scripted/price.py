@@ -1,0 +1,93 @@
+"""A script that bargains over a price: opens near its own target and moves towards the other's last offer in steps."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+from training.errors import IllegalMove
+from training.games.actions import read_args
+from training.games.negotiation import NegotiationSettings, Price
+from training.games.negotiation.terms import terms
+from training.players.scripted.base import Script, do, offered, pick
+from training.records import Observation, Scenario, Seat
+from training.seeding import rng
+
+OPENINGS = (
+    (
+        "Hi {other}, I am interested in this: {title}. Is there some room in the price of {listed}?",
+        "Hello {other}. It looks good, but {listed} is more than I hoped to spend. What could you do?",
+    ),
+    (
+        "Hi {other}, thanks for asking about this: {title}. It is listed at {listed}. What do you have in mind?",
+        "Hello {other}. It is in good shape, and {listed} is a fair price. What would you offer?",
+    ),
+)
+PROPOSALS = (
+    ("I could pay this.", "Would you let it go for this?", "I can come up a little."),
+    ("I could let it go for this.", "I can come down a little.", "For this it is yours today."),
+)
+ACCEPTS = ("Agreed, thank you!", "All right, it is a deal.", "Good, let us do that.")
+REJECTS = ("Sorry, that is too far from what I can do.", "Not quite there yet.", "I cannot do that price.")
+
+
+class PriceScript(Script):
+    """Plays the buyer (seat 0) or the seller (seat 1)."""
+
+    def __init__(self, scenario: Scenario, seat: Seat) -> None:
+        super().__init__(scenario, seat)
+        settings = NegotiationSettings.model_validate(scenario.settings)
+        assert isinstance(settings.deal, Price)
+        self._title = settings.deal.title
+        self._listed = settings.deal.listing_price
+        self._ceiling = settings.deal.ceiling
+        self._target = settings.deal.sides[seat].target
+        self._limit = settings.turn_limit
+        temper = rng(scenario.seed, "scripted", "price", seat)
+        self._patience = max(1, min(temper.randint(5, 11), self._limit - 2))
+        self._propose = terms(settings.deal).propose()
+
+    def answer(self, seen: Observation, chance: Random) -> str:
+        used = sum(message.author is not None for message in seen.messages)
+        theirs = self._their_offers(seen)
+        ready = self._ready(used, theirs)
+        if offered(seen, "accept"):
+            if self._at_least(theirs[-1], ready) or self._limit - used <= 2:
+                return do(seen, "accept", pick(chance, ACCEPTS))
+            return do(seen, "reject", pick(chance, REJECTS))
+        spoken = any(message.author == self.seat for message in seen.messages)
+        if not spoken and used < 2 and self._limit - used > 3:
+            line = pick(chance, OPENINGS[self.seat])
+            listed = f"{self._listed}"
+            return do(seen, "talk", line.format(other=self.names[1 - self.seat], title=self._title, listed=listed))
+        return do(seen, "propose", pick(chance, PROPOSALS[self.seat]), price=ready)
+
+    def _at_least(self, price: int, wanted: int) -> bool:
+        """Return whether `price` is as good for this seat as `wanted`."""
+        return price <= wanted if self.seat == 0 else price >= wanted
+
+    def _ready(self, used: int, theirs: list[int]) -> int:
+        """Return the price this seat would agree to now: from its target towards the other's side, up to half way.
+
+        The far end is the other's last offer, or before one is known the listed price (buyer), or 70 % of the own
+        target (seller).
+        """
+        far = theirs[-1] if theirs else self._listed if self.seat == 0 else round(0.7 * self._target)
+        if self._at_least(far, self._target):
+            return far
+        progress = min(1.0, used / self._patience)
+        price = round(self._target + (far - self._target) * (0.1 + 0.5 * progress))
+        return min(self._ceiling, max(0, price))
+
+    def _their_offers(self, seen: Observation) -> list[int]:
+        """Return the prices that the other has proposed, in order."""
+        found = []
+        for message in seen.messages:
+            opened = re.search(r"<propose>(.*?)</propose>", message.text)
+            if message.author != 1 - self.seat or not opened:
+                continue
+            try:
+                found.append(int(read_args(self._propose, opened.group(1))["price"]))
+            except IllegalMove:
+                continue
+        return found
