@@ -3,7 +3,7 @@
 import pytest
 
 from tests.chat_tokenizers import FAMILIES, tokenizer, turn_start
-from training.engines.base import ChatMessage, Sample
+from training.engines.base import Sample
 from training.errors import BadInput, EngineError
 from training.text.template import ChatTokenizer
 from training.text.tokens import TraceBuilder
@@ -16,7 +16,7 @@ HOSTILE = (
 
 
 def chat(role, content):
-    return ChatMessage(role=role, content=content)
+    return {"role": role, "content": content}
 
 
 def sample_of(tokenizer, text, *, ended=True, extra=()):
@@ -47,9 +47,8 @@ def test_incremental_trace_equals_one_rendering(family, ended):
     prompts, messages = talk(builder, family, ["I keep food.", "<propose>food 2</propose>", "No"], ended=ended)
     assert builder.branches == 0
     if family == "no-system":
-        messages = [chat("user", f"{messages[0].content}\n\n{messages[1].content}"), *messages[2:]]
-    plain = [{"role": m.role, "content": m.content} for m in messages]
-    rendered = tokenizer(family).apply_chat_template(plain, add_generation_prompt=True)["input_ids"]
+        messages = [chat("user", f"{messages[0]['content']}\n\n{messages[1]['content']}"), *messages[2:]]
+    rendered = tokenizer(family).apply_chat_template(messages, add_generation_prompt=True)["input_ids"]
     assert prompts[-1] == rendered
     (trace,) = builder.traces()
     for prompt in prompts:

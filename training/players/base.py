@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from training.records import Observation, Seat, Trace
 
@@ -26,5 +27,15 @@ class Player(Protocol):
         """Answer what was seen. Failures outside the model raise `OutsideError`."""
 
     def traces(self) -> tuple[Trace, ...]:
-        """Return the token traces so far; empty for players without tokens. Turn indices are the seat's own 0, 1, …:
-        the rollout maps them to `Episode.turns`."""
+        """Return the token traces so far; empty for players without tokens.
+
+        Turn indices are the seat's own 0, 1, …: the rollout maps them to `Episode.turns`.
+        """
+
+
+@runtime_checkable
+class Measured(Protocol):
+    """A player that also counts things about its replies; an episode reports each as the mean over its attempts."""
+
+    def totals(self) -> Mapping[str, float]:
+        """Return sums over the player's replies so far."""

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jinja2 import TemplateError
 
-from training.engines.base import ChatMessage
 from training.errors import BadInput
+
+if TYPE_CHECKING:
+    from training.text.messages import Chat
 
 _OPEN, _SHUT = "\ue000", "\ue001"
 _PRIVATE_USE = str.maketrans({_OPEN: "\ufffd", _SHUT: "\ufffd"})
@@ -24,7 +26,7 @@ class Tokenizer(Protocol):
     eos_token_id: int | None
     added_tokens_decoder: Mapping[int, Any]
 
-    def apply_chat_template(self, conversation: list[dict[str, str]], **options: Any) -> Any:
+    def apply_chat_template(self, conversation: list[Chat], **options: Any) -> Any:
         """Render a conversation by the template."""
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
@@ -57,11 +59,11 @@ class ChatTokenizer:
         self._probe()
 
     def _probe(self) -> None:
-        messages = [
-            ChatMessage(role="system", content="rules"),
-            ChatMessage(role="user", content="hello"),
-            ChatMessage(role="assistant", content=placeholder(0)),
-            ChatMessage(role="user", content=placeholder(1)),
+        messages: list[Chat] = [
+            {"role": "system", "content": "rules"},
+            {"role": "user", "content": "hello"},
+            {"role": "assistant", "content": placeholder(0)},
+            {"role": "user", "content": placeholder(1)},
         ]
         try:
             text = self._render(messages)
@@ -76,21 +78,27 @@ class ChatTokenizer:
         if self.tokenizer.eos_token_id is not None:
             stops.append(self.tokenizer.eos_token_id)
         self.stop_ids: tuple[int, ...] = tuple(dict.fromkeys(stops))
-        messages[2] = ChatMessage(role="assistant", content=f"<think>\n{placeholder(2)}\n</think>\n\nyes")
+        messages[2] = {"role": "assistant", "content": f"<think>\n{placeholder(2)}\n</think>\n\nyes"}
         self.drops_thinking = placeholder(2) not in self._render(messages)
 
-    def _render(self, messages: Sequence[ChatMessage]) -> str:
-        plain = [{"role": message.role, "content": message.content} for message in messages]
-        if self._folds_system and plain[0]["role"] == "system":
-            rules = plain.pop(0)["content"]
-            if plain and plain[0]["role"] == "user":
-                plain[0] = {"role": "user", "content": f"{rules}\n\n{plain[0]['content']}"}
-            else:
-                plain.insert(0, {"role": "user", "content": rules})
+    def _render(self, messages: Sequence[Chat]) -> str:
+        plain = self._folded(messages) if self._folds_system else list(messages)
         text = self.tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=True, **self._options)
         return str(text)
 
-    def render(self, messages: Sequence[ChatMessage]) -> str:
+    @staticmethod
+    def _folded(messages: Sequence[Chat]) -> list[Chat]:
+        """Put the rules at the head of the first user message, for templates that know no system message."""
+        first, *rest = messages
+        if first["role"] != "system":
+            return list(messages)
+        rules: Chat = {"role": "user", "content": first["content"]}
+        if not rest or rest[0]["role"] != "user":
+            return [rules, *rest]
+        second, *rest = rest
+        return [{"role": "user", "content": f"{first['content']}\n\n{second['content']}"}, *rest]
+
+    def render(self, messages: Sequence[Chat]) -> str:
         """Return the conversation as text, ending where the assistant's next reply begins."""
         try:
             return self._render(messages)
@@ -104,12 +112,11 @@ class ChatTokenizer:
             return text
         return self._reserved.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
 
-    def neutral_message(self, message: ChatMessage) -> ChatMessage:
+    def neutral_message(self, message: Chat) -> Chat:
         """Return the message with neutral content."""
-        content = self.neutral(message.content)
-        return message if content == message.content else ChatMessage(role=message.role, content=content)
+        return {"role": message["role"], "content": self.neutral(message["content"])}
 
-    def prompt(self, messages: Sequence[ChatMessage]) -> list[int]:
+    def prompt(self, messages: Sequence[Chat]) -> list[int]:
         """Return the tokens of a whole conversation rendered at once, every text in it neutralised."""
         return self.encode(self.render([self.neutral_message(message) for message in messages]))
 

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from training.engines.base import ChatMessage, Sample
+from training.engines.base import Sample
 from training.errors import EngineError
 from training.records import LEARNER, Seat, Trace, Voice
 from training.text.template import ChatTokenizer, placeholder
+
+if TYPE_CHECKING:
+    from training.text.messages import Chat
 
 KEPT_SHARE = 0.75
 """How much of the room for a prompt stays filled when old messages are forgotten; the rest is for what comes."""
@@ -47,14 +51,14 @@ class _Branch:
 class _Line:
     """One message of the conversation; `reply` numbers the seat's own sampled replies."""
 
-    message: ChatMessage
+    message: Chat
     reply: int | None = None
 
-    def held(self) -> ChatMessage:
+    def held(self) -> Chat:
         """Return the message with a placeholder where sampled tokens stand."""
         if self.reply is None:
             return self.message
-        return ChatMessage(role="assistant", content=placeholder(self.reply))
+        return {"role": "assistant", "content": placeholder(self.reply)}
 
 
 class TraceBuilder:
@@ -86,7 +90,7 @@ class TraceBuilder:
         """How many times the past had to be written anew."""
         return max(0, len(self._branches) - 1)
 
-    def prompt(self, new: Sequence[ChatMessage]) -> list[int]:
+    def prompt(self, new: Sequence[Chat]) -> list[int]:
         """Take up the messages since the last reply; return the prompt, which is the newest trace as it stands."""
         self._lines.extend(_Line(self.chat.neutral_message(message)) for message in new)
         rendered = self._held()
@@ -106,8 +110,7 @@ class TraceBuilder:
             raise EngineError(f"{len(sample.tokens)} sampled tokens came with {len(sample.logprobs)} log-probabilities")
         text = self.chat.decode(sample.tokens)
         self._branches[-1].sampled(sample, self.replies)
-        message = ChatMessage(role="assistant", content=self.chat.neutral(text))
-        self._lines.append(_Line(message, self.replies))
+        self._lines.append(_Line({"role": "assistant", "content": self.chat.neutral(text)}, self.replies))
         self.replies += 1
         return text
 
@@ -141,7 +144,7 @@ class TraceBuilder:
         last = next((line for line in reversed(self._lines) if line.reply is not None), None)
         if not self._branches or last is None or last.reply is None:
             return None
-        if self.chat.drops_thinking and "</think>" in last.message.content:
+        if self.chat.drops_thinking and "</think>" in last.message["content"]:
             return None
         before, _, after = rendered.rpartition(placeholder(last.reply))
         if before != self._rendered:
@@ -163,9 +166,9 @@ class TraceBuilder:
     def _forget(self) -> list[int]:
         """Drop the oldest messages after the first until the prompt fits again; return what is left as tokens."""
         lines, room = self._lines, self._room or 0
-        opener = "user" if lines[0].message.role == "system" else "assistant"
+        opener = "user" if lines[0].message["role"] == "system" else "assistant"
         newest = max((at for at, line in enumerate(lines) if line.reply is not None), default=0) + 1
-        starts = [at for at in range(2, newest + 1) if at < len(lines) and lines[at].message.role == opener]
+        starts = [at for at in range(2, newest + 1) if at < len(lines) and lines[at].message["role"] == opener]
         for bound in (room * KEPT_SHARE, room):
             for start in starts:
                 self._lines = [lines[0], *lines[start:]]

@@ -1,0 +1,131 @@
+"""Many episodes at once: the same in any number of lanes; failures stay in their episode; nothing is left over."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from tests.table_talk import dialogue, models, negotiation, reply_tokens, say_anything
+from training.engines.scripted import ScriptedEngine
+from training.errors import BadInput, EngineError
+from training.records import LEARNER, Scenario
+from training.rollout import Job, OpponentPool, Rules, collect, rollout
+
+RULES = Rules(seed=9, step=4)
+
+
+def jobs(count, *scenarios, policies=(LEARNER, LEARNER)):
+    scenarios = scenarios or (negotiation(turn_limit=8), dialogue(order="simultaneous", turn_limit=8))
+    return [Job(at, scenarios[at % len(scenarios)], policies) for at in range(count)]
+
+
+class Slow(ScriptedEngine):
+    """Takes a time that depends on the request, and knows how many it held at once."""
+
+    def __init__(self, script=say_anything, fail=frozenset()):
+        super().__init__(script)
+        self.fail, self.flying, self.most = fail, 0, 0
+
+    async def sample(self, request):
+        self.flying += 1
+        self.most = max(self.most, self.flying)
+        try:
+            await asyncio.sleep((request.seed % 7) / 20_000)
+            if request.seed in self.fail:
+                raise EngineError("injected")
+            return await super().sample(request)
+        finally:
+            self.flying -= 1
+
+
+def test_hundreds_of_episodes_are_the_same_in_any_number_of_lanes():
+    work = jobs(300)
+    wide = Slow()
+    one = asyncio.run(collect(work, {LEARNER: models(ScriptedEngine(say_anything))}, lanes=1, rules=RULES))
+    many = asyncio.run(collect(work, {LEARNER: models(wide)}, lanes=300, rules=RULES))
+    assert one == many
+    assert [episode.scenario.id for episode in many] == [job.scenario.id for job in work]
+    assert all(episode.error is None for episode in many)
+    assert wide.most > 300  # both seats of a joint step are sampled at once
+    assert wide.flying == 0
+
+
+def test_no_more_episodes_fly_than_there_are_lanes():
+    engine = Slow()
+    work = jobs(40, negotiation(turn_limit=8))
+    asyncio.run(collect(work, {LEARNER: models(engine)}, lanes=5, rules=RULES))
+    assert engine.most == 5
+
+
+def test_an_engine_that_fails_at_a_request_loses_that_episode_only():
+    seen = []
+    work = jobs(60, negotiation(turn_limit=8))
+    clean = asyncio.run(
+        collect(work, {LEARNER: models(Slow(lambda r: seen.append(r.seed) or say_anything(r)))}, lanes=60, rules=RULES)
+    )
+    engine = Slow(fail={seen[100], seen[333]})
+    episodes = asyncio.run(collect(work, {LEARNER: models(engine)}, lanes=16, rules=RULES))
+    broken = [at for at, episode in enumerate(episodes) if episode.error]
+    assert 1 <= len(broken) <= 2
+    assert all(episodes[at].error.message == "injected" for at in broken)
+    for at in set(range(60)) - set(broken):
+        assert episodes[at] == clean[at]
+    for at in broken:
+        kept = episodes[at].moves
+        assert kept == clean[at].moves[: len(kept)]
+
+
+def test_leaving_early_cancels_what_is_in_flight():
+    engine = Slow()
+
+    async def scene():
+        found = rollout(jobs(50), {LEARNER: models(engine)}, lanes=10, rules=RULES)
+        await anext(found)
+        await found.aclose()
+        return engine.flying, [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+    assert asyncio.run(scene()) == (0, [])
+
+
+def test_policies_sit_where_the_job_says():
+    mine, theirs = ScriptedEngine(say_anything), ScriptedEngine(lambda request: reply_tokens("Hm."))
+    policies = {LEARNER: models(mine), "step 10": models(theirs, policy="step 10")}
+    (episode,) = asyncio.run(
+        collect(jobs(1, negotiation(), policies=(LEARNER, "step 10")), policies, lanes=1, rules=RULES)
+    )
+    assert {trace.seat: trace.policy for trace in episode.traces} == {0: LEARNER, 1: "step 10"}
+    assert {turn.reply for turn in episode.turns if turn.seat == 1} == {"Hm."}
+    assert mine.requests == sum(turn.seat == 0 for turn in episode.turns)
+
+
+def test_wrong_input_is_refused_before_or_instead_of_playing():
+    broken = Scenario(id="x", game="negotiation", settings={}, seats=("Ann", "Bob"))
+    engine = ScriptedEngine(say_anything)
+    for work, lanes, why in (
+        (jobs(3, policies=(LEARNER, "nobody")), 2, "no policy is called nobody"),
+        (jobs(3), 0, "at least one"),
+        ([*jobs(3), Job(3, broken, (LEARNER, LEARNER))], 2, "settings"),
+    ):
+        with pytest.raises(BadInput, match=why):
+            asyncio.run(collect(work, {LEARNER: models(engine)}, lanes=lanes, rules=RULES))
+    assert asyncio.run(collect([], {LEARNER: models(engine)}, lanes=2, rules=RULES)) == []
+
+
+def test_self_play_without_opponents():
+    assert OpponentPool().seat(negotiation(), 3, seed=0) == (LEARNER, LEARNER)
+
+
+def test_opponents_are_drawn_by_weight_and_the_learner_changes_seats():
+    pool = OpponentPool({"old": 3.0, "older": 1.0})
+    seatings = [pool.seat(negotiation(), episode, seed=1) for episode in range(4000)]
+    assert [seating.index(LEARNER) for seating in seatings[:4]] == [0, 1, 0, 1]
+    assert all(seating.count(LEARNER) == 1 for seating in seatings)
+    drawn = Counter(name for seating in seatings for name in seating if name != LEARNER)
+    assert drawn["old"] / 4000 == pytest.approx(0.75, abs=0.03)  # four standard errors
+    assert seatings == [pool.seat(negotiation(), episode, seed=1) for episode in range(4000)]
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_weight_must_be_a_positive_number(weight):
+    with pytest.raises(BadInput, match="weight of old"):
+        OpponentPool({"old": weight})

@@ -1,0 +1,68 @@
+"""A seat played by an Engine: its context is one growing token trace, sampled from and learned from as it stands.
+
+Raises `EngineError` when sampling fails or the newest messages do not fit the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from training.engines.base import Engine, SampleRequest, Sampling
+from training.players.base import Reply
+from training.records import LEARNER, Observation, Seat, Trace
+from training.text.messages import Chat, chat, talk
+from training.text.template import ChatTokenizer
+from training.text.tokens import TraceBuilder
+
+
+class ModelPlayer:
+    """One seat of one episode. `names` are the display names of all seats, `window` the engine's, None = no bound.
+
+    `policy` says in the traces who sampled: only the learner's receive credit.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        tokenizer: ChatTokenizer,
+        sampling: Sampling,
+        *,
+        seat: Seat,
+        names: Sequence[str],
+        policy: str = LEARNER,
+        window: int | None = None,
+    ) -> None:
+        self._engine = engine
+        self._tokenizer = tokenizer
+        self._sampling = sampling
+        self._seat, self._names = seat, names
+        self._builder = TraceBuilder(tokenizer, seat=seat, policy=policy, window=window, reserve=sampling.max_tokens)
+        self._heard = 0
+        self._cut = 0
+        self._discarded = 0.0
+
+    async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
+        """Sample a reply to what is new in `seen`; earlier messages stand in the trace already."""
+        prompt = self._builder.prompt(self._news(seen))
+        stop_ids = self._tokenizer.stop_ids
+        sample = await self._engine.sample(SampleRequest(prompt, self._sampling, seed, stop_ids))
+        self._cut += sample.finish == "length"
+        self._discarded += sample.discarded
+        return Reply(text=self._builder.record(sample), tokens=sample.tokens)
+
+    def traces(self) -> tuple[Trace, ...]:
+        """Return the seat's traces."""
+        return self._builder.traces()
+
+    def totals(self) -> Mapping[str, float]:
+        """Return how many replies were cut at their greatest length, and the mass that top-p and top-k cut away."""
+        return {"cut": self._cut, "discarded": self._discarded}
+
+    def _news(self, seen: Observation) -> list[Chat]:
+        """Return the messages since the last reply as a chat, without the reply itself."""
+        first = self._heard == 0
+        new, self._heard = seen.messages[self._heard :], len(seen.messages)
+        if first:
+            return chat(seen, self._seat, self._names)
+        own = next((at for at, message in enumerate(new) if message.author == self._seat), len(new))
+        return talk([*new[:own], *new[own + 1 :]], self._seat, self._names)

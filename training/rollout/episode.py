@@ -1,0 +1,137 @@
+"""One episode: whoever is to act is asked, joint steps at once, and every attempt is kept as a Turn.
+
+A failure outside the model (engine, remote model, judge, tool) ends the episode as data: `Episode.error`. `BadInput`
+is raised for a scenario that its game refuses, or one that asks for a tool where none is given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from training.errors import BadInput, OutsideError, boundary
+from training.games import Game, make
+from training.players.base import Measured, Player
+from training.records import Episode, ErrorRecord, Move, Scenario, Seat, SeatMove, Trace, Turn
+from training.rollout.seats import Attempts, Rules, SeatRecord
+
+Tool = Callable[[Game], Awaitable[Move]]
+"""Answers for the tool seat with a move of origin `tool`; failures outside the model raise `OutsideError`."""
+
+
+async def play(
+    scenario: Scenario,
+    players: Sequence[Player],
+    *,
+    rules: Rules | None = None,
+    number: int = 0,
+    tool: Tool | None = None,
+) -> Episode:
+    """Play one episode, `players[seat]` at each seat; `number` is its place within the training step."""
+    table = _Table(make(scenario), players, rules or Rules(), number, tool)
+    error: ErrorRecord | None = None
+    traces: tuple[Trace, ...] = ()
+    try:
+        await table.play()
+        with boundary():
+            traces = table.traces()
+    except OutsideError as failure:
+        error = ErrorRecord(kind=failure.kind, message=str(failure))
+    returns: Mapping[Seat, float | None] = dict.fromkeys(range(len(players))) if error else table.game.returns()
+    return Episode(
+        scenario=scenario,
+        moves=tuple(table.moves),
+        turns=tuple(table.turns),
+        traces=traces,
+        returns=dict(returns),
+        metrics={} if error else table.metrics(traces),
+        error=error,
+    )
+
+
+class _Table:
+    """An episode in the making."""
+
+    def __init__(self, game: Game, players: Sequence[Player], rules: Rules, number: int, tool: Tool | None) -> None:
+        seats = len(game.scenario.seats)
+        if len(players) != seats:
+            raise BadInput(f"{seats} seats need as many players, not {len(players)}", "players")
+        self.game = game
+        self.moves: list[SeatMove] = []
+        self.turns: list[Turn] = []
+        self._seats = [SeatRecord(seat, player, rules, number) for seat, player in enumerate(players)]
+        self._places: list[list[int]] = [[] for _ in players]
+        self._tool = tool
+        self._unread = dict.fromkeys(range(seats), 0)
+
+    async def play(self) -> None:
+        """Play to the end; what was said before a failure is kept."""
+        while acting := sorted(self.game.to_act()):
+            attempts = [Attempts(seat) for seat in acting]
+            try:
+                await self._ask(attempts)
+            finally:
+                for one in attempts:
+                    self._note(one)
+            self.game.step({one.seat: one.move for one in attempts if one.move is not None})
+
+    async def _ask(self, attempts: Sequence[Attempts]) -> None:
+        if len(attempts) == 1:
+            await self._decide(attempts[0])
+            return
+        outcomes = await asyncio.gather(*map(self._decide, attempts), return_exceptions=True)
+        for outcome in outcomes:
+            if outcome is not None:
+                raise outcome
+
+    async def _decide(self, attempts: Attempts) -> None:
+        if attempts.seat != self.game.scenario.tool_seat:
+            await self._seats[attempts.seat].decide(self.game, attempts)
+        elif self._tool is None:
+            raise BadInput("the game asks for facts from outside, and no tool is given for them", "tool")
+        else:
+            with boundary():
+                attempts.move = await self._tool(self.game)
+
+    def _note(self, attempts: Attempts) -> None:
+        """Write down a seat's attempts and, if it came to one, its move."""
+        for turn in attempts.turns:
+            self._places[attempts.seat].append(len(self.turns))
+            filled: dict[str, Any] = {"move_index": len(self.moves)} if turn.passed else {}
+            self.turns.append(turn.model_copy(update=filled))
+        self._unread[attempts.seat] = self._unread.get(attempts.seat, 0) + attempts.unread
+        if attempts.move is not None:
+            self.moves.append(SeatMove(seat=attempts.seat, move=attempts.move))
+
+    def traces(self) -> tuple[Trace, ...]:
+        """Return every player's traces with turns and parents counted within the episode."""
+        found: list[Trace] = []
+        for record in self._seats:
+            places, start = self._places[record.seat], len(found)
+            for trace in record.player.traces():
+                turns = tuple(-1 if own < 0 else places[own] for own in trace.turn)
+                parent = None if trace.parent is None else (trace.parent[0] + start, trace.parent[1])
+                found.append(trace.model_copy(update={"turn": turns, "parent": parent}))
+        return tuple(found)
+
+    def metrics(self, traces: Sequence[Trace]) -> dict[str, float]:
+        """Return what the game reports, and how the episode went as text; README of the package lists the names."""
+        attempts, passed = len(self.turns), sum(turn.passed for turn in self.turns)
+        found: dict[str, float] = {
+            "attempts": attempts,
+            "refusals": attempts - passed,
+            "defaults": sum(entry.move.origin == "default" for entry in self.moves),
+            "forfeits": sum(entry.move.origin == "forfeit" for entry in self.moves),
+            "branches": sum(trace.parent is not None for trace in traces),
+            "tokens": sum(len(trace.tokens) for trace in traces),
+            "sampled_tokens": sum(sum(trace.mask) for trace in traces),
+        }
+        if attempts:
+            found["parse_rate"] = (attempts - sum(self._unread.values())) / attempts
+            found |= {f"unread_{seat}": count for seat, count in self._unread.items()}
+            found["legal_rate"] = passed / attempts
+            counted = [seat.player.totals() for seat in self._seats if isinstance(seat.player, Measured)]
+            for name in {name: None for totals in counted for name in totals}:
+                found[name] = sum(totals.get(name, 0.0) for totals in counted) / attempts
+        return {**self.game.metrics(), **found}

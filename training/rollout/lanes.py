@@ -1,0 +1,93 @@
+"""Many episodes at once: a fixed number in flight, the next one starting as one ends.
+
+Which episodes happen to run together changes nothing: every request's seed comes from its place, not from its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from training.errors import BadInput
+from training.records import Episode, Scenario
+from training.rollout.episode import Tool, play
+from training.rollout.pool import PlayerFactory
+from training.rollout.seats import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One episode to play: its number within the training step, and the policy of every seat by name."""
+
+    number: int
+    scenario: Scenario
+    policies: tuple[str, ...]
+
+
+async def rollout(
+    jobs: Sequence[Job],
+    policies: Mapping[str, PlayerFactory],
+    *,
+    lanes: int,
+    rules: Rules,
+    tool: Tool | None = None,
+) -> AsyncIterator[tuple[Job, Episode]]:
+    """Yield (job, episode) as episodes end, `lanes` of them in flight; leaving the loop early cancels the rest.
+
+    Raises `BadInput` for a policy that is not given or a scenario that its game refuses. What fails outside the model
+    is the `error` of its episode, and the others go on.
+    """
+    if lanes < 1:
+        raise BadInput("at least one episode must be in flight", "lanes")
+    missing = {name for job in jobs for name in job.policies} - set(policies)
+    if missing:
+        raise BadInput(f"no policy is called {', '.join(sorted(missing))}", "policies")
+    waiting = iter(jobs)
+    running: set[asyncio.Task[tuple[Job, Episode]]] = set()
+    ended: asyncio.Queue[asyncio.Task[tuple[Job, Episode]]] = asyncio.Queue()
+
+    async def one(job: Job) -> tuple[Job, Episode]:
+        players = [policies[name](job.scenario, seat) for seat, name in enumerate(job.policies)]
+        return job, await play(job.scenario, players, rules=rules, number=job.number, tool=tool)
+
+    def start() -> None:
+        job = next(waiting, None)
+        if job is not None:
+            task = asyncio.create_task(one(job))
+            running.add(task)
+            task.add_done_callback(end)
+
+    def end(task: asyncio.Task[tuple[Job, Episode]]) -> None:
+        running.discard(task)
+        ended.put_nowait(task)
+        if not task.cancelled() and task.exception() is None:
+            start()
+
+    try:
+        for _ in range(lanes):
+            start()
+        while running or not ended.empty():
+            yield (await ended.get()).result()
+    finally:
+        left = list(running)
+        waiting = iter(())
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+
+async def collect(
+    jobs: Sequence[Job],
+    policies: Mapping[str, PlayerFactory],
+    *,
+    lanes: int,
+    rules: Rules,
+    tool: Tool | None = None,
+) -> list[Episode]:
+    """Return the episodes in the order of `jobs`."""
+    places = {id(job): at for at, job in enumerate(jobs)}
+    found: dict[int, Episode] = {}
+    async for job, episode in rollout(jobs, policies, lanes=lanes, rules=rules, tool=tool):
+        found[places[id(job)]] = episode
+    return [found[at] for at in range(len(jobs))]

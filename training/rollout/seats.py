@@ -1,0 +1,102 @@
+"""One seat in one episode: ask its player, parse, check, refuse, fall back; every attempt becomes a Turn.
+
+A refused attempt is shown to its own seat only, as its own words and the reason, where it happened: what a player
+sees only grows. Failures outside the model raise `OutsideError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Literal
+
+from training.errors import EngineError, IllegalMove, ParseError, boundary
+from training.games import Game
+from training.players.base import Player, Reply
+from training.records import Move, Observation, Seat, Turn
+from training.seeding import derive
+from training.text.parsing import parse, split_private
+from training.text.refusals import Refusal, with_refusals
+
+OnRefused = Literal["default", "forfeit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How attempts are handled, and where seeds begin: `seed` is the config's, `step` the training step's number.
+
+    After `retries` further attempts a refused seat plays the game's default, or forfeits: in a game of two that is its
+    loss, elsewhere it plays defaults from then on and is not asked again.
+    """
+
+    seed: int = 0
+    step: int = 0
+    retries: int = 0
+    on_refused: OnRefused = "default"
+
+
+@dataclass(slots=True)
+class Attempts:
+    """What a seat did in one step of the game: its attempts in order, and the move that came of them."""
+
+    seat: Seat
+    turns: list[Turn] = field(default_factory=list)
+    move: Move | None = None
+    unread: int = 0
+
+
+class SeatRecord:
+    """One seat's side of an episode: its player, and what it has been refused so far."""
+
+    def __init__(self, seat: Seat, player: Player, rules: Rules, episode: int) -> None:
+        self.seat = seat
+        self.player = player
+        self.forfeited = False
+        self._rules = rules
+        self._episode = episode
+        self._asked = 0
+        self._refusals: list[Refusal] = []
+
+    async def decide(self, game: Game, attempts: Attempts) -> None:
+        """Ask until a reply is a legal move; after that comes the fall-back. `attempts.move` is the outcome."""
+        if not self.forfeited:
+            for _ in range(self._rules.retries + 1):
+                shown = game.observe(self.seat)
+                reply = await self._reply(with_refusals(shown, self._refusals))
+                if self._take(game, shown, reply, attempts):
+                    return
+        attempts.move = self._fall_back(game)
+
+    async def _reply(self, seen: Observation) -> Reply:
+        rules, task = self._rules, asyncio.current_task()
+        seed = derive(rules.seed, "sample", rules.step, self._episode, self.seat, self._asked)
+        self._asked += 1
+        try:
+            with boundary():
+                return await self.player.act(self.seat, seen, seed)
+        except asyncio.CancelledError:
+            if task is None or task.cancelling():
+                raise
+            raise EngineError(f"the request of seat {self.seat} was cancelled before it was answered") from None
+
+    def _take(self, game: Game, shown: Observation, reply: Reply, attempts: Attempts) -> bool:
+        """Write the attempt down as a Turn; return whether it is a legal move."""
+        said, private = (part.strip() for part in split_private(reply.text))
+        try:
+            move, _ = parse(reply.text, shown)
+            game.check(self.seat, move)
+        except IllegalMove as error:
+            attempts.unread += isinstance(error, ParseError)
+            attempts.turns.append(Turn(seat=self.seat, reply=said, private=private, error=str(error), passed=False))
+            self._refusals.append(Refusal(self.seat, len(shown.messages), reply.text, str(error)))
+            return False
+        attempts.turns.append(Turn(seat=self.seat, reply=said, private=private, move=move, passed=True))
+        attempts.move = move
+        return True
+
+    def _fall_back(self, game: Game) -> Move:
+        move = game.default(self.seat)
+        if self._rules.on_refused == "forfeit" and not self.forfeited:
+            self.forfeited = True
+            return move.model_copy(update={"origin": "forfeit"})
+        return move
