@@ -100,7 +100,8 @@ class _Table:
             self._places[attempts.seat].append(len(self.turns))
             filled: dict[str, Any] = {"move_index": len(self.moves)} if turn.passed else {}
             self.turns.append(turn.model_copy(update=filled))
-        self._unread[attempts.seat] = self._unread.get(attempts.seat, 0) + attempts.unread
+        if attempts.unread:
+            self._unread[attempts.seat] += attempts.unread
         if attempts.move is not None:
             self.moves.append(SeatMove(seat=attempts.seat, move=attempts.move))
 
