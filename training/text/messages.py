@@ -15,7 +15,7 @@ from training.games import REGISTRY
 from training.games.actions import clean, how_to
 from training.records import Message, Observation, Viewer
 
-__all__ = ["Chat", "chat", "how_to", "line", "neutralise", "talk"]
+__all__ = ["Chat", "chat", "how_to", "line", "neutralise", "news", "talk"]
 
 KEPT = frozenset(name for spec in REGISTRY.values() for name in spec.actions)
 """Tags of the games' own actions: none of them is a special token of any tokenizer, and players must read them."""
@@ -84,3 +84,15 @@ def talk(messages: Sequence[Message], seat: Viewer, names: Sequence[str]) -> lis
     if heard:
         out.append(Chat(role="user", content="\n".join(heard)))
     return out
+
+
+def news(observation: Observation, heard: int, seat: Viewer, names: Sequence[str]) -> list[Chat]:
+    """Return what `seat` has not heard yet, `heard` messages being what it answered last, without that answer itself.
+
+    The answer is the first own message among the new ones; 0 = nothing was answered yet, and all is returned.
+    """
+    if heard == 0:
+        return chat(observation, seat, names)
+    new = observation.messages[heard:]
+    own = next((at for at, message in enumerate(new) if message.author == seat), len(new))
+    return talk([*new[:own], *new[own + 1 :]], seat, names)

@@ -33,7 +33,14 @@ def render(text: str, viewer: Viewer, *, hints: bool = True) -> str:
                 pass
     if all(visible for _, visible in open_tags):
         out.append(text[position:])
-    return re.sub(r"\(\s*\)", "", re.sub(r"[ \t]+", " ", "".join(out))).strip()
+    return _tidy(" ".join(out))
+
+
+def _tidy(text: str) -> str:
+    """Return `text` as it reads without its tags: no doubled spaces, no empty brackets, no space before a full stop."""
+    text = re.sub(r"[ \t]+", " ", text)
+    text = re.sub(r"\( ", "(", text)
+    return re.sub(r" ?\( ?\)", "", re.sub(r" ([).,;:!?])", r"\1", text)).strip()
 
 
 def _visible(name: str, rest: str, viewer: Viewer, *, hints: bool) -> bool:

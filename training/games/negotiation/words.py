@@ -20,11 +20,6 @@ def number(points: float) -> str:
     return f"{points:.2f}".rstrip("0").rstrip(".")
 
 
-def listed(items: Sequence[str]) -> str:
-    """Return `a, b and c`."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
-
-
 # --- the first message -----------------------------------------------------------------------------------------------
 
 
@@ -37,8 +32,8 @@ def opening(settings: NegotiationSettings, names: Names, actions: Sequence[Actio
 
 
 def _item_story(deal: Items) -> str:
-    pool = listed([f"{item.count} {item.name}" for item in deal.items])
-    rule = f"Two people divide {pool} between them. Every unit goes to one of the two."
+    pool = ", ".join(f"{item.name} {item.count}" for item in deal.items)
+    rule = f"Two people divide between them: {pool}. Every unit goes to one of the two."
     return f"{deal.story}\n{rule}" if deal.story else rule
 
 

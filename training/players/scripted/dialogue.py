@@ -18,8 +18,8 @@ _YES = re.compile(
 )
 _NO = re.compile(r"\b(no|not|can't|cannot|sorry|unable|rather)\b", re.IGNORECASE)
 _CONVINCE = re.compile(
-    r"^(?:to )?(?:gently |kindly |politely |carefully )?(?:convince|persuade|get|ask|encourage|urge|motivate)\s+"
-    r"(?:the other (?:person|one)|your \w+|him|her|them|[A-Z]\w+(?: [A-Z]\w+)?)\s+to\s+(.+)$"
+    r"^(?i:to )?(?i:gently |kindly |politely |carefully )?(?i:convince|persuade|get|ask|encourage|urge|motivate)\s+"
+    r"(?:the other (?:person|one)|the \w+|your \w+|him|her|them|[A-Z]\w+(?: [A-Z]\w+)?)\s+to\s+(.+)$"
 )
 _SWAP = {
     "your": "my",
@@ -78,21 +78,22 @@ class DialogueScript(Script):
         self._wish = wish(render(settings.participants[seat].goal, seat, hints=settings.show_hints))
 
     def answer(self, seen: Observation, chance: Random) -> str:
-        own = sum(message.author == self.seat for message in seen.messages)
+        mine = [message.text for message in seen.messages if message.author == self.seat]
         heard = next((m.text for m in reversed(seen.messages) if m.author == 1 - self.seat), "")
+        own, told = len(mine), any(self._wish in text for text in mine)
         if own >= 5 or (own >= 3 and _YES.search(heard) and not _NO.search(heard)):
             return self._goodbye(seen, chance)
         if own == 2 and offered(seen, "nonverbal") and chance.random() < 0.5:
             return do(seen, "nonverbal", pick(chance, QUESTIONS), what=pick(chance, NODS))
-        return do(seen, "speak", self._line(own, heard, chance))
+        return do(seen, "speak", self._line(own, heard, chance, told=told))
 
-    def _line(self, own: int, heard: str, chance: Random) -> str:
+    def _line(self, own: int, heard: str, chance: Random, *, told: bool) -> str:
+        wished = "" if told else pick(chance, WISHES).format(wish=self._wish)
         if own == 0:
             greeting = pick(chance, GREETINGS[self._relationship]).format(other=self.names[1 - self.seat].split()[0])
-            return f"{greeting} {pick(chance, WISHES).format(wish=self._wish)}" if not heard else greeting
+            return greeting if heard else f"{greeting} {wished}"
         if own == 1:
-            said = pick(chance, WISHES).format(wish=self._wish)
-            return f"{said} {pick(chance, QUESTIONS)}"
+            return wished or pick(chance, PRESSES)
         if own == 2:
             return pick(chance, QUESTIONS)
         if own == 3:

@@ -20,15 +20,15 @@ from training.seeding import rng
 
 _CLAUSE = re.compile(r"[.,;!?]|\bbut\b|\band\b")
 _DISLIKE = re.compile(r"\b(n't|not|don'?t|least|without|spare|leave you|you can have|all yours)\b|n't\b")
-_LIKE = re.compile(r"\b(need|want|most|important|prefer|love|really|must|value|matters)\b")
+_LIKE = re.compile(r"\b(need|want|most|important|prefer|love|really|must|value|matters?|would like)\b")
 FIRM, SOFT = (0.70, 0.85), 0.50
 """Share of the own maximum that is asked for at the beginning (drawn from a range), and at the end of the talk."""
 PATIENCE = (5, 11)
 """Turns of both seats after which the softest share is reached, drawn from a range; fewer where turns are few."""
 
 OPENINGS = (
-    "Hi {other}! I need {best} most, then {next}. {least} matters least to me. What about you?",
-    "Hello {other}. The most important for me is {best}, the least {least}. What do you need most?",
+    "Hi {other}! What I need most: {best}, then {next}. What I need least: {least}. And you?",
+    "Hello {other}. The most important for me: {best}. The least important: {least}. What do you need most?",
     "Hi! To be open with you, I would like {best} above all, and I can spare {least}. How about you?",
 )
 PROPOSALS = (
@@ -148,10 +148,9 @@ class ItemScript(Script):
 
     def _opening(self, chance: Random) -> str:
         ranked = sorted(self._own, key=lambda name: -self._own[name])
-        line = pick(chance, OPENINGS).format(
+        return pick(chance, OPENINGS).format(
             other=self.names[1 - self.seat],
             best=ranked[0],
             next=ranked[min(1, len(ranked) - 1)],
             least=ranked[-1],
         )
-        return line[0].upper() + line[1:]

@@ -52,7 +52,7 @@ class PriceScript(Script):
         theirs = self._their_offers(seen)
         ready = self._ready(used, theirs)
         if offered(seen, "accept"):
-            if self._at_least(theirs[-1], ready) or self._limit - used <= 2:
+            if self._at_least(theirs[-1], ready) or used >= self._patience:
                 return do(seen, "accept", pick(chance, ACCEPTS))
             return do(seen, "reject", pick(chance, REJECTS))
         spoken = any(message.author == self.seat for message in seen.messages)

@@ -1,0 +1,38 @@
+"""The project's own sample scenarios: item negotiations, price bargains and social dialogues, as JSONL beside this file.
+
+`load` raises `BadInput` for an unknown name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from training.errors import BadInput
+from training.records import Scenario
+from training.store import read_lines
+
+FOLDER = Path(__file__).with_suffix("")
+NAMES = ("items", "prices", "dialogues")
+"""Item negotiations, price bargains over listings, and social dialogues."""
+
+GAMES = {"negotiation": ("items", "prices"), "dialogue": ("dialogues",)}
+"""Which samples belong to which game."""
+
+
+def path(name: str) -> Path:
+    """Return the JSONL file of one sample; raise `BadInput` if there is none of that name."""
+    if name not in NAMES:
+        raise BadInput(f"no sample is called {name!r}; there are: {', '.join(NAMES)}", "sample")
+    return FOLDER / f"{name}.jsonl"
+
+
+def load(name: str) -> tuple[Scenario, ...]:
+    """Return the scenarios of one sample, in the order of the file."""
+    return tuple(Scenario.from_dict(line) for line, _ in read_lines(path(name)))
+
+
+def for_game(game: str) -> tuple[Scenario, ...]:
+    """Return all samples of one game; raise `BadInput` for a game without any."""
+    if game not in GAMES:
+        raise BadInput(f"there are no samples of {game!r}; there are of: {', '.join(sorted(GAMES))}", "game")
+    return tuple(scenario for name in GAMES[game] for scenario in load(name))
