@@ -47,7 +47,7 @@ def reply_tokens(text, *, ended=True, family="chatml"):
     """The ids of a reply, with the end of turn where the model stopped by itself; special strings are spelled out."""
     made = tokenizer(family)
     ids = made.encode(text, add_special_tokens=False, split_special_tokens=True)
-    return [*ids, ChatTokenizer(made).stop_ids[0]] if ended else ids
+    return [*ids, ChatTokenizer(made).end_id] if ended else ids
 
 
 def say_anything(request: SampleRequest):

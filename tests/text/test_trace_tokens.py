@@ -22,7 +22,7 @@ def chat(role, content):
 def sample_of(tokenizer, text, *, ended=True, extra=()):
     ids = [*tokenizer.encode(text, add_special_tokens=False), *extra]
     if ended:
-        between = ChatTokenizer(tokenizer).stop_ids[0]
+        between = ChatTokenizer(tokenizer).end_id
         ids.append(between)
     return Sample(tuple(ids), tuple(-0.5 - 0.001 * at for at in range(len(ids))), "stop" if ended else "length")
 

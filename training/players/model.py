@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from training.engines.base import Engine, SampleRequest, Sampling
 from training.players.base import Reply
 from training.records import LEARNER, Observation, Seat, Trace
-from training.text.messages import Chat, chat, talk
+from training.text.messages import news
 from training.text.template import ChatTokenizer
 from training.text.tokens import TraceBuilder
 
@@ -43,7 +43,8 @@ class ModelPlayer:
 
     async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
         """Sample a reply to what is new in `seen`; earlier messages stand in the trace already."""
-        prompt = self._builder.prompt(self._news(seen))
+        prompt = self._builder.prompt(news(seen, self._heard, self._seat, self._names))
+        self._heard = len(seen.messages)
         stop_ids = self._tokenizer.stop_ids
         sample = await self._engine.sample(SampleRequest(prompt, self._sampling, seed, stop_ids))
         self._cut += sample.finish == "length"
@@ -57,12 +58,3 @@ class ModelPlayer:
     def totals(self) -> Mapping[str, float]:
         """Return how many replies were cut at their greatest length, and the mass that top-p and top-k cut away."""
         return {"cut": self._cut, "discarded": self._discarded}
-
-    def _news(self, seen: Observation) -> list[Chat]:
-        """Return the messages since the last reply as a chat, without the reply itself."""
-        first = self._heard == 0
-        new, self._heard = seen.messages[self._heard :], len(seen.messages)
-        if first:
-            return chat(seen, self._seat, self._names)
-        own = next((at for at, message in enumerate(new) if message.author == self._seat), len(new))
-        return talk([*new[:own], *new[own + 1 :]], self._seat, self._names)

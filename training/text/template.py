@@ -44,7 +44,8 @@ def placeholder(index: int) -> str:
 class ChatTokenizer:
     """A tokenizer with the facts of its chat template.
 
-    `stop_ids` end a reply: the end of sequence, and every special token between a reply and the next message's text.
+    `stop_ids` end a reply: every special token between a reply and the next message's text, and the end of sequence;
+    the first is `end_id`, with which a finished reply ends.
     `drops_thinking` says whether the template removes <think> blocks from earlier replies. `options` go to the
     template at every rendering (for instance `enable_thinking=False`).
     """
@@ -77,6 +78,8 @@ class ChatTokenizer:
         stops = [token for token in self.encode(between) if token in self._special]
         if self.tokenizer.eos_token_id is not None:
             stops.append(self.tokenizer.eos_token_id)
+        if not stops:
+            raise BadInput("the tokenizer has no special token that could end a reply", "tokenizer")
         self.stop_ids: tuple[int, ...] = tuple(dict.fromkeys(stops))
         messages[2] = {"role": "assistant", "content": f"<think>\n{placeholder(2)}\n</think>\n\nyes"}
         self.drops_thinking = placeholder(2) not in self._render(messages)
@@ -85,6 +88,11 @@ class ChatTokenizer:
         plain = self._folded(messages) if self._folds_system else list(messages)
         text = self.tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=True, **self._options)
         return str(text)
+
+    @property
+    def end_id(self) -> int:
+        """The token that ends a finished reply."""
+        return self.stop_ids[0]
 
     @staticmethod
     def _folded(messages: Sequence[Chat]) -> list[Chat]:

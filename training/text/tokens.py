@@ -80,7 +80,7 @@ class TraceBuilder:
         self.chat = chat
         self.replies = 0
         self._seat, self._voice, self._policy = seat, voice, policy
-        self._room = None if window is None else window - reserve
+        self.window, self.reserve = window, reserve
         self._lines: list[_Line] = []
         self._branches: list[_Branch] = []
         self._rendered = ""
@@ -137,7 +137,7 @@ class TraceBuilder:
         return self.chat.encode(self.chat.render([line.message for line in self._lines]))
 
     def _fits(self, length: int) -> bool:
-        return self._room is None or length <= self._room
+        return self.window is None or length <= self.window - self.reserve
 
     def _added(self, rendered: str) -> list[int] | None:
         """Return the tokens that follow the last reply, or None where the trace cannot just go on."""
@@ -165,7 +165,7 @@ class TraceBuilder:
 
     def _forget(self) -> list[int]:
         """Drop the oldest messages after the first until the prompt fits again; return what is left as tokens."""
-        lines, room = self._lines, self._room or 0
+        lines, room = self._lines, (self.window or 0) - self.reserve
         opener = "user" if lines[0].message["role"] == "system" else "assistant"
         newest = max((at for at, line in enumerate(lines) if line.reply is not None), default=0) + 1
         starts = [at for at in range(2, newest + 1) if at < len(lines) and lines[at].message["role"] == opener]

@@ -1,0 +1,88 @@
+"""Conversations as traces: what each seat said becomes sampled tokens (mask 1), all it read observation tokens.
+
+Raises `BadInput` for a conversation that its game does not accept, and `EngineError` for one with messages that do not
+fit the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from training.engines.base import Sample
+from training.errors import BadInput, IllegalMove
+from training.games import advance, make
+from training.games.actions import tag
+from training.records import LEARNER, Episode, Move, Observation, Seat, Trace, Turn
+from training.text.messages import news
+from training.text.template import ChatTokenizer
+from training.text.tokens import TraceBuilder
+
+
+class _Reader:
+    """One seat that goes through a conversation and builds its trace."""
+
+    def __init__(self, builder: TraceBuilder, seat: Seat, names: Sequence[str]) -> None:
+        self.places: list[int] = []
+        self.builder = builder
+        self._seat, self._names = seat, names
+        self._heard = 0
+
+    def say(self, seen: Observation, text: str, place: int) -> None:
+        chat = self.builder.chat
+        tokens = (*chat.encode(chat.neutral(text)), chat.end_id)
+        self.builder.reserve = len(tokens)
+        self.builder.prompt(news(seen, self._heard, self._seat, self._names))
+        self._heard = len(seen.messages)
+        self.builder.record(Sample(tokens, (0.0,) * len(tokens), "stop"))
+        self.places.append(place)
+
+    def traces(self, start: int) -> list[Trace]:
+        found = []
+        for trace in self.builder.traces():
+            turns = tuple(-1 if own < 0 else self.places[own] for own in trace.turn)
+            parent = None if trace.parent is None else (trace.parent[0] + start, trace.parent[1])
+            found.append(trace.model_copy(update={"turn": turns, "parent": parent}))
+        return found
+
+
+def traces(
+    episode: Episode,
+    chat: ChatTokenizer,
+    *,
+    seats: Collection[Seat] | None = None,
+    policy: str = LEARNER,
+    window: int | None = None,
+) -> tuple[Trace, ...]:
+    """Return the traces of the players' `seats` (None = all) of a conversation, as if they had been sampled.
+
+    Only moves of origin `seat` are a seat's words. `turn` counts in `episode.turns`, or in `episode.moves` where the
+    conversation has no turns; log-probabilities are 0. A conversation longer than `window` goes on in a branch.
+    """
+    game = make(episode.scenario)
+    names = episode.scenario.seats
+    turns = {turn.move_index: (at, turn) for at, turn in enumerate(episode.turns) if turn.move_index is not None}
+    wanted = range(len(names)) if seats is None else sorted(seats)
+    readers = {
+        seat: _Reader(TraceBuilder(chat, seat=seat, policy=policy, window=window), seat, names) for seat in wanted
+    }
+    pending: dict[Seat, Move] = {}
+    for index, entry in enumerate(episode.moves):
+        reader = readers.get(entry.seat)
+        if reader is not None and entry.move.origin == "seat":
+            seen = game.observe(entry.seat)
+            place, turn = turns.get(index, (index, None))
+            reader.say(seen, _said(entry.move, turn, seen), place)
+        try:
+            pending = advance(game, pending, entry)
+        except IllegalMove as error:
+            raise BadInput(str(error), f"moves.{index}") from error
+    found: list[Trace] = []
+    for reader in readers.values():
+        found += reader.traces(len(found))
+    return tuple(found)
+
+
+def _said(move: Move, turn: Turn | None, seen: Observation) -> str:
+    """Return a seat's words: its move as text, after its private reasoning where that was kept."""
+    text = move.text or next((tag(action, move.args) for action in seen.actions if action.name == move.action), "")
+    return f"<think>\n{turn.private}\n</think>\n\n{text}" if turn is not None and turn.private else text
