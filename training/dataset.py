@@ -14,7 +14,6 @@ from pydantic import Field
 
 from training.errors import BadInput
 from training.records import Episode, Judgment, Record, Scenario
-from training.store import dumps
 
 
 class Conversation(Record):
@@ -32,8 +31,8 @@ class DatasetLine(Record):
     conversations: tuple[Conversation, ...] = Field(default=())
 
     def dumps(self) -> str:
-        """Return the line as it is written to a file, without its line break."""
-        return dumps(self.to_dict())
+        """Return the line as it is written to a file, without its line break; keys sorted, so its hash is its own."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True)
 
 
 def parse_line(text: str, where: str) -> DatasetLine:

@@ -29,7 +29,8 @@ class Task:
 
 SUPERVISE = Task("runs.supervise", "train-cpu")
 PLAY = Task("arena.play_seat", "play")
-TASKS: dict[str, Task] = {task.name: task for task in (SUPERVISE, PLAY)}
+READ_IMPORT = Task("scenarios.read_import", "default")
+TASKS: dict[str, Task] = {task.name: task for task in (SUPERVISE, PLAY, READ_IMPORT)}
 
 
 def make_celery() -> Celery:

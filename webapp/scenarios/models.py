@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models import Count, Max, Q
-from django.db.models.functions import Now
+from django.db.models.functions import Cast, Now
 
 from webapp.accounts.models import User
 
@@ -16,6 +16,10 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
     def visible_to(self, user: User) -> DatasetQuerySet:
         """Researchers see every dataset; nobody else sees any."""
         return self if user.is_researcher else self.none()
+
+    def changeable_by(self, user: User) -> DatasetQuerySet:
+        """Researchers change their own datasets, admins all."""
+        return self if user.is_admin else self.visible_to(user).filter(owner=user)
 
     def listed(self, words: str = "", game: str = "", order: str = "-latest") -> DatasetQuerySet:
         """Return datasets with `latest` (time of the newest version) and `version_count`, filtered and ordered."""
@@ -65,8 +69,8 @@ class Dataset(models.Model):
         return self.name
 
     def newest(self) -> DatasetVersion:
-        """Return the version with the highest number; every dataset has one."""
-        return self.versions.order_by("-number")[0]
+        """Return the version with the highest number; every dataset has one. Uses prefetched versions."""
+        return max(self.versions.all(), key=lambda version: version.number)
 
 
 class DatasetVersion(models.Model):
@@ -91,6 +95,29 @@ class DatasetVersion(models.Model):
         return f"{self.dataset} v{self.number}"
 
 
+class StoredScenarioQuerySet(models.QuerySet["StoredScenario"]):
+    """Reads of scenarios."""
+
+    def matching(self, words: str) -> StoredScenarioQuerySet:
+        """Scenarios whose id, title or text contains the words."""
+        if not words:
+            return self
+        return self.annotate(text=Cast("data", models.TextField())).filter(
+            Q(key__icontains=words) | Q(title__icontains=words) | Q(text__icontains=words)
+        )
+
+    def with_counts(self) -> StoredScenarioQuerySet:
+        """With `conversation_count`."""
+        return self.annotate(conversation_count=Count("conversations"))
+
+    def around(self, position: int) -> dict[str, StoredScenario | None]:
+        """Return the neighbours of a position, to step through a version."""
+        return {
+            "before": self.filter(position__lt=position).order_by("-position").first(),
+            "after": self.filter(position__gt=position).order_by("position").first(),
+        }
+
+
 class StoredScenario(models.Model):
     """One `training.records.Scenario` of a version, as JSON."""
 
@@ -100,6 +127,8 @@ class StoredScenario(models.Model):
     game = models.CharField(max_length=40)
     title = models.CharField(max_length=200)
     data = models.JSONField()
+
+    objects = StoredScenarioQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -27,7 +28,20 @@ from webapp.scenarios.models import Dataset, DatasetVersion, Import, StoredConve
 from webapp.scenarios.titles import title_of
 
 BATCH = 500
+SLUG = re.compile(r"[-a-zA-Z0-9_]+")
 LEASE = timedelta(seconds=60)
+
+
+RESERVED = frozenset({"import", "imports"})
+"""Names that are addresses of the site."""
+
+
+def check_name(name: str) -> None:
+    """Raise `BadInput` unless a new dataset may have this name."""
+    if not SLUG.fullmatch(name) or len(name) > 80 or name in RESERVED:
+        raise BadInput("letters, digits, hyphens and underscores only, at most 80, and not import or imports", "name")
+    if Dataset.objects.filter(name=name).exists():
+        raise BadInput(f"a dataset named {name!r} exists already; choose another name", "name")
 
 
 @transaction.atomic
@@ -43,8 +57,7 @@ def create_dataset(
     forked_from: DatasetVersion | None = None,
 ) -> DatasetVersion:
     """Create a dataset with its first version; raise `BadInput` if the name is taken."""
-    if Dataset.objects.filter(name=name).exists():
-        raise BadInput(f"a dataset named {name!r} exists already; choose another name", "name")
+    check_name(name)
     try:
         with transaction.atomic():
             dataset = Dataset.objects.create(
@@ -139,15 +152,6 @@ def change_scenario(*, stored: StoredScenario, scenario: Scenario, by: User, not
     )
 
 
-@transaction.atomic
-def remove_scenario(*, stored: StoredScenario, by: User) -> DatasetVersion:
-    """Return a new version without one scenario; raise `BadInput` if it is the last one."""
-    if stored.version.scenario_count == 1:
-        raise BadInput("a version needs at least one scenario", stored.key)
-    lines = (line for line in lines_of(stored.version) if line.scenario.id != stored.key)
-    return add_version(dataset=stored.version.dataset, by=by, lines=lines, note=f"removed scenario {stored.key}")
-
-
 def fork(*, version: DatasetVersion, name: str, by: User) -> DatasetVersion:
     """Copy a version into a new dataset of one's own, with its origin noted."""
     return create_dataset(
@@ -177,8 +181,7 @@ def upload(
     """Keep the uploaded files and queue their reading; raise `BadInput` if they do not fit the format."""
     chosen = list(files)
     importers.check_upload(format, [(file.name or "", file.size or 0) for file in chosen])
-    if Dataset.objects.filter(name=name).exists():
-        raise BadInput(f"a dataset named {name!r} exists already; choose another name", "name")
+    check_name(name)
     folder = f"imports/{secrets.token_hex(12)}"
     names = [default_storage.save(f"{folder}/{Path(file.name or 'file').name}", file) for file in chosen]
     with transaction.atomic():
@@ -244,7 +247,7 @@ def store_import(*, pk: int) -> DatasetVersion:
     if waiting.state == Import.State.STORED and waiting.version:
         return waiting.version
     if waiting.state != Import.State.WAITING:
-        raise BadInput(f"this import is {waiting.get_state_display()}, so it cannot be stored", "import")
+        raise BadInput(f"this import is {waiting.get_state_display().lower()}, so it cannot be stored", "import")
     reading = _read_stored(waiting, lambda _done, _total: None)
     if reading.errors:
         raise BadInput(reading.errors[0]["why"], reading.errors[0]["where"])
@@ -281,10 +284,12 @@ def _forget_files(done: Import) -> None:
 
 
 def import_path(*, format: str, path: Path, name: str, owner: User) -> tuple[Reading, DatasetVersion | None]:
-    """Read and store at once, for the command line; with any error nothing is stored."""
+    """Read and store at once, for the command line; with any error nothing is stored.
+
+    Raises `BadInput` for a name that cannot be given.
+    """
+    check_name(name)
     reading = importers.read(format, path, lambda _done, _total: None)
-    if not reading.errors and Dataset.objects.filter(name=name).exists():
-        reading.error(BadInput(f"a dataset named {name!r} exists already; choose another name", "--name"))
     if reading.errors:
         return reading, None
     fmt = importers.FORMATS[format]

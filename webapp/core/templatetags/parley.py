@@ -1,5 +1,6 @@
 """Tags and filters that every template has: times, numbers, intervals and links that keep the query string."""
 
+import json
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -36,6 +37,12 @@ def figure(value: float | None, digits: int = 3) -> str:
     if isinstance(value, int):
         return str(value)
     return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+
+
+@register.filter
+def as_json(value: Any) -> str:
+    """JSON with indentation, for people to read; escaped like all text."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 @register.simple_tag

@@ -10,8 +10,9 @@ from typing import Any
 
 from training.dataset import Conversation, DatasetLine
 from training.errors import BadInput, IllegalMove
-from training.games import REGISTRY, make, replay
-from training.records import Episode, Scenario, SeatMove
+from training.games import REGISTRY, Game, advance, make, replay
+from training.games.actions import plain, write
+from training.records import Episode, Move, Scenario, SeatMove
 
 Progress = Callable[[int, int], None]
 """Called with (records done, records in all)."""
@@ -92,11 +93,29 @@ def check_line(line: DatasetLine, where: str) -> None:
 
 
 def played(scenario: Scenario, moves: Iterable[SeatMove], source: str, where: str) -> Conversation:
-    """Return a conversation with the returns and metrics that our engine gives these moves."""
-    stored = tuple(moves)
-    try:
-        game = replay(scenario, stored)
-    except IllegalMove as error:
-        raise BadInput(f"does not replay: {error}", where) from error
-    episode = Episode(scenario=scenario, moves=stored, returns=dict(game.returns()), metrics=dict(game.metrics()))
+    """Return a conversation in which every move carries its canonical text, with the returns that our engine gives.
+
+    Raises `BadInput` naming the move that our rules do not allow.
+    """
+    game = make(scenario)
+    pending: dict[int, Move] = {}
+    stored = []
+    for number, entry in enumerate(moves):
+        try:
+            entry = SeatMove(seat=entry.seat, move=_with_text(game, entry))  # noqa: PLW2901 - the same move, written out
+            pending = advance(game, pending, entry)
+        except (IllegalMove, ValueError) as error:
+            raise BadInput(f"move {number} is not possible: {error}", where) from error
+        stored.append(entry)
+    episode = Episode(
+        scenario=scenario, moves=tuple(stored), returns=dict(game.returns()), metrics=dict(game.metrics())
+    )
     return Conversation(source=source, episode=episode)
+
+
+def _with_text(game: Game, entry: SeatMove) -> Move:
+    action = next((a for a in game.observe(entry.seat).actions if a.name == entry.move.action), None)
+    if action is None or entry.move.origin != "seat":
+        return entry.move
+    text = write(action, entry.move.args, plain(entry.move.text))
+    return entry.move.model_copy(update={"text": text})

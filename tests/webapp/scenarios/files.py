@@ -1,0 +1,129 @@
+"""Small files in the formats that can be imported; every record is our own."""
+
+import json
+from copy import deepcopy
+
+CASINO_DIALOGUE = {
+    "dialogue_id": 7,
+    "chat_logs": [
+        {"text": "Hello! I run hot at night, so water is what I am after.", "task_data": {}, "id": "mturk_agent_2"},
+        {"text": "Fine by me, I mostly need food.", "task_data": {}, "id": "mturk_agent_1"},
+        {
+            "text": "Submit-Deal",
+            "task_data": {
+                "issue2youget": {"Food": "0", "Water": "3", "Firewood": "2"},
+                "issue2theyget": {"Food": "3", "Water": "0", "Firewood": "1"},
+            },
+            "id": "mturk_agent_2",
+        },
+        {"text": "Reject-Deal", "task_data": {"data": "reject_deal"}, "id": "mturk_agent_1"},
+        {"text": "Two firewood for me <please>, then yes.", "task_data": {}, "id": "mturk_agent_1"},
+        {
+            "text": "Submit-Deal",
+            "task_data": {
+                "issue2youget": {"Food": "0", "Water": "3", "Firewood": "1"},
+                "issue2theyget": {"Food": "3", "Water": "0", "Firewood": "2"},
+            },
+            "id": "mturk_agent_2",
+        },
+        {"text": "Accept-Deal", "task_data": {"data": "accept_deal"}, "id": "mturk_agent_1"},
+    ],
+    "participant_info": {
+        "mturk_agent_1": {
+            "value2issue": {"High": "Food", "Medium": "Firewood", "Low": "Water"},
+            "value2reason": {"High": "Long hikes.", "Medium": "Cold nights.", "Low": "A spring is near."},
+        },
+        "mturk_agent_2": {
+            "value2issue": {"High": "Water", "Medium": "Food", "Low": "Firewood"},
+            "value2reason": {"High": "I drink a lot.", "Medium": "Snacks.", "Low": "I have a stove."},
+        },
+    },
+    "annotations": [],
+}
+# By hand: seat 0 gets food 3 and firewood 2 at 5 and 4 a unit: 23; seat 1 water 3, firewood 1 at 5 and 3: 18.
+CASINO_POINTS = (23.0, 18.0)
+
+
+def casino(*changes):
+    """A CaSiNo file with one dialogue per change (a function that edits the dialogue)."""
+    dialogues = []
+    for number, change in enumerate(changes or (lambda d: None,)):
+        dialogue = deepcopy(CASINO_DIALOGUE)
+        dialogue["dialogue_id"] = 7 + number
+        change(dialogue)
+        dialogues.append(dialogue)
+    return json.dumps(dialogues)
+
+
+def deal(own, talk, output, partner):
+    parts = {"input": own, "dialogue": talk, "output": output, "partner_input": partner}
+    return " ".join(f"<{name}> {text} </{name}>" for name, text in parts.items())
+
+
+AGREED = deal(
+    "1 4 2 3 1 0",
+    "YOU: book for me ? <eos> THEM: ok , rest is mine <eos> YOU: <selection>",
+    "item0=1 item1=0 item2=0 item0=0 item1=2 item2=1",
+    "1 2 2 4 1 0",
+)
+AGREED_MIRROR = deal(
+    "1 2 2 4 1 0",
+    "THEM: book for me ? <eos> YOU: ok , rest is mine <eos> THEM: <selection>",
+    "item0=0 item1=2 item2=1 item0=1 item1=0 item2=0",
+    "1 4 2 3 1 0",
+)
+NONE_AGREED = deal(
+    "1 4 2 3 1 0",
+    "THEM: all mine <eos> YOU: no <eos> THEM: <selection>",
+    " ".join(["<no_agreement>"] * 6),
+    "1 2 2 4 1 0",
+)
+DISAGREED = deal(
+    "1 4 2 3 1 0", "THEM: hats ? <eos> YOU: sure <eos> THEM: <selection>", " ".join(["<disagree>"] * 6), "1 2 2 4 1 0"
+)
+
+ENVIRONMENT = {
+    "pk": "E1", "codename": "shared_kitchen", "source": "own", "scenario": "Two flatmates share one kitchen.",
+    "agent_goals": ["Get the big shelf (<extra_info>Extra information: you bake</extra_info>)", "Keep things tidy"],
+    "relationship": 3, "age_constraint": "[(18, 70), (18, 70)]", "occupation_constraint": None,
+}  # fmt: skip
+AGENT_A = {
+    "pk": "A1", "first_name": "Nora", "last_name": "Lind", "age": 31, "occupation": "Baker", "gender": "Woman",
+    "gender_pronoun": "She/her", "public_info": "Nora bakes.", "big_five": "Openness - High", "moral_values": ["Care"],
+    "schwartz_personal_values": ["Security"], "personality_and_values": "Warm.", "decision_making_style": "Intuitive",
+    "secret": "Nora hates cake.",
+}  # fmt: skip
+AGENT_B = {**AGENT_A, "pk": "A2", "first_name": "Juri", "last_name": "Halm", "secret": "Juri sold the oven."}
+PAIRING = {"pk": "C1", "env_id": "E1", "agent_ids": ["A1", "A2"]}
+PREFIX = ":sotopia.database.persistent_profile."
+
+
+def redis_dump(**extra):
+    return {
+        f"{PREFIX}EnvironmentProfile:E1": ENVIRONMENT,
+        f"{PREFIX}AgentProfile:A1": AGENT_A,
+        f"{PREFIX}AgentProfile:A2": AGENT_B,
+        f"{PREFIX}EnvAgentComboStorage:C1": PAIRING,
+        f"{PREFIX}RelationshipProfile:R1": {"pk": "R1", "agent_1_id": "A1", "agent_2_id": "A2", "relationship": 3},
+        **extra,
+    }
+
+
+def write_sotopia_jsonl(folder):
+    """Write the four files of the evaluation form, with its other id names and text where the dump has numbers."""
+
+    def renamed(record, new):
+        return {new if key == "pk" else key: value for key, value in record.items()}
+
+    relationship = {"relationship_id": "R1", "agent1_id": "A1", "agent2_id": "A2", "relationship": "3"}
+    environment = {**renamed(ENVIRONMENT, "env_id"), "relationship": "3", "agent_constraint": "nan"}
+    rows = {
+        "environment_profiles.jsonl": [environment],
+        "agent_profiles.jsonl": [renamed(AGENT_A, "agent_id"), renamed(AGENT_B, "agent_id")],
+        "env_agent_combo_storages.jsonl": [renamed(PAIRING, "combo_id")],
+        "relationship_profiles.jsonl": [relationship],
+    }
+    folder.mkdir(exist_ok=True)
+    for name, lines in rows.items():
+        (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder

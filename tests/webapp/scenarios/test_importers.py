@@ -1,0 +1,243 @@
+"""Importers: what is read, what is refused and where, on small files in the real formats."""
+
+import json
+
+import pytest
+
+from tests.webapp.scenarios import files
+from training.games import make, replay
+from training.records import Scenario
+from webapp.scenarios import importers
+
+
+def read(format, path):
+    return importers.read(format, path, lambda done, total: None)
+
+
+def read_text(format, tmp_path, text, name="data.json"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return read(format, path)
+
+
+def test_a_casino_dialogue_becomes_a_scenario_with_a_conversation(tmp_path):
+    reading = read_text("casino", tmp_path, files.casino())
+    assert reading.errors == []
+    (line,) = reading.lines
+    episode = line.conversations[0].episode
+    assert [(m.seat, m.move.action) for m in episode.moves] == [
+        (1, "talk"), (0, "talk"), (1, "propose"), (0, "reject"), (0, "talk"), (1, "propose"), (0, "accept"),
+    ]  # fmt: skip
+    assert (episode.metrics["points_0"], episode.metrics["points_1"]) == files.CASINO_POINTS
+    assert episode.returns == {0: 23 / 36, 1: 18 / 36}
+    assert line.scenario.settings["deal"]["sides"][0]["reasons"]["food"] == "Long hikes."
+    assert episode.moves[2].move.text == "<propose>food 0, water 3, firewood 2</propose>"
+
+
+def test_tags_in_human_speech_are_speech(tmp_path):
+    (line,) = read_text("casino", tmp_path, files.casino()).lines
+    assert "<" not in line.conversations[0].episode.moves[4].move.text
+
+
+def break_speaker(dialogue):
+    dialogue["chat_logs"][0]["id"] = "somebody"
+
+
+def break_shares(dialogue):
+    dialogue["chat_logs"][2]["task_data"]["issue2youget"]["Water"] = "2"
+
+
+def break_order(dialogue):
+    dialogue["chat_logs"][1]["id"] = "mturk_agent_2"
+
+
+def break_ranks(dialogue):
+    dialogue["participant_info"]["mturk_agent_1"]["value2issue"]["Low"] = "Food"
+
+
+@pytest.mark.parametrize(
+    "change, where, why",
+    [
+        (break_speaker, "dialogue 0, chat_logs.0, id", "unknown speaker"),
+        (break_shares, "chat_logs.2, task_data, Water", "add up to 3, not 2 + 0"),
+        (break_order, "dialogue 0", "move 1 is not possible"),
+        (break_ranks, "mturk_agent_1, value2issue", "rank"),
+        (lambda d: d.pop("participant_info"), "participant_info", "missing"),
+    ],
+)
+def test_a_wrong_casino_record_says_where(tmp_path, change, where, why):
+    reading = read_text("casino", tmp_path, files.casino(lambda d: None, change))
+    assert len(reading.errors) == 1
+    assert where.replace("dialogue 0", "dialogue 1") in reading.errors[0]["where"]
+    assert why in reading.errors[0]["why"]
+
+
+def test_broken_json_says_line_and_column(tmp_path):
+    reading = read_text("casino", tmp_path, '[\n{"dialogue_id": 1,,}]')
+    assert reading.errors == [
+        {
+            "where": "data.json line 2 column 19",
+            "why": "not JSON: Expecting property name enclosed in double quotes",
+        }
+    ]
+
+
+def test_two_views_of_a_deal_are_one_scenario(tmp_path):
+    text = f"{files.AGREED}\n{files.AGREED_MIRROR}\n{files.NONE_AGREED}\n{files.DISAGREED}\n"
+    reading = read_text("deal-or-no-deal", tmp_path, text, "val.txt")
+    assert reading.errors == []
+    agreed, none, disagreed = [line.conversations[0].episode for line in reading.lines]
+    # By hand: the opener takes the book (4 points); the other two hats and the ball (8 + 0).
+    assert (agreed.metrics["points_0"], agreed.metrics["points_1"]) == (4.0, 8.0)
+    assert agreed.moves[-1].move.action == "accept"
+    assert none.moves[-1].move.action == "walk_away"
+    assert [m.move.action for m in disagreed.moves] == ["talk", "talk"]
+    assert none.returns == disagreed.returns == {0: 0.0, 1: 0.0}
+    assert replay(disagreed.scenario, disagreed.moves).to_act() == frozenset()
+
+
+@pytest.mark.parametrize(
+    "line, why",
+    [
+        ("hello", "expected <input>"),
+        (files.AGREED.replace("item1=0", "item1=1"), "do not add up"),
+        (files.AGREED.replace("<selection>", "done"), "must end with"),
+        (files.AGREED.replace("<partner_input> 1 2", "<partner_input> 2 2"), "different counts"),
+        (files.AGREED.replace("YOU: book", "WE: book"), "expected YOU: or THEM:"),
+    ],
+)
+def test_a_wrong_deal_line_says_its_number(tmp_path, line, why):
+    reading = read_text("deal-or-no-deal", tmp_path, f"{files.NONE_AGREED}\n{line}\n", "val.txt")
+    assert reading.errors[0]["where"].startswith("val.txt line 2")
+    assert why in reading.errors[0]["why"]
+
+
+def test_a_redis_dump_gives_one_scenario_a_pairing(tmp_path):
+    unused = {**files.ENVIRONMENT, "pk": "E2"}
+    dump = files.redis_dump(
+        **{f"{files.PREFIX}EnvironmentProfile:E2": unused, ":__main__.Person:X": {"pk": "X", "name": "Stray"}}
+    )
+    reading = read_text("sotopia-redis", tmp_path, json.dumps(dump))
+    assert reading.errors == []
+    assert [notice["why"] for notice in reading.notices] == [
+        "a record of another class (Person); left out",
+        "no pairing uses it; left out",
+    ]
+    (line,) = reading.lines
+    assert line.scenario.seats == ("Nora Lind", "Juri Halm")
+    assert line.scenario.settings["constraints"] == {"age_constraint": "[(18, 70), (18, 70)]"}
+    other = make(line.scenario).observe(1).messages[0].text
+    assert "Juri sold the oven." in other
+    assert "Nora hates cake." not in other
+    assert "you bake" not in other
+
+
+def test_both_forms_of_sotopia_give_the_same_game(tmp_path):
+    from_dump = read_text("sotopia-redis", tmp_path, json.dumps(files.redis_dump())).lines[0].scenario
+    from_files = read("sotopia-jsonl", files.write_sotopia_jsonl(tmp_path / "four")).lines[0].scenario
+    for seat in (0, 1):
+        assert make(from_dump).observe(seat) == make(from_files).observe(seat)
+
+
+@pytest.mark.parametrize(
+    "key, record, where, why",
+    [
+        ("EnvAgentComboStorage:C2", {"pk": "C2", "env_id": "E9", "agent_ids": ["A1", "A2"]}, "C2, env_id", "'E9'"),
+        ("EnvAgentComboStorage:C2", {"pk": "C2", "env_id": "E1", "agent_ids": ["A1"]}, "agent_ids", "two agents"),
+        ("AgentProfile:A3", {"pk": "A1"}, "A3", "a second record with the id 'A1'"),
+        ("AgentProfile:A3", "{not json", "A3", "not JSON"),
+    ],
+)
+def test_a_broken_sotopia_record_is_an_error(tmp_path, key, record, where, why):
+    reading = read_text("sotopia-redis", tmp_path, json.dumps(files.redis_dump(**{f"{files.PREFIX}{key}": record})))
+    assert len(reading.errors) == 1
+    assert where in reading.errors[0]["where"]
+    assert why in reading.errors[0]["why"]
+
+
+def test_a_missing_file_of_the_four_is_named(tmp_path):
+    folder = files.write_sotopia_jsonl(tmp_path / "four")
+    (folder / "agent_profiles.jsonl").unlink()
+    assert read("sotopia-jsonl", folder).errors == [{"where": "four", "why": "missing agent_profiles.jsonl"}]
+
+
+def test_other_files_in_the_folder_are_notices(tmp_path):
+    folder = files.write_sotopia_jsonl(tmp_path / "four")
+    (folder / "README").write_text("words")
+    reading = read("sotopia-jsonl", folder)
+    assert (len(reading.lines), reading.errors) == (1, [])
+    assert reading.notices[0]["where"] == "README"
+
+
+def test_own_lines_come_back_as_they_were_written(tmp_path):
+    written = read_text("casino", tmp_path, files.casino(lambda d: None, lambda d: None)).lines
+    again = read_text("jsonl", tmp_path, "".join(line.dumps() + "\n" for line in written), "own.jsonl")
+    assert again.lines == written
+
+
+def own_line(**changes):
+    scenario = {
+        "id": "a", "game": "negotiation", "seats": ["A", "B"],
+        "settings": {"deal": {"kind": "items", "items": [{"name": "pen", "count": 1}],
+                              "sides": [{"values": {"pen": 1}}, {"values": {"pen": 2}}]}},
+    }  # fmt: skip
+    return json.dumps({**scenario, **changes})
+
+
+@pytest.mark.parametrize(
+    "text, where, why",
+    [
+        ("{", "own.jsonl line 2", "not JSON"),
+        ("[1]", "own.jsonl line 2", "an object"),
+        (own_line(id="b", game="chess"), "line 2, scenario.game", "unknown game"),
+        (own_line(id="b", seats=["A", "A"]), "line 2, scenario", "share a display name"),
+        (own_line(id="b", colour=1), "line 2, scenario.colour", "Extra inputs"),
+        (own_line(id="b", settings={}), "line 2, scenario.settings.deal", "Field required"),
+        (own_line(id="a"), "line 2, scenario.id", "second scenario"),
+    ],
+)
+def test_a_wrong_own_line_says_line_and_field(tmp_path, text, where, why):
+    reading = read_text("jsonl", tmp_path, f"{own_line()}\n{text}\n", "own.jsonl")
+    assert len(reading.errors) == 1
+    assert where in reading.errors[0]["where"]
+    assert why in reading.errors[0]["why"]
+
+
+def test_a_conversation_that_does_not_replay_is_an_error(tmp_path):
+    line = read_text("casino", tmp_path, files.casino()).lines[0].to_dict()
+    line["conversations"][0]["episode"]["moves"].pop(0)
+    reading = read_text("jsonl", tmp_path, json.dumps(line), "own.jsonl")
+    assert "does not replay" in reading.errors[0]["why"]
+
+
+def test_exports_open_in_datasets(tmp_path):
+    import datasets
+
+    lines = read_text("casino", tmp_path, files.casino()).lines
+    lines += read("sotopia-jsonl", files.write_sotopia_jsonl(tmp_path / "four")).lines
+    path = tmp_path / "export.jsonl"
+    path.write_text("".join(line.dumps() + "\n" for line in lines))
+    loaded = datasets.load_dataset("json", data_files=str(path), split="train", cache_dir=str(tmp_path / "cache"))
+    assert [row["scenario"]["game"] for row in loaded] == ["negotiation", "dialogue"]
+
+
+@pytest.mark.parametrize("format", importers.FORMATS)
+def test_every_format_refuses_rubbish_without_a_fault(tmp_path, format):
+    fmt = importers.FORMATS[format]
+    target = tmp_path / "data"
+    rubbish = [b"", b"\xff\xfe\x00", b"null", b"[]", b"{}", b"[[[[", b'{"a": 1}', b"\x00" * 100]
+    for content in rubbish:
+        if fmt.folder:
+            target.mkdir(exist_ok=True)
+            for name in fmt.names:
+                (target / name).write_bytes(content)
+        else:
+            target.write_bytes(content)
+        reading = read(format, target)
+        assert reading.errors, content
+        assert reading.lines == []
+
+
+def test_a_scenario_record_survives_its_own_form():
+    scenario = Scenario.from_dict(json.loads(own_line()))
+    assert Scenario.from_dict(scenario.to_dict()) == scenario

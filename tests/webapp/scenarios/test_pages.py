@@ -1,0 +1,169 @@
+"""Pages of the datasets, as a researcher uses them."""
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from tests.trust.matrix.scenarios import SCENARIO, stored_version
+from tests.webapp.scenarios import files
+from training.dataset import DatasetLine
+from webapp.scenarios import services
+from webapp.scenarios.models import Dataset, Import
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def media(settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path / "files"
+
+
+@pytest.fixture
+def client(client_of, researcher):
+    return client_of(researcher)
+
+
+def post_upload(client, name="camp", content=None):
+    file = SimpleUploadedFile("casino.json", (content or files.casino()).encode())
+    return client.post(reverse("scenarios:upload"), {"format": "casino", "chosen": file, "name": name})
+
+
+def test_an_empty_list_names_the_next_step(client):
+    page = client.get(reverse("scenarios:list")).content.decode()
+    assert "There is no dataset yet" in page
+    assert reverse("scenarios:upload") in page
+
+
+def test_the_whole_way_of_an_upload(client):
+    address = post_upload(client)["Location"]
+    made = Import.objects.get()
+    assert "Waiting for a worker" in client.get(address).content.decode()
+    services.read_import(pk=made.pk)
+    page = client.get(address).content.decode()
+    assert "<strong>1</strong> scenarios and <strong>1</strong> conversations" in page
+    stored = client.post(reverse("scenarios:import-store", args=[made.pk]), follow=True)
+    assert stored.redirect_chain[-1][0] == reverse("scenarios:version", args=["camp", 1])
+    assert "casino-7" in stored.content.decode()
+
+
+def test_a_refused_upload_shows_every_error_with_its_place(client):
+    def wrong(dialogue):
+        dialogue["chat_logs"][0]["id"] = "<b>nobody</b>"
+
+    address = post_upload(client, content=files.casino(wrong))["Location"]
+    services.read_import(pk=Import.objects.get().pk)
+    page = client.get(address).content.decode()
+    assert "casino.json, dialogue 0, chat_logs.0, id" in page
+    assert "&lt;b&gt;nobody&lt;/b&gt;" in page
+    assert "Yes, store it" not in page
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        ({"format": "casino", "name": "camp"}, "This field is required"),
+        ({"format": "nope", "name": "camp"}, "Select a valid choice"),
+        ({"format": "sotopia-jsonl", "name": "camp"}, "missing agent_profiles.jsonl"),
+        ({"format": "casino", "name": "import"}, "not import or imports"),
+    ],
+)
+def test_a_wrong_form_says_what_is_wrong_and_stores_nothing(client, data, message):
+    if message != "This field is required":
+        data = {**data, "chosen": SimpleUploadedFile("casino.json", b"[]")}
+    response = client.post(reverse("scenarios:upload"), data)
+    assert response.status_code == 400
+    assert message in response.content.decode()
+    assert Import.objects.count() == 0
+
+
+def test_the_list_filters_and_takes_a_fixed_number_of_queries(client, researcher, django_assert_max_num_queries):
+    for _ in range(6):
+        stored_version(researcher)
+    services.create_dataset(name="other", owner=researcher, lines=[DatasetLine(scenario=SCENARIO)], source="Mars")
+    with django_assert_max_num_queries(8):
+        client.get(reverse("scenarios:list"))
+    page = client.get(reverse("scenarios:list"), {"q": "mars"}).content.decode()
+    assert "other" in page
+    assert "pens-" not in page
+
+
+def test_a_fragment_is_only_the_results(client, researcher):
+    stored_version(researcher)
+    part = client.get(reverse("scenarios:list"), headers={"HX-Request": "true"}).content.decode()
+    assert "<table>" in part
+    assert "<html" not in part
+
+
+def test_a_scenario_page_shows_what_each_seat_sees(client, researcher):
+    version = stored_version(researcher)
+    address = reverse("scenarios:scenario", args=[version.dataset.name, 1, "pens"])
+    page = client.get(address).content.decode()
+    assert "Ann sees" in page
+    assert "Ben sees" in page
+
+
+def form_data(page_form, **changes):
+    data = {}
+    for field in page_form:
+        value = field.value()
+        if value is True or value not in (None, False):
+            data[field.html_name] = value
+    return {**data, **changes}
+
+
+def edit_address(version):
+    return reverse("scenarios:edit", args=[version.dataset.name, version.number, "pens"])
+
+
+def test_an_edit_saves_the_next_version(client, researcher):
+    version = stored_version(researcher)
+    form = client.get(edit_address(version)).context["form"]
+    name = form.add_prefix('["deal", "items", 0, "count"]')
+    response = client.post(edit_address(version), form_data(form, **{name: "5"}), follow=True)
+    assert "Saved as" in response.content.decode()
+    newest = Dataset.objects.get().newest()
+    assert newest.number == 2
+    assert newest.scenarios.get().data["settings"]["deal"]["items"][0]["count"] == 5
+
+
+def test_an_edit_that_cannot_be_played_blames_the_field(client, researcher):
+    version = stored_version(researcher)
+    form = client.get(edit_address(version)).context["form"]
+    name = form.add_prefix('["turn_limit"]')
+    response = client.post(edit_address(version), form_data(form, **{name: "1"}))
+    assert response.status_code == 400
+    assert "greater than or equal to 2" in response.content.decode()
+    assert Dataset.objects.get().versions.count() == 1
+
+
+def test_a_preview_shows_the_new_rules_and_saves_nothing(client, researcher):
+    version = stored_version(researcher)
+    form = client.get(edit_address(version)).context["form"]
+    data = form_data(form, **{form.add_prefix('["turn_limit"]'): "37", "preview": "1"})
+    page = client.post(edit_address(version), data, headers={"HX-Request": "true"}).content.decode()
+    assert "37" in page
+    assert Dataset.objects.get().versions.count() == 1
+
+
+def test_deleting_asks_for_unused_versions_only(client, researcher):
+    from webapp.runs.models import Run
+
+    version = stored_version(researcher)
+    run = Run.objects.create(
+        kind="train", name="r", owner=researcher, queue="train-cpu", config={}, dataset_version=version
+    )
+    address = reverse("scenarios:delete", args=[version.dataset.name])
+    assert "delete those runs first" in client.post(address, follow=True).content.decode()
+    run.delete()
+    client.post(address)
+    assert Dataset.objects.count() == 0
+
+
+def test_an_export_is_the_lines_with_their_hash(client, researcher):
+    import hashlib
+
+    version = stored_version(researcher)
+    response = client.get(reverse("scenarios:export", args=[version.dataset.name, 1]))
+    body = b"".join(response.streaming_content)
+    assert hashlib.sha256(body).hexdigest() == response["X-Content-SHA256"]
+    assert response["Content-Disposition"].endswith('-v1.jsonl"')

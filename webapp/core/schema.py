@@ -1,0 +1,142 @@
+"""Forms from pydantic models: a JSON document becomes one field for each of its leaves, with the model's own words.
+
+The document gives the structure (list lengths, keys, which variant of a union); the model's JSON schema gives types,
+bounds, choices and descriptions. `SchemaForm.document()` returns the document with what was entered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+
+Path = tuple[str | int, ...]
+LONG_TEXT = 80
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One value of a document, with the part of the schema that describes it."""
+
+    path: Path
+    value: Any
+    schema: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The field's name: unambiguous whatever the keys hold."""
+        return json.dumps(self.path, ensure_ascii=False)
+
+    @property
+    def label(self) -> str:
+        """The path in words: `sides 1 · values · food`."""
+        words: list[str] = []
+        for part in self.path:
+            if isinstance(part, int) and words:
+                words[-1] += f" {part + 1}"
+            else:
+                words.append(str(part).replace("_", " "))
+        return " · ".join(words)
+
+
+def leaves(document: Any, schema: Mapping[str, Any], root: Mapping[str, Any], path: Path = ()) -> Iterator[Leaf]:
+    """Yield every leaf of `document` in order. Empty containers are leaves, too: they are edited as JSON."""
+    here = _resolved(schema, root, document)
+    if isinstance(document, dict) and document:
+        for key, value in document.items():
+            inner = here.get("properties", {}).get(key) or here.get("additionalProperties") or {}
+            yield from leaves(value, inner if isinstance(inner, dict) else {}, root, (*path, key))
+    elif isinstance(document, list) and document:
+        for index, value in enumerate(document):
+            prefix = here.get("prefixItems", [])
+            inner = prefix[index] if index < len(prefix) else here.get("items", {})
+            yield from leaves(value, inner if isinstance(inner, dict) else {}, root, (*path, index))
+    else:
+        yield Leaf(path, document, {**here, **{k: v for k, v in schema.items() if k in {"description", "title"}}})
+
+
+def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
+    """Follow references and pick the variant of a union that fits `value`."""
+    if reference := schema.get("$ref"):
+        found: Any = root
+        for part in reference.removeprefix("#/").split("/"):
+            found = found[part]
+        return _resolved(found, root, value)
+    variants = schema.get("oneOf") or schema.get("anyOf")
+    if not variants:
+        return schema
+    if mapping := schema.get("discriminator", {}).get("mapping"):
+        chosen = mapping.get(value.get(schema["discriminator"]["propertyName"])) if isinstance(value, dict) else None
+        return _resolved({"$ref": chosen}, root, value) if chosen else schema
+    concrete = [_resolved(variant, root, value) for variant in variants]
+    plain = [variant for variant in concrete if variant.get("type") != "null"]
+    nullable = len(plain) < len(concrete)
+    return {**(plain[0] if plain else {}), "nullable": nullable}
+
+
+def _field(leaf: Leaf) -> forms.Field:
+    schema: Mapping[str, Any] = leaf.schema
+    said: dict[str, Any] = {"label": leaf.label, "help_text": schema.get("description", "")}
+    optional = bool(schema.get("nullable")) or leaf.value == ""
+    if "const" in schema:
+        return forms.CharField(disabled=True, **said)
+    if "enum" in schema:
+        choices = [(str(value), str(value)) for value in schema["enum"]]
+        return forms.ChoiceField(choices=[("", "—"), *choices] if optional else choices, required=not optional, **said)
+    bounds: dict[str, Any] = {"min_value": schema.get("minimum"), "max_value": schema.get("maximum")}
+    match schema.get("type"):
+        case "boolean":
+            return forms.BooleanField(required=False, **said)
+        case "integer":
+            return forms.IntegerField(required=not optional, **bounds, **said)
+        case "number":
+            return forms.FloatField(required=not optional, **bounds, **said)
+        case "array" | "object":
+            return forms.JSONField(required=False, **said)
+        case _:
+            long = (isinstance(leaf.value, str) and len(leaf.value) > LONG_TEXT) or schema.get("maxLength", 0) > 500
+            widget = forms.Textarea(attrs={"rows": 3}) if long else forms.TextInput()
+            return forms.CharField(required=False, strip=False, widget=widget, **said)
+
+
+class SchemaForm(forms.Form):
+    """A form over the leaves of a document. `skip` names top-level keys that are not offered."""
+
+    def __init__(
+        self, document: Any, schema: Mapping[str, Any], data: Mapping[str, Any] | None = None, prefix: str = "f"
+    ) -> None:
+        super().__init__(data, prefix=prefix)
+        self._given = document
+        self._leaves = list(leaves(document, schema, schema))
+        for leaf in self._leaves:
+            self.fields[leaf.name] = _field(leaf)
+            self.initial[leaf.name] = leaf.value
+
+    def document(self) -> Any:
+        """Return the document with the entered values; call it on a valid form only."""
+        made = deepcopy(self._given)
+        for leaf in self._leaves:
+            value = self.cleaned_data[leaf.name]
+            if value == "" and leaf.value != "" and leaf.schema.get("nullable"):
+                value = None
+            elif value is None and leaf.schema.get("type") in {"array", "object"}:
+                value = [] if leaf.schema["type"] == "array" else {}
+            if "enum" in leaf.schema:
+                value = next((choice for choice in leaf.schema["enum"] if str(choice) == value), None)
+            _set(made, leaf.path, leaf.value if "const" in leaf.schema else value)
+        return made
+
+    def blame(self, where: str, why: str) -> None:
+        """Put an error of the model on the field that `where` (a dotted path) names, or on the whole form."""
+        named = [leaf for leaf in self._leaves if ".".join(map(str, leaf.path)) == where]
+        self.add_error(named[0].name if named else None, why if named else f"{where}: {why}" if where else why)
+
+
+def _set(document: Any, path: Path, value: Any) -> None:
+    for part in path[:-1]:
+        document = document[part]
+    document[path[-1]] = value

@@ -1,0 +1,123 @@
+"""Forms of the datasets: an upload, a fork, a scenario."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+
+from training.errors import BadInput
+from training.games import REGISTRY, make
+from training.records import Observation, Scenario
+from webapp.core.schema import SchemaForm
+from webapp.scenarios import importers, services
+
+
+class NameField(forms.SlugField):
+    """A dataset's name: short, and good in addresses."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            max_length=80, label="Name", help_text="Letters, digits and hyphens, such as casino-train.", **kwargs
+        )
+
+    def clean(self, value: Any) -> str:
+        name = str(super().clean(value))
+        try:
+            services.check_name(name)
+        except BadInput as error:
+            raise forms.ValidationError(f"{error.why}.") from error
+        return name
+
+
+class SeveralFiles(forms.ClearableFileInput):
+    """A file input that takes more than one file."""
+
+    allow_multiple_selected = True
+
+
+class FilesField(forms.FileField):
+    """One or more files; the cleaned value is their list."""
+
+    widget = SeveralFiles
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        files = data if isinstance(data, list) else [data]
+        return [super(FilesField, self).clean(file, initial) for file in files]
+
+
+class UploadForm(forms.Form):
+    """What to import, and what to call it."""
+
+    format = forms.ChoiceField(
+        choices=[(name, fmt.title) for name, fmt in importers.FORMATS.items()], help_text="How the file is written."
+    )
+    chosen = FilesField(
+        label="File",
+        help_text=f"One file; for the JSONL form of SOTOPIA its four files together. At most "
+        f"{importers.MAX_BYTES // 2**20} MiB.",
+    )
+    name = NameField()
+    source = forms.CharField(
+        max_length=400, required=False, help_text="Where the data comes from. Empty: the format's."
+    )
+    licence = forms.CharField(max_length=120, required=False, help_text="Its licence. Empty: the format's.")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if cleaned.get("chosen") and cleaned.get("format"):
+            files: list[UploadedFile] = cleaned["chosen"]
+            try:
+                importers.check_upload(cleaned["format"], [(file.name or "", file.size or 0) for file in files])
+            except BadInput as error:
+                self.add_error("chosen", error.why)
+        return cleaned
+
+
+class ForkForm(forms.Form):
+    """The name of the copy."""
+
+    name = NameField()
+
+
+class ScenarioForm(SchemaForm):
+    """A scenario's settings field by field, checked by its own game; `preview` is what each seat will see."""
+
+    def __init__(self, scenario: Scenario, data: Any = None) -> None:
+        self._scenario = scenario
+        settings = REGISTRY[scenario.game].settings
+        full = settings.model_validate(scenario.settings).model_dump(mode="json")
+        super().__init__(full, settings.model_json_schema(), data, prefix="settings")
+        seats = {
+            f"seat {n}": forms.CharField(max_length=80, label=f"Seat {n + 1}", help_text="Display name.", initial=name)
+            for n, name in enumerate(scenario.seats)
+        }
+        said = "All chance in the game comes from it."
+        seed = forms.IntegerField(min_value=0, max_value=2**63 - 1, initial=scenario.seed, help_text=said)
+        self.fields = {**seats, "seed": seed, **self.fields}
+        self.preview: list[tuple[str, Observation]] = []
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.errors:
+            try:
+                self.made = self._make(cleaned)
+                game = make(self.made)
+            except BadInput as error:
+                self.blame(re.sub(r"^(scenario\.)?settings\.", "", error.where), error.why)
+            else:
+                self.preview = [(name, game.observe(seat)) for seat, name in enumerate(self.made.seats)]
+        return cleaned
+
+    def _make(self, cleaned: dict[str, Any]) -> Scenario:
+        self.cleaned_data = cleaned
+        return Scenario.from_dict(
+            {
+                **self._scenario.to_dict(),
+                "settings": self.document(),
+                "seats": [cleaned[f"seat {n}"].strip() for n in range(len(self._scenario.seats))],
+                "seed": cleaned["seed"],
+            }
+        )

@@ -1,0 +1,175 @@
+"""Reads Deal or No Deal: human item divisions, one line for each side's view of a dialogue.
+
+The two lines of one dialogue stand next to each other and become one scenario; a line whose other half is missing
+stands alone. A selection by the last speaker becomes that seat's proposal and the other's acceptance. Without an
+agreement: `<no_agreement>` is walking away, `<disagree>` and `<disconnect>` run into the turn limit. Every way, no
+deal is worth 0. Source: Lewis et al., "Deal or No Deal?", EMNLP 2017.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from training.dataset import DatasetLine
+from training.errors import BadInput
+from training.games import make
+from training.records import Move, Scenario, Seat, SeatMove
+from webapp.scenarios.importers.reading import Progress, Reading, played
+
+ITEMS = ("book", "hat", "ball")
+SEATS = ("Player 1", "Player 2")
+STORY = "A few books, hats and balls lie on the table, and two players must agree who takes which of them."
+LINE = re.compile(
+    r"<input> (?P<own>.+?) </input> <dialogue> (?P<talk>.+) </dialogue> "
+    r"<output> (?P<output>.+?) </output> <partner_input> (?P<partner>.+?) </partner_input>"
+)
+AGREED = re.compile(r"item(\d)=(\d+)")
+SELECTION = "<selection>"
+
+
+@dataclass(frozen=True)
+class View:
+    """One line: what YOU saw. `talk` holds (is it YOU, text); `shares` are (YOUR, THEIR) units, or the word instead."""
+
+    counts: tuple[int, ...]
+    values: tuple[tuple[int, ...], tuple[int, ...]]
+    talk: tuple[tuple[bool, str], ...]
+    shares: tuple[tuple[int, ...], tuple[int, ...]] | None
+    refusal: str
+
+    def mirrored(self) -> View:
+        """Return the same dialogue as the other side's line has it."""
+        return View(
+            counts=self.counts,
+            values=(self.values[1], self.values[0]),
+            talk=tuple((not you, text) for you, text in self.talk),
+            shares=(self.shares[1], self.shares[0]) if self.shares else None,
+            refusal=self.refusal,
+        )
+
+
+def read(path: Path, progress: Progress) -> Reading:
+    """Read every line, join the two views of a dialogue, and count the ones that stand alone as notices."""
+    reading = Reading()
+    try:
+        texts = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"not UTF-8 at byte {error.start}", path.name) from error
+    previous: View | None = None
+    for number, text in enumerate(texts, 1):
+        where = f"{path.name} line {number}"
+        progress(number, len(texts))
+        if not text.strip():
+            continue
+        try:
+            view = parse(text, where)
+            if previous is not None and view == previous.mirrored():
+                previous = None
+                continue
+            reading.lines.append(_line(view, number, where))
+            previous = view
+        except BadInput as error:
+            reading.error(error)
+            previous = None
+    if not reading.lines and not reading.errors:
+        reading.error(BadInput("the file holds no dialogue", path.name))
+    return reading
+
+
+def parse(text: str, where: str) -> View:
+    """Return one line as a `View`; raise `BadInput` naming the part that is malformed."""
+    found = LINE.fullmatch(text.strip())
+    if not found:
+        raise BadInput("expected <input>, <dialogue>, <output> and <partner_input>", where)
+    own, partner = (_pairs(found[name], f"{where}, {name}") for name in ("own", "partner"))
+    if [n for n, _ in own] != [n for n, _ in partner]:
+        raise BadInput("the two sides see different counts", f"{where}, partner_input")
+    counts = tuple(n for n, _ in own)
+    talk = tuple(_utterance(part, f"{where}, dialogue") for part in found["talk"].split(" <eos> "))
+    if talk[-1][1] != SELECTION:
+        raise BadInput(f"must end with {SELECTION}", f"{where}, dialogue")
+    shares = _shares(found["output"], counts, f"{where}, output")
+    refusal = "" if shares else found["output"].split()[0].strip("<>")
+    return View(counts, (tuple(v for _, v in own), tuple(v for _, v in partner)), talk, shares, refusal)
+
+
+def _pairs(text: str, where: str) -> list[tuple[int, int]]:
+    numbers = text.split()
+    if len(numbers) != 2 * len(ITEMS) or not all(n.isdigit() for n in numbers):
+        raise BadInput(f"expected a count and a value for each of {', '.join(ITEMS)}", where)
+    values = [int(n) for n in numbers]
+    return list(zip(values[0::2], values[1::2], strict=True))
+
+
+def _utterance(text: str, where: str) -> tuple[bool, str]:
+    who, _, said = text.partition(":")
+    if who not in {"YOU", "THEM"} or not said.strip():
+        raise BadInput(f"expected YOU: or THEM: and words, not {text[:40]!r}", where)
+    return who == "YOU", said.strip()
+
+
+def _shares(text: str, counts: tuple[int, ...], where: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    if set(text.split()) in ({"<no_agreement>"}, {"<disagree>"}, {"<disconnect>"}):
+        return None
+    units = [AGREED.fullmatch(part) for part in text.split()]
+    if len(units) != 2 * len(ITEMS) or not all(units):
+        raise BadInput("expected six itemN=… or one of <no_agreement>, <disagree>, <disconnect>", where)
+    numbers = [int(unit[2]) for unit in units if unit]
+    own, partner = tuple(numbers[:3]), tuple(numbers[3:])
+    if any(a + b != n for a, b, n in zip(own, partner, counts, strict=True)):
+        raise BadInput("the two shares do not add up to the counts", where)
+    return own, partner
+
+
+def _line(view: View, number: int, where: str) -> DatasetLine:
+    first_is_you = view.talk[0][0]
+    seat_of: dict[bool, Seat] = {first_is_you: 0, not first_is_you: 1}
+    values = view.values if first_is_you else (view.values[1], view.values[0])
+    moves = [SeatMove(seat=seat_of[you], move=Move(action="talk", text=text)) for you, text in view.talk[:-1]]
+    moves += _ending(view, seat_of[view.talk[-1][0]], you_seat=seat_of[True])
+    scenario = Scenario.from_dict(
+        {
+            "id": f"deal-{number}",
+            "game": "negotiation",
+            "settings": {
+                "deal": {
+                    "kind": "items",
+                    "story": STORY,
+                    "items": [{"name": name, "count": n} for name, n in zip(ITEMS, view.counts, strict=True) if n],
+                    "sides": [
+                        {"values": {name: v for name, v, n in zip(ITEMS, side, view.counts, strict=True) if n}}
+                        for side in values
+                    ],
+                },
+                "turn_limit": _turn_limit(view, len(moves)),
+                "first_seat": 0,
+            },
+            "seats": list(SEATS),
+        }
+    )
+    try:
+        make(scenario)
+    except BadInput as error:
+        raise BadInput(error.why, f"{where}, {error.where}") from error
+    return DatasetLine(scenario=scenario, conversations=(played(scenario, moves, f"deal-or-no-deal:{number}", where),))
+
+
+def _turn_limit(view: View, moves: int) -> int:
+    """Return the record's length where talk ended without a deal and without leaving, so that the record ends there."""
+    return max(2, moves) if view.refusal in {"disagree", "disconnect"} else max(14, moves)
+
+
+def _ending(view: View, selector: Seat, you_seat: Seat) -> list[SeatMove]:
+    if view.shares:
+        kept = view.shares[0] if selector == you_seat else view.shares[1]
+        args = {name: n for name, n, count in zip(ITEMS, kept, view.counts, strict=True) if count}
+        return [
+            SeatMove(seat=selector, move=Move(action="propose", args=dict(args))),
+            SeatMove(seat=1 - selector, move=Move(action="accept")),
+        ]
+    # A game needs two turns to reach its limit; a record broken off before that ends by leaving, too.
+    if view.refusal == "no_agreement" or len(view.talk) < 3:
+        return [SeatMove(seat=selector, move=Move(action="walk_away"))]
+    return []

@@ -1,0 +1,205 @@
+"""Reads SOTOPIA: a Redis dump as one JSON object, or the four JSONL files of its evaluation set.
+
+One pairing of an environment with two agents is one scenario. Environments and agents that no pairing uses, and
+records of other classes, are notices; a pairing that names something missing is an error. Relationship profiles are
+read for nothing but the count: an environment states the relationship that its pairings play. Source: Zhou et al.,
+"SOTOPIA", ICLR 2024.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from training.dataset import DatasetLine
+from training.errors import BadInput
+from training.records import Scenario
+from webapp.scenarios.importers.reading import Progress, Reading, check_line, load_json, need
+
+CLASSES = {
+    "EnvironmentProfile": "environments",
+    "AgentProfile": "agents",
+    "EnvAgentComboStorage": "pairings",
+    "RelationshipProfile": "relationships",
+}
+FILES = {
+    "environment_profiles.jsonl": ("environments", "env_id"),
+    "agent_profiles.jsonl": ("agents", "agent_id"),
+    "env_agent_combo_storages.jsonl": ("pairings", "combo_id"),
+    "relationship_profiles.jsonl": ("relationships", "relationship_id"),
+}
+CONSTRAINTS = ("age_constraint", "occupation_constraint", "agent_constraint")
+
+
+@dataclass(frozen=True)
+class Found:
+    """One record and the place it was read from."""
+
+    where: str
+    data: Mapping[str, Any]
+
+
+@dataclass
+class Tables:
+    """The records of both forms by their ids."""
+
+    environments: dict[str, Found] = field(default_factory=dict)
+    agents: dict[str, Found] = field(default_factory=dict)
+    pairings: dict[str, Found] = field(default_factory=dict)
+    relationships: dict[str, Found] = field(default_factory=dict)
+
+    def add(self, table: str, key: str, found: Found) -> None:
+        """File a record; raise `BadInput` if the id is there already."""
+        records: dict[str, Found] = getattr(self, table)
+        if key in records:
+            raise BadInput(f"a second record with the id {key!r}; the first is at {records[key].where}", found.where)
+        records[key] = found
+
+
+def read_redis(path: Path, progress: Progress) -> Reading:
+    """Read a dump: an object from `:class:id` to the record (or to the record as a string of JSON)."""
+    dump = load_json(path)
+    if not isinstance(dump, dict):
+        raise BadInput("expected an object from keys to records", path.name)
+    reading, tables = Reading(), Tables()
+    for key, value in dump.items():
+        name = key.strip(":").rpartition(":")[0].rpartition(".")[2]
+        where = f"{path.name}, {key}"
+        if name not in CLASSES:
+            reading.notice(where, f"a record of another class ({name or 'none'}); left out")
+            continue
+        _file(reading, tables, CLASSES[name], where, partial(_decoded, value), "pk")
+    return _finish(reading, tables, progress)
+
+
+def read_jsonl(path: Path, progress: Progress) -> Reading:
+    """Read the folder with the four files; other files in it are notices."""
+    if missing := [name for name in FILES if not (path / name).is_file()]:
+        raise BadInput(f"missing {', '.join(missing)}", path.name)
+    reading, tables = Reading(), Tables()
+    for other in sorted(path.iterdir()):
+        if other.name not in FILES:
+            reading.notice(other.name, "not one of the four files; left out")
+    for name, (table, id_field) in FILES.items():
+        for number, text in _text_lines(path / name):
+            _file(reading, tables, table, f"{name} line {number}", partial(json.loads, text), id_field)
+    return _finish(reading, tables, progress)
+
+
+def _text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        texts = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"not UTF-8 at byte {error.start}", path.name) from error
+    return ((number, text) for number, text in enumerate(texts, 1) if text.strip())
+
+
+def _decoded(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _file(reading: Reading, tables: Tables, table: str, where: str, decode: Callable[[], Any], id_field: str) -> None:
+    try:
+        data = decode()
+        tables.add(table, need(data, id_field, str, where), Found(where, data))
+    except json.JSONDecodeError as error:
+        reading.error(BadInput(f"not JSON: {error.msg} at column {error.colno}", where))
+    except BadInput as error:
+        reading.error(error)
+
+
+def _finish(reading: Reading, tables: Tables, progress: Progress) -> Reading:
+    used: set[str] = set()
+    for number, (key, pairing) in enumerate(tables.pairings.items()):
+        try:
+            reading.lines.append(_line(key, pairing, tables, used))
+        except BadInput as error:
+            reading.error(error)
+        progress(number + 1, len(tables.pairings))
+    for table in (tables.environments, tables.agents):
+        for key, found in table.items():
+            if key not in used:
+                reading.notice(found.where, "no pairing uses it; left out")
+    if not tables.pairings and not reading.errors:
+        reading.error(BadInput("no pairing of an environment with two agents", "EnvAgentComboStorage"))
+    return reading
+
+
+def _line(key: str, pairing: Found, tables: Tables, used: set[str]) -> DatasetLine:
+    env_id = need(pairing.data, "env_id", str, pairing.where)
+    agent_ids = need(pairing.data, "agent_ids", list, pairing.where)
+    if len(agent_ids) != 2:
+        raise BadInput(f"expected two agents, not {len(agent_ids)}", f"{pairing.where}, agent_ids")
+    environment = _get(tables.environments, env_id, f"{pairing.where}, env_id")
+    agents = [_get(tables.agents, agent_id, f"{pairing.where}, agent_ids") for agent_id in agent_ids]
+    used.update([env_id, *agent_ids])
+    goals = need(environment.data, "agent_goals", list, environment.where)
+    if len(goals) != 2:
+        raise BadInput(f"expected two goals, not {len(goals)}", f"{environment.where}, agent_goals")
+    scenario = Scenario.from_dict(
+        {
+            "id": f"sotopia-{key}",
+            "game": "dialogue",
+            "settings": {
+                "scenario": need(environment.data, "scenario", str, environment.where),
+                "relationship": _relationship(environment),
+                "participants": [
+                    {"goal": str(goal), "profile": _profile(agent)} for goal, agent in zip(goals, agents, strict=True)
+                ],
+                "codename": str(environment.data.get("codename") or ""),
+                "source": str(environment.data.get("source") or ""),
+                "constraints": {
+                    name: str(environment.data[name]) for name in CONSTRAINTS if environment.data.get(name) is not None
+                },
+            },
+            "seats": _names(agents),
+        }
+    )
+    line = DatasetLine(scenario=scenario)
+    check_line(line, pairing.where)
+    return line
+
+
+def _get(table: Mapping[str, Found], key: Any, where: str) -> Found:
+    if key not in table:
+        raise BadInput(f"names {key!r}, which is not in this upload", where)
+    return table[key]
+
+
+def _relationship(environment: Found) -> int:
+    value = environment.data.get("relationship")
+    if str(value) not in {"0", "1", "2", "3", "4", "5"}:
+        raise BadInput(f"expected a code from 0 to 5, not {value!r}", f"{environment.where}, relationship")
+    return int(str(value))
+
+
+def _names(agents: list[Found]) -> list[str]:
+    names = [
+        f"{need(a.data, 'first_name', str, a.where)} {need(a.data, 'last_name', str, a.where)}".strip() for a in agents
+    ]
+    return names if names[0] != names[1] else [names[0], f"{names[1]} (2)"]
+
+
+def _profile(agent: Found) -> dict[str, Any]:
+    data = agent.data
+
+    def text(name: str) -> str:
+        return str(data.get(name) or "")
+
+    age = data.get("age")
+    if age is not None and (isinstance(age, bool) or not str(age).isdigit()):
+        raise BadInput(f"expected a whole number, not {age!r}", f"{agent.where}, age")
+    return {
+        **{name: text(name) for name in (
+            "first_name", "last_name", "gender", "occupation", "public_info", "personality_and_values", "secret",
+            "big_five", "decision_making_style", "mbti",
+        )},
+        "pronouns": text("gender_pronoun"),
+        "age": None if age is None else int(age),
+        "moral_values": [str(value).strip() for value in data.get("moral_values") or []],
+        "schwartz_personal_values": [str(value).strip() for value in data.get("schwartz_personal_values") or []],
+    }  # fmt: skip

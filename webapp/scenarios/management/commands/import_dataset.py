@@ -1,0 +1,63 @@
+"""Imports a dataset file or folder; exits 2 and stores nothing if anything in it is wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from training.errors import BadInput
+from webapp.accounts.models import Role, User
+from webapp.scenarios import importers, services
+
+
+class Command(BaseCommand):
+    help = "Import a dataset. Exit codes: 0 stored, 2 nothing stored because something is wrong."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("format", choices=sorted(importers.FORMATS), help="how the data is written")
+        parser.add_argument("path", type=Path, help="the file; for sotopia-jsonl the folder with the four files")
+        parser.add_argument("--name", required=True, help="name of the dataset: letters, digits, hyphens")
+        parser.add_argument("--owner", default="", help="who owns it (default: the first admin)")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        reading = importers.Reading()
+        version = None
+        try:
+            owner = _owner(options["owner"])
+            services.check_name(options["name"])
+            reading, version = services.import_path(
+                format=options["format"], path=options["path"], name=options["name"], owner=owner
+            )
+        except BadInput as error:
+            reading.error(error)
+        if options["json"]:
+            self.stdout.write(json.dumps(reading.report(), ensure_ascii=False))
+        else:
+            self._say(reading, str(version) if version else "")
+        if reading.errors:
+            sys.exit(2)
+
+    def _say(self, reading: importers.Reading, stored: str) -> None:
+        for error in reading.errors:
+            self.stderr.write(f"error: {error['where']}: {error['why']}")
+        for notice in reading.notices:
+            self.stderr.write(f"notice: {notice['where']}: {notice['why']}")
+        counts = f"{len(reading.lines)} scenarios, {reading.conversations} conversations"
+        self.stdout.write(f"{counts}; {'stored as ' + stored if stored else 'nothing stored'}")
+
+
+def _owner(username: str) -> User:
+    found = User.objects.filter(username=username) if username else User.objects.filter(role=Role.ADMIN).order_by("pk")
+    owner = found.first()
+    if owner is None and not username:
+        owner = User(username="parley", role=Role.ADMIN)
+        owner.set_unusable_password()
+        owner.save()
+    if owner is None:
+        raise BadInput(f"nobody here is called {username!r}", "--owner")
+    return owner

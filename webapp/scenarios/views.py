@@ -1,0 +1,203 @@
+"""Pages of the datasets. Researchers see all of them and change their own; admins change all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from training.errors import BadInput
+from training.games import REGISTRY, make, replay
+from training.records import ALL, Episode, Scenario
+from webapp.accounts.permissions import current_user, one, researchers
+from webapp.core.http import integer, render_page
+from webapp.scenarios import services
+from webapp.scenarios.forms import ForkForm, ScenarioForm, UploadForm
+from webapp.scenarios.models import Dataset, DatasetVersion, Import, StoredScenario
+
+PAGE = 24
+ORDERS = {"name": "name", "-name": "-name", "latest": "latest", "-latest": "-latest"}
+
+
+@require_GET
+@researchers
+def dataset_list(request: HttpRequest) -> HttpResponse:
+    words, game = request.GET.get("q", ""), request.GET.get("game", "")
+    order = ORDERS.get(request.GET.get("order", ""), "-latest")
+    found = Dataset.objects.visible_to(current_user(request)).listed(words, game, order)
+    page = Paginator(found.prefetch_related("versions"), PAGE).get_page(integer(request, "page", 1, 1))
+    context = {
+        "page": page, "words": words, "game": game, "order": order, "games": sorted(REGISTRY),
+        "imports": Import.objects.filter(owner=current_user(request), state__in=["queued", "reading", "waiting"]),
+    }  # fmt: skip
+    return render_page(request, "scenarios/list.html", context, "results")
+
+
+@require_http_methods(["GET", "POST"])
+@researchers
+def upload(request: HttpRequest) -> HttpResponseBase:
+    form = UploadForm(request.POST or None, request.FILES or None)
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        made = services.upload(
+            owner=current_user(request), format=given["format"], name=given["name"], files=given["chosen"],
+            source=given["source"], licence=given["licence"],
+        )  # fmt: skip
+        return redirect("scenarios:import", made.pk)
+    return render(request, "scenarios/upload.html", {"form": form}, status=400 if form.errors else 200)
+
+
+@require_GET
+@researchers
+def import_page(request: HttpRequest, pk: int) -> HttpResponse:
+    made = one(Import.objects.changeable_by(current_user(request)), pk=pk)
+    return render_page(request, "scenarios/import.html", {"import": made}, "state")
+
+
+@require_POST
+@researchers
+def import_store(request: HttpRequest, pk: int) -> HttpResponseBase:
+    made = one(Import.objects.changeable_by(current_user(request)), pk=pk)
+    try:
+        version = services.store_import(pk=made.pk)
+    except BadInput as error:
+        return render(request, "scenarios/import.html", {"import": made, "problem": str(error)}, status=409)
+    messages.success(request, f"Stored as {version}.")
+    return redirect("scenarios:version", version.dataset.name, version.number)
+
+
+@require_POST
+@researchers
+def import_drop(request: HttpRequest, pk: int) -> HttpResponseBase:
+    made = one(Import.objects.changeable_by(current_user(request)), pk=pk)
+    services.drop_import(pk=made.pk)
+    messages.info(request, "The upload was dropped; nothing was stored.")
+    return redirect("scenarios:list")
+
+
+def _version(request: HttpRequest, name: str, number: int) -> DatasetVersion:
+    found = DatasetVersion.objects.visible_to(current_user(request)).select_related("dataset__owner")
+    return one(found, dataset__name=name, number=number)
+
+
+@require_GET
+@researchers
+def newest(request: HttpRequest, name: str) -> HttpResponseBase:
+    dataset = one(Dataset.objects.visible_to(current_user(request)), name=name)
+    return redirect("scenarios:version", name, dataset.newest().number)
+
+
+@require_GET
+@researchers
+def version_page(request: HttpRequest, name: str, number: int) -> HttpResponse:
+    version = _version(request, name, number)
+    words = request.GET.get("q", "")
+    found = version.scenarios.matching(words).with_counts().order_by("position")
+    context = {
+        "version": version,
+        "dataset": version.dataset,
+        "versions": version.dataset.versions.order_by("-number"),
+        "page": Paginator(found, PAGE).get_page(integer(request, "page", 1, 1)),
+        "words": words,
+        "runs": version.runs.order_by("-created_at")[:5],
+        "may_change": current_user(request).may_change(version.dataset.owner_id),
+        "fork_form": ForkForm(initial={"name": f"{name}-fork"}),
+    }
+    return render_page(request, "scenarios/version.html", context, "scenarios")
+
+
+@require_GET
+@researchers
+def export(request: HttpRequest, name: str, number: int) -> StreamingHttpResponse:
+    version = _version(request, name, number)
+    lines = (line.dumps() + "\n" for line in services.lines_of(version))
+    response = StreamingHttpResponse(lines, content_type="application/jsonl; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}-v{number}.jsonl"'
+    response["X-Content-SHA256"] = version.sha256
+    return response
+
+
+@require_POST
+@researchers
+def fork(request: HttpRequest, name: str, number: int) -> HttpResponseBase:
+    version = _version(request, name, number)
+    form = ForkForm(request.POST)
+    if form.is_valid():
+        made = services.fork(version=version, name=form.cleaned_data["name"], by=current_user(request))
+        messages.success(request, f"{version} was copied; this copy is yours to change.")
+        return redirect("scenarios:version", made.dataset.name, made.number)
+    return render(request, "scenarios/fork.html", {"form": form, "version": version}, status=400)
+
+
+@require_POST
+@researchers
+def delete(request: HttpRequest, name: str) -> HttpResponseBase:
+    user = current_user(request)
+    dataset = one(Dataset.objects.changeable_by(user), name=name)
+    try:
+        services.delete_dataset(dataset=dataset)
+    except BadInput as error:
+        messages.error(request, f"{name} was not deleted: {error.why}.")
+        return redirect("scenarios:newest", name)
+    messages.success(request, f"{name} was deleted.")
+    return redirect("scenarios:list")
+
+
+def _stored(request: HttpRequest, name: str, number: int, key: str) -> StoredScenario:
+    return one(_version(request, name, number).scenarios.select_related("version__dataset"), key=key)
+
+
+def _views(scenario: Scenario) -> list[dict[str, Any]]:
+    game = make(scenario)
+    return [{"name": name, "seen": game.observe(seat)} for seat, name in enumerate(scenario.seats)]
+
+
+@require_GET
+@researchers
+def scenario_page(request: HttpRequest, name: str, number: int, key: str) -> HttpResponse:
+    stored = _stored(request, name, number, key)
+    scenario = Scenario.from_dict(stored.data)
+    around = stored.version.scenarios.around(stored.position)
+    context = {
+        "stored": stored, "scenario": scenario, "version": stored.version, "views": _views(scenario), "around": around,
+        "conversations": [
+            {"row": row, "lines": conversation_lines(Episode.from_dict(row.data)), "metrics": row.data["metrics"]}
+            for row in stored.conversations.order_by("position")
+        ],
+        "may_change": current_user(request).may_change(stored.version.dataset.owner_id),
+    }  # fmt: skip
+    return render(request, "scenarios/scenario.html", context)
+
+
+def conversation_lines(episode: Episode) -> list[dict[str, str]]:
+    """Return who said what, the game's lines included, as one who sees everything reads it (without the briefs)."""
+    names = episode.scenario.seats
+    messages = replay(episode.scenario, episode.moves).observe(ALL).messages[1:]
+    return [{"who": "" if m.author is None else names[m.author], "text": m.text} for m in messages]
+
+
+@require_http_methods(["GET", "POST"])
+@researchers
+def scenario_edit(request: HttpRequest, name: str, number: int, key: str) -> HttpResponseBase:
+    stored = _stored(request, name, number, key)
+    user = current_user(request)
+    one(Dataset.objects.changeable_by(user), pk=stored.version.dataset_id)
+    form = ScenarioForm(Scenario.from_dict(stored.data), request.POST or None)
+    valid = form.is_valid() if request.method == "POST" else False
+    if valid and "preview" not in request.POST:
+        version = services.change_scenario(
+            stored=stored, scenario=form.made, by=user, note=request.POST.get("note", "")[:400]
+        )
+        messages.success(request, f"Saved as {version}; {stored.version} is unchanged.")
+        return redirect("scenarios:scenario", name, version.number, form.made.id)
+    if request.method == "GET":
+        form = ScenarioForm(Scenario.from_dict(stored.data))
+        form.preview = [(v["name"], v["seen"]) for v in _views(Scenario.from_dict(stored.data))]
+    context = {"form": form, "stored": stored, "version": stored.version}
+    status = 400 if request.method == "POST" and not valid and "preview" not in request.POST else 200
+    return render_page(request, "scenarios/edit.html", context, "preview", status)
