@@ -1,4 +1,4 @@
-"""The project's own sample scenarios: item negotiations, price bargains and social dialogues, as JSONL beside this file.
+"""The project's own sample scenarios, as JSONL beside this file: item negotiations, price bargains, social dialogues.
 
 `load` raises `BadInput` for an unknown name.
 """

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from training.games.base import GameSpec
 from training.games.dialogue.game import HIGH, LOW, Dialogue
+from training.games.dialogue.markup import render
 from training.games.dialogue.settings import DialogueSettings, GivenTurn, Participant, Profile
-from training.records import Scenario
+from training.records import SPECTATOR, Scenario
 
 __all__ = ["SPEC", "Dialogue", "DialogueSettings", "GivenTurn", "Participant", "Profile"]
 
+LABEL = 80
+"""Longest label of a scene, in characters."""
+
 
 def label(scenario: Scenario) -> str:
-    """Return the scene's name, or its beginning."""
-    settings = DialogueSettings.model_validate(scenario.settings)
-    return settings.codename.replace("_", " ") or settings.scenario[:80]
+    """Return the beginning of the scene, as everybody may read it; a codename may give a goal away."""
+    text = render(DialogueSettings.model_validate(scenario.settings).scenario, SPECTATOR)
+    return text if len(text) <= LABEL else f"{text[:LABEL].rsplit(' ', 1)[0]} …"
 
 
 SPEC = GameSpec(

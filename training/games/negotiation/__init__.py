@@ -11,12 +11,11 @@ __all__ = ["SPEC", "Item", "ItemSide", "Items", "Negotiation", "NegotiationSetti
 
 
 def label(scenario: Scenario) -> str:
-    """Return the listing's title, or the pool with each side's values."""
+    """Return the listing's title, or the pool; what it is worth to whom is private."""
     deal = NegotiationSettings.model_validate(scenario.settings).deal
     if isinstance(deal, Price):
         return deal.title
-    values = ["/".join(str(side.values[item.name]) for item in deal.items) for side in deal.sides]
-    return f"{', '.join(f'{item.count} {item.name}' for item in deal.items)} ({' against '.join(values)})"
+    return ", ".join(f"{item.name} {item.count}" for item in deal.items)
 
 
 SPEC = GameSpec(
