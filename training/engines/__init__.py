@@ -1,1 +1,55 @@
-"""Sampling: vLLM, Transformers and scripted engines on tokens; ChatModel on messages."""
+"""Sampling: vLLM, Transformers and scripted engines on tokens; ChatModel on messages.
+
+`make` builds an engine by name. An engine's module, and with it torch or vLLM, is imported only then.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from training.engines.base import Engine
+from training.errors import BadInput
+
+
+def _vllm(model: str | Path, **options: Any) -> Engine:
+    from training.engines.vllm import VllmEngine
+
+    return VllmEngine(model, **options)
+
+
+def _transformers(model: str | Path, **options: Any) -> Engine:
+    from training.engines.transformers import TransformersEngine
+
+    return TransformersEngine(model, **options)
+
+
+REGISTRY: dict[str, Callable[..., Engine]] = {"vllm": _vllm, "transformers": _transformers}
+"""Engines that sample from a model folder. All take `model` and the options of `make`."""
+
+
+def choose(name: str = "auto") -> str:
+    """Return the name of the engine to use: `auto` is vLLM where it is installed, else Transformers."""
+    if name == "auto":
+        return "vllm" if _installed("vllm") else "transformers"
+    if name not in REGISTRY:
+        raise BadInput(f"unknown engine {name!r}; known: auto, {', '.join(REGISTRY)}", "engine")
+    if not _installed(name):
+        raise BadInput(f"{name} is not installed; use the transformers engine, or run `make setup`", "engine")
+    return name
+
+
+def _installed(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+def make(name: str, model: str | Path, **options: Any) -> Engine:
+    """Return engine `name` (or `auto`) on a registered model or folder.
+
+    Options, all engines: `dtype` (float32 | bfloat16), `device` (cpu | cuda), `window` (longest prompt + reply in
+    tokens; 0 = the model's), `max_running` (requests decoded at once), `cache_gib` (memory for keys and values).
+    Raises `BadInput` for an unknown engine or model.
+    """
+    return REGISTRY[choose(name)](model, **options)

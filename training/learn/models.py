@@ -6,7 +6,6 @@ that is unsafe, incomplete or does not fit the wanted adapters. Importing this m
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,21 +14,17 @@ import torch
 from peft import LoraConfig as PeftLora
 from peft import PeftModel, get_peft_model
 from peft.tuners.lora import LoraLayer
-from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils.logging import disable_progress_bar
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from training import bases
+from training.engines.loading import base_of, is_adapter, load_full, load_tokenizer, verified
 from training.errors import BadInput
 from training.sections import Dtype, LoraConfig
-from training.store import MANIFEST, verify_directory
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-DTYPES: dict[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 ADAPTER = "default"
-disable_progress_bar()  # a run's log is a file
 
 
 def load(
@@ -41,39 +36,18 @@ def load(
     goes on with its own adapters, whose rank must be the wanted one. Without, adapters are merged and every weight
     requires gradients. New adapters draw from torch's global generator.
     """
-    folder = bases.resolve(model)
-    if (folder / MANIFEST).is_file():
-        verify_directory(folder)
-    adapter = (folder / "adapter_config.json").is_file()
-    loaded = _load_full(_base_of(folder) if adapter else folder, dtype)
-    if adapter:
+    folder = verified(model)
+    loaded = load_full(base_of(folder), dtype)
+    if is_adapter(folder):
         loaded = _load_adapter(loaded, folder, lora)
     elif lora is not None:
-        loaded = get_peft_model(loaded, _peft(lora), adapter_name=ADAPTER)
-    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    if tokenizer.chat_template is None:
-        raise BadInput("the tokenizer has no chat template, so conversations cannot be written for it", str(folder))
-    return loaded.to(device).eval(), tokenizer
+        loaded = adapt(loaded, lora)
+    return loaded.to(device).eval(), load_tokenizer(folder)
 
 
-def _load_full(folder: Path, dtype: Dtype) -> PreTrainedModel:
-    try:
-        return AutoModelForCausalLM.from_pretrained(
-            folder,
-            dtype=DTYPES[dtype],
-            attn_implementation="sdpa",
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-        )
-    except (SafetensorError, ValueError, KeyError, OSError) as error:
-        raise BadInput(f"cannot be loaded: {error}", str(folder)) from error
-
-
-def _base_of(folder: Path) -> Path:
-    """Return the folder of the model that an adapter folder was trained on."""
-    config = json.loads((folder / "adapter_config.json").read_text("utf-8"))
-    return bases.resolve(str(config.get("base_model_name_or_path", "")))
+def adapt(model: PreTrainedModel, lora: LoraConfig) -> PeftModel:
+    """Return the model with new adapters, which are all that requires gradients; they draw from torch's generator."""
+    return get_peft_model(model, _peft(lora), adapter_name=ADAPTER)
 
 
 def _load_adapter(base: PreTrainedModel, folder: Path, lora: LoraConfig | None) -> PreTrainedModel | PeftModel:

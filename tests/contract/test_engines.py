@@ -1,0 +1,279 @@
+"""What every engine must do, over the registry and the table engine; log-probs against a second implementation."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.toy_models import write_random_llama
+from training import engines
+from training.engines.base import Engine, SampleRequest, Sampling
+from training.engines.scripted import BigramEngine
+from training.errors import BadInput, EngineError
+
+GAP = 1e-3
+"""The bar between engine and trainer in float32 (nats)."""
+STOP = 2
+MODELS = [pytest.param(n, marks=pytest.mark.vllm) if n == "vllm" else n for n in engines.REGISTRY]
+
+
+@dataclasses.dataclass
+class Case:
+    """An engine with a second implementation of its policy: `logits(tokens)` [n, V] predict what follows each."""
+
+    make: Callable[[], Engine]
+    engine: Engine
+    logits: Callable[[Sequence[int]], np.ndarray]
+    changed: Callable[[], list[tuple[str, Any]]]
+    logits_changed: Callable[[Sequence[int]], np.ndarray]
+
+    def logprobs(self, prompt, tokens, temperature=1.0, *, changed=False):
+        rows = (self.logits_changed if changed else self.logits)([*prompt, *tokens])
+        scaled = rows.astype(np.float64) / temperature
+        scaled -= scaled.max(-1, keepdims=True)
+        logprobs = scaled - np.log(np.exp(scaled).sum(-1, keepdims=True))
+        return np.array([logprobs[len(prompt) - 1 + at, token] for at, token in enumerate(tokens)])
+
+
+def model_case(name, folder):
+    from transformers import AutoModelForCausalLM
+
+    plain = AutoModelForCausalLM.from_pretrained(folder)
+    other = AutoModelForCausalLM.from_pretrained(folder)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.mul_(1.3)
+
+    def forward(model):
+        @torch.no_grad()
+        def logits(tokens):
+            return model(torch.tensor([list(tokens)])).logits[0].numpy()
+
+        return logits
+
+    def make():
+        return engines.make(name, folder, max_running=8, cache_gib=0.05)
+
+    return Case(make, make(), forward(plain), lambda: list(other.named_parameters()), forward(other))
+
+
+def table_case():
+    table = np.random.default_rng(0).normal(0, 2, (40, 40))
+
+    def make():
+        return BigramEngine(table)
+
+    return Case(
+        make, make(), lambda t: table[list(t)], lambda: [("logits", table * 1.3)], lambda t: 1.3 * table[list(t)]
+    )
+
+
+@pytest.fixture(scope="module", params=[*MODELS, "bigram"])
+def case(request, tmp_path_factory):
+    name = request.param
+    if name == "bigram":
+        built = table_case()
+    else:
+        if name == "vllm":
+            pytest.importorskip("vllm", reason="vLLM is not installed: neither its CPU nor its GPU build")
+        built = model_case(name, write_random_llama(tmp_path_factory.mktemp("toy") / "model"))
+    yield built
+    asyncio.run(built.engine.close())
+
+
+def ask(index=0, **sampling):
+    length = 3 + 5 * index
+    prompt = [3 + (index + 7 * at) % 37 for at in range(length)]
+    return SampleRequest(prompt, Sampling(**{"max_tokens": 12 + index, **sampling}), seed=index, stop_token_ids=(STOP,))
+
+
+async def sample_all(engine, requests):
+    return await asyncio.gather(*(engine.sample(request) for request in requests))
+
+
+async def test_samples_have_the_promised_shape(case):
+    requests = [ask(i) for i in range(10)]
+    for request, sample in zip(requests, await sample_all(case.engine, requests), strict=True):
+        assert 1 <= len(sample.tokens) == len(sample.logprobs) <= request.sampling.max_tokens
+        assert (sample.finish == "stop") == (sample.tokens[-1] == STOP)
+        assert STOP not in sample.tokens[:-1]
+        assert sample.finish == "stop" or len(sample.tokens) == request.sampling.max_tokens
+        assert max(sample.logprobs) <= 0
+        assert sample.discarded == pytest.approx(0, abs=1e-9)
+
+
+async def test_stop_tokens_end_a_sample_and_belong_to_it(case):
+    free = await case.engine.sample(dataclasses.replace(ask(1), stop_token_ids=()))
+    stop = free.tokens[5]
+    first = free.tokens.index(stop)
+    sample = await case.engine.sample(dataclasses.replace(ask(1), stop_token_ids=(stop,)))
+    assert sample.tokens == free.tokens[: first + 1]
+    assert sample.finish == "stop"
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+async def test_logprobs_are_those_of_the_sampling_distribution(case, temperature):
+    requests = [ask(i, temperature=temperature) for i in range(12)]
+    for request, sample in zip(requests, await sample_all(case.engine, requests), strict=True):
+        expected = case.logprobs(request.prompt, sample.tokens, temperature)
+        assert np.abs(expected - sample.logprobs).max() <= GAP
+
+
+async def test_logprobs_stay_whole_under_top_p_and_top_k_and_the_cut_is_told(case):
+    request = ask(2, temperature=0.8, top_k=5, top_p=0.8, max_tokens=20)
+    sample = await case.engine.sample(request)
+    assert np.abs(case.logprobs(request.prompt, sample.tokens, 0.8) - sample.logprobs).max() <= GAP
+    assert 0.02 < sample.discarded < 0.98
+    likeliest = await case.engine.sample(ask(2, temperature=0.8, top_k=1, max_tokens=5))
+    greedy = await case.engine.sample(ask(2, temperature=0.0, max_tokens=5))
+    assert likeliest.tokens == greedy.tokens
+    assert greedy.logprobs == (0.0,) * len(greedy.tokens)
+    masses = 1 - np.exp(case.logprobs(ask(2).prompt, likeliest.tokens, 0.8))
+    assert likeliest.discarded == pytest.approx(masses.mean(), abs=GAP)
+
+
+async def test_seeds_decide_whatever_the_company_and_the_order(case):
+    requests = [ask(i) for i in range(20)]
+    together = await sample_all(case.engine, requests)
+    alone = [await case.engine.sample(request) for request in requests[:6]]
+    backwards = await sample_all(case.engine, requests[::-1])
+    assert [s.tokens for s in together[:6]] == [s.tokens for s in alone]
+    assert [s.tokens for s in together] == [s.tokens for s in backwards[::-1]]
+    other = await sample_all(case.engine, [dataclasses.replace(r, seed=r.seed + 1000) for r in requests])
+    assert [s.tokens for s in together] != [s.tokens for s in other]
+
+
+async def test_samples_follow_the_distribution(case):
+    """First tokens of 600 seeds against the exact probabilities: chi-square over the likeliest tokens."""
+    requests = [dataclasses.replace(ask(0, max_tokens=1), seed=seed) for seed in range(600)]
+    firsts = [sample.tokens[0] for sample in await sample_all(case.engine, requests)]
+    probs = np.exp([case.logprobs(ask(0).prompt, [t])[0] for t in range(len(case.logits([3])[0]))])
+    top = np.argsort(-probs)[:6]
+    expected = np.array([*(600 * probs[top]), 600 * (1 - probs[top].sum())])
+    counts = [firsts.count(int(t)) for t in top]
+    counts.append(600 - sum(counts))
+    statistic = float((((np.array(counts) - expected) ** 2) / np.maximum(expected, 1e-9)).sum())
+    assert statistic < 24.3  # 0.05 % quantile of chi-square with 6 degrees of freedom
+
+
+async def test_a_growing_conversation_keeps_its_logprobs(case):
+    """Later turns start from cached keys and values; they must not show."""
+    prompts = [list(ask(i).prompt) for i in range(6)]
+    for turn in range(4):
+        requests = [
+            SampleRequest(prompt, Sampling(max_tokens=6 + i), seed=100 * turn + i) for i, prompt in enumerate(prompts)
+        ]
+        for prompt, sample in zip(prompts, await sample_all(case.engine, requests), strict=True):
+            assert np.abs(case.logprobs(prompt, sample.tokens) - sample.logprobs).max() <= GAP
+            prompt += [*sample.tokens, 5, 6, 7]
+
+
+async def test_scores_are_summed_logprobs_at_temperature_one(case):
+    prefix = list(ask(2).prompt)
+    continuations = [[4, 5, 6], [7], [], [8, 9, 10, 11, 12]]
+    scores = await case.engine.score(prefix, continuations)
+    expected = [case.logprobs(prefix, c).sum() if c else 0.0 for c in continuations]
+    assert scores == pytest.approx(expected, abs=5 * GAP)
+    assert await case.engine.score(prefix, []) == []
+
+
+async def test_requests_that_cannot_be_answered_raise_and_harm_nobody(case):
+    bad = dataclasses.replace(ask(0), prompt=[])
+    results = await asyncio.gather(case.engine.sample(bad), case.engine.sample(ask(1)), return_exceptions=True)
+    assert isinstance(results[0], EngineError)
+    assert len(results[1].tokens) > 0
+    with pytest.raises(EngineError):
+        await case.engine.score([], [[1]])
+
+
+async def test_a_full_window_ends_a_sample_and_a_prompt_beyond_it_is_an_error(case):
+    window = getattr(case.engine, "window", None)
+    if window is None:
+        pytest.skip("a table has no window")
+    sample = await case.engine.sample(SampleRequest([5] * (window - 3), Sampling(max_tokens=50), seed=1))
+    assert len(sample.tokens) == 3
+    assert sample.finish == "length"
+    with pytest.raises(EngineError, match="window"):
+        await case.engine.sample(SampleRequest([5] * window, Sampling(max_tokens=50), seed=1))
+
+
+async def test_stop_strings_end_a_sample(case):
+    if not hasattr(case.engine, "window"):
+        pytest.skip("a table has no text")
+    request = SampleRequest([5, 6, 7], Sampling(max_tokens=300, stop=("a",)), seed=4)
+    sample = await case.engine.sample(request)
+    free = await case.engine.sample(dataclasses.replace(request, sampling=Sampling(max_tokens=300)))
+    letter = 3 + sorted({*range(33, 127), *range(161, 173), *range(174, 256), *range(256, 324)}).index(ord("a"))
+    assert sample.finish == "stop"
+    assert sample.tokens == free.tokens[: free.tokens.index(letter) + 1]
+
+
+async def test_a_cancelled_request_leaves_the_others_alone(case):
+    requests = [ask(i, max_tokens=60) for i in range(5)]
+    expected = await sample_all(case.engine, requests)
+    tasks = [asyncio.create_task(case.engine.sample(request)) for request in requests]
+    await asyncio.sleep(0)
+    tasks[2].cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(results[2], asyncio.CancelledError)
+    for index in (0, 1, 3, 4):
+        assert results[index].tokens == expected[index].tokens
+
+
+async def test_new_weights_change_the_distribution_and_match(case, tmp_path):
+    engine = case.make()
+    try:
+        request = ask(3, max_tokens=40)
+        before = await engine.sample(request)
+        await engine.load_weights(case.changed())
+        sample = await engine.sample(request)
+        expected = case.logprobs(request.prompt, sample.tokens, changed=True)
+        assert np.abs(expected - sample.logprobs).max() <= GAP
+        assert np.abs(case.logprobs(request.prompt, before.tokens, changed=True) - before.logprobs).max() > 10 * GAP
+    finally:
+        await engine.close()
+
+
+async def test_weights_that_arrive_during_sampling_wait_for_it(case):
+    engine = case.make()
+    try:
+        running = [asyncio.create_task(engine.sample(ask(i, max_tokens=40))) for i in range(4)]
+        await asyncio.sleep(0)
+        load = asyncio.create_task(engine.load_weights(case.changed()))
+        await asyncio.sleep(0)
+        later = asyncio.create_task(engine.sample(ask(5)))
+        await load
+        sample = await later
+        assert np.abs(case.logprobs(ask(5).prompt, sample.tokens, changed=True) - sample.logprobs).max() <= GAP
+        for index, task in enumerate(running):
+            found = await task
+            old = np.abs(case.logprobs(ask(index).prompt, found.tokens) - found.logprobs).max()
+            new = np.abs(case.logprobs(ask(index).prompt, found.tokens, changed=True) - found.logprobs).max()
+            assert min(old, new) <= GAP  # one policy or the other, never a mixture
+    finally:
+        await engine.close()
+
+
+async def test_wrong_weights_and_a_closed_engine_raise(case):
+    engine = case.make()
+    with pytest.raises(EngineError, match=r"nonsense|named logits"):
+        await engine.load_weights([("nonsense", torch.zeros(2, 2))])
+    await engine.close()
+    await engine.close()
+    if hasattr(engine, "window"):
+        with pytest.raises(EngineError, match="closed"):
+            await engine.sample(ask(0))
+
+
+def test_unknown_engines_and_models_are_bad_input(tmp_path):
+    with pytest.raises(BadInput, match=r"unknown engine 'nope'; known: auto, vllm"):
+        engines.make("nope", tmp_path)
+    with pytest.raises(BadInput, match=r"config\.json"):
+        engines.make("transformers", tmp_path)
+    assert engines.choose("auto") in engines.REGISTRY

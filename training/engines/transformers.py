@@ -1,0 +1,305 @@
+"""The engine for machines without vLLM: batched sampling with a Transformers model, in this process and event loop.
+
+Requests that wait are decoded together; rows that finish leave, and once as many requests wait as rows are running,
+the batch is rebuilt with both. All decisions depend on the order of requests alone, never on time, so the same
+requests in the same order give the same bits (with one thread). Failures raise `EngineError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from training.engines.base import Sample, SampleRequest, Weights
+from training.engines.draw import Settings, draw
+from training.engines.kv import PaddedCache, PrefixStore, Shape
+from training.engines.loading import folder_weights, load_merged, load_tokenizer
+from training.errors import BadInput, EngineError, boundary
+from training.sections import Dtype
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SETTLE = 20
+"""Turns of the event loop without a new request after which everyone who could ask has asked."""
+READ_TOKENS = 4096
+"""Prompt tokens read in one forward pass, over all rows: bounds the memory of long prompts."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """One request on its way. `tokens` = prompt + sampled."""
+
+    request: SampleRequest
+    future: asyncio.Future[Sample]
+    room: int
+    uniform: Tensor
+    tokens: list[int]
+    logprobs: list[float] = field(default_factory=list)
+    discarded: float = 0.0
+
+    def sampled(self) -> list[int]:
+        return self.tokens[len(self.request.prompt) :]
+
+
+class TransformersEngine:
+    """An `Engine` over a Hugging Face causal language model with full attention."""
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        dtype: Dtype = "float32",
+        device: str = "cpu",
+        window: int = 0,
+        max_running: int = 64,
+        cache_gib: float = 1.0,
+    ) -> None:
+        with boundary(into=EngineError):
+            self._model = load_merged(model, dtype).to(device)
+            self._tokenizer = load_tokenizer(model)
+        kinds = set(getattr(self._model.config, "layer_types", None) or ["full_attention"])
+        if kinds != {"full_attention"}:
+            raise BadInput(f"attention of kind {', '.join(sorted(kinds))} needs the vllm engine", "engine")
+        longest = int(self._model.config.max_position_embeddings)
+        self.window = min(window or longest, longest)
+        self._max_running = max_running
+        self._shape = Shape.of(self._model.config)
+        self._store = PrefixStore(int(cache_gib * 2**30))
+        self._waiting: list[_Row] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._busy = asyncio.Lock()
+        self._runner: asyncio.Task[None] | None = None
+        self._loading = 0
+        self._broken = ""
+
+    async def sample(self, request: SampleRequest) -> Sample:
+        """Sample one continuation; see `Engine.sample`."""
+        self._enter()
+        room = min(request.sampling.max_tokens, self.window - len(request.prompt))
+        if not request.prompt or room < 1:
+            raise EngineError(f"a prompt of {len(request.prompt)} tokens leaves no room in a window of {self.window}")
+        generator = torch.Generator().manual_seed(request.seed)
+        uniform = torch.rand(room, generator=generator, dtype=torch.float64)
+        future: asyncio.Future[Sample] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Row(request, future, room, uniform, list(request.prompt)))
+        if self._runner is None or self._runner.done():
+            self._runner = asyncio.create_task(self._run())
+        return await future
+
+    async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
+        """Return summed log-probabilities of `continuations`; see `Engine.score`."""
+        self._enter()
+        if not prefix:
+            raise EngineError("a continuation can only be scored after at least one token")
+        async with self._busy:
+            with boundary(into=EngineError):
+                return self._score(list(prefix), [list(c) for c in continuations])
+
+    async def load_weights(self, weights: Weights) -> None:
+        """Replace the weights once what is running has ended; names and shapes must be the model's."""
+        self._enter()
+        self._loading += 1
+        try:
+            async with self._busy:
+                self._store.clear()
+                self._broken = "the weights are incomplete, for the last ones did not load"
+                with boundary(into=EngineError):
+                    self._load(weights)
+                self._broken = ""
+        finally:
+            self._loading -= 1
+
+    async def close(self) -> None:
+        """Fail what still waits and drop the model."""
+        self._broken = "the engine is closed"
+        for row in self._waiting:
+            if not row.future.done():
+                row.future.set_exception(EngineError("the engine was closed"))
+        self._waiting.clear()
+        if self._runner is not None and self._loop is asyncio.get_running_loop():
+            await self._runner
+        self._store.clear()
+        self._model = None
+
+    def _enter(self) -> None:
+        """Refuse a closed or broken engine; forget what an event loop that has ended left behind."""
+        if self._broken:
+            raise EngineError(self._broken)
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._busy, self._runner, self._loading = loop, asyncio.Lock(), None, 0
+            self._waiting.clear()
+
+    async def _run(self) -> None:
+        """Serve until nobody waits."""
+        while self._waiting:
+            await self._settle()
+            async with self._busy:
+                rows: list[_Row] = []
+                while rows := self._admit(rows):
+                    try:
+                        with boundary(into=EngineError):
+                            rows = await self._decode(rows)
+                    except EngineError as error:
+                        for row in rows:
+                            if not row.future.done():
+                                row.future.set_exception(EngineError(str(error)))
+                        rows = []
+                    await self._settle()
+
+    def _admit(self, rows: list[_Row]) -> list[_Row]:
+        """Return the running rows with as many of the waiting as may join."""
+        joining = self._waiting[: self._room(len(rows))]
+        del self._waiting[: len(joining)]
+        return [row for row in (*rows, *joining) if not row.future.done()]
+
+    def _room(self, running: int) -> int:
+        """How many of those who wait may join now: nobody while new weights wait for the running to end."""
+        return 0 if self._loading else min(len(self._waiting), self._max_running - running)
+
+    async def _settle(self) -> None:
+        """Let every coroutine that can run come to its request."""
+        quiet, seen = 0, len(self._waiting)
+        while quiet < SETTLE:
+            await asyncio.sleep(0)
+            quiet = quiet + 1 if len(self._waiting) == seen else 0
+            seen = len(self._waiting)
+
+    async def _decode(self, rows: list[_Row]) -> list[_Row]:
+        """Decode until the rows have ended or should be joined by those who wait; return the unfinished ones."""
+        padded, logits = self._read(rows)
+        settings = self._settings(rows)
+        while True:
+            uniform = torch.stack([row.uniform[len(row.logprobs)] for row in rows]).to(logits.device)
+            tokens, logprobs, discarded = draw(logits, settings, uniform)
+            if not bool(logprobs.isfinite().all()):
+                raise EngineError("the model's log-probabilities are not finite")
+            running = []
+            for index, (row, *drawn) in enumerate(
+                zip(rows, tokens.tolist(), logprobs.tolist(), discarded.tolist(), strict=True)
+            ):
+                if not self._append(row, *drawn):
+                    running.append(index)
+                else:
+                    self._remember(row, padded, index)
+            await asyncio.sleep(0)  # the finished may ask again while the others go on
+            if self._room(len(running)) >= len(running):
+                for index in running:
+                    self._remember(rows[index], padded, index)
+                return [rows[index] for index in running]
+            if len(running) < len(rows):
+                padded.keep(running)
+                rows = [rows[index] for index in running]
+                settings = self._settings(rows)
+            logits = self._forward([[row.tokens[-1]] for row in rows], padded)
+
+    def _append(self, row: _Row, token: int, logprob: float, discarded: float) -> bool:
+        """Add a drawn token to its row; answer the request and return True if that ends it."""
+        row.tokens.append(token)
+        row.logprobs.append(logprob)
+        row.discarded += discarded
+        stopped = token in row.request.stop_token_ids
+        if not stopped and row.request.sampling.stop:
+            text = self._tokenizer.decode(row.sampled(), skip_special_tokens=True)
+            stopped = any(stop in text for stop in row.request.sampling.stop)
+        if not (stopped or len(row.logprobs) == row.room):
+            return row.future.done()  # the caller gave up
+        if not row.future.done():
+            count = len(row.logprobs)
+            row.future.set_result(
+                Sample(
+                    tuple(row.sampled()), tuple(row.logprobs), "stop" if stopped else "length", row.discarded / count
+                )
+            )
+        return True
+
+    def _remember(self, row: _Row, padded: PaddedCache, index: int) -> None:
+        """Store what has been read of a row: all but the token drawn last."""
+        self._store.put(row.tokens[:-1], padded.row(index))
+
+    def _settings(self, rows: list[_Row]) -> Settings:
+        sampling = [row.request.sampling for row in rows]
+        device = self._model.device
+        return Settings(
+            torch.tensor([s.temperature for s in sampling], device=device),
+            torch.tensor([s.top_k for s in sampling], device=device),
+            torch.tensor([s.top_p for s in sampling], device=device, dtype=torch.float64),
+        )
+
+    def _read(self, rows: list[_Row]) -> tuple[PaddedCache, Tensor]:
+        """Read what of each row's tokens is not stored; return the cache and the logits [B, V] of what comes next."""
+        stored = [self._store.find(row.tokens) for row in rows]
+        lengths = [0 if entry is None else entry.shape[3] for entry in stored]
+        new = [row.tokens[length:] for row, length in zip(rows, lengths, strict=True)]
+        longest = max(len(tokens) for tokens in new)
+        left = max(row.room - len(row.logprobs) for row in rows)
+        padded = PaddedCache(self._shape, stored, longest + left, self._model.get_input_embeddings().weight)
+        return padded, self._forward(new, padded)
+
+    @torch.no_grad()
+    def _forward(self, new: list[list[int]], padded: PaddedCache) -> Tensor:
+        """Feed each row its new tokens, aligned at their ends, in pieces; return the last position's logits [B, V]."""
+        width = max(len(tokens) for tokens in new)
+        device = padded.mask.device
+        ids = torch.tensor([[0] * (width - len(tokens)) + tokens for tokens in new], device=device)
+        real = torch.tensor([[0] * (width - len(tokens)) + [1] * len(tokens) for tokens in new], device=device)
+        start = padded.used
+        positions = (padded.mask[:, :start].sum(1, keepdim=True) + real.cumsum(1) - 1).clamp(min=0)
+        padded.mask[:, start : start + width] = real.bool()
+        piece = max(1, READ_TOKENS // len(new))
+        logits = ids
+        for at in range(0, width, piece):
+            part = slice(at, min(at + piece, width))
+            logits = self._model(
+                input_ids=ids[:, part],
+                position_ids=positions[:, part],
+                attention_mask=padded.visible(start + part.start, start + part.stop),
+                past_key_values=padded.cache,
+                use_cache=True,
+                logits_to_keep=1,
+            ).logits
+        return logits[:, -1]
+
+    @torch.no_grad()
+    def _score(self, prefix: list[int], continuations: list[list[int]]) -> list[float]:
+        """Read the prefix once, then all continuations side by side behind it."""
+        scored = [index for index, tokens in enumerate(continuations) if tokens]
+        sums = [0.0] * len(continuations)
+        if not scored:
+            return sums
+        longest = max(len(tokens) for tokens in continuations)
+        if len(prefix) + longest > self.window:
+            raise EngineError(f"{len(prefix)} + {longest} tokens do not fit a window of {self.window}")
+        read = self._model(input_ids=torch.tensor([prefix], device=self._model.device), use_cache=True)
+        read.past_key_values.batch_repeat_interleave(len(scored))
+        ids = torch.tensor(
+            [continuations[index] + [0] * (longest - len(continuations[index])) for index in scored],
+            device=self._model.device,
+        )
+        rest = self._model(input_ids=ids, past_key_values=read.past_key_values, use_cache=True).logits
+        first = read.logits[:, -1:].expand(len(scored), -1, -1)
+        logprobs = torch.cat((first, rest[:, :-1]), dim=1).float().log_softmax(-1)
+        picked = logprobs.gather(2, ids.unsqueeze(2)).squeeze(2).double()
+        for row, index in enumerate(scored):
+            sums[index] = float(picked[row, : len(continuations[index])].sum())
+        return sums
+
+    @torch.no_grad()
+    def _load(self, weights: Weights) -> None:
+        source = folder_weights(weights) if isinstance(weights, Path) else weights
+        missing = dict(self._model.named_parameters())
+        known = dict(self._model.named_parameters(remove_duplicate=False))
+        for name, tensor in source:
+            target = known.get(name)
+            if target is None or target.shape != tensor.shape:
+                raise EngineError(f"{name} {tuple(tensor.shape)} is not a parameter of this model")
+            target.copy_(tensor)
+            missing.pop(name, None)
+        if missing:
+            raise EngineError(f"no weights came for {', '.join(sorted(missing)[:3])}")
