@@ -1,0 +1,95 @@
+"""The arena: two models hold different seats of the same conversations, and swap on every scenario.
+
+Source: OMAR, §4 (evaluation); swapping on every scenario is ours. Raises `BadInput` for games that do not have two
+seats, or that are not fair to swap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from training.errors import BadInput
+from training.games import REGISTRY
+from training.records import Episode, Scenario, Seat
+from training.rollout import Job, PlayerFactory, Rules, Tool, rollout
+from training.seeding import derive, rng
+
+Name = Literal["a", "b"]
+NAMES: tuple[Name, Name] = ("a", "b")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two that are compared: what makes its player, and what a result must say of it (hashes, sampling)."""
+
+    title: str
+    player: PlayerFactory
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """One conversation to be held: which scenario, which repetition of it, and who sits where."""
+
+    number: int
+    scenario: Scenario
+    repeat: int
+    swapped: bool
+
+    def seat_of(self, name: Name) -> Seat:
+        """Return the seat that a side holds: a has seat 0 unless swapped."""
+        return int((name == "b") != self.swapped)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A pairing with what came of it."""
+
+    pairing: Pairing
+    episode: Episode
+
+
+def pairings(scenarios: Sequence[Scenario], conversations: int, seed: int) -> list[Pairing]:
+    """Return at least `conversations` pairings: every scenario in both seatings, repeated with new seeds if needed.
+
+    If half as many scenarios suffice, they are drawn from the seed. The first repetition keeps a scenario's own seed.
+    """
+    if not scenarios:
+        raise BadInput("an arena needs at least one scenario", "data.path")
+    for scenario in scenarios:
+        if len(scenario.seats) != 2 or not REGISTRY[scenario.game].symmetric:
+            raise BadInput("an arena needs a game of two seats that may be swapped", scenario.id)
+    couples = -(-conversations // 2)
+    chosen = list(scenarios)
+    if couples < len(chosen):
+        kept = sorted(rng(seed, "arena").sample(range(len(chosen)), couples))
+        chosen = [chosen[i] for i in kept]
+    found: list[Pairing] = []
+    for repeat in range(-(-couples // len(chosen))):
+        for scenario in chosen:
+            again = scenario.with_seed(derive(seed, "arena", scenario.id, repeat)) if repeat else scenario
+            found += [Pairing(len(found) + i, again, repeat, swapped) for i, swapped in enumerate((False, True))]
+    return found
+
+
+async def play(
+    pairs: Sequence[Pairing],
+    a: Side,
+    b: Side,
+    *,
+    lanes: int,
+    rules: Rules,
+    tool: Tool | None = None,
+    seen: Callable[[Match], None] = lambda match: None,
+) -> list[Match]:
+    """Hold every pairing; `seen` is called as each conversation ends. The result is in the order of `pairs`."""
+    by_number = {pairing.number: pairing for pairing in pairs}
+    jobs = [Job(p.number, p.scenario, NAMES[::-1] if p.swapped else NAMES) for p in pairs]
+    players = {"a": a.player, "b": b.player}
+    found: dict[int, Match] = {}
+    async for job, episode in rollout(jobs, players, lanes=lanes, rules=rules, tool=tool):
+        found[job.number] = Match(by_number[job.number], episode)
+        seen(found[job.number])
+    return [found[pairing.number] for pairing in pairs]

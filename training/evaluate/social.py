@@ -1,0 +1,47 @@
+"""The social metrics of an arena: every seat judged on the seven SOTOPIA dimensions and the five fine-grained ones.
+
+A seat that could not be scored is a judgment without values; nothing here raises for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from training.evaluate.arena import Match
+from training.records import Judgment
+from training.rewards.judge import Judge, transcript_of
+from training.rewards.rubrics import CONDUCT, SOTOPIA, Rubric
+from training.seeding import derive
+
+SOCIAL: tuple[Rubric, ...] = (SOTOPIA, CONDUCT)
+
+
+async def judge_all(
+    matches: Sequence[Match], judge: Judge, seed: int, *, seen: Callable[[], None] = lambda: None
+) -> dict[int, list[Judgment]]:
+    """Return the judgments of every conversation that ended without an error, by the pairing's number.
+
+    Which model held which seat is not part of what the judge reads.
+    """
+
+    async def one(match: Match) -> tuple[int, list[Judgment]]:
+        number, episode = match.pairing.number, match.episode
+        transcript = transcript_of(episode.scenario, episode.moves)
+        found = await asyncio.gather(
+            *(
+                judge.judgment(
+                    transcript,
+                    rubric,
+                    seat,
+                    episode=str(number),
+                    seed=derive(seed, "social", number, seat, rubric.name),
+                )
+                for seat in range(len(episode.scenario.seats))
+                for rubric in SOCIAL
+            )
+        )
+        seen()
+        return number, list(found)
+
+    return dict(await asyncio.gather(*(one(match) for match in matches if not match.episode.error)))

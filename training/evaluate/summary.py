@@ -1,0 +1,151 @@
+"""From the conversations of an arena to numbers with intervals.
+
+Every number is first averaged within a scenario, over both seatings and all repetitions, then over scenarios; the
+interval resamples scenarios. A scenario counts only where both seatings of a repetition have the number, so that a
+seat's advantage cancels. What could not be scored is counted, never replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from training.evaluate.arena import NAMES, Match, Name
+from training.evaluate.intervals import Interval, interval
+from training.records import Judgment, Record, Seat
+from training.seeding import derive
+
+_OF_SEAT = re.compile(r"^(.+)_(\d+)$")
+
+Numbers = dict[str, float]
+
+
+class Summary(Record):
+    """What an arena found. `difference` is a minus b, paired; `shared` are facts of a conversation as a whole.
+
+    `used` of `conversations` had no error and a partner seating without one; `unscored` counts seats that a judge
+    could not score, per rubric.
+    """
+
+    conversations: int
+    used: int
+    scenarios: int
+    errors: dict[str, int]
+    a: dict[str, Interval]
+    b: dict[str, Interval]
+    difference: dict[str, Interval]
+    shared: dict[str, Interval]
+    scored: dict[str, int]
+    unscored: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversation:
+    """One conversation's numbers: per side, and of the whole."""
+
+    sides: Mapping[Name, Numbers]
+    shared: Numbers
+
+
+def summarise(matches: Sequence[Match], judgments: Mapping[int, Sequence[Judgment]], seed: int) -> Summary:
+    """Return the summary; `judgments` are by the pairing's number."""
+    couples = _couples(matches)
+    read = {m.pairing.number: _numbers(m, judgments.get(m.pairing.number, ())) for m in matches if not m.episode.error}
+    rows = [[(read[x.pairing.number], read[y.pairing.number]) for x, y in couple] for couple in couples.values()]
+    names = sorted(
+        {name for row in rows for pair in row for one in pair for name in (*one.sides["a"], *one.sides["b"])}
+    )
+    shared = sorted({name for row in rows for pair in row for one in pair for name in one.shared})
+    sides: dict[Name, dict[str, Interval]] = {"a": {}, "b": {}}
+    difference: dict[str, Interval] = {}
+    for name in names:
+        means = [found for row in rows if (found := _both(row, name))]
+        if means:
+            for place, side in enumerate(NAMES):
+                sides[side][name] = interval([mean[place] for mean in means], derive(seed, side, name))
+            difference[name] = interval([a - b for a, b in means], derive(seed, "difference", name))
+    whole = {name: _shared(rows, name, seed) for name in shared}
+    used = 2 * sum(len(couple) for couple in couples.values())
+    return Summary(
+        conversations=len(matches),
+        used=used,
+        scenarios=len(couples),
+        errors=_count(m.episode.error.kind for m in matches if m.episode.error),
+        a=sides["a"],
+        b=sides["b"],
+        difference=difference,
+        shared={name: found for name, found in whole.items() if found},
+        scored=_count(j.rubric for found in judgments.values() for j in found if j.values is not None),
+        unscored=_count(j.rubric for found in judgments.values() for j in found if j.values is None),
+    )
+
+
+def _couples(matches: Iterable[Match]) -> dict[str, list[tuple[Match, Match]]]:
+    """Return by scenario the pairs of seatings in which both conversations ended without an error."""
+    halves: dict[tuple[str, int], list[Match]] = {}
+    for match in matches:
+        if not match.episode.error:
+            halves.setdefault((match.pairing.scenario.id, match.pairing.repeat), []).append(match)
+    found: dict[str, list[tuple[Match, Match]]] = {}
+    for (scenario, _), seatings in halves.items():
+        if len(seatings) == 2:
+            found.setdefault(scenario, []).append((seatings[0], seatings[1]))
+    return found
+
+
+def _both(row: Sequence[tuple[_Conversation, _Conversation]], name: str) -> tuple[float, float] | None:
+    """Return a scenario's means of `name` (of a, of b) over the couples in which all four numbers are known."""
+    full = [pair for pair in row if all(name in one.sides[side] for one in pair for side in NAMES)]
+    if not full:
+        return None
+    a, b = (fmean(one.sides[side][name] for pair in full for one in pair) for side in NAMES)
+    return a, b
+
+
+def _shared(rows: Sequence[Sequence[tuple[_Conversation, _Conversation]]], name: str, seed: int) -> Interval | None:
+    means = []
+    for row in rows:
+        full = [pair for pair in row if all(name in one.shared for one in pair)]
+        if full:
+            means.append(fmean(one.shared[name] for pair in full for one in pair))
+    return interval(means, derive(seed, "shared", name)) if means else None
+
+
+def _numbers(match: Match, judgments: Sequence[Judgment]) -> _Conversation:
+    """Sort a conversation's numbers: `name_<seat>` belongs to who sat there, the rest to the conversation."""
+    episode = match.episode
+    owner: dict[Seat, Name] = {match.pairing.seat_of(name): name for name in NAMES}
+    sides: dict[Name, Numbers] = {"a": {}, "b": {}}
+    shared: Numbers = {}
+    for key, value in episode.metrics.items():
+        found = _OF_SEAT.match(key)
+        if found and int(found[2]) in owner:
+            sides[owner[int(found[2])]][found[1]] = value
+        else:
+            shared[key] = value
+    for seat, name in owner.items():
+        own = [turn for turn in episode.turns if turn.seat == seat]
+        unread = sides[name].pop("unread", 0.0)
+        if own:
+            sides[name]["parse_rate"] = 1 - unread / len(own)
+            sides[name]["legal_rate"] = fmean(turn.passed for turn in own)
+        moves = [entry.move.origin for entry in episode.moves if entry.seat == seat]
+        sides[name]["forfeits"] = float(moves.count("forfeit"))
+        sides[name]["defaults"] = float(moves.count("default"))
+        if (result := episode.returns.get(seat)) is not None:
+            sides[name]["return"] = result
+    for judgment in judgments:
+        if judgment.values is not None and judgment.seat in owner:
+            side = sides[owner[judgment.seat]]
+            side |= {f"{judgment.rubric}.{name}": value for name, value in judgment.values.items()}
+            side[f"{judgment.rubric}.mean"] = fmean(judgment.values.values())
+    return _Conversation(sides, shared)
+
+
+def _count(names: Iterable[str]) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for name in names:
+        counted[name] = counted.get(name, 0) + 1
+    return counted
