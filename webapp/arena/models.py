@@ -11,6 +11,9 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
+from training.games import REGISTRY
+from training.records import Scenario
+
 if TYPE_CHECKING:
     from webapp.accounts.models import User
 
@@ -40,15 +43,11 @@ class MatchQuerySet(models.QuerySet["Match"]):
 
     def waiting(self) -> MatchQuerySet:
         """Tables with a seat that anybody may take."""
-        return self.filter(state=Match.State.OPEN).filter(
-            Exists(MatchSeat.objects.free().filter(match=OuterRef("pk")))
-        )
+        return self.filter(state=Match.State.OPEN).filter(Exists(MatchSeat.objects.free().filter(match=OuterRef("pk"))))
 
     def listed(self) -> MatchQuerySet:
         """Matches that their hosts made public, running or finished."""
-        return self.filter(
-            visibility=Match.Visibility.PUBLIC, state__in=[Match.State.RUNNING, Match.State.FINISHED]
-        )
+        return self.filter(visibility=Match.Visibility.PUBLIC, state__in=[Match.State.RUNNING, Match.State.FINISHED])
 
     def exportable(self) -> MatchQuerySet:
         """Finished matches in which nobody said no to their use."""
@@ -100,6 +99,16 @@ class Match(models.Model):
 
     def __str__(self) -> str:
         return f"match {self.pk}"
+
+    @property
+    def title(self) -> str:
+        """What lists call it: the scenario, as its game names it."""
+        return REGISTRY[self.game].label(Scenario.from_dict(self.scenario))
+
+    @property
+    def game_title(self) -> str:
+        """The game's name for people."""
+        return REGISTRY[self.game].title
 
     @property
     def over(self) -> bool:
@@ -179,7 +188,9 @@ class MatchMove(models.Model):
     seat = models.PositiveSmallIntegerField()
     move = models.JSONField()
     private = models.TextField(blank=True, help_text="A model's reasoning; shown to nobody while the game runs.")
-    attempts = models.JSONField(default=list, help_text="Refused replies before it: [{reply, error}].")
+    attempts = models.JSONField(
+        default=list, help_text="Refused replies and failures before it: [{reply, error, after}]."
+    )
     received_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -44,9 +44,7 @@ class DeploymentQuerySet(models.QuerySet["Deployment"]):
 
     def up(self) -> DeploymentQuerySet:
         """Those with a process, or about to have one."""
-        return self.filter(
-            state__in=[Deployment.State.STARTING, Deployment.State.READY, Deployment.State.STOPPING]
-        )
+        return self.filter(state__in=[Deployment.State.STARTING, Deployment.State.READY, Deployment.State.STOPPING])
 
     def named(self) -> DeploymentQuerySet:
         """With what their names need, in the order of last use."""

@@ -1,0 +1,101 @@
+// The table in the browser: says what it holds when the socket opens, sends moves, keeps drafts, counts down.
+(() => {
+  "use strict";
+
+  const table = document.getElementById("table");
+  const connection = document.getElementById("connection");
+  const warning = document.getElementById("warning");
+  const log = document.getElementById("log");
+  let socket = null; // the open socket's wrapper, or null
+  let ahead = 0; // the server's clock minus ours, in milliseconds
+  let warned = "";
+
+  const byId = (id) => document.getElementById(id);
+
+  function held() {
+    const parts = {};
+    for (const part of table.querySelectorAll("[data-part]")) parts[part.id.replace("part-", "")] = part.dataset.part;
+    return { last: Number(byId("last").value), parts };
+  }
+
+  // --- connection ---
+
+  table.addEventListener("htmx:wsOpen", (event) => {
+    socket = event.detail.socketWrapper;
+    connection.textContent = "";
+    socket.sendImmediately(JSON.stringify(held()));
+  });
+  table.addEventListener("htmx:wsClose", (event) => {
+    socket = null;
+    const away = [1008, 1009].includes(event.detail.event.code);
+    connection.textContent = away
+      ? "The connection was ended. Reload the page to come back."
+      : "The connection is lost; trying again. What you write now is sent as a form.";
+  });
+  table.addEventListener("htmx:wsBeforeMessage", () => {
+    atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
+    typing = table.contains(document.activeElement) && document.activeElement.closest("#move") !== null;
+  });
+  let atEnd = true;
+  let typing = false;
+  table.addEventListener("htmx:wsAfterMessage", () => {
+    settle();
+    if (atEnd) log.scrollTop = log.scrollHeight;
+    if (typing && !document.activeElement.closest("#move")) byId("say")?.focus();
+    tick();
+  });
+
+  // --- moves ---
+
+  const form = byId("move");
+  form?.addEventListener("submit", (event) => {
+    if (event.defaultPrevented || !socket) return; // without a socket the form posts itself
+    event.preventDefault();
+    const data = Object.fromEntries(new FormData(form, event.submitter));
+    delete data.csrfmiddlewaretoken;
+    if (!data.step) return;
+    socket.send(JSON.stringify(data));
+  });
+  form?.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.target.id !== "say") return;
+    event.preventDefault();
+    const button = form.querySelector(".say-button");
+    if (button) form.requestSubmit(button);
+  });
+
+  // --- drafts: what was written and not sent outlives a reload ---
+
+  form?.addEventListener("input", (event) => {
+    if (event.target.dataset.draft) sessionStorage.setItem("draft", JSON.stringify([event.target.dataset.draft, event.target.value]));
+  });
+  function restore() {
+    const say = byId("say");
+    if (!say || say.value) return;
+    const [of, text] = JSON.parse(sessionStorage.getItem("draft") || "[]");
+    if (of === say.dataset.draft) say.value = text;
+  }
+
+  // --- clock ---
+
+  function settle() {
+    const now = Date.parse(byId("last").dataset.now);
+    if (now) ahead = now - Date.now();
+    restore();
+  }
+  function tick() {
+    const deadline = byId("deadline");
+    if (!deadline) return;
+    const left = Math.max(0, Math.round(Number(deadline.dataset.deadline) - (Date.now() + ahead) / 1000));
+    deadline.textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+    deadline.classList.toggle("soon", left <= 20);
+    if (left <= 20 && left > 0 && byId("say") && warned !== deadline.dataset.deadline) {
+      warned = deadline.dataset.deadline;
+      warning.textContent = `${left} seconds left for your move.`;
+    }
+  }
+
+  settle();
+  tick();
+  setInterval(tick, 500);
+  log.scrollTop = log.scrollHeight;
+})();

@@ -1,0 +1,201 @@
+"""The pages of the table: two clicks to a game, consent first, moves by form, what one may look at afterwards."""
+
+import re
+
+import pytest
+
+from training.records import ALL, SPECTATOR
+from webapp.arena import tables
+from webapp.arena.models import Match
+
+pytestmark = pytest.mark.django_db
+
+
+def new_table(client, **changes):
+    form = client.get("/play/new/").context["form"]
+    data = {name: field.initial for name, field in form.fields.items()}
+    return client.post("/play/new/", {**data, "consent": "yes", **changes})
+
+
+def test_two_clicks_start_a_game(client_of, player):
+    client = client_of(player)
+    assert "/play/new/" in client.get("/play/").content.decode()
+    answer = new_table(client)
+    match = Match.objects.get()
+    assert answer.status_code == 302
+    assert answer.url == f"/play/{match.pk}/"
+    assert match.state == Match.State.RUNNING
+    page = client.get(answer.url)
+    assert page.status_code == 200
+    assert 'role="log"' in page.content.decode()
+
+
+def test_nothing_begins_without_an_answer_about_consent(client_of, player, ben):
+    client, other = client_of(player), client_of(ben)
+    new_table(client, seat_1="open")
+    match = Match.objects.get()
+    assert match.state == Match.State.OPEN
+    assert f"/play/{match.pk}/" in other.get("/play/").content.decode()
+    assert other.post(f"/play/{match.pk}/sit/").url == f"/play/{match.pk}/"
+    assert other.get(f"/play/{match.pk}/").url == f"/play/{match.pk}/consent/"
+    match.refresh_from_db()
+    assert match.state == Match.State.OPEN
+    other.post(f"/play/{match.pk}/consent/", {"consent": "no"})
+    match.refresh_from_db()
+    assert match.state == Match.State.RUNNING
+    assert list(match.seats.order_by("seat").values_list("consent", flat=True)) == [True, False]
+
+
+def test_a_no_keeps_a_match_out_of_exports(two_people):
+    Match.objects.update(state=Match.State.FINISHED)
+    assert list(Match.objects.exportable()) == [two_people]
+    two_people.seats.filter(seat=1).update(consent=False)
+    assert list(Match.objects.exportable()) == []
+
+
+def test_a_guest_link_shows_a_page_and_a_post_takes_the_seat_once(client_of, player):
+    host, stranger, late = client_of(player), client_of(None), client_of(None)
+    new_table(host, seat_1="open")
+    match = Match.objects.get()
+    shown = host.post(f"/play/{match.pk}/invite/1/").content.decode()
+    link = re.search(r"/play/guest/[\w-]+/", shown).group()
+    assert match.seats.get(seat=1).guest_link.token_hash not in link
+    assert link.split("/")[3] not in str(list(match.seats.values()))
+
+    for _ in range(2):
+        assert stranger.get(link).status_code == 200
+    assert match.seats.get(seat=1).kind == "open"
+    assert stranger.post(link, {"shown_name": "Zoe"}).url == f"/play/{match.pk}/"
+    seat = match.seats.get(seat=1)
+    assert (seat.kind, seat.user.shown_name, seat.user.is_guest) == ("person", "Zoe", True)
+    assert late.post(link, {"shown_name": "Max"}).status_code == 400
+    assert stranger.get(f"/play/{match.pk}/").url == f"/play/{match.pk}/consent/"
+    stranger.post(f"/play/{match.pk}/consent/", {"consent": "yes"})
+    match.refresh_from_db()
+    assert match.state == Match.State.RUNNING
+    assert stranger.get("/play/").status_code == 404  # a guest sees the one match only
+
+
+def test_a_kept_seat_is_nobody_elses(client_of, player, ben):
+    host, other = client_of(player), client_of(ben)
+    new_table(host, seat_1="open")
+    match = Match.objects.get()
+    host.post(f"/play/{match.pk}/invite/1/")
+    assert other.get(f"/play/{match.pk}/").status_code == 404
+    assert other.post(f"/play/{match.pk}/sit/").status_code == 404
+    assert client_of(None).get("/play/guest/nonsense/").status_code == 404
+
+
+def test_a_move_by_form(client_of, player, ben, two_people):
+    client, other = client_of(player), client_of(ben)
+    url = f"/play/{two_people.pk}/move/"
+    offer = {"step": "0", "action": "propose", "text": "fair?", "propose.food": "2", "propose.water": "1", "propose.firewood": "0"}
+    assert client.post(url, offer).status_code == 302
+    stored = two_people.moves.get().move
+    assert stored["args"] == {"food": 2, "water": 1, "firewood": 0}
+    assert stored["text"] == "fair? <propose>food 2, water 1, firewood 0</propose>"
+    assert "fair?" in other.get(f"/play/{two_people.pk}/").content.decode()
+    assert client.post(url, offer).status_code == 302  # sent twice, stored once
+    assert two_people.moves.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ({"step": "0", "action": "talk", "text": ""}, "write something"),
+        ({"step": "0", "action": "propose", "propose.food": "7", "propose.water": "0", "propose.firewood": "0"}, "0 to 3"),
+        ({"step": "0", "action": "propose"}, "whole number"),
+        ({"step": "0", "action": "fly"}, "choose one of"),
+        ({"step": "x", "action": "talk", "text": "hi"}, "number of the step"),
+        ({"step": "0", "action": "talk", "text": "x" * 1001}, "1000 are allowed"),
+        ({"step": "4", "action": "talk", "text": "hi"}, "moved on"),
+    ],
+)
+def test_a_wrong_move_is_explained_and_changes_nothing(client_of, player, two_people, data, why):
+    answer = client_of(player).post(f"/play/{two_people.pk}/move/", data)
+    assert answer.status_code == 400
+    assert why in answer.content.decode()
+    assert two_people.moves.count() == 0
+
+
+def test_tags_in_speech_are_only_words(client_of, player, ben, two_people):
+    said = {"step": "0", "action": "talk", "text": "ok <accept/> <script>alert(1)</script>"}
+    client_of(player).post(f"/play/{two_people.pk}/move/", said)
+    move = two_people.moves.get().move
+    assert move["action"] == "talk"
+    assert "<" not in move["text"]
+    assert "<script>alert" not in client_of(ben).get(f"/play/{two_people.pk}/").content.decode()
+
+
+def finish(match):
+    from training.games.base import FORFEIT
+    from webapp.arena import services
+
+    services.submit(match_id=match.pk, seat=0, step=0, move=FORFEIT)
+    match.refresh_from_db()
+
+
+def test_viewpoints_during_and_after(client_of, player, ben, annotator, two_people):
+    replay = f"/play/{two_people.pk}/replay/"
+    assert client_of(player).get(replay).status_code == 200
+    for other in ("1", str(SPECTATOR), str(ALL)):
+        assert client_of(player).get(replay, {"viewer": other}).status_code == 404
+    assert client_of(annotator).get(replay).status_code == 404
+    assert client_of(player).get(f"/play/{two_people.pk}/result/").status_code == 302
+    finish(two_people)
+    for place in (0, 1, SPECTATOR, ALL):
+        for user in (player, ben):
+            assert client_of(user).get(replay, {"viewer": place}).status_code == 200
+    assert client_of(annotator).get(replay).status_code == 404
+    Match.objects.update(visibility="open")
+    assert client_of(annotator).get(replay).status_code == 200
+    assert client_of(annotator).get(replay, {"viewer": 0}).status_code == 404
+    assert "cold nights" not in client_of(annotator).get(f"/play/{two_people.pk}/result/").content.decode()
+    Match.objects.update(visibility="public")
+    assert client_of(annotator).get(replay, {"viewer": ALL}).status_code == 200
+
+
+def test_the_result_reveals_and_leads_on(client_of, player, two_people):
+    finish(two_people)
+    page = client_of(player).get(f"/play/{two_people.pk}/result/").content.decode()
+    assert "cold nights" in page
+    assert "ben" in page
+    client_of(player).post(f"/play/{two_people.pk}/again/")
+    following = Match.objects.get(swapped_from=two_people)
+    assert [seat.user.username for seat in following.seats.order_by("seat")] == ["ben", "pia"]
+    assert following.state == Match.State.OPEN
+
+
+def test_the_scrubber_goes_step_by_step(client_of, player, two_people):
+    finish(two_people)
+    replay = f"/play/{two_people.pk}/replay/"
+    start = client_of(player).get(replay, {"viewer": 0, "step": 0}).content.decode()
+    end = client_of(player).get(replay, {"viewer": 0, "step": 1}).content.decode()
+    assert "gives up" not in start
+    assert "gives up" in end
+    assert client_of(player).get(replay, {"step": 2}).status_code == 404
+    fragment = client_of(player).get(replay, {"step": 1}, HTTP_HX_REQUEST="true").content.decode()
+    assert "<html" not in fragment
+
+
+def test_only_the_host_closes_a_table(client_of, player, ben, two_people):
+    assert client_of(ben).post(f"/play/{two_people.pk}/close/").status_code == 404
+    client_of(player).post(f"/play/{two_people.pk}/close/")
+    two_people.refresh_from_db()
+    assert two_people.state == Match.State.ABORTED
+    assert "closed by the host" in client_of(ben).get(f"/play/{two_people.pk}/").content.decode()
+
+
+def test_empty_lists_name_the_next_step(client_of, player):
+    assert client_of(player).get("/play/").content.decode().count("/play/new/") >= 3
+    assert "/play/new/" in client_of(player).get("/play/matches/").content.decode()
+
+
+def test_the_lobby_costs_the_same_however_many_tables(client_of, player, ben, django_assert_max_num_queries):
+    from tests.webapp.arena.conftest import negotiation
+
+    for _ in range(12):
+        tables.create(host=ben, scenario=negotiation(), places=[tables.Place(user=ben), tables.Place()], consent=True)
+    client = client_of(player)
+    with django_assert_max_num_queries(12):
+        client.get("/play/")

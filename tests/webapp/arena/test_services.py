@@ -1,0 +1,120 @@
+"""Moves: one service, one row each, whoever sends them and however often."""
+
+from datetime import timedelta
+
+import pytest
+
+from training.errors import IllegalMove
+from training.records import ALL, SPECTATOR, Move
+from webapp.arena import services, tables
+from webapp.arena.models import DueSeat, Match, ViewerRow
+
+pytestmark = pytest.mark.django_db
+
+
+def say(match, seat, text, step=None):
+    step = Match.objects.get(pk=match.pk).step if step is None else step
+    return services.submit(match_id=match.pk, seat=seat, step=step, move=Move(action="talk", text=text))
+
+
+def log(match, viewer):
+    rows = ViewerRow.objects.filter(match=match, viewer=viewer).order_by("number")
+    return [(row.number, row.message["author"], row.message["text"]) for row in rows]
+
+
+def test_a_move_reaches_every_viewer_under_its_own_numbers(two_people):
+    say(two_people, 0, "hello Ben")
+    for viewer in (0, 1, SPECTATOR, ALL):
+        rows = log(two_people, viewer)
+        assert [number for number, *_ in rows] == [1, 2, 3]
+        assert rows[2] == (3, 0, "hello Ben")
+
+
+def test_a_resent_move_is_answered_with_what_is_stored(two_people):
+    first = say(two_people, 0, "hello", step=0)
+    again = say(two_people, 0, "something else", step=0)
+    assert again.pk == first.pk
+    assert two_people.moves.count() == 1
+    assert log(two_people, 1)[-1][2] == "hello"
+
+
+@pytest.mark.parametrize(
+    ("seat", "step", "move", "why"),
+    [
+        (1, 0, Move(action="talk", text="hi"), "not your turn"),
+        (0, 3, Move(action="talk", text="hi"), "moved on"),
+        (0, 0, Move(action="accept"), "not possible now"),
+        (0, 0, Move(action="propose", args={"food": 9, "water": 0, "firewood": 0}), "0 to 3"),
+    ],
+)
+def test_a_move_that_is_not_possible_changes_nothing(two_people, seat, step, move, why):
+    before = [log(two_people, viewer) for viewer in (0, 1, SPECTATOR, ALL)]
+    with pytest.raises(IllegalMove, match=why):
+        services.submit(match_id=two_people.pk, seat=seat, step=step, move=move)
+    assert [log(two_people, viewer) for viewer in (0, 1, SPECTATOR, ALL)] == before
+    assert two_people.moves.count() == 0
+
+
+def test_the_end_is_written_down(two_people):
+    deal = Move(
+        action="propose",
+        args={"food": 2, "water": 1, "firewood": 0},
+        text="<propose>food 2, water 1, firewood 0</propose>",
+    )
+    services.submit(match_id=two_people.pk, seat=0, step=0, move=deal)
+    services.submit(match_id=two_people.pk, seat=1, step=1, move=Move(action="accept", text="<accept/>"))
+    two_people.refresh_from_db()
+    assert two_people.state == Match.State.FINISHED
+    # Ann keeps 2 food (5 each) and 1 water (4): 14 of 36; Ben gets 1 food (3), 2 water (4), 3 firewood (5): 26 of 36.
+    assert two_people.returns == {"0": pytest.approx(14 / 36), "1": pytest.approx(26 / 36)}
+    assert two_people.metrics["points_0"] == 14
+    assert not two_people.due.exists()
+    with pytest.raises(IllegalMove, match="not running"):
+        say(two_people, 0, "too late", step=2)
+
+
+def test_a_joint_step_shows_nothing_until_all_have_moved(player, ben):
+    from tests.webapp.arena.conftest import dialogue
+
+    places = [tables.Place(user=player), tables.Place(user=ben)]
+    match = tables.create(host=player, scenario=dialogue(order="simultaneous"), places=places, consent=True)
+    tables.answer_consent(match=match, user=ben, agreed=True)
+    before = log(match, 1)
+    services.submit(match_id=match.pk, seat=0, step=0, move=Move(action="speak", text="may I?"))
+    assert log(match, 1) == before
+    assert list(match.due.values_list("seat", flat=True)) == [1]
+    services.submit(match_id=match.pk, seat=1, step=0, move=Move(action="speak", text="good day"))
+    assert [text for _, _, text in log(match, 1)[len(before) :]][:2] == ["good day", "may I?"]
+    assert [text for _, _, text in log(match, 0)[len(before) :]][:2] == ["may I?", "good day"]
+    assert sorted(match.due.values_list("seat", flat=True)) == [0, 1]
+
+
+def test_a_silent_seat_gets_its_default_as_a_time_out(two_people):
+    due = two_people.due.get()
+    assert services.time_out(due_id=due.pk) is None  # not late yet
+    DueSeat.objects.update(deadline=services.database_now() - timedelta(seconds=1))
+    stored = services.time_out(due_id=due.pk)
+    assert stored.move["origin"] == "timeout"
+    assert services.time_out(due_id=due.pk) is None
+    assert [due.seat for due in two_people.due.all()] == [1]
+    assert log(two_people, 1)[-1][2] == "Ann says nothing."
+
+
+def test_every_game_ends_when_all_are_silent(two_people):
+    from webapp.arena import clock
+
+    for _ in range(6):
+        DueSeat.objects.update(deadline=services.database_now() - timedelta(seconds=1))
+        assert clock.time_out() == 1
+    two_people.refresh_from_db()
+    assert two_people.state == Match.State.FINISHED
+    assert {move.move["origin"] for move in two_people.moves.all()} == {"timeout"}
+
+
+def test_giving_up_loses(two_people):
+    from training.games.base import FORFEIT
+
+    services.submit(match_id=two_people.pk, seat=0, step=0, move=FORFEIT)
+    two_people.refresh_from_db()
+    assert two_people.state == Match.State.FINISHED
+    assert two_people.returns["0"] == 0

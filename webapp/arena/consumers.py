@@ -1,0 +1,214 @@
+"""The table's socket: HTML fragments out, moves in. The database is the truth; hints only say when to look.
+
+The client opens with the number of the last row it holds and the versions of the parts it shows; it gets what follows.
+Close codes: 1012 come back, 1008 stay away (not yours, signed out, too fast, not reading), 1009 too large.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.base import SessionBase
+from django.db import DatabaseError
+from django.utils.crypto import constant_time_compare
+from redis.exceptions import RedisError
+
+from training.errors import BadInput, IllegalMove
+from training.records import Viewer
+from webapp.accounts.models import User
+from webapp.arena import hints, parts, persons, services, view
+from webapp.arena.models import Match
+
+COME_BACK, STAY_AWAY, TOO_LARGE = 1012, 1008, 1009
+
+
+@dataclass
+class Bucket:
+    """A rate limit: `burst` messages at once, then `rate` a second."""
+
+    rate: float = 4.0
+    burst: float = 20.0
+    tokens: float = 20.0
+    at: float = field(default_factory=time.monotonic)
+
+    def take(self) -> bool:
+        """Whether one more message is within the limit."""
+        now = time.monotonic()
+        self.tokens = min(self.burst, self.tokens + (now - self.at) * self.rate)
+        self.at = now
+        self.tokens -= 1
+        return self.tokens >= 0
+
+
+def place_of(user: User, match_id: int) -> Viewer | None:
+    """From where this person may look at the match over a socket; None if it is not there for them."""
+    match = Match.objects.visible_to(user).filter(pk=match_id).first()
+    return None if match is None else view.viewer_of(match, user)
+
+
+def still_signed_in(session: SessionBase, user_id: int) -> bool:
+    """Whether the session that opened a socket still stands: not signed out, password unchanged, person active."""
+    stored = type(session)(session.session_key).load()
+    user = User.objects.filter(pk=user_id, is_active=True).first()
+    if user is None or str(stored.get(SESSION_KEY)) != str(user_id):
+        return False
+    return constant_time_compare(stored.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
+
+
+def frame_of(match_id: int, viewer: Viewer, last: int, known: Mapping[str, str]) -> tuple[str, int, dict[str, str]]:
+    """The frame that brings a client from (last row, known parts) to now, with the new last row and parts."""
+    match = Match.objects.get(pk=match_id)
+    rows = view.rows_after(match, viewer, last)
+    scene = view.look(match, viewer)
+    newest = rows[-1].number if rows else last
+    html, versions = parts.frame(scene, rows, newest, services.database_now().isoformat(), known)
+    return html, newest, versions
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadInput("this message could not be read: it is not JSON") from error
+    if not isinstance(data, dict):
+        raise BadInput("this message could not be read: it is not a JSON object")
+    return data
+
+
+class TableConsumer(AsyncWebsocketConsumer):
+    """One browser tab at one match."""
+
+    LARGEST: ClassVar[int] = 16 * 1024
+    LOOK_EVERY: ClassVar[float] = 2.0
+    HELLO_WITHIN: ClassVar[float] = 10.0
+    SEND_WITHIN: ClassVar[float] = 10.0
+
+    viewer: Viewer
+    last = -1  # no hello yet
+
+    async def connect(self) -> None:
+        """Find out who looks from where; a stranger is let in only to be told to stay away."""
+        self.user: User = self.scope["user"]
+        self.match_id: int = self.scope["url_route"]["kwargs"]["match_id"]
+        self.known: dict[str, str] = {}
+        self.bucket = Bucket()
+        self.looking = asyncio.Lock()
+        self.ticker: asyncio.Task[None] | None = None
+        self.joined = False
+        place = await database_sync_to_async(place_of, thread_sensitive=False)(self.user, self.match_id)
+        await self.accept()
+        if place is None:
+            await self.close(STAY_AWAY)
+            return
+        self.viewer = place
+        await self._join()
+        self.ticker = asyncio.create_task(self._tick())
+
+    async def _join(self) -> None:
+        """Subscribe to hints; without Redis the socket just looks every few seconds."""
+        try:
+            await self.channel_layer.group_add(hints.group(self.match_id, self.viewer), self.channel_name)
+            self.joined = True
+        except (RedisError, OSError):
+            self.joined = False
+
+    async def disconnect(self, code: int) -> None:
+        """Stop looking."""
+        if self.ticker is not None:
+            self.ticker.cancel()
+        if self.joined:
+            try:
+                await self.channel_layer.group_discard(hints.group(self.match_id, self.viewer), self.channel_name)
+            except (RedisError, OSError):
+                return  # the group forgets it by itself after a while
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """A greeting (`{"last": n, "parts": {…}}`) or a move (the fields of the form)."""
+        if text_data is None or len(text_data.encode()) > self.LARGEST:
+            await self.close(TOO_LARGE)
+            return
+        if not self.bucket.take():
+            await self.close(STAY_AWAY)
+            return
+        try:
+            data = _object(text_data)
+            await (self._greet(data) if "last" in data else self._move(data))
+        except BadInput as error:
+            await self._say(parts.refusal(str(error)))
+
+    async def _greet(self, data: Mapping[str, Any]) -> None:
+        last, known = data.get("last"), data.get("parts", {})
+        if isinstance(last, str) and last.isascii() and last.isdigit() and len(last) < 10:
+            last = int(last)
+        if not isinstance(last, int) or isinstance(last, bool) or not 0 <= last < 10**9:
+            raise BadInput("must be the number of the last row you hold", "last")
+        if not isinstance(known, dict) or not all(isinstance(value, str) for value in known.values()):
+            raise BadInput("must map the parts you hold to their versions", "parts")
+        async with self.looking:
+            self.last, self.known = last, {str(name): value for name, value in known.items()}
+        await self._look()
+
+    async def _move(self, data: Mapping[str, Any]) -> None:
+        play = database_sync_to_async(persons.play, thread_sensitive=False)
+        try:
+            await play(match_id=self.match_id, user=self.user, data=data)
+        except (BadInput, IllegalMove) as error:
+            await self._say(parts.refusal(persons.explain(error)))
+            await self._look()
+            return
+        await self._say(parts.refusal(""))
+        await self._look()
+
+    async def look(self, event: Mapping[str, Any]) -> None:
+        """A hint arrived."""
+        await self._look()
+
+    async def _look(self) -> None:
+        """Send what is new since the last frame, if anything; one frame at a time, in order."""
+        async with self.looking:
+            if self.last < 0:
+                return
+            get = database_sync_to_async(frame_of, thread_sensitive=False)
+            html, newest, versions = await get(self.match_id, self.viewer, self.last, self.known)
+            if html:
+                await self._say(html)
+            self.last, self.known = newest, versions
+
+    async def _say(self, html: str) -> None:
+        """Send, or drop a client that does not read."""
+        try:
+            async with asyncio.timeout(self.SEND_WITHIN):
+                await self.send(text_data=html)
+        except TimeoutError:
+            await self.close(STAY_AWAY)
+
+    async def _tick(self) -> None:
+        """Every few seconds: is the session still good, is there anything that no hint told of?"""
+        opened = time.monotonic()
+        check = database_sync_to_async(still_signed_in, thread_sensitive=False)
+        while True:
+            await asyncio.sleep(self.LOOK_EVERY)
+            try:
+                if not await check(self.scope["session"], self.user.pk):
+                    await self.close(STAY_AWAY)
+                    return
+                if self.last < 0 and time.monotonic() - opened > self.HELLO_WITHIN:
+                    await self.close(STAY_AWAY)
+                    return
+                if not self.joined:
+                    await self._join()
+                await self._look()
+            except DatabaseError:
+                await self.close(COME_BACK)
+                return
+            except Match.DoesNotExist:
+                await self.close(STAY_AWAY)
+                return

@@ -1,0 +1,55 @@
+"""A person's move, from the form or the socket: read against what their seat is offered, then submitted like any other.
+
+Raises `BadInput` or `IllegalMove` with a text for the person; nothing is changed then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from training.errors import BadInput, IllegalMove
+from training.games.base import FORFEIT
+from training.records import Move, Seat
+from webapp.accounts.models import User
+from webapp.arena import moves, services
+from webapp.arena.models import Match, MatchMove
+
+
+def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
+    """Make this person's move; one that was made for that step already is returned as it is stored.
+
+    A late one, for which the default was played meanwhile, is refused with that reason.
+    """
+    match = Match.objects.get(pk=match_id)
+    seat = match.seats.filter(user=user).first()
+    if seat is None:
+        raise IllegalMove("you do not sit at this table")
+    step = moves.step_of(data)
+    if stored := match.moves.filter(step=step, seat=seat.seat).first():
+        return _told(stored)
+    if match.state != Match.State.RUNNING:
+        raise IllegalMove("this game is not running")
+    return _told(services.submit(match_id=match_id, seat=seat.seat, step=step, move=_read(match, seat.seat, data)))
+
+
+def _read(match: Match, seat: Seat, data: Mapping[str, Any]) -> Move:
+    now = services.fold(match)
+    seen = now.game.observe(seat)
+    if seat in now.pending:
+        seen = seen.model_copy(update={"actions": ()})
+    if data.get("action") == FORFEIT.action and seen.actions:
+        return FORFEIT
+    return moves.read_move(data, seen)
+
+
+def _told(stored: MatchMove) -> MatchMove:
+    if stored.move["origin"] == "timeout":
+        raise IllegalMove("too late: the time was up, and the default was played for you")
+    return stored
+
+
+def explain(error: BadInput | IllegalMove) -> str:
+    """The refusal as a sentence for the person."""
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}. Nothing was sent; your text is kept."

@@ -1,0 +1,139 @@
+"""After a game: the result with what was hidden, the replay from every allowed viewpoint, the table set up again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from training.errors import BadInput
+from training.games import REGISTRY
+from training.records import ALL, SPECTATOR, Viewer
+from webapp.accounts.permissions import current_user, everyone, members
+from webapp.arena import parts, tables, view
+from webapp.arena.models import Match, MatchMove
+from webapp.arena.views import visible_match
+from webapp.core.http import integer, render_page
+
+
+@dataclass(frozen=True)
+class Viewpoint:
+    """One choice of the viewpoint switch."""
+
+    viewer: Viewer
+    label: str
+
+
+def _label(match: Match, viewer: Viewer) -> str:
+    special = {ALL: "All-seeing", SPECTATOR: "Spectator"}
+    return special.get(viewer) or f"As {match.scenario['seats'][viewer]}"
+
+
+def _place(request: HttpRequest, allowed: list[Viewer]) -> Viewer:
+    """The viewpoint asked for, if it is allowed; else 404."""
+    wanted = request.GET.get("viewer", "")
+    if not wanted:
+        return allowed[0]
+    for viewer in allowed:
+        if str(viewer) == wanted:
+            return viewer
+    raise Http404
+
+
+@require_GET
+@everyone
+def replay(request: HttpRequest, match_id: int) -> HttpResponse:
+    """The log of one viewpoint up to one step of the game; during a match only one's own."""
+    match = visible_match(request, match_id)
+    if match.state == Match.State.OPEN:
+        raise Http404
+    allowed = view.viewpoints(match, current_user(request))
+    viewer = _place(request, allowed)
+    step = integer(request, "step", match.step, 0, match.step)
+    scene = view.look(match, viewer)
+    rows = [row for row in view.rows_after(match, viewer, 0) if row.step <= step]
+    context = {
+        "match": match,
+        "scene": scene,
+        "viewer": viewer,
+        "viewpoints": [Viewpoint(place, _label(match, place)) for place in allowed],
+        "step": step,
+        "before": step - 1 if step > 0 else None,
+        "after": step + 1 if step < match.step else None,
+        "rows": parts.rows_html(scene, rows),
+        "behind": _behind(match, step) if viewer == ALL else [],
+    }
+    return render_page(request, "arena/replay.html", context, block="replay")
+
+
+def _behind(match: Match, step: int) -> list[MatchMove]:
+    """The moves that led to this step, with reasoning, refusals and origin, which only the all-seeing view shows."""
+    return list(match.moves.filter(step=step - 1).order_by("number")) if step else []
+
+
+@require_GET
+@everyone
+def result(request: HttpRequest, match_id: int) -> HttpResponse:
+    """How it ended, what was hidden, who sat where, and the way to the rating form."""
+    match = visible_match(request, match_id)
+    if not match.over:
+        return redirect("arena:table", match.pk)
+    user = current_user(request)
+    reveals = ALL in view.viewpoints(match, user)
+    mine = view.own_seat(match, user)
+    context = {
+        "match": match,
+        "spec": REGISTRY[match.game],
+        "mine": mine,
+        "reveals": reveals,
+        "lines": _lines(match, reveals=reveals),
+        "metrics": _metrics(match) if reveals else {},
+        "last": match.rows.filter(viewer=ALL if reveals else SPECTATOR).order_by("-number").first(),
+    }
+    return render(request, "arena/result.html", context)
+
+
+def _metrics(match: Match) -> dict[str, float]:
+    """The numbers that say something: those that are about no single way to end, and are not zero flags."""
+    return {name: value for name, value in match.metrics.items() if value or not name.startswith("end_")}
+
+
+def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:
+    """One entry a seat: its result, and (if allowed) what only it knew and who sat there."""
+    lines = []
+    for seat in match.seats.select_related("user", "deployment__checkpoint", "deployment__remote").order_by("seat"):
+        _, private = view.briefing(match, seat.seat)
+        origins = [move["origin"] for move in match.moves.filter(seat=seat.seat).values_list("move", flat=True)]
+        lines.append(
+            {
+                "seat": seat,
+                "value": match.returns.get(str(seat.seat)),
+                "private": private if reveals else [],
+                "moves": len(origins),
+                "late": origins.count("timeout"),
+                "fallen": origins.count("default"),
+            }
+        )
+    return lines
+
+
+@require_POST
+@members
+def again(request: HttpRequest, match_id: int) -> HttpResponse:
+    """The same scenario with everybody one seat further."""
+    match = visible_match(request, match_id)
+    user = current_user(request)
+    if match.host_id != user.pk and view.own_seat(match, user) is None and not user.is_admin:
+        raise Http404
+    try:
+        following = tables.again(match=match, host=user)
+    except BadInput as error:
+        messages.error(request, f"No new table was made: {error.why}.")
+        return redirect("arena:table", match.pk)
+    return redirect("arena:table", following.pk)
+
+

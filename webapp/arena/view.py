@@ -1,0 +1,162 @@
+"""What one viewer of a match may see now: who may look from where, and the match as it looks from there.
+
+Everything comes from the viewer's own observation, its own rows, and what is public; nothing else may enter a page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from training.games import REGISTRY, GameSpec
+from training.records import ALL, SPECTATOR, Observation, Scenario, Seat, Viewer
+from webapp.accounts.models import User
+from webapp.arena import services
+from webapp.arena.models import Match, MatchSeat, ViewerRow
+from webapp.serving.models import Deployment
+
+
+def own_seat(match: Match, user: User) -> MatchSeat | None:
+    """The seat at which this person sits, or None."""
+    return match.seats.filter(user=user).first()
+
+
+def viewer_of(match: Match, user: User) -> Viewer:
+    """From where this person looks at a match that is not over: their seat, else the public's place."""
+    seat = own_seat(match, user)
+    return SPECTATOR if seat is None else seat.seat
+
+
+def viewpoints(match: Match, user: User) -> list[Viewer]:
+    """The places from which this person may look: during a match only their own; afterwards who sat there (and the
+    host, annotators it is assigned to, and admins) may see all, others what its visibility allows."""
+    if not match.over:
+        return [viewer_of(match, user)]
+    everything = [ALL, SPECTATOR, *range(len(services.scenario_of(match).seats))]
+    involved = match.host_id == user.pk or user.is_admin or own_seat(match, user) is not None
+    if involved or match.visibility == Match.Visibility.PUBLIC:
+        return everything
+    assigned = match.targets.filter(queue__annotators=user).exists()
+    return everything if assigned else [SPECTATOR]
+
+
+@dataclass(frozen=True)
+class Chair:
+    """One seat as it is shown at the table."""
+
+    number: Seat
+    name: str
+    you: bool
+    acting: bool
+    waking: bool
+    seat: MatchSeat
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A match from one viewer's place."""
+
+    match: Match
+    viewer: Viewer
+    scenario: Scenario
+    spec: GameSpec
+    seen: Observation
+    chairs: Sequence[Chair]
+    yours: MatchSeat | None
+    deadline: datetime | None
+    moved: bool
+    shared: Sequence[str] = field(default_factory=list)
+    private: Sequence[str] = field(default_factory=list)
+
+    @property
+    def your_turn(self) -> bool:
+        """Whether the viewer must move now."""
+        return bool(self.seen.actions)
+
+    @property
+    def acting(self) -> list[Chair]:
+        """The others who are to move, as far as this viewer may know."""
+        return [chair for chair in self.chairs if chair.acting and not chair.you]
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
+
+
+def briefing(match: Match, viewer: Viewer) -> tuple[list[str], list[str]]:
+    """The opening as (what the public was told, what this viewer was told beyond it), in paragraphs.
+
+    A game's first message to a seat is the rules with its private side in the middle; what the public's first message
+    says, too, is shared.
+    """
+    rows = match.rows.filter(number=1, viewer__in=[viewer, SPECTATOR]).values_list("viewer", "message")
+    first = {place: _paragraphs(message["text"]) for place, message in rows}
+    shared = first.get(SPECTATOR, [])
+    return shared, [part for part in first.get(viewer, []) if part not in shared]
+
+
+def look(match: Match, viewer: Viewer) -> Scene:
+    """The match as it looks from `viewer`'s place now."""
+    scenario = services.scenario_of(match)
+    spec = REGISTRY[match.game]
+    seats = list(match.seats.select_related("user", "deployment__checkpoint", "deployment__remote").order_by("seat"))
+    seen, acting, moved = Observation(messages=()), frozenset[Seat](), False
+    if match.state == Match.State.RUNNING:
+        now = services.fold(match)
+        seen = now.game.observe(viewer)
+        acting = now.game.to_act()
+        moved = viewer in now.pending
+        if moved:
+            seen = seen.model_copy(update={"actions": ()})
+    if not spec.public_turns:
+        acting &= {viewer}
+    due = dict(match.due.values_list("seat", "deadline"))
+    shared, private = briefing(match, viewer)
+    return Scene(
+        match=match,
+        viewer=viewer,
+        scenario=scenario,
+        spec=spec,
+        seen=seen,
+        chairs=[_chair(seat, viewer, acting - ({viewer} if moved else set()), due) for seat in seats],
+        yours=next((seat for seat in seats if seat.seat == viewer), None),
+        deadline=_deadline(viewer, acting, due, moved=moved),
+        moved=moved,
+        shared=shared,
+        private=private,
+    )
+
+
+def _chair(seat: MatchSeat, viewer: Viewer, acting: frozenset[Seat], due: dict[Seat, datetime | None]) -> Chair:
+    now = seat.seat in acting
+    cold = seat.deployment is not None and seat.deployment.state != Deployment.State.READY
+    return Chair(
+        number=seat.seat,
+        name=seat.name,
+        you=seat.seat == viewer,
+        acting=now,
+        waking=cold and (seat.match.state == Match.State.OPEN or (now and due.get(seat.seat) is None)),
+        seat=seat,
+    )
+
+
+def _deadline(
+    viewer: Viewer, acting: frozenset[Seat], due: dict[Seat, datetime | None], *, moved: bool
+) -> datetime | None:
+    """The viewer's own deadline, else that of the one seat everybody waits for; in a joint step nobody sees from the
+    clock whether the others have moved."""
+    if viewer in acting:
+        return None if moved else due.get(viewer)
+    return due.get(next(iter(acting))) if len(acting) == 1 else None
+
+
+def rows_after(match: Match, viewer: Viewer, number: int) -> list[ViewerRow]:
+    """The viewer's rows that follow `number`, in order."""
+    return list(match.rows.filter(viewer=viewer, number__gt=number).order_by("number"))
+
+
+def last_number(match: Match, viewer: Viewer) -> int:
+    """How many rows this viewer has."""
+    return match.rows.filter(viewer=viewer).count()

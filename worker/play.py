@@ -1,0 +1,81 @@
+"""One turn of a seat at which no person sits: asked, read, asked again at most twice, never late.
+
+Whatever happens, the seat moves by its deadline: with the model's move, else with the game's default.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError
+
+from training import players
+from training.errors import BadInput, IllegalMove, OutsideError
+from training.players.base import Player
+from training.players.remote import RemotePlayer
+from webapp.arena import model_seats
+from webapp.arena.model_seats import SAMPLING, Answering, Claim
+from webapp.serving import services as serving
+
+logger = logging.getLogger(__name__)
+RENEW_SECONDS = model_seats.LEASE.total_seconds() / 3
+PAUSE_SECONDS = 0.3
+
+
+def play(due_id: int) -> None:
+    """Claim the seat and make its move; does nothing if somebody else has it, or nothing is due."""
+    held = model_seats.claim(due_id=due_id)
+    if held is None:
+        return
+    answering, late = asyncio.run(_answer(held))
+    try:
+        model_seats.answer(answering=answering, late=late)
+    except IllegalMove as error:  # the match ended, or the clock was faster
+        logger.info("match %s seat %s: %s", held.match_id, held.seat, error)
+
+
+async def _answer(held: Claim) -> tuple[Answering, bool]:
+    """Ask until there is a move, the tries are used up, or the time is up (the second value)."""
+    answering = Answering(held)
+    renewing = asyncio.create_task(_renew(held))
+    try:
+        async with asyncio.timeout(held.seconds):
+            player = _player(held)
+            while not answering.done:
+                answering = await _ask(player, answering)
+    except TimeoutError:
+        return answering.failed("no answer in time"), True
+    except BadInput as error:  # an address that is not allowed any more, a game without a script
+        return answering.failed(str(error)), False
+    finally:
+        renewing.cancel()
+    return answering, False
+
+
+async def _ask(player: Player, answering: Answering) -> Answering:
+    held = answering.held
+    try:
+        reply = await player.act(held.seat, answering.observation(), held.seed + len(answering.attempts))
+    except OutsideError as error:
+        await asyncio.sleep(PAUSE_SECONDS)
+        return answering.failed(str(error))
+    return answering.heard(reply.text)
+
+
+def _player(held: Claim) -> Player:
+    if held.deployment is None:
+        return players.make(held.scripted, held.scenario, held.seat)
+    model = serving.chat_model(held.deployment, timeout_s=held.seconds)
+    return RemotePlayer(model, SAMPLING, seat=held.seat, names=held.scenario.seats)
+
+
+async def _renew(held: Claim) -> None:
+    """Keep the claim while the answer is awaited; losing it changes nothing here, for a late answer is refused."""
+    while True:
+        await asyncio.sleep(RENEW_SECONDS)
+        try:
+            await sync_to_async(model_seats.renew, thread_sensitive=False)(held=held)
+        except DatabaseError as error:
+            logger.warning("match %s: the claim was not renewed: %s", held.match_id, error)
