@@ -10,7 +10,9 @@ CHATML = (
 )
 
 
-def write_random_llama(folder: Path, *, seed: int = 0, layers: int = 2, scale: float = 0.3) -> Path:
+def write_random_llama(
+    folder: Path, *, seed: int = 0, layers: int = 2, scale: float = 0.3, window: int = 512
+) -> Path:
     """Write a random model (head size 32, 64 wide) into `folder`; `scale` makes its distribution far from uniform."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -34,7 +36,7 @@ def write_random_llama(folder: Path, *, seed: int = 0, layers: int = 2, scale: f
         num_attention_heads=2,
         num_key_value_heads=1,
         head_dim=32,
-        max_position_embeddings=512,
+        max_position_embeddings=window,
         initializer_range=scale,
         tie_word_embeddings=True,
         bos_token_id=0,

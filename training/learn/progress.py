@@ -7,6 +7,7 @@ in the last case it is gone within `GRACE_S` seconds, saved or not.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import select
@@ -18,11 +19,13 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from training.errors import ParleyError
-from training.records import Episode, Floats
 from training.store import AttemptDir, append_line, append_member, write_json
+
+if TYPE_CHECKING:
+    from training.records import Floats
 
 Phase = Literal["starting", "sampling", "scoring", "learning", "syncing", "saving", "evaluating", "finished"]
 Result = Literal["succeeded", "stopped", "failed"]
@@ -40,6 +43,7 @@ class Progress:
     """One attempt's voice and ears. Methods may be called from the loop's thread only, but for `stop`."""
 
     def __init__(self, attempt: AttemptDir, steps: int, *, step: int = 0) -> None:
+        attempt.root.mkdir(parents=True, exist_ok=True)
         self.attempt, self.steps, self.step = attempt, steps, step
         self.reason = ""
         self._phase: Phase = "starting"
@@ -150,9 +154,21 @@ class Progress:
         os._exit(1)
 
 
-def episode_record(episode: Episode, returns: Mapping[int, float], credit: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an episode file holds: the episode, the rewards that were learned from, and credit per trace."""
-    return {"episode": episode.to_dict(), "returns": {str(seat): r for seat, r in returns.items()}, "credit": credit}
+@contextmanager
+def logging_to(progress: Progress) -> Iterator[None]:
+    """Write what `training` logs to the attempt's `log.txt`, one line a message, while the block runs."""
+    handler = logging.FileHandler(progress.attempt.log, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logger = logging.getLogger("training")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(handler)
+        handler.close()
 
 
 def rounded(values: Floats, digits: int = 5) -> list[float]:

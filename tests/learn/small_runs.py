@@ -1,0 +1,48 @@
+"""Runs small enough for a test: a random Llama that babbles bytes at a short negotiation, on one thread."""
+
+from pathlib import Path
+
+import torch
+
+from tests.toy_models import write_random_llama
+from training import samples
+from training.config import RunConfig, parse
+from training.learn.start import start
+from training.store import RunDir, dumps
+
+# A byte is a token, so the rules alone are long; the talk is kept short.
+WINDOW = 4096
+
+
+def make_run(root: Path, *, steps: int = 3, **sections) -> tuple[RunConfig, RunDir]:
+    """A run directory with its own model and data; `sections` are merged into the configuration."""
+    torch.set_num_threads(1)
+    model = root / "model"
+    if not model.exists():
+        write_random_llama(model, window=WINDOW)
+        lines = [dumps(s.to_dict()) for s in samples.load("items")[:3]]
+        (root / "data.jsonl").write_text("\n".join(lines) + "\n")
+    config = {
+        "seed": 5,
+        "model": {"base": str(model), "device": "cpu"},
+        "engine": {"name": "transformers"},
+        "sampling": {"max_tokens": 12},
+        "game": {"name": "negotiation", "settings": {"turn_limit": 2}},
+        "data": {"path": str(root / "data.jsonl")},
+        "rollout": {"scenarios": 2, "games": 2},
+        "learn": {
+            "steps": steps,
+            "lora": {"rank": 4, "alpha": 8.0},
+            "lr": 1e-3,
+            "critic_warmup": 1,
+            "save_every": 1,
+            "threads": 1,
+            "deterministic": True,
+            "tokens_per_batch": 8192,
+        },
+        "stop": {"failing": 1.0},
+    }
+    for name, values in sections.items():
+        config[name] = {**config.get(name, {}), **values} if isinstance(values, dict) else values
+    run_dir = RunDir(root / "run")
+    return start(parse(config), run_dir, root), run_dir

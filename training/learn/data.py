@@ -1,0 +1,68 @@
+"""The starts that a run plays: read and checked once, then handed out in an order that only seed and step decide.
+
+Raises `BadInput` for a file that is wrong, holds another game's scenarios, or holds none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from training import dataset, games
+from training.config import RunConfig
+from training.errors import BadInput
+from training.records import Scenario
+from training.rollout import Job, OpponentPool
+from training.seeding import derive, rng
+
+
+class Starts:
+    """Scenarios in endless passes, each pass in an order of its own."""
+
+    def __init__(self, scenarios: Sequence[Scenario], seed: int, *, shuffle: bool) -> None:
+        self.scenarios, self.seed, self.shuffle = list(scenarios), seed, shuffle
+
+    def take(self, first: int, count: int) -> list[Scenario]:
+        """Return `count` scenarios from place `first` of the endless sequence."""
+        return [self._at(place) for place in range(first, first + count)]
+
+    def _at(self, place: int) -> Scenario:
+        epoch, index = divmod(place, len(self.scenarios))
+        order = list(range(len(self.scenarios)))
+        if self.shuffle:
+            rng(self.seed, "order", epoch).shuffle(order)
+        return self.scenarios[order[index]]
+
+
+def read_starts(config: RunConfig, path: Path) -> Starts:
+    """Return the scenarios of a dataset file with the run's settings put in, each checked by its game."""
+    scenarios = []
+    for line in dataset.read(path):
+        scenario = line.scenario
+        if scenario.game != config.game.name:
+            raise BadInput(
+                f"the scenario is of {scenario.game}, the run plays {config.game.name}", f"{path.name}, {scenario.id}"
+            )
+        scenario = scenario.model_copy(update={"settings": {**scenario.settings, **config.game.settings}})
+        try:
+            games.make(scenario)
+        except BadInput as error:
+            raise BadInput(error.why, f"{path.name}, {scenario.id}, {error.where}") from error
+        scenarios.append(scenario)
+        if len(scenarios) == config.data.limit:
+            break
+    if not scenarios:
+        raise BadInput("the file holds no scenario", str(path))
+    return Starts(scenarios, config.seed, shuffle=config.data.shuffle)
+
+
+def jobs(config: RunConfig, starts: Starts, step: int) -> list[Job]:
+    """Return the games of one training step. Replays of one start share its id and seed and form a same-start set."""
+    rollout, pool = config.rollout, OpponentPool()
+    found: list[Job] = []
+    for place, scenario in enumerate(starts.take((step - 1) * rollout.scenarios, rollout.scenarios)):
+        seeded = scenario.with_seed(derive(config.seed, "start", step, place)) if scenario.seed == 0 else scenario
+        for _ in range(rollout.games):
+            number = len(found)
+            found.append(Job(number, seeded, pool.seat(seeded, number, config.seed)))
+    return found

@@ -1,0 +1,95 @@
+"""The terms of the one loss, per token, and the per-token weights that average them.
+
+All functions take and return tensors of one shape; nothing is averaged here but by the weights of `averaging`. The
+policy is softmax(logits / temperature), here and in the engine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from training.records import Bools, Floats
+
+
+def ppo_clip(
+    logp: Tensor, old_logp: Tensor, advantage: Tensor, clip: float, dual_clip: float | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return (loss, whether the clip holds) of PPO's clipped objective (Schulman et al., 2017, eq. 7).
+
+    With `dual_clip` c the loss of an action with negative advantage is at most c·|A| (Ye et al., 2020, eq. 5).
+    """
+    ratio = (logp - old_logp).exp()
+    plain, clipped = ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage
+    objective = torch.minimum(plain, clipped)
+    held = clipped < plain
+    if dual_clip is not None:
+        bound = torch.where(advantage < 0, dual_clip * advantage, torch.full_like(advantage, -torch.inf))
+        held = held | (bound > objective)
+        objective = torch.maximum(objective, bound)
+    return -objective, held
+
+
+def importance_weight(old_logp: Tensor, engine_logp: Tensor, cap: float) -> Tensor:
+    """Return min(π_trainer / π_engine, cap), without gradient: what corrects the sampler's policy to the trainer's."""
+    return (old_logp - engine_logp).exp().clamp(max=cap).detach()
+
+
+def reinforce(logp: Tensor, advantage: Tensor) -> Tensor:
+    """Return −A log π."""
+    return -advantage * logp
+
+
+def nll(logp: Tensor, weight: Tensor) -> Tensor:
+    """Return −w log π of target tokens."""
+    return -weight * logp
+
+
+def value(prediction: Tensor, target: Tensor) -> Tensor:
+    """Return half the squared error."""
+    return 0.5 * (prediction - target) ** 2
+
+
+def kl(kind: Literal["k2", "k3"], logp: Tensor, ref_logp: Tensor) -> Tensor:
+    """Return an estimate of a divergence from the reference, from tokens sampled by the policy.
+
+    As a loss k2 has the gradient of KL(π‖ref), k3 that of KL(ref‖π). k1 (logp − ref) as a loss has the expected
+    gradient 0, so it is offered only as a reward (Schulman, "Approximating KL divergence", 2020).
+    """
+    gap = ref_logp - logp
+    return 0.5 * gap**2 if kind == "k2" else gap.exp() - 1 - gap
+
+
+def averaging(
+    masks: Sequence[Bools],
+    turns: Sequence[Sequence[int]],
+    seats: Sequence[object],
+    how: Literal["token_mean", "turn_mean"],
+) -> list[Floats]:
+    """Return per-token weights, one array per trace, that add up to 1 over all masked tokens.
+
+    `token_mean`: every masked token weighs the same. `turn_mean`: the mean over a turn's tokens, then over a
+    trajectory's turns, then over trajectories; traces with equal `seats` entry (branches) are one trajectory, and
+    tokens outside any turn (-1) form a turn of their own.
+    """
+    if how == "token_mean":
+        total = max(1, sum(int(mask.sum()) for mask in masks))
+        return [mask.astype(np.float64) / total for mask in masks]
+    tokens: Counter[tuple[object, int]] = Counter()
+    for mask, turn, seat in zip(masks, turns, seats, strict=True):
+        tokens.update((seat, t) for t, counts in zip(turn, mask, strict=True) if counts)
+    per_seat = Counter(seat for seat, _ in tokens)
+    weights = []
+    for mask, turn, seat in zip(masks, turns, seats, strict=True):
+        row = np.zeros(len(mask))
+        for at in np.flatnonzero(mask):
+            row[at] = 1.0 / (tokens[seat, turn[at]] * per_seat[seat] * len(per_seat))
+        weights.append(row)
+    return weights

@@ -1,0 +1,151 @@
+"""Everything a training run is made of, built from its configuration and, when it goes on, from a checkpoint.
+
+Raises `BadInput` for whatever in the configuration, the data or the checkpoint does not fit; nothing is written here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from training import bases, engines, games, rewards
+from training.config import RunConfig
+from training.engines.base import Engine
+from training.errors import BadInput
+from training.learn import checkpoint, data, policy
+from training.learn.checkpoint import TrainerState
+from training.learn.data import Starts
+from training.learn.policy import Policy
+from training.learn.update import Updater
+from training.learn.watchdog import Watchdog
+from training.methods import Method
+from training.players.base import Player
+from training.players.model import ModelPlayer
+from training.records import Scenario, Seat
+from training.rewards import Reward
+from training.rewards.judge import Judge
+from training.rollout import Tool
+from training.store import RunDir
+from training.text.template import ChatTokenizer
+
+
+@dataclass(slots=True)
+class Parts:
+    """The parts of one attempt; `step` is the last complete step, `resumed` the state it starts from."""
+
+    config: RunConfig
+    policy: Policy
+    updater: Updater
+    method: Method
+    engine: Engine
+    chat: ChatTokenizer
+    reward: Reward
+    starts: Starts
+    watchdog: Watchdog
+    info: bases.ModelInfo
+    adapter_only: bool
+    tool: Tool | None = None
+    step: int = 0
+    resumed: TrainerState | None = None
+
+    def player(self, scenario: Scenario, seat: Seat) -> Player:
+        """Return the learner at one seat of one episode."""
+        config = self.config
+        window = config.engine.window or None
+        return ModelPlayer(
+            self.engine, self.chat, config.sampling, seat=seat, names=scenario.seats, window=self._window(window)
+        )
+
+    def _window(self, wanted: int | None) -> int:
+        longest = int(self.policy.inner.config.max_position_embeddings)
+        return min(wanted or longest, longest)
+
+
+def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) -> Parts:
+    """Return the parts of an attempt that starts from checkpoint `found` = (step, folder), or from the beginning."""
+    learn, device = config.learn, pick_device(config.model.device)
+    if learn.threads:
+        torch.set_num_threads(learn.threads)
+    torch.use_deterministic_algorithms(learn.deterministic)
+    starts = data.read_starts(config, data_path(config, run_dir))
+    method = config.method.build()
+    resumed = checkpoint.read(found[1]) if found else None
+    model = policy.load(
+        config.model.base,
+        method.needs.critic,
+        learn,
+        seed=config.seed,
+        temperature=config.sampling.temperature,
+        device=device,
+        weights=str(found[1]) if found else None,
+    )
+    return Parts(
+        config=config,
+        policy=model,
+        updater=Updater(model, config.seed),
+        method=method,
+        engine=_engine(config, device),
+        chat=ChatTokenizer(model.tokenizer),
+        reward=rewards.build(config.reward, games.REGISTRY[config.game.name], judge(config)),
+        starts=starts,
+        watchdog=Watchdog(config.stop),
+        info=_info(config, run_dir),
+        adapter_only=policy.saves_adapter_only(config.model.base, learn),
+        step=resumed.step if resumed else 0,
+        resumed=resumed,
+    )
+
+
+def pick_device(name: str) -> str:
+    """Return the device to train on; `auto` is CUDA where there is one."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise BadInput("no CUDA device is available here: use cpu or auto", "model.device")
+    return name
+
+
+def data_path(config: RunConfig, run_dir: RunDir) -> Path:
+    """Return the dataset's file: an absolute path, or one inside the run directory."""
+    path = run_dir.root / config.data.path
+    if not config.data.path or not path.is_file():
+        raise BadInput(f"no such file: {path}", "data.path")
+    return path
+
+
+def judge(config: RunConfig) -> Judge | None:
+    """Return the run's judge, if it has one."""
+    if config.judge is None:
+        return None
+    from training.engines.chat import RemoteModel
+
+    return Judge(RemoteModel(config.judge), config.judge.model)
+
+
+def _engine(config: RunConfig, device: str) -> Engine:
+    section = config.engine
+    return engines.make(
+        section.name,
+        config.model.base,
+        dtype=section.dtype,
+        device=device.partition(":")[0],
+        window=section.window,
+        max_running=section.max_running,
+        cache_gib=section.cache_gib,
+    )
+
+
+def _info(config: RunConfig, run_dir: RunDir) -> bases.ModelInfo:
+    parent = bases.read_info(bases.resolve(config.model.base))
+    return bases.ModelInfo(
+        name=config.name or f"{parent.name}-{config.method.name}-{config.game.name}",
+        base=parent.base,
+        licence=parent.licence,
+        note=parent.note,
+        parent=config.model.base,
+        dataset=(hashlib.sha256(data_path(config, run_dir).read_bytes()).hexdigest(),),
+        command=f"python -m training run config.json --dir {run_dir.root.name}",
+    )

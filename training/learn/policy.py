@@ -1,0 +1,170 @@
+"""The trained model: Hugging Face weights (all, or adapters), value heads on its hidden state, log-probabilities.
+
+Log-probabilities are those of softmax(logits / temperature) over the whole vocabulary, computed only at asked
+positions and in chunks, so that memory is bounded by the chunk and not by the length of a batch. Raises `BadInput` for
+a model whose logits are not simply its head on its hidden state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import torch
+from peft import PeftModel
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from training.engines.loading import is_adapter, verified
+from training.errors import BadInput
+from training.learn import models
+from training.run_sections import LearnSection
+from training.seeding import derive
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+UNUSUAL = ("final_logit_softcapping", "logit_scale", "logits_scaling")
+"""Settings of models that change logits after the head."""
+
+
+class Policy:
+    """The model being trained, its value heads, and the model it started from as reference.
+
+    `heads` are linear, in float32, and start at zero. `mergeable_base` says whether the starting model is a full
+    folder, so that adapters alone make a checkpoint.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel | PeftModel,
+        tokenizer: PreTrainedTokenizerBase,
+        heads: Sequence[str],
+        learn: LearnSection,
+        *,
+        temperature: float,
+        reference: PreTrainedModel | None = None,
+    ) -> None:
+        self.model, self.tokenizer, self.learn, self.temperature = model, tokenizer, learn, temperature
+        self.inner = models.plain(model)
+        config: Any = self.inner.config
+        if unusual := [name for name in UNUSUAL if getattr(config, name, None) not in (None, 1.0)]:
+            raise BadInput(f"models with {', '.join(unusual)} cannot be trained here", "model.base")
+        self.device: torch.device = self.inner.device
+        self.heads = nn.ModuleDict({name: nn.Linear(config.hidden_size, 1) for name in heads}).to(self.device)
+        for parameter in self.heads.parameters():
+            nn.init.zeros_(parameter)
+        self._reference = reference
+        if learn.recompute:
+            self.inner.gradient_checkpointing_enable({"use_reentrant": False})
+            self.inner.train()  # recomputing is a mode of training; no model here has dropout
+            self.inner.enable_input_require_grads()
+
+    @property
+    def trained(self) -> dict[str, nn.Parameter]:
+        """The policy's own trained parameters by name, without the heads."""
+        return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+
+    @contextmanager
+    def as_reference(self) -> Iterator[PreTrainedModel]:
+        """The model the run started from: adapters off, or the frozen copy."""
+        if isinstance(self.model, PeftModel):
+            with self.model.disable_adapter():
+                yield self.inner
+        elif self._reference is not None:
+            yield self._reference
+        else:
+            raise BadInput("no copy of the starting model was kept", "learn.kl")
+
+    def hidden(self, ids: Tensor, model: PreTrainedModel | None = None) -> Tensor:
+        """Return the last hidden states, (B, L, H). Padding stands on the right, where no token looks: no mask."""
+        with self._precision():
+            states: Tensor = (model or self.inner).base_model(input_ids=ids, use_cache=False).last_hidden_state
+        return states
+
+    def _precision(self) -> AbstractContextManager[object]:
+        return torch.autocast(self.device.type, torch.bfloat16) if self.learn.autocast else nullcontext()
+
+    def value(self, head: str, hidden: Tensor) -> Tensor:
+        """Return the head's values at hidden states (…, H), as (…)."""
+        found: Tensor = self.heads[head](hidden.float()).squeeze(-1)
+        return found
+
+    def logprobs(
+        self, hidden: Tensor, targets: Tensor, *, entropy_grad: bool = False, model: PreTrainedModel | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return (log-probability of `targets`, entropy), both (N,), from hidden states (N, H) *before* the targets.
+
+        The entropy carries a gradient only if asked for. On the way back each chunk's logits are computed again.
+        """
+        head = (model or self.inner).get_output_embeddings()
+        parts = []
+        for start in range(0, len(targets), self.learn.logits_chunk):
+            piece = slice(start, start + self.learn.logits_chunk)
+            arguments = (head, hidden[piece], targets[piece], entropy_grad)
+            if torch.is_grad_enabled():
+                parts.append(checkpoint(self._chunk, *arguments, use_reentrant=False, preserve_rng_state=False))
+            else:
+                parts.append(self._chunk(*arguments))
+        if not parts:
+            return hidden.new_zeros(0, dtype=torch.float32), hidden.new_zeros(0, dtype=torch.float32)
+        logp, entropy = (torch.cat(column) for column in zip(*parts, strict=True))
+        return logp, entropy
+
+    def _chunk(self, head: nn.Module, hidden: Tensor, targets: Tensor, entropy_grad: bool) -> tuple[Tensor, Tensor]:
+        with self._precision():
+            logits = head(hidden)
+        logits = logits.float() / self.temperature
+        total = logits.logsumexp(-1)
+        logp = logits.gather(-1, targets[:, None]).squeeze(-1) - total
+        with nullcontext() if entropy_grad else torch.no_grad():
+            entropy = total - (torch.softmax(logits, -1) * logits).sum(-1)
+        return logp, entropy
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what a checkpoint's model folder does not hold exactly: the value heads, and adapters if any."""
+        found = {f"heads.{name}": tensor for name, tensor in self.heads.state_dict().items()}
+        if isinstance(self.model, PeftModel):
+            found |= {f"adapter.{name}": p.detach() for name, p in self.trained.items()}
+        return found
+
+    @torch.no_grad()
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Put `tensors` back; a missing or differently shaped one raises `BadInput`."""
+        for name, own in self.tensors().items():
+            if name not in tensors or tensors[name].shape != own.shape:
+                raise BadInput(f"the checkpoint does not fit this configuration: {name}", "learn.lora")
+            own.copy_(tensors[name])
+
+
+def load(
+    base: str,
+    heads: Sequence[str],
+    learn: LearnSection,
+    *,
+    seed: int,
+    temperature: float,
+    device: str,
+    weights: str | None = None,
+) -> Policy:
+    """Return the policy that starts from `base`: new adapters on its merged weights, or all of its weights.
+
+    `weights` is a checkpoint folder whose full weights the policy takes instead; `base` then stays the reference.
+    """
+    full = learn.lora is None
+    dtype = "float32" if full and learn.autocast else learn.dtype
+    model, tokenizer = models.load(weights if full and weights else base, dtype, None, device)
+    reference = None
+    if learn.lora is not None:
+        torch.manual_seed(derive(seed, "adapters"))
+        model = models.adapt(model, learn.lora).eval()  # merged: no adapters yet
+    elif learn.kl != "none" and learn.kl_coef > 0:
+        reference = models.load(base, dtype, None, device)[0].requires_grad_(False)
+    return Policy(model, tokenizer, heads, learn, temperature=temperature, reference=reference)
+
+
+def saves_adapter_only(base: str, learn: LearnSection) -> bool:
+    """Return whether a checkpoint can be adapters alone: there are some, and what is below them is a full folder."""
+    return learn.lora is not None and not is_adapter(verified(base))

@@ -1,0 +1,242 @@
+"""The loop: play, score, give credit, update, hand the weights to the engine, save. Start here to read about learning.
+
+`run` starts or goes on with the newest attempt of a run directory. It returns what happened; a wrong configuration
+raises `BadInput` before anything is written, every other failure ends as a failed run, not as an exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from training.config import RunConfig
+from training.errors import DivergedError, ParleyError
+from training.learn import checkpoint, data, report, sync
+from training.learn.parts import Parts, build
+from training.learn.progress import Progress, Result, StopAsked, logging_to
+from training.learn.score import Played, give_credit, measured, score
+from training.learn.update import BadStep
+from training.records import LEARNER, Episode
+from training.rollout import Rules, rollout
+from training.store import RunDir
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+Evaluate = Callable[["Trainer", int], Awaitable[dict[str, float]]]
+"""Plays an arena with the present weights; its numbers become an event and metrics."""
+
+
+class Trainer:
+    """One attempt at a run, from the newest checkpoint (or from nothing) to the end, a stop, or a failure."""
+
+    def __init__(self, parts: Parts, progress: Progress, evaluate: Evaluate | None = None) -> None:
+        self.parts, self.config, self.progress, self.evaluate = parts, parts.config, progress, evaluate
+        self.step = parts.step
+        self.bad_in_a_row = self.effective = 0
+        self.saved = parts.step if parts.resumed else -1
+        if parts.resumed:
+            self._take_up(parts.resumed)
+
+    async def loop(self) -> tuple[Result, str]:
+        """Run to the end; return the result and, unless it succeeded, why."""
+        try:
+            self.progress.phase("syncing")
+            await sync.push(self.parts.policy, self.parts.engine)
+            while self.step < self.config.learn.steps:
+                if why := await self._step():
+                    self.save()
+                    return "stopped", why
+        except StopAsked as asked:
+            self.save()
+            return "stopped", str(asked)
+        self.save()
+        if not self.effective:
+            raise DivergedError("no update changed the policy: there was nothing to learn from")
+        return "succeeded", ""
+
+    async def _step(self) -> str:
+        """Do one training step; return why the run should end early, or an empty text."""
+        number = self.step + 1
+        self.progress.check()
+        began = time.monotonic()
+        played, metrics = await self._played(number)
+        reason = ""
+        try:
+            metrics |= self._learned(played, number)
+            self.bad_in_a_row = 0
+        except BadStep as bad:
+            reason = str(bad)
+            self.bad_in_a_row += 1
+            metrics["bad_steps"] = 1.0
+            self.progress.event("warning", step=number, why=f"nothing learned in this step: {bad}")
+        self.progress.phase("syncing")
+        metrics["sync_s"] = await _timed(sync.push(self.parts.policy, self.parts.engine))
+        self.step = self.progress.step = number
+        self._tell(played, metrics | {"step_s": time.monotonic() - began})
+        if self.bad_in_a_row >= self.config.stop.bad_steps:
+            raise DivergedError(f"{self.bad_in_a_row} steps in a row taught nothing; the last one: {reason}")
+        await self._evaluate()
+        why = self.parts.watchdog.see(metrics)
+        if self.progress.take_save() or number % self.config.learn.save_every == 0:
+            self.save()
+        return why
+
+    async def _played(self, number: int) -> tuple[list[Played], dict[str, float]]:
+        """Play and score the step's games."""
+        began = time.monotonic()
+        episodes = await self._unless_stopped(self._sample(number))
+        sampled = time.monotonic()
+        self.progress.phase("scoring", of=len(episodes))
+        played = await self._unless_stopped(score(episodes, self.parts.reward, self.config.seed, number))
+        metrics = report.outcome_metrics(played)
+        metrics |= {"sampling_s": sampled - began, "scoring_s": time.monotonic() - sampled}
+        metrics["sampling_tokens_per_s"] = metrics.get("sampled_tokens", 0.0) / max(sampled - began, 1e-9)
+        return played, metrics
+
+    async def _sample(self, number: int) -> list[Episode]:
+        jobs = data.jobs(self.config, self.parts.starts, number)
+        settings = self.config.rollout
+        rules = Rules(self.config.seed, number, settings.retries, settings.on_refused)
+        lanes = min(settings.lanes or len(jobs), len(jobs))
+        self.progress.phase("sampling", done=0, of=len(jobs))
+        found: dict[int, Episode] = {}
+        async for job, episode in rollout(
+            jobs, {LEARNER: self.parts.player}, lanes=lanes, rules=rules, tool=self.parts.tool
+        ):
+            found[job.number] = episode
+            self.progress.beat(done=len(found))
+        return [found[job.number] for job in jobs]
+
+    async def _unless_stopped(self, work: Awaitable[T]) -> T:
+        """Return the result of `work`, or cancel it and raise `StopAsked` once somebody asks to stop."""
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await asyncio.wait({task}, timeout=0.2)
+            if self.progress.stopping and not task.done():
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+                raise StopAsked(self.progress.reason)
+        return task.result()
+
+    def _learned(self, played: list[Played], number: int) -> dict[str, float]:
+        """Measure, credit, update; return metrics. `BadStep` and `StopAsked` leave the weights as they were."""
+        parts, began = self.parts, time.monotonic()
+        self.progress.phase("learning")
+        single = self.config.learn.epochs == 1 and self.config.learn.tokens_per_update == 0
+
+        def beat(tokens: int) -> None:
+            self.progress.check()
+            self.progress.beat()
+
+        items = measured(played, parts.policy, parts.method.needs, old=not single, beat=beat)
+        if not items:
+            raise BadStep("no game of the step ended with a score and a sampled token")
+        give_credit(played, parts.method)
+        metrics = report.credit_metrics(played)
+        metrics |= parts.updater.run(parts.updater.plan(items, number), number, self.progress)
+        self.effective += metrics.get("grad_norm", 0.0) > 0 and metrics["lr"] > 0
+        seconds = time.monotonic() - began
+        tokens = sum(len(item) for item in items)
+        return metrics | {"learning_s": seconds, "learning_tokens_per_s": tokens / max(seconds, 1e-9)}
+
+    def _tell(self, played: list[Played], metrics: dict[str, float]) -> None:
+        report.write_episodes(self.progress, self.step, played)
+        self.progress.metrics(self.step, metrics)
+        shown = {name: round(metrics[name], 4) for name in ("reward", "parse_rate", "entropy", "kl") if name in metrics}
+        log.info("step %d of %d: %s", self.step, self.config.learn.steps, shown)
+
+    async def _evaluate(self) -> None:
+        every = self.config.evaluate.every
+        if self.evaluate is not None and every and self.step % every == 0:
+            self.progress.phase("evaluating")
+            found = await self._unless_stopped(self.evaluate(self, self.step))
+            self.progress.event("evaluation", step=self.step, **found)
+
+    # --- checkpoints ---
+
+    def save(self) -> None:
+        """Write a checkpoint of the last complete step, unless there is one."""
+        if self.saved == self.step:
+            return
+        self.progress.phase("saving")
+        parts, folder = self.parts, self.progress.attempt.checkpoint(self.step)
+        info = parts.info.model_copy(update={"step": self.step})
+        checkpoint.write(
+            folder, parts.policy.model, parts.policy.tokenizer, info, self._state(), adapter_only=parts.adapter_only
+        )
+        self.saved = self.step
+        self.progress.event("checkpoint", step=self.step, path=f"checkpoints/{folder.name}")
+        checkpoint.prune(self.progress.attempt, self.config.learn.keep)
+
+    def _state(self) -> checkpoint.TrainerState:
+        optimizer, moments = checkpoint.pack_optimizer(self.parts.updater.optimizer)
+        generators, states = checkpoint.pack_generators()
+        rest = {
+            "optimizer": optimizer,
+            "generators": generators,
+            "method": self.parts.method.state_dict(),
+            "watchdog": self.parts.watchdog.state_dict(),
+            "starts": self.step * self.config.rollout.scenarios,
+            "bad_in_a_row": self.bad_in_a_row,
+            "effective": self.effective,
+        }
+        return checkpoint.TrainerState(self.step, rest, moments | states | self.parts.policy.tensors())
+
+    def _take_up(self, state: checkpoint.TrainerState) -> None:
+        self.parts.policy.restore(state.tensors)
+        checkpoint.unpack_optimizer(self.parts.updater.optimizer, state.data["optimizer"], state.tensors)
+        self.parts.method.load_state_dict(state.data["method"])
+        self.parts.watchdog.load_state_dict(state.data["watchdog"])
+        self.bad_in_a_row, self.effective = state.data["bad_in_a_row"], state.data["effective"]
+        checkpoint.unpack_generators(state.data["generators"], state.tensors)
+
+
+async def _timed(work: Awaitable[object]) -> float:
+    began = time.monotonic()
+    await work
+    return time.monotonic() - began
+
+
+def run(
+    config: RunConfig, run_dir: RunDir, attempt: int | None = None, evaluate: Evaluate | None = None
+) -> dict[str, Any]:
+    """Run or go on with a training run; return `{"result", "why", "step", "attempt", "exit"}`.
+
+    `attempt` is the number of the attempt's folder, by default the next one. It starts from the newest complete
+    checkpoint of the directory. `exit`: 0 succeeded or stopped, 1 failed, 130 stopped by SIGINT. Raises `BadInput`
+    before anything is written.
+    """
+    found = run_dir.latest_checkpoint()
+    number = attempt if attempt is not None else max(run_dir.attempts(), default=0) + 1
+    parts = build(config, run_dir, found)
+    progress = Progress(run_dir.attempt(number), config.learn.steps, step=parts.step)
+    with progress.listening(), logging_to(progress):
+        progress.phase("starting")
+        progress.event("started", attempt=number, step=parts.step, checkpoint=str(found[1].name) if found else None)
+        result, why = _guarded(Trainer(parts, progress, evaluate))
+        progress.finish(result, why)
+    code = 1 if result == "failed" else 130 if "SIGINT" in progress.reason else 0
+    return {"result": result, "why": why, "step": progress.step, "attempt": number, "exit": code}
+
+
+def _guarded(trainer: Trainer) -> tuple[Result, str]:
+    """Run the loop; the root of the task, where every failure becomes a result."""
+
+    async def main() -> tuple[Result, str]:
+        try:
+            return await trainer.loop()
+        finally:
+            await trainer.parts.engine.close()
+
+    try:
+        return asyncio.run(main())
+    except Exception as error:
+        log.exception("the run failed")
+        why = str(error) if isinstance(error, ParleyError) else f"{type(error).__name__}: {error}"
+        trainer.progress.event("error", step=trainer.step, why=why)
+        return "failed", why

@@ -1,0 +1,177 @@
+"""One training step's updates: micro-batches into one gradient, checked, clipped, applied, or taken back whole.
+
+Raises `BadStep` when a loss, log-probability or gradient is not finite, and `StopAsked` when somebody asked to stop; in
+both cases weights and optimizer are as they were before the step.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from training.errors import ParleyError
+from training.learn import losses
+from training.learn.batch import Batch, Item, batches, updates
+from training.learn.policy import Policy
+from training.learn.progress import Progress
+from training.seeding import derive
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from training.run_sections import LearnSection
+
+
+class BadStep(ParleyError):
+    """Something in a step is not a finite number; nothing of the step was kept."""
+
+
+def learning_rate(learn: LearnSection, step: int) -> float:
+    """Return the policy's learning rate at its update `step` (from 1): linear warm-up, then the schedule."""
+    if step <= learn.warmup:
+        return learn.lr * step / learn.warmup
+    share = (step - 1 - learn.warmup) / max(1, learn.steps - learn.warmup)
+    if learn.schedule == "linear":
+        return learn.lr * (1 - share)
+    if learn.schedule == "cosine":
+        return learn.lr * 0.5 * (1 + math.cos(math.pi * share))
+    return learn.lr
+
+
+class Updater:
+    """Holds the optimizer: one group for the policy, one for the value heads, clipped apart."""
+
+    def __init__(self, policy: Policy, seed: int) -> None:
+        self.policy, self.learn, self.seed = policy, policy.learn, seed
+        self.weights = list(policy.trained.values())
+        self.heads = list(policy.heads.parameters())
+        groups = [{"params": self.weights, "weight_decay": self.learn.weight_decay}]
+        if self.heads:
+            groups.append({"params": self.heads, "weight_decay": 0.0})
+        self.optimizer = torch.optim.AdamW(groups, lr=self.learn.lr, betas=self.learn.betas)
+        self._totals: dict[str, float] = {}
+
+    def policy_on(self, step: int) -> bool:
+        """Return whether the policy learns in this step; while the critic warms up it does not."""
+        return not self.heads or step > self.learn.critic_warmup
+
+    def rates(self, step: int) -> tuple[float, float]:
+        """Set and return the learning rates (policy, heads) of a training step."""
+        warm = self.learn.critic_warmup if self.heads else 0
+        rate = learning_rate(self.learn, step - warm) if step > warm else 0.0
+        critic = self.learn.critic_lr if self.learn.critic_lr is not None else 10 * self.learn.lr
+        for group, value in zip(self.optimizer.param_groups, (rate, critic), strict=False):
+            group["lr"] = value
+        return rate, critic
+
+    def plan(self, items: Sequence[Item], step: int) -> list[list[Item]]:
+        """Return the items of each update of the step, over all epochs."""
+        seeds = [derive(self.seed, "updates", step, epoch) for epoch in range(self.learn.epochs)]
+        return [group for seed in seeds for group in updates(items, self.learn.tokens_per_update, seed)]
+
+    def run(self, plan: Sequence[Sequence[Item]], step: int, progress: Progress) -> dict[str, float]:
+        """Apply the updates of one step; return its metrics."""
+        rate, critic = self.rates(step)
+        kept = self._keep() if len(plan) > 1 else None
+        self._totals = {"lr": rate, "updates": float(len(plan))} | ({"critic_lr": critic} if self.heads else {})
+        try:
+            for number, group in enumerate(plan):
+                self._update(group, step, single=len(plan) == 1, progress=progress, share=1 / len(plan))
+                progress.beat(done=number + 1, of=len(plan))
+        except ParleyError:
+            self.optimizer.zero_grad(set_to_none=True)
+            self._take_back(kept)
+            raise
+        return self._totals
+
+    def _update(self, group: Sequence[Item], step: int, *, single: bool, progress: Progress, share: float) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+        for batch in batches(group, self.learn.tokens_per_batch, self.learn.aggregate):
+            progress.check()
+            loss = self._loss(batch.to(self.policy.device), on=self.policy_on(step), single=single, share=share)
+            if not bool(torch.isfinite(loss)):
+                raise BadStep("the loss is not finite")
+            if loss.requires_grad:
+                loss.backward()
+            progress.beat()
+        for name, parameters in (("grad_norm", self.weights), ("critic_grad_norm", self.heads)):
+            if any(p.grad is not None for p in parameters):
+                norm = float(nn.utils.clip_grad_norm_(parameters, self.learn.max_grad_norm))
+                if not math.isfinite(norm):
+                    raise BadStep(f"{name} is not finite")
+                self._add(name, norm, share)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+
+    def _loss(self, batch: Batch, *, on: bool, single: bool, share: float) -> Tensor:
+        """Return the batch's part of the update's loss; on = the policy learns, too."""
+        policy, learn = self.policy, self.learn
+        with torch.set_grad_enabled(on):
+            hidden = policy.hidden(batch.ids)
+            before = hidden[batch.rows, batch.at - 1]
+            logp, entropy = policy.logprobs(before, batch.targets, entropy_grad=on and learn.ent_coef > 0)
+        if not bool(torch.isfinite(logp).all()):
+            raise BadStep("a log-probability is not finite")
+        old = logp.detach() if single else batch.streams["old"]
+        terms = self._policy_terms(batch, logp, old, share)
+        terms["entropy_bonus"] = -learn.ent_coef * (batch.streams["sampled_weight"] * entropy).sum()
+        self._add("entropy", (batch.streams["sampled_weight"] * entropy.detach()).sum(), share)
+        loss = torch.stack(list(terms.values())).sum() if on else hidden.new_zeros((), dtype=torch.float32)
+        for name, (rows, at, targets, weights) in batch.values.items():
+            states = hidden[rows, at]
+            states = states if on and learn.critic_backbone else states.detach()
+            error = (weights * losses.value(policy.value(name, states), targets)).sum()
+            self._add(f"value_loss_{name}", error.detach(), share)
+            loss = loss + learn.vf_coef * error
+        self._add("loss", loss.detach(), share)
+        return loss
+
+    def _policy_terms(self, batch: Batch, logp: Tensor, old: Tensor, share: float) -> dict[str, Tensor]:
+        learn, streams = self.learn, batch.streams
+        correction = losses.importance_weight(old, streams["engine"], learn.importance_cap)
+        surrogate, held = losses.ppo_clip(logp, old, streams["ppo"], learn.clip, learn.dual_clip)
+        terms = {
+            "ppo_loss": (streams["ppo_weight"] * correction * surrogate).sum(),
+            "reinforce_loss": (streams["reinforce_weight"] * losses.reinforce(logp, streams["reinforce"])).sum(),
+            "nll_loss": (streams["nll_weight"] * losses.nll(logp, streams["nll"])).sum(),
+        }
+        sampled = streams["sampled_weight"]
+        seen = sampled > 0
+        if learn.kl in ("k2", "k3") and learn.kl_coef > 0:
+            distance = losses.kl(learn.kl, logp[seen], streams["reference"][seen])
+            terms[f"kl_loss_{learn.kl}"] = learn.kl_coef * (sampled[seen] * distance).sum()
+        for name, term in terms.items():
+            self._add(name, term.detach(), share)
+        ratio = (logp.detach() - old)[seen]
+        gap = (old - streams["engine"])[seen].abs()
+        self._add("clipfrac", (streams["ppo_weight"] * held).sum(), share)
+        self._add("approx_kl", (sampled[seen] * (ratio.exp() - 1 - ratio)).sum(), share)
+        self._add("importance", (sampled[seen] * correction[seen]).sum(), share)
+        self._add("gap_mean", (sampled[seen] * gap).sum(), share)
+        self._totals["gap_max"] = max(self._totals.get("gap_max", 0.0), float(gap.max()) if len(gap) else 0.0)
+        if bool(streams["reference"][seen].isfinite().all()):
+            self._add(
+                "kl", (sampled[seen] * losses.kl("k3", logp.detach()[seen], streams["reference"][seen])).sum(), share
+            )
+        return terms
+
+    def _add(self, name: str, value: Tensor | float, share: float) -> None:
+        self._totals[name] = self._totals.get(name, 0.0) + float(value) * share
+
+    def _everything(self) -> Iterable[nn.Parameter]:
+        return (*self.weights, *self.heads)
+
+    def _keep(self) -> tuple[list[Tensor], dict[str, object]]:
+        return [p.detach().clone() for p in self._everything()], copy.deepcopy(self.optimizer.state_dict())
+
+    @torch.no_grad()
+    def _take_back(self, kept: tuple[list[Tensor], dict[str, object]] | None) -> None:
+        if kept is not None:
+            for parameter, old in zip(self._everything(), kept[0], strict=True):
+                parameter.copy_(old)
+            self.optimizer.load_state_dict(kept[1])
