@@ -1,7 +1,7 @@
 """One episode: whoever is to act is asked, joint steps at once, and every attempt is kept as a Turn.
 
 A failure outside the model (engine, remote model, judge, tool) ends the episode as data: `Episode.error`. `BadInput`
-is raised for a scenario that its game refuses, or one that asks for a tool where none is given.
+is raised for a scenario that its game refuses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from training.records import Episode, ErrorRecord, Move, Scenario, Seat, SeatMov
 from training.rollout.seats import Attempts, Rules, SeatRecord
 
 Tool = Callable[[Game], Awaitable[Move]]
-"""Answers for the tool seat with a move of origin `tool`; failures outside the model raise `OutsideError`."""
+"""Answers for the tool seat with a move of origin `tool`; failures outside the model raise `OutsideError`.
+
+Without a tool that seat is silent: the game's default is played for it.
+"""
 
 
 async def play(
@@ -89,7 +92,7 @@ class _Table:
         if attempts.seat != self.game.scenario.tool_seat:
             await self._seats[attempts.seat].decide(self.game, attempts)
         elif self._tool is None:
-            raise BadInput("the game asks for facts from outside, and no tool is given for them", "tool")
+            attempts.move = self.game.default(attempts.seat)
         else:
             with boundary():
                 attempts.move = await self._tool(self.game)
@@ -117,12 +120,12 @@ class _Table:
         return tuple(found)
 
     def metrics(self, traces: Sequence[Trace]) -> dict[str, float]:
-        """Return what the game reports, and how the episode went as text; README of the package lists the names."""
+        """Return what the game reports, and how the episode went as text."""
         attempts, passed = len(self.turns), sum(turn.passed for turn in self.turns)
         found: dict[str, float] = {
             "attempts": attempts,
             "refusals": attempts - passed,
-            "defaults": sum(entry.move.origin == "default" for entry in self.moves),
+            "defaults": sum(entry.move.origin == "default" and entry.seat < len(self._seats) for entry in self.moves),
             "forfeits": sum(entry.move.origin == "forfeit" for entry in self.moves),
             "branches": sum(trace.parent is not None for trace in traces),
             "tokens": sum(len(trace.tokens) for trace in traces),

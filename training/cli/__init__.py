@@ -1,0 +1,64 @@
+"""The command line: `python -m training games|play|sft|run|resume|eval|models`.
+
+Arguments are read first and everything else is imported after, so that `--help` costs no more than Python itself.
+The result goes to standard output (with `--json` as one JSON object), everything else to standard error, what libraries
+print included. Exit codes: 0 done, 1 failed, 2 wrong input (nothing was changed), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from training.cli.parser import build
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit code."""
+    arguments = build().parse_args(argv)
+    from training.errors import BadInput, ParleyError
+
+    try:
+        with _kept_clean():
+            command = import_module(arguments.module)
+            result: dict[str, Any] = command.main(arguments)
+    except BadInput as error:
+        return _fail(arguments, WRONG_INPUT, {"kind": "input", "where": error.where, "why": error.why}, str(error))
+    except ParleyError as error:
+        return _fail(arguments, FAILED, {"kind": getattr(error, "kind", "internal"), "why": str(error)}, str(error))
+    except KeyboardInterrupt:
+        return _fail(arguments, INTERRUPTED, {"kind": "interrupted", "why": "interrupted"}, "interrupted")
+    code = int(result.pop("exit", DONE))
+    print(json.dumps(result, ensure_ascii=False, allow_nan=False) if arguments.json else command.show(result))
+    return code
+
+
+def _fail(arguments: Namespace, code: int, error: dict[str, str], text: str) -> int:
+    print(f"{arguments.prog}: {text}", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps({"error": error}, ensure_ascii=False))
+    return code
+
+
+@contextmanager
+def _kept_clean() -> Iterator[None]:
+    """Send whatever is printed inside to standard error, by libraries in other languages and child processes too."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)

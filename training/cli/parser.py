@@ -1,0 +1,119 @@
+"""The arguments of every command. Imports argparse only: this is all that `--help` needs."""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from functools import partial
+from pathlib import Path
+
+EXIT_CODES = """\
+exit codes:
+  0    done
+  1    failed: the reason is on standard error
+  2    wrong input: what and where is on standard error, nothing was changed
+  130  interrupted by Ctrl-C; a run saves a checkpoint before it leaves
+"""
+
+
+def whole(text: str, *, low: int, high: int) -> int:
+    """Return the integer in `text` if it lies between `low` and `high`."""
+    try:
+        value = int(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is not a whole number") from None
+    if not low <= value <= high:
+        raise ArgumentTypeError(f"{value} is not between {low} and {high}")
+    return value
+
+
+COUNT = partial(whole, low=1, high=1_000_000)
+SEED = partial(whole, low=0, high=2**63 - 1)
+RETRIES = partial(whole, low=0, high=5)
+
+
+def build() -> ArgumentParser:
+    """Return the parser; every command names the module that runs it in `module`."""
+    parser = ArgumentParser(
+        prog="python -m training",
+        description="Self-play training of language models in conversation games.",
+        epilog=EXIT_CODES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    common = ArgumentParser(add_help=False)
+    common.add_argument("--json", action="store_true", help="print one JSON object on standard output, nothing else")
+    add = partial(_command, commands, common)
+
+    add("games", "list the games", "training.cli.games")
+    _play(add("play", "play games between players that need no local model", "training.cli.play"))
+    _run(add("sft", "cold start: learn from conversations", "training.cli.runs"), "sft")
+    _run(add("run", "start a run of the kind that its configuration names", "training.cli.runs"), None)
+    resume = add(
+        "resume",
+        "go on with a run from its newest complete checkpoint, or begin one that was only prepared",
+        "training.cli.runs",
+    )
+    resume.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
+    _attempt(resume)
+    resume.set_defaults(resume=True)
+    _run(add("eval", "arena: two models in different seats of the same conversations", "training.cli.runs"), "eval")
+    _models(add("models", "list or prepare base models", "training.cli.models"))
+    return parser
+
+
+def _command(commands: object, common: ArgumentParser, name: str, text: str, module: str) -> ArgumentParser:
+    parser: ArgumentParser = commands.add_parser(  # type: ignore[attr-defined]
+        name,
+        parents=[common],
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        epilog=EXIT_CODES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(module=module, prog=parser.prog)
+    return parser
+
+
+def _play(parser: ArgumentParser) -> None:
+    parser.add_argument("game", metavar="GAME", help="name of the game, as `games` lists it")
+    parser.add_argument(
+        "--players", required=True, metavar="A,B", help="one player per seat, separated by commas: scripted, random, …"
+    )
+    parser.add_argument("--episodes", type=COUNT, default=10, metavar="N", help="games to play (10)")
+    parser.add_argument("--seed", type=SEED, default=0, metavar="S", help="everything random is drawn from it (0)")
+    parser.add_argument(
+        "--scenarios", type=Path, metavar="FILE", help="dataset file (JSONL); without it the project's samples"
+    )
+    parser.add_argument("--lanes", type=COUNT, default=32, metavar="N", help="games in flight at once (32)")
+    parser.add_argument(
+        "--retries", type=RETRIES, default=0, metavar="N", help="further attempts after a refused reply (0)"
+    )
+    parser.add_argument(
+        "--on-refused", choices=("default", "forfeit"), default="default", help="what follows when attempts are used up"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the episodes as JSONL to a new file")
+
+
+def _run(parser: ArgumentParser, kind: str | None) -> None:
+    parser.add_argument("config", type=Path, metavar="CONFIG.toml", help="the configuration (TOML, or JSON)")
+    parser.add_argument("--dir", type=Path, required=True, metavar="DIR", help="the run directory, new or empty")
+    _attempt(parser)
+    parser.set_defaults(resume=False, kind=kind)
+
+
+def _attempt(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--attempt", type=COUNT, metavar="N", help="number of this attempt's folder (one more than the last)"
+    )
+
+
+def _models(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(title="actions", metavar="ACTION")
+    parser.set_defaults(action="list")
+    listing = actions.add_parser("list", help="list the register of base models (what `models` alone does)")
+    prepare = actions.add_parser("prepare", help="convert, pretrain or download a base model")
+    prepare.add_argument("name", metavar="NAME", help="name of the model, as `models` lists it")
+    prepare.add_argument("--force", action="store_true", help="make it anew even if it is complete")
+    for parser_, action in ((listing, "list"), (prepare, "prepare")):
+        parser_.add_argument("--json", action="store_true", default=SUPPRESS, help="print one JSON object")
+        parser_.set_defaults(action=action)

@@ -1,0 +1,109 @@
+"""`python -m training play`: games between players that need no local model, by name; the same for the same seed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from training import dataset, players, samples
+from training.errors import BadInput
+from training.games import REGISTRY, make
+from training.records import Episode, Scenario
+from training.rollout import Job, Rules, collect
+from training.seeding import derive
+from training.store import dumps
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Play and return what came of it; raise `BadInput` before the first game for anything that does not fit."""
+    names = tuple(name.strip() for name in arguments.players.split(","))
+    starts = _starts(arguments.game, arguments.scenarios)
+    for scenario in starts:
+        _check(scenario, names)
+    if arguments.out is not None and arguments.out.exists():
+        raise BadInput("the file exists already; choose another name", str(arguments.out))
+    policies = {name: partial(players.make, name) for name in names}
+    jobs = list(_jobs(starts, names, arguments.episodes, arguments.seed))
+    rules = Rules(seed=arguments.seed, retries=arguments.retries, on_refused=arguments.on_refused)
+    began = time.perf_counter()
+    episodes = asyncio.run(collect(jobs, policies, lanes=arguments.lanes, rules=rules))
+    seconds = time.perf_counter() - began
+    if arguments.out is not None:
+        _write(arguments.out, episodes)
+    facts = {"game": arguments.game, "players": list(names), "seed": arguments.seed}
+    return {**facts, **summary(episodes), "seconds": seconds}
+
+
+def _jobs(starts: Sequence[Scenario], names: tuple[str, ...], episodes: int, seed: int) -> Iterator[Job]:
+    """Go round the scenarios, each time with a seed of its own."""
+    for at in range(episodes):
+        yield Job(at, starts[at % len(starts)].with_seed(derive(seed, "start", at)), names)
+
+
+def summary(episodes: Sequence[Episode]) -> dict[str, Any]:
+    """Return counts and means: `returns` has one mean a seat (None where no game of it had a result)."""
+    whole = [episode for episode in episodes if episode.error is None]
+    seats = len(episodes[0].scenario.seats)
+    names = dict.fromkeys(name for episode in whole for name in episode.metrics)
+    return {
+        "episodes": len(episodes),
+        "errors": len(episodes) - len(whole),
+        "returns": [_mean([episode.returns[seat] for episode in whole]) for seat in range(seats)],
+        "forfeits": sum(int(episode.metrics["forfeits"]) for episode in whole),
+        "metrics": {name: _mean([episode.metrics.get(name) for episode in whole]) for name in names},
+    }
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _starts(game: str, path: Path | None) -> list[Scenario]:
+    if game not in REGISTRY:
+        raise BadInput(f"unknown game {game!r}; known: {', '.join(sorted(REGISTRY))}", "game")
+    if path is None:
+        return list(samples.for_game(game))
+    if not path.is_file():
+        raise BadInput("no such file", str(path))
+    found = [line.scenario for line in dataset.read(path)]
+    if not found:
+        raise BadInput("the file holds no scenario", str(path))
+    if other := next((scenario for scenario in found if scenario.game != game), None):
+        raise BadInput(f"scenario {other.id} is of the game {other.game}, not {game}", str(path))
+    return found
+
+
+def _check(scenario: Scenario, names: Sequence[str]) -> None:
+    """Raise `BadInput` unless the scenario can be played by these players."""
+    try:
+        make(scenario)
+    except BadInput as error:
+        raise BadInput(error.why, f"scenario {scenario.id}: {error.where}") from error
+    if len(names) != len(scenario.seats):
+        raise BadInput(f"scenario {scenario.id} has {len(scenario.seats)} seats, not {len(names)}", "--players")
+    for seat, name in enumerate(names):
+        players.make(name, scenario, seat)
+
+
+def _write(path: Path, episodes: Sequence[Episode]) -> None:
+    with path.open("x", encoding="utf-8") as file:
+        file.writelines(dumps(episode.to_dict()) + "\n" for episode in episodes)
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return the result in a few lines."""
+    returns = ", ".join("not scored" if mean is None else f"{mean:.3f}" for mean in result["returns"])
+    sides = " against ".join(result["players"])
+    lines = [
+        f"{result['episodes']} games of {result['game']} in {result['seconds']:.1f} s: {sides}",
+        f"mean return per seat: {returns}",
+        f"forfeits: {result['forfeits']}, errors: {result['errors']}",
+    ]
+    lines += [f"{name}: {mean:.3f}" for name, mean in result["metrics"].items() if mean is not None]
+    return "\n".join(lines)

@@ -1,0 +1,71 @@
+"""`python -m training run|sft|eval|resume`: runs in a run directory, each kind by the function that carries it out.
+
+Ctrl-C (and SIGTERM) asks a run to save a checkpoint and leave with exit code 130; a second one ends it at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+from argparse import Namespace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from training import config as configs
+from training.config import RunConfig
+from training.errors import BadInput
+from training.learn.start import reopen, start
+from training.store import RunDir
+
+RUNNERS = {"train": "training.learn.trainer", "sft": "training.learn.sft", "eval": "training.evaluate.run"}
+"""Module of each kind of run: its `run(config, run_dir, attempt)` returns the result with `exit`, the exit code."""
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Start a run in a new directory, or go on with one; raise `BadInput` having changed nothing."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    run_dir = RunDir(arguments.dir.absolute())
+    if arguments.resume:
+        return _carry_out(reopen(run_dir), run_dir, arguments.attempt)
+    config = _config(arguments.config, arguments.kind)
+    fresh = not run_dir.root.exists()
+    if not fresh and (not run_dir.root.is_dir() or any(run_dir.root.iterdir())):
+        raise BadInput("not an empty directory; choose another, or go on with a run by `resume`", str(arguments.dir))
+    try:
+        return _carry_out(start(config, run_dir, arguments.config.absolute().parent), run_dir, arguments.attempt)
+    except BadInput:
+        _take_back(run_dir, fresh)
+        raise
+
+
+def _config(path: Path, kind: str | None) -> RunConfig:
+    """Read the configuration; `kind` is what the command wants, None = whatever the file says."""
+    config = configs.load(path)
+    if kind is None or config.kind == kind:
+        return config
+    if "kind" in config.model_fields_set:
+        raise BadInput(f"the run is of kind {config.kind!r}, not {kind!r}; use `run`", f"{path}: kind")
+    return configs.parse(config.model_dump(mode="json", exclude_unset=True) | {"kind": kind}, str(path))
+
+
+def _carry_out(config: RunConfig, run_dir: RunDir, attempt: int | None) -> dict[str, Any]:
+    if config.kind not in RUNNERS:
+        raise BadInput(f"a run of kind {config.kind!r} is not started here: the site serves models", "kind")
+    result: dict[str, Any] = import_module(RUNNERS[config.kind]).run(config, run_dir, attempt)
+    return {"kind": config.kind, "dir": str(run_dir.root), **result}
+
+
+def _take_back(run_dir: RunDir, fresh: bool) -> None:
+    """Remove what a refused start has written; nothing else was in the directory."""
+    run_dir.config.unlink(missing_ok=True)
+    for folder in (run_dir.inputs, run_dir.root / "attempts"):
+        shutil.rmtree(folder, ignore_errors=True)
+    if fresh and run_dir.root.is_dir():
+        run_dir.root.rmdir()
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return what came of the run, one fact a line."""
+    return "\n".join(f"{name}: {value}" for name, value in result.items() if value not in ("", None))
