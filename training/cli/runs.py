@@ -19,7 +19,7 @@ from training.errors import BadInput
 from training.learn.start import reopen, start
 from training.store import RunDir
 
-RUNNERS = {"train": "training.learn.trainer", "sft": "training.learn.sft", "eval": "training.evaluate.run"}
+RUNNERS = {"train": "training.evaluate.during", "sft": "training.learn.sft", "eval": "training.evaluate.run"}
 """Module of each kind of run: its `run(config, run_dir, attempt)` returns the result with `exit`, the exit code."""
 
 

@@ -1,0 +1,125 @@
+"""An arena as a run: what is written, under which conditions, and how failures end."""
+
+import gzip
+import json
+
+import pytest
+
+from tests.rewards.samples import negotiation
+from tests.stub import Status, Stub
+from tests.toy_models import write_random_llama
+from training import config as configs
+from training.errors import BadInput
+from training.evaluate.run import run
+from training.learn.start import start
+from training.records import Episode
+from training.store import RunDir, read_lines
+
+
+@pytest.fixture
+def arena(tmp_path, monkeypatch):
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
+    data = tmp_path / "starts.jsonl"
+    starts = [negotiation(turn_limit=4).model_copy(update={"id": f"n{i}", "seed": i}) for i in range(3)]
+    data.write_text("".join(json.dumps(s.to_dict()) + "\n" for s in starts))
+
+    def hold(evaluate, **sections):
+        number = len(list(tmp_path.glob("run*")))
+        run_dir = RunDir(tmp_path / f"run{number}")
+        wanted = {"kind": "eval", "data": {"path": str(data)}, "engine": {"name": "transformers"}, **sections}
+        wanted["evaluate"] = {"conversations": 6, **evaluate}
+        wanted = {"model": {"base": "tiny", "device": "cpu"}, "sampling": {"max_tokens": 8}, **wanted}
+        config = start(configs.parse(wanted), run_dir, tmp_path)
+        return run(config, run_dir), run_dir.attempt(1)
+
+    return hold
+
+
+def test_scripted_against_random(arena):
+    result, attempt = arena({"model": "scripted", "opponent": "random"})
+    assert (result["result"], result["exit"]) == ("succeeded", 0)
+    written = json.loads((attempt.root / "evaluation.json").read_text())
+    assert written["summary"] == result["summary"]
+    assert written["summary"]["used"] == 6
+    conditions = written["conditions"]
+    assert conditions["conversations"] == 6
+    assert len(conditions["scenarios"]["sha256"]) == 64
+    assert conditions["command"].startswith("python -m training eval")
+    assert conditions["judge"] is None
+    with gzip.open(attempt.episodes(0), "rt") as file:
+        episodes = [json.loads(line) for line in file]
+    assert len(episodes) == 6
+    assert {(e["seats"]["a"], e["seats"]["b"]) for e in episodes} == {(0, 1), (1, 0)}
+    assert all(Episode.from_dict(e["episode"]).error is None for e in episodes)
+    assert len([line for line, _ in read_lines(attempt.index)]) == 6
+    assert json.loads(attempt.status.read_text())["phase"] == "finished"
+    kinds = [line["kind"] for line, _ in read_lines(attempt.events)]
+    assert kinds == ["started", "evaluation", "finished"]
+
+
+def test_the_same_seed_finds_the_same(arena):
+    first, again = (arena({"model": "scripted", "opponent": "random"}, seed=4)[0] for _ in range(2))
+    assert first["summary"] == again["summary"]
+
+
+def test_a_model_against_itself_shares_one_engine(arena, tmp_path):
+    folder = write_random_llama(tmp_path / "llama", window=4096)
+    result, attempt = arena({"model": str(folder)}, model={"base": str(folder), "device": "cpu"})
+    assert result["result"] == "succeeded"
+    conditions = json.loads((attempt.root / "evaluation.json").read_text())["conditions"]
+    assert conditions["a"]["sha256"] == conditions["b"]["sha256"]
+    assert list(conditions["a"]["sha256"]) == ["model.safetensors"]
+    assert result["summary"]["a"]["parse_rate"]["n"] == 3
+
+
+def test_a_remote_side(arena, monkeypatch):
+    with Stub("Let us share.") as stub:
+        monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
+        result, _ = arena({"model": f"{stub.url} stub", "opponent": "scripted"})
+        assert result["summary"]["a"]["parse_rate"]["mean"] > 0
+        assert stub.requests[0].messages[0]["role"] == "system"
+        stub.answer = Status(404)
+        result, attempt = arena({"model": f"{stub.url} stub", "opponent": "scripted"})
+        assert (result["result"], result["exit"]) == ("failed", 1)
+        assert "'remote': 6" in result["why"]
+        summary = json.loads((attempt.root / "evaluation.json").read_text())["summary"]
+        assert (summary["used"], summary["difference"]) == (0, {})
+
+
+def test_a_judge_adds_twelve_dimensions(arena, monkeypatch):
+    def answer(body):
+        form = json.loads(body["messages"][0]["content"].splitlines()[-1])
+        form["values"] = {name: {"value": 0} for name in form["values"]}
+        return json.dumps(form)
+
+    with Stub(answer) as stub:
+        monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
+        judge = {"address": stub.url, "model": "stub"}
+        result, _ = arena({"model": "scripted", "opponent": "random", "judge": True}, judge=judge)
+    names = {name for name in result["summary"]["difference"] if "." in name and not name.endswith("mean")}
+    assert len(names) == 12
+    assert result["summary"]["scored"] == {"sotopia": 12, "fine-grained": 12}
+
+
+@pytest.mark.parametrize(
+    "evaluate, says",
+    [
+        ({"model": "nobody"}, "no such model"),
+        ({"model": "https://models.example/v1 gpt"}, "MODEL_ADDRESSES"),
+        ({"model": "https://models.example/v1"}, "named by address, model"),
+    ],
+)
+def test_a_side_that_does_not_exist_is_refused_before_anything_runs(arena, tmp_path, monkeypatch, evaluate, says):
+    monkeypatch.delenv("MODEL_ADDRESSES", raising=False)
+    with pytest.raises(BadInput, match=says):
+        arena(evaluate)
+    assert not list(tmp_path.glob("run*/attempts"))
+
+
+def test_a_wish_to_stop_is_heard(arena, monkeypatch):
+    from training.learn.progress import Progress
+
+    monkeypatch.setattr(Progress, "stopping", property(lambda self: True))
+    result, attempt = arena({"model": "scripted", "opponent": "scripted"})
+    assert result["result"] == "stopped"
+    assert not (attempt.root / "evaluation.json").exists()

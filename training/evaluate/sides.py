@@ -1,0 +1,141 @@
+"""Who can take part in an arena: a model folder or registered model, a remote model, or a player without a model.
+
+A side is named by one text: `scripted` or `random`; `https://host/v1 MODEL [SECRET_API_KEY]`; else a model. Raises
+`BadInput` for a name that is none of these.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from training import bases, engines, players
+from training.config import RunConfig
+from training.engines.base import Engine, Sampling
+from training.engines.remote import RemoteConfig
+from training.errors import BadInput
+from training.evaluate.arena import Side
+from training.players.model import ModelPlayer
+from training.players.remote import RemotePlayer
+from training.records import Scenario, Seat
+from training.store import MANIFEST, sha256
+
+if TYPE_CHECKING:
+    from training.engines.chat import RemoteModel
+
+
+@dataclass(slots=True)
+class Sides:
+    """Opens sides and closes what they hold; two sides with the same weights share one engine.
+
+    `device` is where engines sample, `policy` names in the traces who sampled.
+    """
+
+    config: RunConfig
+    device: str
+    _engines: dict[Path, Engine] = field(default_factory=dict)
+    _remotes: list[RemoteModel] = field(default_factory=list)
+
+    def open(self, source: str, policy: str) -> Side:
+        """Return the side that `source` names."""
+        if source in players.NAMES:
+            return Side(source, lambda scenario, seat: players.make(source, scenario, seat), {"kind": source})
+        if "://" in source:
+            return self._remote(source)
+        return self._local(source, policy)
+
+    async def close(self) -> None:
+        """Close every engine and connection."""
+        for one in (*self._engines.values(), *self._remotes):
+            await one.close()
+
+    @property
+    def sampling(self) -> Sampling:
+        """How every model side samples: the run's sampling at the arena's temperature."""
+        return self.config.sampling.model_copy(update={"temperature": self.config.evaluate.temperature})
+
+    def _remote(self, source: str) -> Side:
+        from training.engines.chat import RemoteModel
+
+        remote = remote_config(source)
+        model = RemoteModel(remote)
+        self._remotes.append(model)
+
+        def player(scenario: Scenario, seat: Seat) -> RemotePlayer:
+            return RemotePlayer(model, self.sampling, scenario.seats)
+
+        sampling = model.parameters(self.sampling, None)
+        facts = {"kind": "remote", "address": remote.address, "model": remote.model, "sampling": sampling}
+        return Side(f"{remote.model} at {remote.address}", player, facts)
+
+    def _local(self, source: str, policy: str) -> Side:
+        from training.engines.loading import load_tokenizer
+        from training.text.template import ChatTokenizer
+
+        folder = bases.resolve(source).resolve()
+        section = self.config.engine
+        if folder not in self._engines:
+            self._engines[folder] = engines.make(
+                section.name,
+                folder,
+                dtype=section.dtype,
+                device=self.device,
+                window=section.window,
+                max_running=section.max_running,
+                cache_gib=section.cache_gib,
+            )
+        engine, tokenizer = self._engines[folder], ChatTokenizer(load_tokenizer(folder))
+        longest = _longest(folder)
+        window = min(section.window or longest, longest)
+
+        def player(scenario: Scenario, seat: Seat) -> ModelPlayer:
+            return ModelPlayer(
+                engine, tokenizer, self.sampling, seat=seat, names=scenario.seats, policy=policy, window=window
+            )
+
+        info = bases.read_info(folder)
+        title = f"{info.name} step {info.step}" if info.step else info.name
+        return Side(title, player, {"kind": "model", "source": source, **facts(folder), **self._conditions()})
+
+    def _conditions(self) -> dict[str, Any]:
+        section = self.config.engine
+        return {
+            "engine": section.name,
+            "dtype": section.dtype,
+            "window": section.window,
+            "sampling": self.sampling.to_dict(),
+        }
+
+
+def facts(folder: Path) -> dict[str, Any]:
+    """Return what a result says of a model folder: provenance, and a hash that pins its weights."""
+    info = bases.read_info(folder)
+    manifest = folder / MANIFEST
+    pinned = {"manifest": manifest} if manifest.is_file() else {p.name: p for p in sorted(folder.glob("*.safetensors"))}
+    return {
+        "name": info.name,
+        "base": info.base,
+        "step": info.step,
+        "note": info.note,
+        "parent": info.parent,
+        "sha256": {name: sha256(path) for name, path in pinned.items()},
+    }
+
+
+def remote_config(source: str) -> RemoteConfig:
+    """Return the remote model that `ADDRESS MODEL [SECRET]` names."""
+    words = source.split()
+    if len(words) not in (2, 3):
+        raise BadInput("a remote model is named by address, model and, if it needs one, the name of a secret", source)
+    named: Mapping[str, str] = dict(zip(("address", "model", "secret"), words, strict=False))
+    return RemoteConfig.from_dict(named)
+
+
+def _longest(folder: Path) -> int:
+    from training.engines.loading import base_of
+
+    config = json.loads((base_of(folder) / "config.json").read_text("utf-8"))
+    return int(config["max_position_embeddings"])
