@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def outcome_metrics(played: Sequence[Played]) -> dict[str, float]:
     """Return what happened in a step's games: rewards, shares of turns, and the mean of each of the game's metrics.
 
-    `failing` is the share of turns that failed legality or a quality filter; `parse_rate` is the games' own, or else the
+    `failing` is the share of turns that failed legality or a quality filter; `parse_rate` is the games' own, else the
     share of legal turns.
     """
     good = [one for one in played if one.score is not None]

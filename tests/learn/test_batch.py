@@ -1,0 +1,73 @@
+"""How traces are cut into updates and passes, and what a pass carries."""
+
+import numpy as np
+import pytest
+
+from tests.methods.episodes import trace
+from training.learn.batch import Item, batches, cut, updates
+from training.records import TraceCredit
+
+
+def item(layout, number=0, **credit):
+    return Item(trace(layout), (number, 0), TraceCredit(**{k: np.array(v, dtype=float) for k, v in credit.items()}))
+
+
+def test_cut_bounds_the_padded_size():
+    items = [item("." * n) for n in (10, 3, 7, 2, 10, 40)]
+    groups = cut(items, 20)
+    assert [[len(i) for i in group] for group in groups] == [[40], [10, 10], [7, 3], [2]]
+
+
+def test_updates_hold_every_item_once_and_depend_on_the_seed_only():
+    items = [item("." * n, n) for n in range(2, 30)]
+    groups = updates(items, 60, seed=3)
+    assert sorted(len(i) for group in groups for i in group) == list(range(2, 30))
+    assert all(sum(map(len, group)) <= 60 for group in groups)
+    assert [[i.trajectory for i in g] for g in updates(items, 60, seed=3)] == [
+        [i.trajectory for i in g] for g in groups
+    ]
+    assert updates(items, 60, seed=4) != groups
+    assert len(updates(items, 0, seed=3)) == 1
+
+
+def test_a_pass_picks_scored_tokens_with_their_streams():
+    one = item(".0.1", 0, ppo=[9, 2, 9, -1])
+    two = item(".00", 1, ppo=[9, 3, 4])
+    one.old = np.array([0, -0.5, 0, -0.25])
+    [batch] = batches([two, one], 100, "token_mean")
+    assert batch.ids.tolist() == [[0, 1, 2, 3], [0, 1, 2, 0]]
+    assert list(zip(batch.rows.tolist(), batch.at.tolist(), strict=True)) == [(0, 1), (0, 3), (1, 1), (1, 2)]
+    assert batch.targets.tolist() == [1, 3, 1, 2]
+    assert batch.streams["ppo"].tolist() == [2, -1, 3, 4]
+    assert batch.streams["ppo_weight"].tolist() == [0.25] * 4
+    assert batch.streams["reinforce_weight"].tolist() == [0.0] * 4
+    assert batch.streams["old"].tolist()[:2] == [-0.5, -0.25]
+    assert np.isnan(batch.streams["old"].tolist()[2:]).all()
+
+
+def test_nll_reads_any_token_and_has_its_own_normaliser():
+    one = item("..0", 0, nll=[5, 0.5, 0], ppo=[0, 0, 1])
+    [batch] = batches([one], 100, "token_mean")
+    assert batch.at.tolist() == [1, 2]  # the first token has nothing before it, whatever its weight
+    assert batch.streams["nll"].tolist() == [0.5, 0]
+    assert batch.streams["nll_weight"].tolist() == [1, 0]
+    assert batch.streams["ppo_weight"].tolist() == [0, 1]
+
+
+def test_weights_add_up_over_all_passes_of_an_update():
+    items = [item(".0.1", n, ppo=[0, 1, 0, 1]) for n in range(7)]
+    for how in ("token_mean", "turn_mean"):
+        total = sum(float(b.streams["ppo_weight"].sum()) for b in batches(items, 8, how))
+        assert total == pytest.approx(1.0)
+
+
+def test_value_places_share_one_normaliser_per_head():
+    one = item("..0")
+    one.credit = TraceCredit(
+        value_targets={"turn": np.array([0, 3.0, 0]), "token": np.array([1.0, 2.0, 0])},
+        value_mask={"turn": np.array([False, True, False]), "token": np.array([True, True, False])},
+    )
+    [batch] = batches([one, item(".0", 1)], 100, "token_mean")
+    rows, at, targets, weights = batch.values["token"]
+    assert (rows.tolist(), at.tolist(), targets.tolist(), weights.tolist()) == ([0, 0], [0, 1], [1, 2], [0.5, 0.5])
+    assert batch.values["turn"][3].tolist() == [1.0]

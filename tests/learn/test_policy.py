@@ -1,0 +1,180 @@
+"""Log-probabilities in chunks against the plain computation; the reference; memory."""
+
+import pytest
+import torch
+
+from tests.toy_models import write_random_llama
+from training.errors import BadInput
+from training.learn import policy as policies
+from training.learn.batch import padded
+from training.run_sections import LearnSection
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return str(write_random_llama(tmp_path_factory.mktemp("base") / "model"))
+
+
+def make(base, heads=("turn",), **learn):
+    settings = {"lora": {"rank": 4}, "logits_chunk": 7, "threads": 1, **learn}
+    section = LearnSection.from_dict(settings)
+    return policies.load(base, heads, section, seed=1, temperature=learn.pop("temperature", 1.0), device="cpu")
+
+
+def with_busy_adapters(policy):
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for parameter in policy.trained.values():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.05)
+    return policy
+
+
+IDS = torch.arange(60).reshape(2, 30) + 5
+
+
+def plain(policy, temperature):
+    """All logits at once, by the model's own forward."""
+    logits = policy.inner(input_ids=IDS).logits[:, :-1] / temperature
+    table = torch.log_softmax(logits, -1)
+    logp = table.gather(-1, IDS[:, 1:, None]).squeeze(-1)
+    return logp.reshape(-1), -(table.exp() * table).sum(-1).reshape(-1)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_chunks_give_what_full_logits_give(base, temperature, chunk):
+    policy = with_busy_adapters(make(base, logits_chunk=chunk))
+    policy.temperature = temperature
+    hidden = policy.hidden(IDS)[:, :-1].reshape(-1, 64)
+    logp, entropy = policy.logprobs(hidden, IDS[:, 1:].reshape(-1))
+    expected, expected_entropy = plain(policy, temperature)
+    torch.testing.assert_close(logp, expected, atol=2e-5, rtol=0)
+    torch.testing.assert_close(entropy, expected_entropy, atol=2e-5, rtol=0)
+
+
+def test_chunks_give_the_same_gradient(base):
+    policy = with_busy_adapters(make(base))
+    weight = torch.linspace(-1, 1, 58)
+    grads = []
+    for form in (
+        lambda: policy.logprobs(policy.hidden(IDS)[:, :-1].reshape(-1, 64), IDS[:, 1:].reshape(-1), entropy_grad=True),
+        lambda: plain(policy, 1.0),
+    ):
+        policy.model.zero_grad()
+        logp, entropy = form()
+        ((weight * logp).sum() + 0.3 * entropy.sum()).backward()
+        grads.append([p.grad.clone() for p in policy.trained.values()])
+    for ours, theirs in zip(*grads, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+
+
+def test_full_weights_learn_through_the_head_too(base):
+    policy = make(base, lora=None)
+    logp, _ = policy.logprobs(policy.hidden(IDS)[:, :-1].reshape(-1, 64), IDS[:, 1:].reshape(-1))
+    logp.sum().backward()
+    ours = policy.inner.get_output_embeddings().weight.grad.clone()
+    policy.model.zero_grad()
+    plain(policy, 1.0)[0].sum().backward()
+    torch.testing.assert_close(ours, policy.inner.get_output_embeddings().weight.grad, atol=2e-4, rtol=1e-4)
+
+
+def test_logits_are_never_larger_than_a_chunk_nor_kept(base):
+    policy = with_busy_adapters(make(base))
+    hidden = policy.hidden(IDS)[:, :-1].reshape(-1, 64)
+    sizes, kept = [], []
+    head = policy.inner.get_output_embeddings()
+    handle = head.register_forward_hook(lambda module, args, out: sizes.append(out.shape[0]))
+    try:
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.numel()) or t, lambda t: t):
+            logp, _ = policy.logprobs(hidden, IDS[:, 1:].reshape(-1))
+    finally:
+        handle.remove()
+    vocabulary = head.weight.shape[0]
+    assert max(sizes) == 7
+    assert max([0, *kept]) < 7 * vocabulary  # nothing as large as one chunk's logits waits for the way back
+    assert logp.requires_grad
+
+
+def test_padding_on_the_right_changes_nothing(base):
+    policy = with_busy_adapters(make(base))
+    long, short = policy.hidden(IDS), policy.hidden(IDS[:, :11])
+    torch.testing.assert_close(long[:, :11], short, atol=1e-5, rtol=0)
+
+
+def test_the_reference_is_the_start_whatever_was_learned(base):
+    policy = make(base)
+    start = policy.hidden(IDS).detach()
+    with_busy_adapters(policy)
+    with torch.no_grad():
+        assert (policy.hidden(IDS) - start).abs().max() > 1e-3
+        with policy.as_reference() as model:
+            torch.testing.assert_close(policy.hidden(IDS, model), start)
+
+
+def test_full_weights_keep_a_copy_only_for_the_kl_term(base):
+    policy = make(base, lora=None)
+    with torch.no_grad():
+        start = policy.hidden(IDS)
+        for parameter in policy.trained.values():
+            parameter.add_(0.01)
+        with policy.as_reference() as model:
+            torch.testing.assert_close(policy.hidden(IDS, model), start)
+    with (
+        pytest.raises(BadInput, match="no copy of the starting model"),
+        make(base, lora=None, kl="none").as_reference(),
+    ):
+        pass
+
+
+def test_adapters_on_a_checkpoint_of_adapters_start_from_its_merged_weights(base, tmp_path):
+    from training.bases import ModelInfo
+    from training.learn import models
+
+    first = with_busy_adapters(make(base))
+    (tmp_path / "first").mkdir()
+    info = ModelInfo(name="first", base="toy", parent=base)
+    models.save(first.model, first.tokenizer, tmp_path / "first", info, adapter_only=True)
+    second = make(str(tmp_path / "first"))
+    with torch.no_grad():
+        torch.testing.assert_close(second.hidden(IDS), first.hidden(IDS), atol=1e-4, rtol=1e-4)
+        with second.as_reference() as model:
+            torch.testing.assert_close(second.hidden(IDS, model), first.hidden(IDS), atol=1e-4, rtol=1e-4)
+    assert policies.saves_adapter_only(base, second.learn)
+    assert not policies.saves_adapter_only(str(tmp_path / "first"), second.learn)
+
+
+def test_bfloat16_computes_in_bfloat16_and_learns_in_float32(base):
+    policy = with_busy_adapters(make(base, dtype="bfloat16", autocast=True))
+    hidden = policy.hidden(IDS)
+    assert hidden.dtype == torch.bfloat16
+    assert {p.dtype for p in policy.trained.values()} == {torch.float32}
+    logp, _ = policy.logprobs(hidden[:, :-1].reshape(-1, 64), IDS[:, 1:].reshape(-1))
+    assert logp.dtype == torch.float32
+    exact, _ = plain(with_busy_adapters(make(base)), 1.0)
+    assert (logp - exact).abs().mean() < 0.1
+    assert policy.value("turn", hidden).dtype == torch.float32
+
+
+def test_recomputed_activations_give_the_same_gradient(base):
+    grads = []
+    for recompute in (False, True):
+        policy = with_busy_adapters(make(base, recompute=recompute))
+        policy.hidden(IDS).pow(2).sum().backward()
+        grads.append([p.grad for p in policy.trained.values()])
+    for plain_grad, recomputed in zip(*grads, strict=True):
+        torch.testing.assert_close(plain_grad, recomputed)
+
+
+def test_restore_refuses_what_does_not_fit(base):
+    policy, other = make(base), make(base, lora={"rank": 8})
+    with pytest.raises(BadInput, match="does not fit"):
+        policy.restore(other.tensors())
+    busy = with_busy_adapters(make(base))
+    policy.restore(busy.tensors())
+    assert all(torch.equal(a, b) for a, b in zip(policy.trained.values(), busy.trained.values(), strict=True))
+
+
+def test_padded_ids():
+    from tests.learn.test_batch import item
+
+    assert padded([item(".."), item(".")]).tolist() == [[0, 1], [0, 0]]
