@@ -49,8 +49,10 @@ class Sides:
 
     async def close(self) -> None:
         """Close every engine and connection."""
-        for one in (*self._engines.values(), *self._remotes):
-            await one.close()
+        for engine in self._engines.values():
+            await engine.close()
+        for remote in self._remotes:
+            await remote.close()
 
     @property
     def sampling(self) -> Sampling:
