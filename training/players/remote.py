@@ -1,6 +1,6 @@
-"""A seat played by a ChatModel: messages out, text in, no tokens, never trained. Needs no local model.
+"""A seat played by a ChatModel at an address: messages in, text out; nothing of it is ever trained.
 
-Raises `RemoteModelError` when the model does not answer.
+Raises `RemoteModelError` when the address does not answer usably.
 """
 
 from __future__ import annotations
@@ -14,21 +14,17 @@ from training.text.messages import chat
 
 
 class RemotePlayer:
-    """One seat of one episode. `names` are the display names of all seats; `spent` counts tokens as the server does."""
+    """One seat of one episode; `names` are the display names of all seats. It keeps nothing between its turns."""
 
-    def __init__(self, model: ChatModel, sampling: Sampling, *, seat: Seat, names: Sequence[str]) -> None:
-        self._model = model
-        self._sampling = sampling
-        self._seat, self._names = seat, names
-        self.spent = (0, 0)
+    def __init__(self, model: ChatModel, sampling: Sampling, names: Sequence[str]) -> None:
+        self._model, self._sampling, self._names = model, sampling, names
 
     async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
-        """Send the whole conversation as this seat saw it; return the answer as it came."""
-        messages = [ChatMessage(**message) for message in chat(seen, self._seat, self._names)]
-        reply = await self._model.reply(messages, self._sampling, seed % 2**31)  # servers take 32 bits
-        self.spent = (self.spent[0] + reply.prompt_tokens, self.spent[1] + reply.completion_tokens)
-        return Reply(text=reply.text)
+        """Send the whole observation as a chat; return the answer."""
+        messages = [ChatMessage(**message) for message in chat(seen, seat, self._names)]
+        answer = await self._model.reply(messages, self._sampling, seed % 2**31)
+        return Reply(answer.text)
 
     def traces(self) -> tuple[Trace, ...]:
-        """Return nothing: what a remote model samples is text."""
+        """Return nothing: no tokens are known."""
         return ()

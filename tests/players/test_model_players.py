@@ -1,0 +1,87 @@
+"""Players over models: what they send, and what they keep."""
+
+import asyncio
+
+import pytest
+
+from tests.chat_tokenizers import tokenizer
+from tests.table_talk import negotiation, reply_tokens
+from training import games
+from training.engines.base import ChatReply, Sampling
+from training.engines.scripted import BigramEngine, ScriptedEngine
+from training.errors import EngineError
+from training.players.base import Measured
+from training.players.model import ModelPlayer
+from training.players.remote import RemotePlayer
+from training.records import Move
+from training.text.messages import chat
+from training.text.template import ChatTokenizer
+
+
+class Remote:
+    """A ChatModel that remembers what it was asked."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked = list(answers), []
+
+    async def reply(self, messages, sampling, seed=None):
+        self.asked.append((messages, sampling, seed))
+        return ChatReply(self.answers.pop(0))
+
+
+def test_a_remote_player_sends_the_observation_as_a_chat():
+    scenario, sampling = negotiation(), Sampling(max_tokens=7)
+    game, remote = games.make(scenario), Remote("Hello.", "<accept/>")
+    player = RemotePlayer(remote, sampling, scenario.seats)
+    first = asyncio.run(player.act(0, game.observe(0), 2**40 + 3))
+    assert (first.text, first.tokens, player.traces()) == ("Hello.", (), ())
+    game.step({0: Move(action="talk", text="Hello.")})
+    game.step({1: Move(action="talk", text="Hi!")})
+    asyncio.run(player.act(0, game.observe(0), 1))
+    messages, given, seed = remote.asked[1]
+    assert [message.role for message in messages] == ["system", "user", "assistant", "user"]
+    assert [message.model_dump() for message in messages] == chat(game.observe(0), 0, scenario.seats)
+    assert (given, seed) == (sampling, 1)
+    assert 0 <= remote.asked[0][2] < 2**31
+
+
+def test_a_model_player_passes_sampling_seed_and_stops_to_the_engine():
+    scenario, requests = negotiation(), []
+    engine = ScriptedEngine(lambda request: requests.append(request) or reply_tokens("Hello."))
+    chat_tokenizer = ChatTokenizer(tokenizer("chatml"))
+    player = ModelPlayer(engine, chat_tokenizer, Sampling(max_tokens=50), seat=0, names=scenario.seats, policy="old")
+    seen = games.make(scenario).observe(0)
+    reply = asyncio.run(player.act(0, seen, 77))
+    (request,) = requests
+    assert (reply.text, reply.tokens) == ("Hello.", tuple(reply_tokens("Hello.")))
+    assert (request.seed, request.stop_token_ids) == (77, chat_tokenizer.stop_ids)
+    assert request.prompt == chat_tokenizer.prompt(chat(seen, 0, scenario.seats))
+    (trace,) = player.traces()
+    assert (trace.policy, trace.seat) == ("old", 0)
+    assert isinstance(player, Measured)
+    assert player.totals() == {"cut": 0, "discarded": 0.0}
+
+
+def test_logprobs_of_the_trace_are_the_engines():
+    """A uniform policy over V tokens: every sampled token has log-probability -log V."""
+    import numpy as np
+
+    made = tokenizer("chatml")
+    engine = BigramEngine(np.zeros((len(made), len(made))))
+    scenario = negotiation()
+    player = ModelPlayer(engine, ChatTokenizer(made), Sampling(max_tokens=30), seat=0, names=scenario.seats)
+    asyncio.run(player.act(0, games.make(scenario).observe(0), 1))
+    (trace,) = player.traces()
+    sampled = [logprob for logprob, mask in zip(trace.logprobs, trace.mask, strict=True) if mask]
+    assert sampled
+    assert sampled == pytest.approx([-np.log(len(made))] * len(sampled))
+
+
+def test_a_failing_engine_leaves_no_half_turn():
+    scenario = negotiation()
+    player = ModelPlayer(
+        ScriptedEngine([]), ChatTokenizer(tokenizer("chatml")), Sampling(), seat=0, names=scenario.seats
+    )
+    with pytest.raises(EngineError, match="no reply"):
+        asyncio.run(player.act(0, games.make(scenario).observe(0), 1))
+    assert sum(player.traces()[0].mask) == 0
