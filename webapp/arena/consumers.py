@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, ClassVar
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.backends.base import SessionBase
 from django.db import DatabaseError
 from django.utils.crypto import constant_time_compare
 from redis.exceptions import RedisError
@@ -27,6 +29,7 @@ from webapp.accounts.models import User
 from webapp.arena import hints, parts, persons, services, view
 from webapp.arena.models import Match
 
+logger = logging.getLogger(__name__)
 COME_BACK, STAY_AWAY, TOO_LARGE = 1012, 1008, 1009
 
 
@@ -54,20 +57,28 @@ def place_of(user: User, match_id: int) -> Viewer | None:
     return None if match is None else view.viewer_of(match, user)
 
 
-def still_signed_in(session: SessionBase, user_id: int) -> bool:
+def still_signed_in(session_key: str, user_id: int) -> bool:
     """Whether the session that opened a socket still stands: not signed out, password unchanged, person active."""
-    stored = type(session)(session.session_key).load()
+    stored = import_module(settings.SESSION_ENGINE).SessionStore(session_key).load()
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None or str(stored.get(SESSION_KEY)) != str(user_id):
         return False
     return constant_time_compare(stored.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
 
 
-def frame_of(match_id: int, viewer: Viewer, last: int, known: Mapping[str, str]) -> tuple[str, int, dict[str, str]]:
+class Displaced(Exception):
+    """The person no longer looks from where the socket was opened: they got up, sat down, or may not see it now."""
+
+
+def frame_of(
+    user: User, match_id: int, viewer: Viewer, last: int, known: Mapping[str, str]
+) -> tuple[str, int, dict[str, str]]:
     """The frame that brings a client from (last row, known parts) to now, with the new last row and parts."""
+    if place_of(user, match_id) != viewer:
+        raise Displaced
     match = Match.objects.get(pk=match_id)
     rows = view.rows_after(match, viewer, last)
-    scene = view.look(match, viewer)
+    scene = view.look(match, viewer, user)
     newest = rows[-1].number if rows else last
     html, versions = parts.frame(scene, rows, newest, services.database_now().isoformat(), known)
     return html, newest, versions
@@ -177,7 +188,11 @@ class TableConsumer(AsyncWebsocketConsumer):
             if self.last < 0:
                 return
             get = database_sync_to_async(frame_of, thread_sensitive=False)
-            html, newest, versions = await get(self.match_id, self.viewer, self.last, self.known)
+            try:
+                html, newest, versions = await get(self.user, self.match_id, self.viewer, self.last, self.known)
+            except Displaced:
+                await self.close(STAY_AWAY)
+                return
             if html:
                 await self._say(html)
             self.last, self.known = newest, versions
@@ -193,22 +208,21 @@ class TableConsumer(AsyncWebsocketConsumer):
     async def _tick(self) -> None:
         """Every few seconds: is the session still good, is there anything that no hint told of?"""
         opened = time.monotonic()
-        check = database_sync_to_async(still_signed_in, thread_sensitive=False)
-        while True:
-            await asyncio.sleep(self.LOOK_EVERY)
-            try:
-                if not await check(self.scope["session"], self.user.pk):
-                    await self.close(STAY_AWAY)
-                    return
-                if self.last < 0 and time.monotonic() - opened > self.HELLO_WITHIN:
-                    await self.close(STAY_AWAY)
-                    return
+        try:
+            while await self._still_welcome(opened):
                 if not self.joined:
                     await self._join()
                 await self._look()
-            except DatabaseError:
-                await self.close(COME_BACK)
-                return
-            except Match.DoesNotExist:
-                await self.close(STAY_AWAY)
-                return
+                await asyncio.sleep(self.LOOK_EVERY)
+            await self.close(STAY_AWAY)
+        except DatabaseError:
+            await self.close(COME_BACK)
+        except Exception:  # the root of this task: the page must not fall silent over a fault of ours
+            logger.exception("the socket of match %s failed", self.match_id)
+            await self.close(COME_BACK)
+
+    async def _still_welcome(self, opened: float) -> bool:
+        """Whether the session stands and the client has said what it holds, or still has time to."""
+        check = database_sync_to_async(still_signed_in, thread_sensitive=False)
+        greeted = self.last >= 0 or time.monotonic() - opened < self.HELLO_WITHIN
+        return greeted and await check(self.scope["session"].session_key, self.user.pk)

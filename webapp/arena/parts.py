@@ -17,13 +17,14 @@ from webapp.arena import moves
 from webapp.arena.models import ViewerRow
 from webapp.arena.view import Scene
 
-PARTS = ("situation", "status", "card", "act")
+PARTS = ("situation", "status", "card", "side", "act")
 
 
 def contents(scene: Scene) -> dict[str, str]:
-    """The inner HTML of every part."""
+    """The inner HTML of every part; who only watches has no `act`."""
     context = {"scene": scene, "match": scene.match, "actions": _controls(scene)}
-    return {name: render_to_string(f"arena/parts/{name}.html", context).strip() for name in PARTS}
+    names = PARTS if scene.yours is not None else PARTS[:-1]
+    return {name: render_to_string(f"arena/parts/{name}.html", context).strip() for name in names}
 
 
 def version(content: str) -> str:
@@ -69,7 +70,7 @@ def frame(
     """
     inner = contents(scene)
     versions = {name: version(content) for name, content in inner.items()}
-    changed = [name for name in PARTS if known.get(name) != versions[name]]
+    changed = [name for name in inner if known.get(name) != versions[name]]
     if not rows and not changed:
         return "", versions
     pieces = [wrap(name, inner[name], swap=True) for name in changed]

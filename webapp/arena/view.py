@@ -67,6 +67,8 @@ class Scene:
     yours: MatchSeat | None
     deadline: datetime | None
     moved: bool
+    hosting: bool = False
+    can_sit: bool = False
     shared: Sequence[str] = field(default_factory=list)
     private: Sequence[str] = field(default_factory=list)
 
@@ -74,6 +76,11 @@ class Scene:
     def your_turn(self) -> bool:
         """Whether the viewer must move now."""
         return bool(self.seen.actions)
+
+    @property
+    def empty(self) -> list[Chair]:
+        """The seats that nobody sits at yet."""
+        return [chair for chair in self.chairs if chair.seat.kind == MatchSeat.Kind.OPEN]
 
     @property
     def acting(self) -> list[Chair]:
@@ -97,8 +104,8 @@ def briefing(match: Match, viewer: Viewer) -> tuple[list[str], list[str]]:
     return shared, [part for part in first.get(viewer, []) if part not in shared]
 
 
-def look(match: Match, viewer: Viewer) -> Scene:
-    """The match as it looks from `viewer`'s place now."""
+def look(match: Match, viewer: Viewer, user: User | None = None) -> Scene:
+    """The match as it looks from `viewer`'s place now; with what `user`, who looks, may do with the table."""
     scenario = services.scenario_of(match)
     spec = REGISTRY[match.game]
     seats = list(match.seats.select_related("user", "deployment__checkpoint", "deployment__remote").order_by("seat"))
@@ -114,6 +121,8 @@ def look(match: Match, viewer: Viewer) -> Scene:
         acting &= {viewer}
     due = dict(match.due.values_list("seat", "deadline"))
     shared, private = briefing(match, viewer)
+    yours = next((seat for seat in seats if seat.seat == viewer), None)
+    member = user is not None and not user.is_guest
     return Scene(
         match=match,
         viewer=viewer,
@@ -121,7 +130,9 @@ def look(match: Match, viewer: Viewer) -> Scene:
         spec=spec,
         seen=seen,
         chairs=[_chair(seat, viewer, acting - ({viewer} if moved else set()), due) for seat in seats],
-        yours=next((seat for seat in seats if seat.seat == viewer), None),
+        yours=yours,
+        hosting=user is not None and (user.is_admin or match.host_id == user.pk),
+        can_sit=member and yours is None and match.state == Match.State.OPEN and match.seats.free().exists(),
         deadline=_deadline(viewer, acting, due, moved=moved),
         moved=moved,
         shared=shared,

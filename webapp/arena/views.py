@@ -104,8 +104,9 @@ def table(request: HttpRequest, match_id: int) -> HttpResponse:
 def table_page(request: HttpRequest, match: Match, *, problem: str = "", draft: str = "", status: int = 200) -> HttpResponse:
     """Render the table; `problem` says why a move that came by form was refused."""
     user = current_user(request)
-    rows = view.rows_after(match, viewer := view.viewer_of(match, user), 0)
-    scene = view.look(match, viewer)
+    viewer = view.viewer_of(match, user)
+    rows = view.rows_after(match, viewer, 0)
+    scene = view.look(match, viewer, user)
     context = {
         "match": match,
         "scene": scene,
@@ -114,9 +115,6 @@ def table_page(request: HttpRequest, match: Match, *, problem: str = "", draft: 
         "marker": parts.marker(rows[-1].number if rows else 0, services.database_now().isoformat()),
         "problem": problem,
         "draft": draft,
-        "hosting": user.is_admin or match.host_id == user.pk,
-        "can_sit": not user.is_guest and scene.yours is None and match.seats.free().exists(),
-        "empty": match.seats.filter(kind="open").order_by("seat"),
     }
     return render(request, "arena/table.html", context, status=status)
 

@@ -1,0 +1,314 @@
+"""The table's socket: what a tab shows is what the database holds, whatever gets lost on the way (trust 4, 5, 13)."""
+
+import asyncio
+import contextlib
+import inspect
+import json
+import random
+from datetime import timedelta
+
+import pytest
+from channels.db import database_sync_to_async
+
+from tests.webapp.arena.browser import Page, Tab
+from tests.webapp.arena.conftest import dialogue, negotiation
+from training.records import Move
+from webapp.arena import consumers, hints, parts, services, tables
+from webapp.arena.models import DueSeat, Match, ViewerRow
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def application(monkeypatch):
+    from webapp.asgi import application
+
+    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 0.3)
+    return application
+
+
+def sync(function, *args, **kwargs):
+    return database_sync_to_async(function)(*args, **kwargs)
+
+
+async def at(application, client_of, user, match):
+    client = await sync(client_of, user)
+    return await (await Tab(application, client, match.pk).load()).open()
+
+
+def talk(step, text):
+    return {"step": str(step), "action": "talk", "text": text}
+
+
+async def test_what_one_says_the_other_reads(application, client_of, player, ben, two_people):
+    ann = await at(application, client_of, player, two_people)
+    other = await at(application, client_of, ben, two_people)
+    await ann.play(**talk(0, "good morning"))
+    await other.until(lambda: "good morning" in "".join(other.page.rows))
+    await ann.until(lambda: "good morning" in "".join(ann.page.rows))
+    assert other.page.numbers == ann.page.numbers == [1, 2, 3]
+    assert "Your turn" in other.page.parts["status"]
+    assert "say-button" not in ann.page.parts["act"]
+    await ann.leave()
+    await other.leave()
+
+
+async def test_a_refused_move_is_explained_to_its_sender_only(application, client_of, player, ben, two_people):
+    ann = await at(application, client_of, player, two_people)
+    other = await at(application, client_of, ben, two_people)
+    await ann.hear()
+    await other.hear()
+    before, heard = ann.page.state(), len(other.frames)
+    await ann.play(**talk(0, ""))
+    await ann.hear()
+    await other.hear()
+    assert "Write something first" in ann.page.refusal or "write something" in ann.page.refusal
+    assert ann.page.state() == before
+    assert len(other.frames) == heard
+    await ann.leave()
+    await other.leave()
+
+
+async def test_a_lost_connection_and_a_second_tab_lose_nothing(application, client_of, player, ben, two_people):
+    ann = await at(application, client_of, player, two_people)
+    other = await at(application, client_of, ben, two_people)
+    await ann.play(**talk(0, "one"))
+    await other.until(lambda: other.page.last == 3)
+    await other.leave()
+    await sync(say, two_people, 1, "two")
+    await sync(say, two_people, 0, "three")
+    second = await at(application, client_of, ben, two_people)
+    await other.open()
+    await other.until(lambda: other.page.last == 5)
+    await second.hear()
+    assert other.page.state() == second.page.state()
+    for tab in (ann, other, second):
+        await tab.leave()
+
+
+def say(match, seat, text):
+    step = Match.objects.get(pk=match.pk).step
+    return services.submit(match_id=match.pk, seat=seat, step=step, move=Move(action="talk", text=text))
+
+
+# --- old state + events = fresh state (trust 5) ---
+
+
+def propose(match):
+    step = Match.objects.get(pk=match.pk).step
+    args = {"food": 1, "water": 1, "firewood": 1}
+    move = Move(action="propose", args=args, text="<propose>food 1, water 1, firewood 1</propose>")
+    services.submit(match_id=match.pk, seat=match.due.get().seat, step=step, move=move)
+
+
+def answer(match, action):
+    step = Match.objects.get(pk=match.pk).step
+    services.submit(match_id=match.pk, seat=match.due.get().seat, step=step, move=Move(action=action, text=f"<{action}/>"))
+
+
+def late(match):
+    DueSeat.objects.filter(match=match).update(deadline=services.database_now() - timedelta(seconds=1))
+    services.time_out(due_id=match.due.first().pk)
+
+
+def events(host, ben):
+    """Every way in which a match changes, as (function that does it, what is done), in an order that can be played."""
+    return [
+        ("invite", lambda match: tables.invite(match=match, number=1)),
+        ("unclaimed", lambda match: match.seats.get(seat=1).guest_link.delete()),
+        ("take_seat", lambda match: tables.take_seat(match=match, user=ben)),
+        ("leave", lambda match: tables.leave(match=match, user=ben)),
+        ("claim", lambda match: tables.claim(token=tables.invite(match=match, number=1), user=ben, shown_name="")),
+        ("answer_consent", lambda match: tables.answer_consent(match=match, user=ben, agreed=True)),
+        ("submit", lambda match: say(match, 0, "hello")),
+        ("submit", propose),
+        ("submit", lambda match: answer(match, "reject")),
+        ("time_out", late),
+        ("submit", propose),
+        ("submit", lambda match: answer(match, "accept")),
+    ]
+
+
+def test_every_service_that_tells_viewers_has_a_case(player, ben):
+    telling = {
+        name
+        for module in (services, tables)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__
+        and not name.startswith("_")
+        and any(call in inspect.getsource(function) for call in ("hints.send", "_changed(", "_sit(", "submit("))
+    }
+    covered = {name for name, _ in events(player, ben)} | {"abort"}  # abort has a test of its own
+    assert telling - {"begin"} <= covered  # `begin` is part of the last consent
+
+
+async def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(application, client_of, player, ben):
+    places = [tables.Place(user=player), tables.Place()]
+    match = await sync(tables.create, host=player, scenario=negotiation(), places=places, consent=True, visibility="open")
+    watcher = await sync(make_person, "watcher")
+    tabs = [await at(application, client_of, user, match) for user in (player, watcher)]
+    for name, happen in events(player, ben):
+        await sync(happen, match)
+        if name == "answer_consent":
+            tabs.append(await at(application, client_of, ben, match))
+        for tab in tabs:
+            fresh = Page(await tab.fetch())
+            await tab.until(lambda tab=tab, fresh=fresh: tab.page.state() == fresh.state(), wait=5)
+    assert all("The game is over" in tab.page.parts["status"] for tab in tabs)
+    for tab in tabs:
+        await tab.leave()
+
+
+async def test_an_aborted_match_says_so(application, client_of, player, two_people):
+    tab = await at(application, client_of, player, two_people)
+    await sync(services.abort, match_id=two_people.pk, why="closed by the host")
+    await tab.until(lambda: "closed by the host" in tab.page.parts["status"])
+    assert tab.page.state() == Page(await tab.fetch()).state()
+    await tab.leave()
+
+
+def make_person(name):
+    from webapp.accounts.models import User
+
+    return User.objects.create(username=name, role="player")
+
+
+# --- nothing is lost (trust 4) ---
+
+
+def server_log(match_id, viewer):
+    return list(ViewerRow.objects.filter(match_id=match_id, viewer=viewer).order_by("number").values_list("number", flat=True))
+
+
+async def flush_redis():
+    import redis.asyncio
+    from django.conf import settings
+
+    async with redis.asyncio.Redis.from_url(settings.REDIS_URL) as client:
+        await client.flushall()
+
+
+@pytest.mark.parametrize(
+    ("watchers", "drops"), [(8, 40), pytest.param(50, 500, marks=[pytest.mark.slow, pytest.mark.serial])]
+)
+async def test_nothing_is_lost_at_the_table(application, client_of, player, ben, monkeypatch, watchers, drops):
+    chance = random.Random(7)
+    sent = hints._group_send
+
+    async def lossy(match_id, viewers):
+        await sent(match_id, tuple(viewer for viewer in viewers if chance.random() > 0.3))
+
+    monkeypatch.setattr(hints, "_group_send", lossy)
+    places = [tables.Place(user=player), tables.Place(user=ben)]
+    match = await sync(
+        tables.create, host=player, scenario=negotiation(turn_limit=24), places=places, consent=True, visibility="open"
+    )
+    await sync(tables.answer_consent, match=match, user=ben, agreed=True)
+    people = [player, ben, *[await sync(make_person, f"w{n}") for n in range(watchers - 2)]]
+    tabs = [await at(application, client_of, user, match) for user in people]
+    for turn in range(24):
+        await sync(say, match, turn % 2, f"line {turn}")
+        if turn == 12:
+            await flush_redis()
+        for _ in range(drops // 24 + 1):
+            tab = chance.choice(tabs)
+            await tab.hear(0.0)
+            await tab.leave()
+            await tab.open()
+    for tab, viewer in zip(tabs, [0, 1, *[-1] * (watchers - 2)], strict=True):
+        expected = await sync(server_log, match.pk, viewer)
+        await tab.until(lambda tab=tab, expected=expected: tab.page.last == expected[-1], wait=20)
+        assert tab.page.numbers == expected
+        await tab.leave()
+
+
+# --- limits (trust 13) and revocation ---
+
+
+async def test_a_message_that_is_too_large_closes_with_1009(application, client_of, player, two_people):
+    tab = await at(application, client_of, player, two_people)
+    await tab.play(**talk(0, "x" * 17_000))
+    await tab.hear()
+    assert tab.closed == 1009
+
+
+async def test_a_flood_closes_with_1008(application, client_of, player, two_people):
+    tab = await at(application, client_of, player, two_people)
+    for _ in range(40):
+        await tab.play(**talk(9, "x"))
+    await tab.until(lambda: False, wait=30)
+    assert tab.closed == 1008
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "7", '{"last": -1}', '{"last": true}', '{"last": 1, "parts": []}', "[" * 9000])
+async def test_a_malformed_message_is_explained(application, client_of, player, two_people, text):
+    tab = await at(application, client_of, player, two_people)
+    await tab.socket.say(text)
+    await tab.until(lambda: tab.page.refusal)
+    assert tab.closed is None
+    await tab.leave()
+
+
+async def test_a_client_that_does_not_read_is_dropped(monkeypatch):
+    class Stuck(consumers.TableConsumer):
+        SEND_WITHIN = 0.05
+        closed_with = None
+
+        async def send(self, text_data=None, bytes_data=None, close=False):
+            await asyncio.sleep(60)
+
+        async def close(self, code=None, reason=None):
+            self.closed_with = code
+
+    consumer = Stuck()
+    await consumer._say("frame")
+    assert consumer.closed_with == 1008
+
+
+async def test_strangers_are_told_to_stay_away(application, client_of, annotator, two_people):
+    from tests.websocket import Socket, browser_headers
+
+    session = (await sync(client_of, annotator)).cookies["session"].value
+    for match_id in (two_people.pk, 99999):
+        socket = Socket(application, f"/ws/play/{match_id}/", browser_headers(session))
+        assert await socket.connect()
+        assert (await socket.hear())["code"] == 1008
+
+
+@pytest.mark.parametrize("how", ["logout", "password", "inactive"])
+async def test_a_revoked_session_closes_the_socket(application, client_of, player, two_people, how):
+    tab = await at(application, client_of, player, two_people)
+
+    def revoke():
+        if how == "logout":
+            tab.client.logout()
+        elif how == "password":
+            player.set_password("another one 8")
+            player.save()
+        else:
+            type(player).objects.filter(pk=player.pk).update(is_active=False)
+
+    await sync(revoke)
+    await tab.until(lambda: False, wait=5)
+    assert tab.closed == 1008
+
+
+def test_versions_follow_content():
+    assert parts.version("a") == parts.version("a") != parts.version("b")
+
+
+async def test_a_joint_step_tells_the_others_nothing(application, client_of, player, ben):
+    """Whether the other has moved already is not to be seen, neither from frames nor from their number."""
+    places = [tables.Place(user=player), tables.Place(user=ben)]
+    match = await sync(tables.create, host=player, scenario=dialogue(order="simultaneous"), places=places, consent=True)
+    await sync(tables.answer_consent, match=match, user=ben, agreed=True)
+    tab = await at(application, client_of, ben, match)
+    await tab.hear()
+    before, heard = tab.page.state(), len(tab.frames)
+    await sync(services.submit, match_id=match.pk, seat=0, step=0, move=Move(action="speak", text="secretly"))
+    await tab.hear(0.8)
+    assert tab.page.state() == before
+    assert len(tab.frames) == heard
+    with contextlib.suppress(TimeoutError):
+        await tab.leave()
+    assert json.loads(tab.page.greeting())["last"] == before["last"]
