@@ -171,9 +171,9 @@ def fetch_assets() -> None:
             shutil.copy(Path(folder) / "node_modules" / source, VENDOR / target)
 
 
-def migrations() -> Iterable[Path]:
-    """Every file that decides what the database looks like."""
-    return sorted((ROOT / "webapp").glob("*/migrations/*.py"))
+def site_sources() -> Iterable[Path]:
+    """Every file that may decide what the database holds: migrations, and what is filled in after them."""
+    return sorted((ROOT / "webapp").rglob("*.py"))
 
 
 def main() -> int:
@@ -207,7 +207,7 @@ def finish() -> None:
     migrate = [str(PYTHON), "manage.py", "migrate", "--no-input", "--verbosity", "0"]
     where = os.environ.get("DATABASE_URL", "")
     cluster = None if where else HOME / "postgres" / "PG_VERSION"
-    wanted = key(where, REQUIREMENTS / "base.txt", *migrations())
+    wanted = key(where, REQUIREMENTS / "base.txt", *site_sources())
     step("database", wanted, lambda: run(migrate, "migrating the database"), folder=HOME, made=cluster)
 
 
