@@ -9,6 +9,7 @@ import logging
 import shutil
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,18 +26,30 @@ RUNNERS = {"train": "training.evaluate.during", "sft": "training.learn.sft", "ev
 
 def main(arguments: Namespace) -> dict[str, Any]:
     """Start a run in a new directory, or go on with one; raise `BadInput` having changed nothing."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    run_dir = RunDir(arguments.dir.absolute())
-    if arguments.resume:
-        return _carry_out(reopen(run_dir), run_dir, arguments.attempt)
-    config = _config(arguments.config, arguments.kind)
-    fresh = not run_dir.root.exists()
-    if not fresh and (not run_dir.root.is_dir() or any(run_dir.root.iterdir())):
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    try:
+        run_dir = RunDir(arguments.dir.absolute())
+        if arguments.resume:
+            return _carry_out(reopen(run_dir), run_dir, arguments.attempt)
+        return _begin(_config(arguments.config, arguments.kind), run_dir, arguments)
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+
+
+def _begin(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> dict[str, Any]:
+    made = [folder for folder in (run_dir.root, *run_dir.root.parents) if not folder.exists()]
+    if not made and (not run_dir.root.is_dir() or any(run_dir.root.iterdir())):
         raise BadInput("not an empty directory; choose another, or go on with a run by `resume`", str(arguments.dir))
     try:
         return _carry_out(start(config, run_dir, arguments.config.absolute().parent), run_dir, arguments.attempt)
     except BadInput:
-        _take_back(run_dir, fresh)
+        _take_back(run_dir, made)
         raise
 
 
@@ -57,13 +70,14 @@ def _carry_out(config: RunConfig, run_dir: RunDir, attempt: int | None) -> dict[
     return {"kind": config.kind, "dir": str(run_dir.root), **result}
 
 
-def _take_back(run_dir: RunDir, fresh: bool) -> None:
-    """Remove what a refused start has written; nothing else was in the directory."""
+def _take_back(run_dir: RunDir, made: Sequence[Path]) -> None:
+    """Remove what a refused start has written; `made` are the folders that were not there before, deepest first."""
     run_dir.config.unlink(missing_ok=True)
     for folder in (run_dir.inputs, run_dir.root / "attempts"):
         shutil.rmtree(folder, ignore_errors=True)
-    if fresh and run_dir.root.is_dir():
-        run_dir.root.rmdir()
+    for folder in made:
+        if folder.is_dir():
+            folder.rmdir()
 
 
 def show(result: dict[str, Any]) -> str:
