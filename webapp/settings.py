@@ -12,11 +12,15 @@ PARLEY_BUCKET         name of an S3 bucket for episodes and checkpoints, else th
 MODEL_ROOTS           colon-separated folders under which an admin may register models
 NODE_ADDRESS          where this node's model servers are reached (default: 127.0.0.1)
 SERVE_SLOTS           how many models this node serves at once (default: 1)
-PARLEY_MODEL_HOSTS    comma-separated host:port of remote model addresses that may be called (judges, deployments)
+MODEL_ADDRESSES       addresses of remote models that may be called, such as https://host.example/v1, separated by commas
+RUN_LEASE_SECONDS     how long a worker may be silent before its run is given to another (default: 30)
+RUN_STALL_MINUTES     how long a run may make no progress before it is killed and queued again (default: 20)
 PARLEY_LOG_LEVEL      DEBUG, INFO (default), WARNING
 """
 
 import os
+import socket
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -195,9 +199,13 @@ WHITENOISE_USE_FINDERS = not PRODUCTION
 WHITENOISE_AUTOREFRESH = not PRODUCTION
 WHITENOISE_MANIFEST_STRICT = False
 
-RUNS_ROOT = HOME / "runs"
+# Run directories lie inside the local file storage, so that what is finished there needs no copy.
+RUNS_ROOT = MEDIA_ROOT / "runs"
+NODE_NAME = os.environ.get("NODE_NAME", socket.gethostname())
+RUN_LEASE_SECONDS = float(os.environ.get("RUN_LEASE_SECONDS", "30"))
+RUN_STALL_MINUTES = float(os.environ.get("RUN_STALL_MINUTES", "20"))
+RUN_COMMAND = [sys.executable, "-m", "training"]
 MODEL_ROOTS = [Path(root) for root in _listed("MODEL_ROOTS", str(HOME / "models"), ":")]
-MODEL_HOSTS = _listed("PARLEY_MODEL_HOSTS")
 NODE_ADDRESS = os.environ.get("NODE_ADDRESS", "127.0.0.1")
 SERVE_SLOTS = int(os.environ.get("SERVE_SLOTS", "1"))
 

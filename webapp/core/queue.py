@@ -30,7 +30,8 @@ class Task:
 SUPERVISE = Task("runs.supervise", "train-cpu")
 PLAY = Task("arena.play_seat", "play")
 READ_IMPORT = Task("scenarios.read_import", "default")
-TASKS: dict[str, Task] = {task.name: task for task in (SUPERVISE, PLAY, READ_IMPORT)}
+JUDGE = Task("judgments.judge_target", "judge")
+TASKS: dict[str, Task] = {task.name: task for task in (SUPERVISE, PLAY, READ_IMPORT, JUDGE)}
 
 
 def make_celery() -> Celery:
@@ -69,10 +70,13 @@ def send(task: Task, *args: Any, queue: str | None = None) -> None:
     transaction.on_commit(lambda: publish(task, *args, queue=queue), robust=True)
 
 
-def publish(task: Task, *args: Any, queue: str | None = None) -> bool:
-    """Send a task now; says whether the broker took it. Tasks carry ids only, never text or secrets."""
+def publish(task: Task, *args: Any, queue: str | None = None, expires: float | None = None) -> bool:
+    """Send a task now; says whether the broker took it. Tasks carry ids only, never text or secrets.
+
+    `expires`: seconds after which nobody need look any more, for hints that are repeated anyway.
+    """
     try:
-        sender.send_task(task.name, args=args, queue=queue or task.queue, retry=False)
+        sender.send_task(task.name, args=args, queue=queue or task.queue, retry=False, expires=expires)
     except (KombuError, RedisError, OSError) as error:
         logger.warning("hint %s%r not sent, the clock will repeat it: %s", task.name, args, error)
         return False

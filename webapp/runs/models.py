@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from webapp.runs import querysets
+
 
 class Run(models.Model):
     """One job with a run directory: training, cold start, evaluation or a served model."""
@@ -56,6 +58,8 @@ class Run(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
+    objects = querysets.RunQuerySet.as_manager()
+
     def __str__(self) -> str:
         return self.name
 
@@ -83,9 +87,12 @@ class Attempt(models.Model):
     status = models.JSONField(default=dict)
     progressed_at = models.DateTimeField(null=True, blank=True, help_text="The process's own last sign of progress.")
     offsets = models.JSONField(default=dict, help_text="Bytes already read of each tailed file.")
+    log = models.TextField(blank=True, help_text="The end of what the process printed.")
     exit_code = models.IntegerField(null=True, blank=True)
     started_at = models.DateTimeField(auto_now_add=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+
+    objects = querysets.AttemptQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -102,6 +109,8 @@ class Metric(models.Model):
     fence = models.PositiveBigIntegerField()
     at = models.DateTimeField()
     values = models.JSONField()
+
+    objects = querysets.MetricQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "step"], name="metric_step_once")]
@@ -130,6 +139,8 @@ class PlayedEpisode(models.Model):
     outcome = models.CharField(max_length=40, blank=True)
     summary = models.JSONField(default=dict)
 
+    objects = querysets.PlayedEpisodeQuerySet.as_manager()
+
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "step", "number"], name="episode_number_once")]
 
@@ -153,6 +164,8 @@ class Checkpoint(models.Model):
     metrics = models.JSONField(default=dict)
     open_to_players = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = querysets.CheckpointQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.name

@@ -15,7 +15,7 @@ class Rollback(Exception):
 @pytest.fixture
 def sent(monkeypatch):
     calls = []
-    monkeypatch.setattr(queue.sender, "send_task", lambda name, args, queue, retry: calls.append((name, args, queue)))
+    monkeypatch.setattr(queue.sender, "send_task", lambda name, args, queue, **_: calls.append((name, args, queue)))
     return calls
 
 

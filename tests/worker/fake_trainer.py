@@ -1,0 +1,71 @@
+"""A stand-in for the training process: it keeps the contract of the run directory and needs no model.
+
+What it does is written in the configuration's name as JSON: steps, seconds a step, and faults at a step.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from training.learn.progress import Progress
+from training.store import RunDir, atomic_directory
+
+SAVE_EVERY = 5
+
+
+def save(attempt, step):
+    with atomic_directory(attempt.checkpoint(step)) as folder:
+        (folder / "config.json").write_text("{}")
+        (folder / "model.safetensors").write_bytes(b"weights %d" % step)
+
+
+def misbehave(wish, step, number):
+    if wish.get("crash_at") == step and number <= wish.get("crashes", 1):
+        os._exit(9)
+    if wish.get("hang_at") == step and number == 1:
+        time.sleep(3600)
+    if wish.get("wrong_input"):
+        sys.stderr.write("learn.lr: must be positive\n")
+        sys.exit(2)
+
+
+def episode(progress, step, number):
+    record = {"episode": {"scenario": f"s{number}"}, "returns": {"0": 1.0}, "credit": {}}
+    progress.episode(step, number, record, {"outcome": "deal" if number % 2 else "no deal", "turns": 4})
+
+
+def main():
+    folder, number = RunDir(Path(sys.argv[2])), int(sys.argv[4])
+    wish = json.loads(json.loads(folder.config.read_text())["name"])
+    attempt = folder.attempt(number)
+    latest = folder.latest_checkpoint()
+    start = latest[0] if latest else 0
+    progress = Progress(attempt, wish["steps"], step=start)
+    print("seen secrets:", json.dumps(sorted(os.environ)), flush=True)
+    print("judge key:", os.environ.get("JUDGE_API_KEY", "none"), flush=True)
+    with progress.listening():
+        progress.phase("starting")
+        time.sleep(wish.get("start_seconds", 0))
+        progress.event("started", step=start)
+        for step in range(start + 1, wish["steps"] + 1):
+            misbehave(wish, step, number)
+            progress.step = step
+            progress.phase("learning")
+            time.sleep(wish.get("seconds", 0.01))
+            for game in range(2):
+                episode(progress, step, game)
+            progress.metrics(step, {"reward": step / 10, "loss": 1 / step})
+            if progress.stopping or step % SAVE_EVERY == 0 or step == wish["steps"]:
+                progress.phase("saving")
+                time.sleep(wish.get("save_seconds", 0))
+                save(attempt, step)
+            if progress.stopping:
+                progress.finish("stopped", progress.reason)
+                return
+        progress.finish("succeeded")
+
+
+if __name__ == "__main__":
+    main()

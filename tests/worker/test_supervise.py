@@ -1,0 +1,291 @@
+"""A run from its start to its end under a supervisor, with every way in which it can go wrong."""
+
+import gzip
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from tests.worker.conftest import processes_of, wait_until
+from training.store import verify_directory
+from webapp.runs import attempts, files, services
+from webapp.runs.models import Attempt, Run
+from worker import lifecycle
+from worker.supervise import supervise
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
+
+
+def state(run):
+    return Run.objects.values_list("state", flat=True).get(pk=run.pk)
+
+
+def steps(run):
+    return list(run.metrics.order_by("step").values_list("step", flat=True))
+
+
+def test_a_run_is_seen_through(make_run, quick):
+    run = make_run(steps=12)
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.step, run.steps, run.error) == ("succeeded", 12, 12, "")
+    assert steps(run) == list(range(1, 13))
+    assert run.key_metric == pytest.approx(1.2)
+    assert run.sparkline == [1, *[pytest.approx(n / 10) for n in range(1, 13)]]
+    assert list(run.checkpoints.order_by("step").values_list("step", flat=True)) == [5, 10, 12]
+    assert [c.parent and c.parent.step for c in run.checkpoints.order_by("step")] == [None, 5, 10]
+    assert run.episodes.count() == 24
+    attempt = run.attempts.get()
+    assert (attempt.state, attempt.exit_code, attempt.phase) == ("ended", 0, "finished")
+    assert processes_of(run) == []
+
+
+def test_episodes_and_checkpoints_are_readable_through_the_storage(make_run, quick):
+    run = make_run(steps=5)
+    supervise(run.pk)
+    episode = run.episodes.get(step=3, number=1)
+    record = files.read_member(episode.file, episode.offset, episode.length)
+    assert record["episode"] == {"scenario": "s1"}
+    assert episode.outcome == "deal"
+    with gzip.open(quick.MEDIA_ROOT / episode.file, "rt") as whole:
+        assert [json.loads(line)["episode"]["scenario"] for line in whole] == ["s0", "s1"]
+    checkpoint = run.checkpoints.get()
+    verify_directory(quick.MEDIA_ROOT / checkpoint.path)
+
+
+def test_the_process_sees_no_secret_of_the_site(make_run, monkeypatch):
+    monkeypatch.setenv("OTHER_API_KEY", "other-secret")
+    monkeypatch.setenv("PARLEY_SECRET_KEY", "site-secret")
+    run = make_run(steps=1)
+    supervise(run.pk)
+    log = run.attempts.get().log
+    seen = log.split("seen secrets: ")[1].splitlines()[0]
+    assert not {"DATABASE_URL", "REDIS_URL", "OTHER_API_KEY", "PARLEY_SECRET_KEY"} & set(json.loads(seen))
+    assert "judge key: none" in log
+
+
+def test_a_named_secret_reaches_the_process_and_is_blotted_out_of_its_log(make_run, monkeypatch):
+    monkeypatch.setenv("JUDGE_API_KEY", "sk-canary-123456")
+    run = make_run(steps=1)
+    judge = {"address": "http://127.0.0.1:1/v1", "model": "m", "secret": "JUDGE_API_KEY"}
+    Run.objects.filter(pk=run.pk).update(config={**run.config, "judge": judge})
+    supervise(run.pk)
+    log = run.attempts.get().log
+    assert "judge key: [JUDGE_API_KEY]" in log
+    assert "canary" not in log
+
+
+def test_a_crash_is_mended_from_the_last_checkpoint(make_run):
+    run = make_run(steps=12, crash_at=8)
+    supervise(run.pk)
+    assert state(run) == "queued"
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert run.state == "succeeded"
+    assert steps(run) == list(range(1, 13))
+    assert [a.start_step for a in run.attempts.order_by("number")] == [0, 5]
+    fences = dict(run.metrics.values_list("step", "fence"))
+    assert fences == {n: 1 if n <= 5 else 2 for n in range(1, 13)}
+
+
+def test_three_crashes_at_the_same_step_fail_the_run(make_run):
+    run = make_run(steps=12, crash_at=1, crashes=99)
+    for _ in range(3):
+        assert state(run) == "queued"
+        supervise(run.pk)
+    run.refresh_from_db()
+    assert run.state == "failed"
+    assert "3 attempts in a row died" in run.error
+    assert "code 9" in run.error
+
+
+def test_after_a_resume_by_hand_it_may_fail_three_times_again(make_run):
+    run = make_run(steps=12, crash_at=1, crashes=3)
+    for _ in range(3):
+        supervise(run.pk)
+    services.resume_run(run=run)
+    supervise(run.pk)
+    assert state(run) == "succeeded"
+
+
+def test_wrong_input_fails_at_once_with_the_reason(make_run):
+    run = make_run(wrong_input=True)
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.error) == ("failed", "learn.lr: must be positive")
+
+
+def test_a_missing_secret_fails_before_a_process_starts(make_run, monkeypatch):
+    monkeypatch.delenv("JUDGE_API_KEY", raising=False)
+    run = make_run(steps=1)
+    judge = {"address": "http://127.0.0.1:1/v1", "model": "m", "secret": "JUDGE_API_KEY"}
+    Run.objects.filter(pk=run.pk).update(config={**run.config, "judge": judge})
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert run.state == "failed"
+    assert "JUDGE_API_KEY is not set" in run.error
+    assert run.attempts.get().pid is None
+
+
+def test_the_start_message_three_times_makes_one_attempt(make_run, background):
+    run = make_run(steps=5, seconds=0.05)
+    threads = [background(run) for _ in range(3)]
+    for thread in threads:
+        thread.join()
+    assert run.attempts.count() == 1
+    assert state(run) == "succeeded"
+
+
+@pytest.mark.parametrize("wish", [{"start_seconds": 2}, {"seconds": 0.2}, {"save_seconds": 1, "seconds": 0.05}])
+def test_a_stop_ends_with_a_valid_checkpoint(make_run, background, wish):
+    """While it is starting, in the middle of a step, and while it is saving."""
+    run = make_run(steps=1000, **wish)
+    background(run)
+    wait_until(lambda: Attempt.objects.filter(run=run, phase__in=["starting", "learning", "saving"]).exists())
+    asked = time.monotonic()
+    assert services.stop_run(run=run) == "stopping"
+    assert services.stop_run(run=run) == "stopping"
+    wait_until(lambda: state(run) == "stopped", seconds=30)
+    assert time.monotonic() - asked < 30
+    run.refresh_from_db()
+    assert run.attempts.count() == 1
+    last = run.checkpoints.order_by("-step").first()
+    assert last.step == run.step
+    verify_directory(files.local(last.path))
+    assert processes_of(run) == []
+
+
+def test_a_queued_run_stops_at_once_and_is_never_started(make_run):
+    run = make_run()
+    assert services.stop_run(run=run) == "stopped"
+    supervise(run.pk)
+    assert state(run) == "stopped"
+    assert run.attempts.count() == 0
+
+
+def test_a_process_that_does_not_listen_is_killed_when_it_was_asked_to_stop(make_run, background, monkeypatch):
+    from worker import supervise as module
+
+    monkeypatch.setattr(module, "STOP_SECONDS", 1.0)
+    monkeypatch.setattr(module, "KILL_SECONDS", 2.0)
+    run = make_run(steps=10, hang_at=7)
+    background(run)
+    wait_until(lambda: len(steps(run)) == 6)
+    services.stop_run(run=run)
+    wait_until(lambda: state(run) == "stopped")
+    assert run.checkpoints.get().step == 5
+
+
+def test_a_process_that_makes_no_progress_is_killed_and_queued_again(make_run, quick):
+    quick.RUN_STALL_MINUTES = 1.5 / 60
+    run = make_run(steps=10, hang_at=7)
+    supervise(run.pk)
+    assert state(run) == "queued"
+    assert "no progress" in run.events.get(kind="interrupted").data["why"]
+    supervise(run.pk)
+    assert state(run) == "succeeded"
+    assert steps(run) == list(range(1, 11))
+
+
+def test_a_worker_that_leaves_lets_the_process_save_and_queues_the_run(make_run, background):
+    run = make_run(steps=1000, seconds=0.1)
+    thread = background(run)
+    wait_until(lambda: len(steps(run)) >= 2)
+    lifecycle.leaving.set()
+    thread.join(30)
+    assert state(run) == "queued"
+    saved = run.checkpoints.get().step
+    assert saved == run.metrics.order_by("-step").first().step > 1
+    lifecycle.leaving.clear()
+    second = background(run)
+    wait_until(lambda: run.metrics.filter(fence=2).exists())
+    assert run.attempts.get(number=2).start_step == saved
+    services.stop_run(run=run)
+    second.join(30)
+
+
+def test_a_killed_worker_is_noticed_within_two_leases_and_leaves_no_process(make_run, worker_process):
+    run = make_run(steps=1000, seconds=0.05)
+    worker = worker_process(run)
+    wait_until(lambda: len(steps(run)) >= 2)
+    worker.send_signal(signal.SIGKILL)
+    killed = time.monotonic()
+    wait_until(lambda: attempts.lapse_overdue() and state(run) == "queued", seconds=10)
+    assert time.monotonic() - killed < 2 * 2.0
+    wait_until(lambda: processes_of(run) == [], seconds=28)
+    seen = run.metrics.count()
+    supervised = make_it_end(run)
+    assert supervised == "stopped"
+    assert run.metrics.count() >= seen - 5
+    assert steps(run) == list(range(1, len(steps(run)) + 1))
+
+
+def make_it_end(run):
+    import threading
+
+    from django.db import connections
+
+    def work():
+        supervise(run.pk)
+        connections.close_all()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    wait_until(lambda: run.metrics.filter(fence=2).exists())
+    services.stop_run(run=run)
+    thread.join(30)
+    return state(run)
+
+
+def test_a_frozen_holder_writes_nothing_once_another_has_begun(make_run, worker_process, background):
+    run = make_run(steps=1000, seconds=0.05)
+    worker = worker_process(run)
+    wait_until(lambda: len(steps(run)) >= 2)
+    os.kill(worker.pid, signal.SIGSTOP)
+    first = run.attempts.get(number=1)
+    wait_until(lambda: attempts.lapse_overdue(), seconds=10)
+    thread = background(run)
+    wait_until(lambda: run.metrics.filter(fence=2).exists())
+    os.kill(worker.pid, signal.SIGCONT)
+    assert worker.wait(20) == 0
+    first.refresh_from_db()
+    assert first.state == "lapsed"
+    start = run.attempts.get(number=2).start_step
+    assert not run.metrics.filter(step__gt=start, fence=1).exists()
+    assert len(processes_of(run)) == 1
+    services.stop_run(run=run)
+    thread.join(30)
+    assert steps(run) == list(range(1, len(steps(run)) + 1))
+
+
+def test_every_write_of_a_stale_attempt_is_refused(make_run):
+    run = make_run()
+    stale = attempts.claim(run_id=run.pk, worker="w:1:1", host="h")
+    Attempt.objects.filter(pk=stale.pk).update(lease_until="2020-01-01T00:00:00Z")
+    assert attempts.lapse_overdue() == 1
+    fresh = attempts.claim(run_id=run.pk, worker="w:2:2", host="h")
+    assert fresh.fence > stale.fence
+    line = {"step": 1, "at": 1.0, "reward": 0.5}
+    writes = [
+        lambda: attempts.started(attempt=stale, pid=1, pid_started=1.0, start_step=0, code_version=""),
+        lambda: attempts.beat(attempt=stale, status={}),
+        lambda: attempts.record(attempt=stale, batch=attempts.Batch(metrics=[line], offsets={"metrics.jsonl": 9})),
+        lambda: attempts.finish(attempt=stale, state="succeeded", exit_code=0),
+        lambda: attempts.give_back(attempt=stale, exit_code=0, why="late"),
+    ]
+    for write in writes:
+        with pytest.raises(attempts.Superseded):
+            write()
+    assert run.metrics.count() == 0
+    assert state(run) == "starting"
+
+
+def test_a_lower_fence_never_overwrites_a_higher_one(make_run):
+    run = make_run()
+    attempt = attempts.claim(run_id=run.pk, worker="w:1:1", host="h")
+    run.metrics.create(step=1, fence=attempt.fence + 1, at="2026-01-01T00:00:00Z", values={"reward": 7})
+    line = {"step": 1, "at": 1.0, "reward": 0.5}
+    attempts.record(attempt=attempt, batch=attempts.Batch(metrics=[line], offsets={"metrics.jsonl": 9}))
+    assert run.metrics.get().values == {"reward": 7}

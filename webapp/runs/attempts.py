@@ -1,0 +1,293 @@
+"""What a supervising worker writes about an attempt. Every write holds the run's row and carries the fence.
+
+A worker claims a queued run, which makes an attempt with the next fence and a lease by the database's clock. Once the
+lease has lapsed and the clock has taken the attempt away, or another attempt has begun, every function here raises
+`Superseded` and writes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Max
+from django.db.models.functions import Now
+
+from webapp.core import queue
+from webapp.runs import keymetric
+from webapp.runs.models import Attempt, Checkpoint, Event, Metric, PlayedEpisode, Run
+
+LIVE = (Attempt.State.CLAIMED, Attempt.State.RUNNING)
+HINT_SECONDS = 15.0  # between two hints for a run that waits
+TRIES = 3  # attempts in a row that die without a new training step, until the run fails
+
+
+class Superseded(Exception):
+    """The attempt was taken away: its process must be killed and nothing more be written."""
+
+
+@dataclass
+class Batch:
+    """What was read from an attempt's files since the last time; `offsets` says up to where."""
+
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    episodes: list[dict[str, Any]] = field(default_factory=list)
+    checkpoints: list[dict[str, Any]] = field(default_factory=list)
+    offsets: dict[str, int] = field(default_factory=dict)
+    log: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.offsets or self.checkpoints or self.log is not None)
+
+
+def _lease() -> Any:
+    return Now() + timedelta(seconds=settings.RUN_LEASE_SECONDS)
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+@transaction.atomic
+def claim(*, run_id: int, worker: str, host: str) -> Attempt | None:
+    """Take a queued run; None if it is not queued (any more), however often its message is delivered."""
+    run = Run.objects.select_for_update().filter(pk=run_id).first()
+    if run is None or run.state != Run.State.QUEUED:
+        return None
+    last = run.attempts.aggregate(number=Max("number"), fence=Max("fence"))
+    attempt = Attempt.objects.create(
+        run=run,
+        number=(last["number"] or 0) + 1,
+        fence=(last["fence"] or 0) + 1,
+        worker=worker,
+        host=host,
+        lease_until=_lease(),
+    )
+    run.state, run.started_at = Run.State.STARTING, run.started_at or Now()
+    run.ended_at, run.error = None, ""
+    run.save(update_fields=["state", "started_at", "ended_at", "error"])
+    attempt.refresh_from_db()
+    return attempt
+
+
+def _held(attempt: Attempt) -> tuple[Attempt, Run]:
+    """The attempt and its run, locked; raises `Superseded` if the attempt is not the run's live and newest one.
+
+    Should this process be frozen now, the database ends the transaction, so that its locks do not outlive the lease.
+    """
+    with connection.cursor() as cursor:
+        patience = int(settings.RUN_LEASE_SECONDS * 500)
+        cursor.execute(f"SET LOCAL idle_in_transaction_session_timeout = {patience}")
+    run = Run.objects.select_for_update().filter(pk=attempt.run_id).first()
+    held = Attempt.objects.select_for_update().filter(pk=attempt.pk, state__in=LIVE).first()
+    if run is None or held is None or run.attempts.filter(fence__gt=attempt.fence).exists():
+        raise Superseded(f"attempt {attempt.number} of run {attempt.run_id} was taken away")
+    return held, run
+
+
+@transaction.atomic
+def started(*, attempt: Attempt, pid: int, pid_started: float, start_step: int, code_version: str) -> None:
+    """The process runs, from `start_step` on: what earlier attempts wrote above it is superseded."""
+    held, run = _held(attempt)
+    held.pid, held.pid_started, held.start_step = pid, pid_started, start_step
+    held.state, held.lease_until = Attempt.State.RUNNING, _lease()
+    held.save(update_fields=["pid", "pid_started", "start_step", "state", "lease_until"])
+    run.metrics.filter(step__gt=start_step, fence__lt=held.fence).delete()
+    run.episodes.filter(step__gt=start_step, fence__lt=held.fence).delete()
+    run.step, run.code_version = start_step, code_version
+    run.sparkline = keymetric.cut(run.sparkline, start_step)
+    run.save(update_fields=["step", "code_version", "sparkline"])
+
+
+@transaction.atomic
+def beat(*, attempt: Attempt, status: dict[str, Any]) -> bool:
+    """Renew the lease and keep the process's own status; returns whether somebody asked the run to stop."""
+    held, run = _held(attempt)
+    held.lease_until, held.status = _lease(), status
+    if status:
+        held.phase = str(status.get("phase", ""))[:40]
+        held.progressed_at = _moment(float(status.get("at", 0)))
+    held.save(update_fields=["lease_until", "status", "phase", "progressed_at"])
+    if run.state == Run.State.STARTING and held.phase not in {"", "starting"}:
+        run.state = Run.State.RUNNING
+    run.steps = int(status.get("steps") or run.steps)
+    run.save(update_fields=["state", "steps"])
+    return run.stop_asked_at is not None
+
+
+@transaction.atomic
+def record(*, attempt: Attempt, batch: Batch, source: Attempt | None = None) -> None:
+    """Store what was read from the run directory, and how far: all of it or nothing.
+
+    `source` is the earlier attempt whose files were read, if it is not this one.
+    """
+    held, run = _held(attempt)
+    source = held if source is None or source.pk == held.pk else source
+    _store_metrics(held, run, batch.metrics)
+    Event.objects.bulk_create(
+        Event(run=run, attempt=source, at=_moment(line.pop("at")), kind=str(line.pop("kind"))[:40], data=line)
+        for line in [dict(event) for event in batch.events]
+    )
+    _store_episodes(held, run, batch.episodes)
+    for found in batch.checkpoints:
+        _store_checkpoint(run, found)
+    source.offsets = {**source.offsets, **batch.offsets}
+    source.log = source.log if batch.log is None else batch.log
+    source.save(update_fields=["offsets", "log"])
+
+
+def _upsert(model: type[Metric | PlayedEpisode], key: str, columns: list[str], rows: list[list[Any]]) -> None:
+    """Insert rows, or overwrite those whose stored fence is not higher."""
+    if not rows:
+        return
+    table = model._meta.db_table
+    names = ", ".join(f'"{column}"' for column in columns)
+    changes = ", ".join(f'"{column}" = EXCLUDED."{column}"' for column in columns)
+    holes = ", ".join(["%s"] * len(columns))
+    statement = (
+        f'INSERT INTO "{table}" ({names}) VALUES ({holes}) '  # noqa: S608 (names of our own columns)
+        f'ON CONFLICT ({key}) DO UPDATE SET {changes} WHERE "{table}"."fence" <= EXCLUDED."fence"'
+    )
+    with connection.cursor() as cursor:
+        cursor.executemany(statement, rows)
+
+
+def _store_metrics(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> None:
+    from django.db.backends.postgresql.psycopg_any import Jsonb
+
+    if not lines:
+        return
+    rows = []
+    for line in lines:
+        values = {name: value for name, value in line.items() if name not in {"step", "at"}}
+        rows.append([run.pk, int(line["step"]), attempt.fence, _moment(line["at"]), Jsonb(values)])
+        run.step = int(line["step"])
+        keymetric.add(run, run.step, values)
+    _upsert(Metric, "run_id, step", ["run_id", "step", "fence", "at", "values"], rows)
+    run.save(update_fields=["step", "key_metric", "sparkline"])
+
+
+def _store_episodes(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> None:
+    from django.db.backends.postgresql.psycopg_any import Jsonb
+
+    rows = [
+        [
+            run.pk,
+            int(line["step"]),
+            int(line["episode"]),
+            attempt.fence,
+            line["file"],
+            int(line["offset"]),
+            int(line["length"]),
+            str(line["summary"].get("outcome", ""))[:40],
+            Jsonb(line["summary"]),
+        ]
+        for line in lines
+    ]
+    columns = ["run_id", "step", "number", "fence", "file", "offset", "length", "outcome", "summary"]
+    _upsert(PlayedEpisode, "run_id, step, number", columns, rows)
+
+
+def _store_checkpoint(run: Run, found: dict[str, Any]) -> None:
+    """One row per saved step; a later attempt that saves the same step again replaces the folder, not the row."""
+    earlier = run.checkpoints.filter(step__lt=found["step"]).order_by("-step").first()
+    base = Checkpoint.objects.filter(kind=Checkpoint.Kind.BASE, name=run.base).first()
+    metrics = run.metrics.filter(step=found["step"]).values_list("values", flat=True).first()
+    facts = {
+        "kind": found["kind"],
+        "run": run,
+        "step": found["step"],
+        "parent": earlier or run.start_checkpoint or base,
+        "base": run.base,
+        "path": found["path"],
+        "sha256": found["sha256"],
+        "metrics": metrics or {},
+    }
+    Checkpoint.objects.update_or_create(name=found["name"], defaults=facts)
+
+
+@transaction.atomic
+def finish(*, attempt: Attempt, state: str, exit_code: int | None, error: str = "", result: Any = None) -> None:
+    """The process has ended for good: the run is succeeded, stopped or failed."""
+    held, run = _held(attempt)
+    _end(held, exit_code)
+    _close(run, state, error, result)
+
+
+@transaction.atomic
+def give_back(*, attempt: Attempt, exit_code: int | None, why: str) -> None:
+    """The process has ended before its time (a crash, a stall, a worker that leaves): queue the run again.
+
+    It ends instead if somebody asked it to stop, or if it has died too often without getting on.
+    """
+    held, run = _held(attempt)
+    _end(held, exit_code)
+    Event.objects.create(run=run, attempt=held, at=Now(), kind="interrupted", data={"why": why[:2000]})
+    _requeue(run, why)
+
+
+def _end(attempt: Attempt, exit_code: int | None) -> None:
+    attempt.state, attempt.exit_code, attempt.ended_at = Attempt.State.ENDED, exit_code, Now()
+    attempt.save(update_fields=["state", "exit_code", "ended_at"])
+
+
+def _close(run: Run, state: str, error: str = "", result: Any = None) -> None:
+    run.state, run.error, run.ended_at = state, error[:8000], Now()
+    if result is not None:
+        run.result = result
+    run.save(update_fields=["state", "error", "ended_at", "result"])
+
+
+def _requeue(run: Run, why: str) -> None:
+    if run.stop_asked_at is not None:
+        _close(run, Run.State.STOPPED)
+    elif run.kind == Run.Kind.SERVE:
+        _close(run, Run.State.FAILED, why)
+    elif _stuck(run):
+        _close(run, Run.State.FAILED, f"{TRIES} attempts in a row died without a new training step. The last: {why}")
+    else:
+        run.state = Run.State.QUEUED
+        run.save(update_fields=["state"])
+        queue.send(queue.SUPERVISE, run.pk, queue=run.queue)
+
+
+def _stuck(run: Run) -> bool:
+    """Whether the last attempts ended before the first training step above the one they started from."""
+    last = list(run.attempts.order_by("-number").values_list("start_step", "number")[:TRIES])
+    since_asked = run.events.filter(kind="resumed").aggregate(last=Max("attempt__number"))["last"] or 0
+    counted = [start for start, number in last if number > since_asked]
+    return len(counted) == TRIES and len(set(counted)) == 1 and run.step <= counted[0]
+
+
+def lapse_overdue() -> int:
+    """Clock step: take attempts away whose lease is over, and queue their runs again. Returns how many."""
+    overdue = Attempt.objects.overdue().values_list("pk", "run_id")
+    return sum(_lapse(pk, run_id) for pk, run_id in list(overdue))
+
+
+@transaction.atomic
+def _lapse(pk: int, run_id: int) -> int:
+    run = Run.objects.select_for_update(skip_locked=True).filter(pk=run_id).first()
+    attempt = Attempt.objects.select_for_update(skip_locked=True).overdue().filter(pk=pk).first()
+    if run is None or attempt is None:
+        return 0
+    attempt.state, attempt.ended_at = Attempt.State.LAPSED, Now()
+    attempt.save(update_fields=["state", "ended_at"])
+    why = f"the worker {attempt.worker} was silent for {settings.RUN_LEASE_SECONDS:.0f} s"
+    Event.objects.create(run=run, attempt=attempt, at=Now(), kind="lapsed", data={"why": why})
+    _requeue(run, why)
+    return 1
+
+
+def repeat_hints() -> int:
+    """Clock step: tell the workers again about runs that wait. Claiming twice does no harm, and old hints expire."""
+    queued = Run.objects.filter(state=Run.State.QUEUED).order_by("created_at")
+    waiting = list(queued.values_list("pk", "queue")[:200])
+    for pk, name in waiting:
+        if not queue.publish(queue.SUPERVISE, pk, queue=name, expires=HINT_SECONDS):
+            break
+    return len(waiting)

@@ -1,0 +1,8 @@
+"""Clock steps of runs: take lapsed attempts away, and repeat hints to the workers."""
+
+from webapp.core import clock
+from webapp.runs import attempts, services
+
+clock.register("runs: lapsed attempts")(attempts.lapse_overdue)
+clock.register("runs: hints", every=attempts.HINT_SECONDS)(attempts.repeat_hints)
+clock.register("runs: base models", every=20.0)(services.register_bases)

@@ -1,0 +1,103 @@
+"""Files of runs in Django's default storage: what lies there already needs no copy, the rest is linked or uploaded.
+
+With the local storage a run directory is inside it, so episodes are read where they were written; checkpoints are
+linked (not copied), because a run deletes its older ones. With a bucket, finished files are uploaded and read back.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.files import File
+from django.core.files.storage import default_storage
+
+from training.store import MANIFEST
+
+
+def local(name: str) -> Path | None:
+    """The path of a stored file if the storage is a local folder."""
+    try:
+        return Path(default_storage.path(name))
+    except NotImplementedError:
+        return None
+
+
+def name_of(path: Path, root: Path, name: str) -> str:
+    """The storage name of a file below `root`, which itself is called `name`."""
+    return f"{name}/{path.relative_to(root).as_posix()}"
+
+
+def publish_file(path: Path, name: str) -> None:
+    """Make a finished file readable under `name`; nothing to do where it is there already."""
+    target = local(name)
+    if target is not None and target.exists() and target.samefile(path):
+        return
+    if target is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}")
+        temporary.unlink(missing_ok=True)
+        try:
+            os.link(path, temporary)
+        except OSError:  # another file system
+            shutil.copy2(path, temporary)
+        temporary.replace(target)
+        return
+    if default_storage.exists(name):
+        default_storage.delete(name)
+    with path.open("rb") as file:
+        default_storage.save(name, File(file))
+
+
+def publish_folder(folder: Path, name: str) -> None:
+    """Make a complete folder readable under `name`; its manifest comes last."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    for path in sorted(files, key=lambda found: found.name == MANIFEST):
+        publish_file(path, name_of(path, folder, name))
+
+
+def fetch_folder(name: str, target: Path) -> Path:
+    """A local folder with the content of the stored one: itself if the storage is local, else a download."""
+    found = local(name)
+    if found is not None:
+        return found
+    for entry in walk(name):
+        path = target / entry.removeprefix(name + "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with default_storage.open(entry, "rb") as source, path.open("wb") as copy:
+            shutil.copyfileobj(source, copy)
+    return target
+
+
+def walk(name: str) -> Iterator[str]:
+    """The names of all files below a stored folder, or of a local one that is given by its absolute path."""
+    if Path(name).is_absolute():
+        yield from sorted(str(path) for path in Path(name).rglob("*") if path.is_file())
+        return
+    folders, files = default_storage.listdir(name)
+    yield from (f"{name}/{file}" for file in sorted(files))
+    for folder in sorted(folders):
+        yield from walk(f"{name}/{folder}")
+
+
+def read_member(name: str, offset: int, length: int) -> dict[str, Any]:
+    """One record of an episode file; raises `FileNotFoundError` if the file is gone."""
+    with default_storage.open(name, "rb") as file:
+        file.seek(offset)
+        data: dict[str, Any] = json.loads(gzip.decompress(file.read(length)))
+    return data
+
+
+def delete_folder(name: str) -> None:
+    """Delete a stored folder; one that is not there is fine."""
+    found = local(name)
+    if found is not None:
+        shutil.rmtree(found, ignore_errors=True)
+        return
+    for entry in list(walk(name)):
+        default_storage.delete(entry)

@@ -1,0 +1,43 @@
+"""The one number of a run that tables show, with its sparkline of up to 60 values at an even stride of steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webapp.runs.models import Run
+
+LONGEST = 60
+# The first of these that a step's metrics hold is the key metric of its kind of run.
+NAMES: dict[str, tuple[str, ...]] = {
+    "train": ("reward", "reward/mean", "return", "loss"),
+    "sft": ("loss", "loss/nll"),
+    "eval": ("advantage", "points", "reward"),
+    "serve": (),
+}
+
+
+def name_of(kind: str, values: dict[str, Any]) -> str | None:
+    """The key metric's name among these values."""
+    return next((name for name in NAMES.get(kind, ()) if name in values), None)
+
+
+def add(run: Run, step: int, values: dict[str, Any]) -> None:
+    """Take up a step's key metric (the run is not saved here).
+
+    The sparkline is `[stride, v1, v2, …]`: the values at steps stride, 2·stride, …; the stride doubles when it is full.
+    """
+    name = name_of(run.kind, values)
+    if name is None:
+        return
+    run.key_metric = float(values[name])
+    stride, line = (int(run.sparkline[0]), list(run.sparkline[1:])) if run.sparkline else (1, [])
+    while step > stride * LONGEST:
+        stride, line = stride * 2, line[1::2]
+    if step % stride == 0:
+        line = [*line[: step // stride - 1], run.key_metric]
+    run.sparkline = [stride, *line]
+
+
+def cut(sparkline: list[float], step: int) -> list[float]:
+    """The sparkline without what lies above a step, from which another attempt goes on."""
+    return [sparkline[0], *sparkline[1 : 1 + step // int(sparkline[0])]] if sparkline else []

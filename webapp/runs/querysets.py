@@ -1,0 +1,128 @@
+"""Reads of runs and what belongs to them: who sees what, filters, and the numbers behind the curves."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+if TYPE_CHECKING:
+    from webapp.accounts.models import User
+    from webapp.runs.models import Attempt, Checkpoint, Metric, PlayedEpisode, Run  # noqa: F401 (in quoted types)
+
+ALIVE = ("queued", "starting", "running", "stopping")
+OVER = ("succeeded", "stopped", "failed")
+SORTS = {
+    "age": "-created_at",
+    "name": "name",
+    "state": "state",
+    "method": "method",
+    "game": "game",
+    "base": "base",
+    "progress": "step",
+    "metric": "key_metric",
+}
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    """Reads of runs."""
+
+    def visible_to(self, user: User) -> RunQuerySet:
+        """Researchers see all runs, nobody else sees any."""
+        return self if user.is_researcher else self.none()
+
+    def changeable_by(self, user: User) -> RunQuerySet:
+        """Researchers change their own runs, admins all."""
+        if user.is_admin:
+            return self
+        return self.filter(owner=user) if user.is_researcher else self.none()
+
+    def experiments(self) -> RunQuerySet:
+        """Runs that people start; model servers are shown with their deployments."""
+        return self.exclude(kind="serve")
+
+    def alive(self) -> RunQuerySet:
+        """Runs that are waiting or have a process."""
+        return self.filter(state__in=ALIVE)
+
+    def over(self) -> RunQuerySet:
+        """Runs that have ended."""
+        return self.filter(state__in=OVER)
+
+    def matching(self, *, text: str = "", **fields: str) -> RunQuerySet:
+        """Runs whose name holds the text and whose fields equal the given ones; an empty value filters nothing."""
+        found = self.filter(**{name: value for name, value in fields.items() if value})
+        return found.filter(Q(name__icontains=text) | Q(owner__username__iexact=text)) if text else found
+
+    def sorted_by(self, name: str, *, down: bool) -> RunQuerySet:
+        """In the order of one column of `SORTS` (an unknown name: by age), newest first among equals."""
+        field = SORTS.get(name, SORTS["age"])
+        down = down != field.startswith("-")
+        column = F(field.removeprefix("-"))
+        return self.order_by(column.desc(nulls_last=True) if down else column.asc(nulls_last=True), "-pk")
+
+    def listed(self) -> RunQuerySet:
+        """With what a table row needs, and without the rest."""
+        return self.select_related("owner").defer("config", "result", "error")
+
+
+class AttemptQuerySet(models.QuerySet["Attempt"]):
+    """Reads of attempts."""
+
+    def live(self) -> AttemptQuerySet:
+        """Attempts that somebody holds, or should hold."""
+        return self.filter(state__in=("claimed", "running"))
+
+    def overdue(self) -> AttemptQuerySet:
+        """Live attempts whose lease is over by the database's clock."""
+        return self.live().filter(lease_until__lt=Now())
+
+
+class MetricQuerySet(models.QuerySet["Metric"]):
+    """Reads of metrics."""
+
+    def since(self, step: int, limit: int = 2000) -> list[tuple[int, datetime, dict[str, Any]]]:
+        """Rows above `step` in order, thinned evenly to about `limit`; the newest is always among them."""
+        rows = self.filter(step__gt=step)
+        count = rows.count()
+        every = -(-count // limit) or 1
+        if every > 1:
+            last = rows.aggregate(last=models.Max("step"))["last"]
+            thinned = rows.annotate(rest=models.Func(F("step"), every, function="MOD"))
+            return list(thinned.filter(Q(rest=0) | Q(step=last)).order_by("step").values_list("step", "at", "values"))
+        return list(rows.order_by("step").values_list("step", "at", "values"))
+
+
+class PlayedEpisodeQuerySet(models.QuerySet["PlayedEpisode"]):
+    """Reads of a run's episodes."""
+
+    def steps(self) -> list[int]:
+        """The training steps that have episodes, newest first."""
+        return list(self.order_by("-step").values_list("step", flat=True).distinct())
+
+    def outcomes(self) -> list[str]:
+        """The outcomes that occur, in alphabetical order."""
+        return list(self.exclude(outcome="").order_by("outcome").values_list("outcome", flat=True).distinct())
+
+
+class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
+    """Reads of checkpoints."""
+
+    def visible_to(self, user: User) -> CheckpointQuerySet:
+        """Researchers see all, other members those marked open, guests none."""
+        if user.is_researcher:
+            return self
+        return self.none() if user.is_guest else self.filter(open_to_players=True)
+
+    def changeable_by(self, user: User) -> CheckpointQuerySet:
+        """Researchers change what their own runs wrote, admins all."""
+        if user.is_admin:
+            return self
+        return self.filter(run__owner=user) if user.is_researcher else self.none()
+
+    def listed(self) -> CheckpointQuerySet:
+        """With what a list needs."""
+        return self.select_related("run__owner", "run__dataset_version__dataset", "parent")

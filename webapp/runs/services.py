@@ -1,0 +1,165 @@
+"""What people do with runs and checkpoints: start, stop, resume, delete, share. Each is one transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import ProtectedError
+from django.db.models.functions import Now
+
+from training import bases, games
+from training.config import RunConfig
+from training.errors import BadInput
+from webapp.accounts.models import User
+from webapp.core import queue
+from webapp.runs import files
+from webapp.runs.models import Checkpoint, Event, Run
+from webapp.runs.querysets import ALIVE, OVER
+from webapp.scenarios.models import DatasetVersion
+
+TRAIN_QUEUES = {"cpu": "train-cpu", "gpu": "train-gpu"}
+
+
+@transaction.atomic
+def create_run(
+    *,
+    owner: User,
+    config: RunConfig,
+    place: str = "cpu",
+    dataset_version: DatasetVersion | None = None,
+    start_checkpoint: Checkpoint | None = None,
+    opponent_checkpoint: Checkpoint | None = None,
+    cloned_from: Run | None = None,
+) -> Run:
+    """Queue a run. Raises `BadInput` naming the field if the configuration does not fit what was chosen."""
+    _check(config, dataset_version)
+    base = start_checkpoint.base if start_checkpoint else config.model.base
+    run = Run.objects.create(
+        kind=config.kind,
+        name=config.name or f"{config.kind} {config.game.name}",
+        owner=owner,
+        queue=TRAIN_QUEUES[place],
+        config=config.to_dict(),
+        method=config.method.name if config.kind == "train" else "",
+        game=config.game.name,
+        base=base,
+        dataset_version=dataset_version,
+        start_checkpoint=start_checkpoint,
+        opponent_checkpoint=opponent_checkpoint,
+        cloned_from=cloned_from,
+        steps=config.learn.steps if config.kind == "train" else 0,
+    )
+    run.directory = f"runs/{run.pk}"
+    run.save(update_fields=["directory"])
+    queue.send(queue.SUPERVISE, run.pk, queue=run.queue)
+    return run
+
+
+def _check(config: RunConfig, version: DatasetVersion | None) -> None:
+    if config.kind == "serve":
+        raise BadInput("model servers are started by their deployments", "kind")
+    if config.data.path or config.evaluate.path:
+        raise BadInput("choose a dataset version; paths are for the command line", "data.path")
+    if config.evaluate.model or config.evaluate.opponent:
+        raise BadInput("choose checkpoints; paths are for the command line", "evaluate")
+    if config.model.base not in bases.REGISTRY and not Checkpoint.objects.filter(name=config.model.base).exists():
+        raise BadInput(f"no base model is called {config.model.base!r}", "model.base")
+    if config.game.name not in games.REGISTRY:
+        raise BadInput(f"no game is called {config.game.name!r}", "game.name")
+    if version is None:
+        return
+    if config.game.name not in version.games:
+        raise BadInput(f"{version} has no scenario of {config.game.name}: it has {', '.join(version.games)}", "dataset")
+    if config.kind == "sft" and not version.conversation_count:
+        raise BadInput(f"{version} has no conversations to learn from", "dataset")
+
+
+@transaction.atomic
+def stop_run(*, run: Run) -> str:
+    """Ask a run to stop; returns its state. One that has not started stops at once; asking twice changes nothing."""
+    locked = Run.objects.select_for_update().get(pk=run.pk)
+    if locked.state in OVER or locked.stop_asked_at is not None:
+        return locked.state
+    locked.stop_asked_at = Now()
+    locked.state = Run.State.STOPPED if locked.state == Run.State.QUEUED else Run.State.STOPPING
+    if locked.state == Run.State.STOPPED:
+        locked.ended_at = Now()
+    locked.save(update_fields=["state", "stop_asked_at", "ended_at"])
+    return locked.state
+
+
+@transaction.atomic
+def resume_run(*, run: Run) -> None:
+    """Queue a stopped or failed run again, from its last complete checkpoint; raises `BadInput` for any other."""
+    locked = Run.objects.select_for_update().get(pk=run.pk)
+    if locked.state not in {Run.State.STOPPED, Run.State.FAILED} or locked.kind == Run.Kind.SERVE:
+        raise BadInput(f"only a stopped or failed run can be resumed; this one is {locked.state}", locked.name)
+    last = locked.attempts.order_by("-number").first()
+    if last is not None:
+        Event.objects.create(run=locked, attempt=last, at=Now(), kind="resumed")
+    locked.state, locked.stop_asked_at, locked.error, locked.ended_at = Run.State.QUEUED, None, "", None
+    locked.save(update_fields=["state", "stop_asked_at", "error", "ended_at"])
+    queue.send(queue.SUPERVISE, locked.pk, queue=locked.queue)
+
+
+@transaction.atomic
+def delete_run(*, run: Run) -> None:
+    """Delete a run that is over, with its files and checkpoints; raises `BadInput` if something still uses them."""
+    locked = Run.objects.select_for_update().get(pk=run.pk)
+    if locked.state in ALIVE:
+        raise BadInput(f"it is {locked.state}: stop it first", locked.name)
+    saved = list(locked.checkpoints.order_by("-step"))
+    for checkpoint in saved:
+        _delete_checkpoint(checkpoint)
+    locked.delete()
+    names = [f"runs/{run.pk}", *(checkpoint.path for checkpoint in saved)]
+    transaction.on_commit(lambda: _delete_files(names), robust=True)
+
+
+def _delete_files(names: list[str]) -> None:
+    for name in names:
+        files.delete_folder(name)
+
+
+@transaction.atomic
+def delete_checkpoint(*, checkpoint: Checkpoint) -> None:
+    """Delete a checkpoint with its files; raises `BadInput` if something still uses it."""
+    _delete_checkpoint(checkpoint)
+    if checkpoint.kind != Checkpoint.Kind.BASE:
+        transaction.on_commit(lambda: _delete_files([checkpoint.path]), robust=True)
+
+
+def _delete_checkpoint(checkpoint: Checkpoint) -> None:
+    try:
+        with transaction.atomic():
+            Checkpoint.objects.get(pk=checkpoint.pk).delete()
+    except ProtectedError as error:
+        users = sorted({f"{used._meta.verbose_name} {used}" for used in error.protected_objects})
+        shown = ", ".join(users[:3]) + (f" and {len(users) - 3} more" if len(users) > 3 else "")
+        raise BadInput(f"it is still used by {shown}", checkpoint.name) from error
+
+
+@transaction.atomic
+def open_checkpoint(*, checkpoint: Checkpoint, open_to_players: bool) -> None:
+    """Let players sit down against a checkpoint, or no longer."""
+    Checkpoint.objects.filter(pk=checkpoint.pk).update(open_to_players=open_to_players)
+
+
+@transaction.atomic
+def add_base(*, name: str, folder: str, model_roots: Any) -> Checkpoint:
+    """Add a model folder under one of `MODEL_ROOTS` as a base model; raises `BadInput` if it is not safe to load."""
+    if name in bases.REGISTRY or Checkpoint.objects.filter(name=name).exists():
+        raise BadInput("another model has this name", "name")
+    found = bases.resolve(folder, roots=list(model_roots))
+    return Checkpoint.objects.create(name=name, kind=Checkpoint.Kind.BASE, base=name, path=str(found))
+
+
+def register_bases() -> int:
+    """Clock step: a row for every base model of the register that is prepared on this machine."""
+    ready = [entry for entry in bases.REGISTRY.values() if bases.is_prepared(entry)]
+    rows = [Checkpoint(name=e.name, kind=Checkpoint.Kind.BASE, base=e.name, path=str(e.folder)) for e in ready]
+    known = set(Checkpoint.objects.filter(name__in=[e.name for e in ready]).values_list("name", flat=True))
+    missing = [row for row in rows if row.name not in known]
+    Checkpoint.objects.bulk_create(missing, ignore_conflicts=True)
+    return len(missing)

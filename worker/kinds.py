@@ -1,0 +1,126 @@
+"""What each kind of run needs before its process starts, while it runs and when it has ended.
+
+The run directory is all that the process is given: its configuration with every input as a local path. A kind whose
+input is missing raises `BadInput`, which fails the run with that message.
+"""
+
+import functools
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from django.conf import settings
+
+from training import config as configs
+from training.engines.remote import secret_from_environment
+from training.errors import BadInput
+from training.store import RunDir, write_json
+from webapp.runs import files
+from webapp.runs.models import Checkpoint, Run
+from webapp.scenarios.models import DatasetVersion
+from webapp.scenarios.services import lines_of
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to start a process: command, secrets by name and further environment."""
+
+    command: list[str]
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class Kind(Protocol):
+    """One kind of run, as its supervisor sees it."""
+
+    def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
+        """Put configuration and inputs into the run directory; returns how to start the process."""
+
+    def heard(self, run: Run, status: Mapping[str, Any]) -> None:
+        """The process has written a new status."""
+
+    def ended(self, run: Run, error: str) -> None:
+        """The process is gone; `error` is empty if it was asked to go."""
+
+
+@functools.cache
+def code_version() -> str:
+    """The commit of the code that runs, with a plus sign if it was changed; empty outside a checkout."""
+    command = ["git", "-C", str(settings.BASE_DIR), "describe", "--always", "--abbrev=12", "--dirty=+"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip()[:80]
+
+
+def put_dataset(version: DatasetVersion, folder: RunDir) -> Path:
+    """Write a dataset version into the run's inputs, named by its hash; a complete file is kept."""
+    path = folder.inputs / f"{version.sha256}.jsonl"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(".part")
+        with temporary.open("w", encoding="utf-8") as file:
+            file.writelines(line.dumps() + "\n" for line in lines_of(version))
+        temporary.replace(path)
+    return path
+
+
+def put_checkpoint(checkpoint: Checkpoint, folder: RunDir) -> Path:
+    """A local folder with a checkpoint's files; raises `BadInput` if they are gone."""
+    if Path(checkpoint.path).is_absolute():
+        found = Path(checkpoint.path)
+    else:
+        found = files.fetch_folder(checkpoint.path, folder.inputs / checkpoint.name)
+    if not found.is_dir():
+        raise BadInput("its files are gone", checkpoint.name)
+    return found
+
+
+def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
+    """The run's configuration with dataset and checkpoints as local paths."""
+    config = {**run.config}
+
+    def put(section: str, **values: str) -> None:
+        config[section] = {**config.get(section, {}), **values}
+
+    if run.dataset_version is not None:
+        put("data", path=str(put_dataset(run.dataset_version, folder)))
+    if run.start_checkpoint is not None:
+        put("model", base=str(put_checkpoint(run.start_checkpoint, folder)))
+    if run.opponent_checkpoint is not None:
+        put("evaluate", opponent=str(put_checkpoint(run.opponent_checkpoint, folder)))
+    return config
+
+
+class Training:
+    """Self-play training, cold start and evaluation: the training command line, going on from where it was."""
+
+    def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
+        """Check and write the configuration once; the last checkpoint is fetched if another node wrote it."""
+        if not folder.config.exists():
+            config = configs.resolve(configs.parse(filled_in(run, folder)), settings.BASE_DIR)
+            write_json(folder.config, config.to_dict())
+        config = configs.load(folder.config)
+        self._fetch_last_checkpoint(run, folder, attempt)
+        secret = config.judge.secret if config.judge else ""
+        secrets = {secret: secret_from_environment(secret)} if secret else {}
+        command = [*settings.RUN_COMMAND, "resume", str(folder.root), "--attempt", str(attempt)]
+        return Launch(command, secrets)
+
+    def _fetch_last_checkpoint(self, run: Run, folder: RunDir, attempt: int) -> None:
+        last = run.checkpoints.order_by("-step").first()
+        here = folder.latest_checkpoint()
+        if last is None or attempt == 1 or (here is not None and here[0] >= last.step):
+            return
+        target = folder.attempt(attempt - 1).checkpoint(last.step)
+        if files.local(last.path) is None:
+            files.fetch_folder(last.path, target)
+
+    def heard(self, run: Run, status: Mapping[str, Any]) -> None:
+        """Nobody else waits for it."""
+
+    def ended(self, run: Run, error: str) -> None:
+        """Nobody else waits for it."""
+
+
+KINDS: dict[str, Kind] = {kind: Training() for kind in ("train", "sft", "eval")}

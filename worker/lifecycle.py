@@ -1,0 +1,72 @@
+"""A worker's life beside its tasks: it beats, reaps processes nobody supervises, and leaves in good order.
+
+On shutdown `leaving` is set: supervising tasks ask their processes to save and leave, and queue their runs again.
+"""
+
+import logging
+import os
+import socket
+import threading
+from typing import Any
+
+from celery import signals
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections
+
+from webapp.core import embedded
+from webapp.core.models import Heartbeat, beat
+from worker import processes
+
+logger = logging.getLogger(__name__)
+leaving = threading.Event()
+BEAT_SECONDS = 5.0
+_over = threading.Event()
+
+
+def identity() -> str:
+    """This worker process: host, process id and start time, so that a restarted one is another."""
+    started = embedded.start_time(os.getpid()) or 0.0
+    return f"{settings.NODE_NAME}:{os.getpid()}:{started:.2f}"
+
+
+def is_alive(worker: str) -> bool:
+    """Whether the worker process of this host that called itself so is still there."""
+    _, pid, started = worker.rsplit(":", 2)
+    return embedded.same_process(int(pid), float(started), tolerance=0.5)
+
+
+def _keep_beating(name: str, queues: list[str]) -> None:
+    while not _over.is_set():
+        try:
+            beat(Heartbeat.Kind.WORKER, name, queues=queues, host=socket.gethostname(), pid=os.getpid())
+            processes.reap(is_alive)
+        except DatabaseError:
+            logger.warning("the database is away; trying again in %.0f s", BEAT_SECONDS)
+        except Exception:  # the root of this thread: a worker that no longer beats would be taken for dead
+            logger.exception("beat failed")
+        close_old_connections()
+        _over.wait(BEAT_SECONDS)
+
+
+def _ready(sender: Any, **_: Any) -> None:
+    queues = sorted(queue.name for queue in sender.task_consumer.queues)
+    threading.Thread(target=_keep_beating, args=(identity(), queues), name="beat", daemon=True).start()
+
+
+def _shutting_down(**_: Any) -> None:
+    leaving.set()
+
+
+def _gone(**_: Any) -> None:
+    _over.set()
+    try:
+        Heartbeat.objects.filter(name=identity()).delete()
+    except DatabaseError:
+        logger.warning("the database is away: the last heartbeat stays and grows old")
+
+
+def connect() -> None:
+    """Listen to Celery's signals."""
+    signals.worker_ready.connect(_ready, weak=False)
+    signals.worker_shutting_down.connect(_shutting_down, weak=False)
+    signals.worker_shutdown.connect(_gone, weak=False)

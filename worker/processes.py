@@ -1,0 +1,125 @@
+"""Child processes: started as a group of their own with a pipe to their input, and killed with all they started."""
+
+import contextlib
+import logging
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from django.conf import settings
+
+from webapp.core import embedded
+from webapp.runs.models import Attempt
+
+logger = logging.getLogger(__name__)
+HIDDEN = ("DATABASE_URL", "REDIS_URL", "PARLEY_SECRET_KEY")
+
+
+def environment(secrets: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment without its secrets, but with the ones that the child needs by name."""
+    kept = {k: v for k, v in os.environ.items() if k not in HIDDEN and not k.endswith("_API_KEY")}
+    return {**kept, "PARLEY_HOME": str(settings.HOME), "PYTHONUNBUFFERED": "1", **extra, **secrets}
+
+
+@dataclass(frozen=True)
+class Child:
+    """A started process; the pipe to its input stays open as long as its supervisor wants it to run."""
+
+    process: subprocess.Popen[bytes]
+    started: float
+
+    @property
+    def pid(self) -> int:
+        """The process's id, which is its group's, too."""
+        return self.process.pid
+
+    def ended(self) -> int | None:
+        """Its exit code, or None while it runs."""
+        return self.process.poll()
+
+    def let_go(self) -> None:
+        """Close its input: it saves and exits by itself."""
+        if self.process.stdin and not self.process.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
+
+    def interrupt(self) -> None:
+        """Send SIGTERM to its group."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill it with everything it has started, and wait until it is gone."""
+        self.let_go()
+        kill_tree(self.pid, self.started)
+        self.process.wait()
+
+
+def start(command: list[str], log: Path, env: Mapping[str, str]) -> Child:
+    """Start a command in a session of its own; its output is appended to `log`."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            cwd=settings.BASE_DIR,
+            env=dict(env),
+            start_new_session=True,
+        )
+    return Child(process, embedded.start_time(process.pid) or 0.0)
+
+
+def kill_tree(pid: int, started: float) -> bool:
+    """Kill a process that is still the one that was started then, its group and its descendants."""
+    if not embedded.same_process(pid, started):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if started and _group_is_ours(pid, started):
+                os.killpg(pid, signal.SIGKILL)
+        return False
+    descendants: list[psutil.Process] = []
+    with contextlib.suppress(psutil.Error):
+        descendants = psutil.Process(pid).children(recursive=True)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    for descendant in descendants:
+        with contextlib.suppress(psutil.Error):
+            descendant.kill()
+    return True
+
+
+def _group_is_ours(group: int, started: float) -> bool:
+    """Whether a group outlived its leader: its members are children of that process, so none is older than it."""
+    members = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, ProcessLookupError):
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                members.append(process.create_time())
+    return bool(members) and min(members) >= started - 1.0
+
+
+def reap(is_alive: Callable[[str], bool]) -> int:
+    """Kill this host's processes that nobody supervises any more; returns how many.
+
+    Nobody does when the attempt was taken away, or when its worker is gone (then the attempt lapses by itself). They
+    would exit by themselves, since their input has ended; this is for those that hang.
+    """
+    from datetime import timedelta
+
+    from django.db.models.functions import Now
+
+    recent = Attempt.objects.filter(host=settings.NODE_NAME, pid__isnull=False)
+    recent = recent.filter(started_at__gt=Now() - timedelta(days=30)).exclude(state=Attempt.State.ENDED)
+    killed = 0
+    for attempt in recent.only("pid", "pid_started", "worker", "state", "lease_until"):
+        if attempt.pid is None or attempt.pid_started is None or is_alive(attempt.worker):
+            continue
+        if kill_tree(attempt.pid, attempt.pid_started):
+            logger.warning("killed process %s of attempt %s, whose worker is gone", attempt.pid, attempt.pk)
+            killed += 1
+    return killed

@@ -1,0 +1,226 @@
+"""Stays with one run's process from its start to its end, whatever its kind.
+
+The lease is renewed while this lives; the process's own `status.json` proves that it gets on. If the attempt is taken
+away, the process is killed and nothing is written. If this worker leaves, the process saves and the run is queued
+again. A database that is away for a while stops nothing: what was written meanwhile is read when it is back.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections
+
+from training.errors import ParleyError
+from training.store import RunDir
+from webapp.runs import attempts, files
+from webapp.runs.models import Attempt, Run
+from worker import lifecycle, processes
+from worker.kinds import KINDS, Kind, code_version
+from worker.tail import Tail
+
+logger = logging.getLogger(__name__)
+LOOK_SECONDS = 0.5
+STOP_SECONDS = 24.0  # from the wish to stop until SIGTERM; the kill follows four seconds later
+KILL_SECONDS = 28.0
+WRONG_INPUT = 2  # the training command line's exit code for input that no second try can mend
+
+
+def supervise(run_id: int) -> None:
+    """Claim a queued run and see it through; does nothing if it is not queued."""
+    attempt = attempts.claim(run_id=run_id, worker=lifecycle.identity(), host=settings.NODE_NAME)
+    if attempt is None:
+        return
+    run = Run.objects.select_related("dataset_version", "start_checkpoint", "opponent_checkpoint").get(pk=run_id)
+    logger.info("run %s: attempt %s", run.pk, attempt.number)
+    try:
+        Supervisor(run, attempt, KINDS[run.kind]).run()
+    except attempts.Superseded as error:
+        logger.warning("%s", error)
+
+
+class Supervisor:
+    """One attempt's process and what is known of it."""
+
+    def __init__(self, run: Run, attempt: Attempt, kind: Kind) -> None:
+        self.of, self.attempt, self.kind = run, attempt, kind
+        self.name = f"runs/{run.pk}"
+        self.folder = RunDir(settings.RUNS_ROOT / str(run.pk))
+        self.files = self.folder.attempt(attempt.number)
+        self.status: dict[str, Any] = {}
+        self.moved = time.monotonic()  # when the status last changed, by our own clock
+        self.asked_at: float | None = None
+        self.why = ""
+        self._beat_due = 0.0
+
+    def run(self) -> None:
+        """Prepare, start, watch, close."""
+        self._kill_leftovers()
+        try:
+            launch = self.kind.prepare(self.of, self.folder, self.attempt.number)
+        except (ParleyError, OSError) as error:
+            attempts.finish(attempt=self.attempt, state=Run.State.FAILED, exit_code=None, error=str(error))
+            self.kind.ended(self.of, str(error))
+            return
+        self.secrets = launch.secrets
+        self.tail = self._tail(self.attempt)
+        latest = self.folder.latest_checkpoint()
+        start_step = latest[0] if latest else 0
+        environment = processes.environment(launch.secrets, launch.environment)
+        self.child = processes.start(launch.command, self.files.log, environment)
+        try:
+            attempts.started(
+                attempt=self.attempt,
+                pid=self.child.pid,
+                pid_started=self.child.started,
+                start_step=start_step,
+                code_version=code_version(),
+            )
+            self._catch_up(start_step)
+            self._watch()
+            self._close()
+        finally:
+            self.child.kill()
+
+    def _kill_leftovers(self) -> None:
+        """Processes of earlier attempts of this run on this host must not go on beside the new one."""
+        earlier = self.of.attempts.filter(host=settings.NODE_NAME, number__lt=self.attempt.number, pid__isnull=False)
+        for pid, started in earlier.values_list("pid", "pid_started"):
+            if pid is not None and started is not None:
+                processes.kill_tree(pid, started)
+
+    def _tail(self, attempt: Attempt) -> Tail:
+        name = f"{self.name}/attempts/{attempt.number:04d}"
+        return Tail(self.folder.attempt(attempt.number), name, self.of.pk, self.secrets, attempt.offsets)
+
+    def _catch_up(self, start_step: int) -> None:
+        """Store what earlier attempts wrote after their worker was gone: their checkpoint may be the one we start from.
+
+        It is this attempt that writes, under its own fence.
+        """
+        for earlier in self.of.attempts.filter(number__lt=self.attempt.number).order_by("number"):
+            tail = self._tail(earlier)
+            while batch := tail.read_up_to(start_step):
+                self._store(batch, tail, earlier)
+
+    def _watch(self) -> None:
+        """Look after the process until it has ended."""
+        while self.child.ended() is None:
+            try:
+                self._look()
+            except DatabaseError as error:
+                logger.warning("run %s: the database is away: %s", self.of.pk, error)
+            close_old_connections()
+            self._press()
+            time.sleep(LOOK_SECONDS)
+
+    def _look(self) -> None:
+        """Read what is new, store it, and renew the lease."""
+        self._take_up()
+        fresh = self._read_status()
+        if fresh or time.monotonic() >= self._beat_due:
+            asked = attempts.beat(attempt=self.attempt, status=self.status)
+            self._beat_due = time.monotonic() + min(2.0, settings.RUN_LEASE_SECONDS / 6)
+            if asked:
+                self._ask_to_stop("")
+        if fresh:
+            self.kind.heard(self.of, self.status)
+
+    def _take_up(self) -> None:
+        """Store everything that the files hold by now."""
+        while batch := self.tail.read():
+            self._store(batch, self.tail, self.attempt)
+
+    def _store(self, batch: attempts.Batch, tail: Tail, source: Attempt) -> None:
+        for found in batch.checkpoints:
+            files.publish_folder(found["source"], found["path"])
+        attempts.record(attempt=self.attempt, batch=batch, source=source)
+        tail.done(batch)
+
+    def _read_status(self) -> bool:
+        """Whether `status.json` has changed."""
+        try:
+            status = json.loads(self.files.status.read_text())
+        except (OSError, ValueError):
+            return False
+        if status == self.status:
+            return False
+        self.status, self.moved = status, time.monotonic()
+        return True
+
+    def _ask_to_stop(self, why: str) -> None:
+        """Pass a wish to stop on, once; `why` is set if the run shall be queued again afterwards."""
+        if self.asked_at is None:
+            self.asked_at, self.why = time.monotonic(), why
+            self.files.ask("stop")
+
+    def _press(self) -> None:
+        """Insist on what was asked, and end what makes no progress."""
+        if lifecycle.leaving.is_set():
+            self._ask_to_stop("the worker was shut down")
+            self.child.let_go()
+        silent = time.monotonic() - self.moved
+        if silent > settings.RUN_STALL_MINUTES * 60:
+            self.why = f"no progress for {silent:.0f} s in phase {self.status.get('phase', 'starting')}"
+            self.child.kill()
+        if self.asked_at is None:
+            return
+        waited = time.monotonic() - self.asked_at
+        if waited > KILL_SECONDS:
+            self.child.kill()
+        elif waited > STOP_SECONDS:
+            self.child.interrupt()
+
+    def _close(self) -> None:
+        """Read the rest, and say how it ended; waits for a database that is away until the attempt is lost."""
+        while True:
+            try:
+                self._take_up()
+                self._read_status()
+                attempts.beat(attempt=self.attempt, status=self.status)
+                self._publish_rest()
+                self._say_how_it_ended()
+                return
+            except DatabaseError as error:
+                logger.warning("run %s: the database is away: %s", self.of.pk, error)
+                close_old_connections()
+                time.sleep(LOOK_SECONDS)
+
+    def _publish_rest(self) -> None:
+        for path in sorted((self.files.root / "episodes").glob("step_*.gz")):
+            files.publish_file(path, f"{self.tail.name}/episodes/{path.name}")
+
+    def _say_how_it_ended(self) -> None:
+        code = self.child.ended()
+        result, why = self._outcome(code)
+        if result is None:
+            attempts.give_back(attempt=self.attempt, exit_code=code, why=why)
+        else:
+            data = self.status.get("evaluation")
+            attempts.finish(attempt=self.attempt, state=result, exit_code=code, error=why, result=data)
+        self.kind.ended(self.of, "" if result in {Run.State.STOPPED, Run.State.SUCCEEDED} else why)
+
+    def _outcome(self, code: int | None) -> tuple[str | None, str]:
+        """The run's end state (None: queue it again) and why."""
+        said: Mapping[str, Any] = self.status if self.status.get("phase") == "finished" else {}
+        why = str(said.get("why", ""))
+        if said.get("result") == "succeeded" and code == 0:
+            return Run.State.SUCCEEDED, ""
+        if said.get("result") == "failed" or code == WRONG_INPUT:
+            return Run.State.FAILED, why or self._last_words()
+        if self.why:
+            return None, self.why
+        if self.asked_at is not None:
+            return Run.State.STOPPED, ""
+        if said.get("result") == "stopped":  # a rule of its own configuration
+            return Run.State.STOPPED, why
+        return None, f"the process ended with code {code}. {self._last_words()}".strip()
+
+    def _last_words(self) -> str:
+        """The last line that the process printed."""
+        log = Attempt.objects.values_list("log", flat=True).get(pk=self.attempt.pk)
+        lines = [line for line in log.splitlines() if line.strip()]
+        return lines[-1][:2000] if lines else ""

@@ -1,0 +1,118 @@
+"""Reads what a run's process has written since the last time. Lines that are not complete yet wait.
+
+Nothing here writes to the database: the result is a `Batch`, stored together with the offsets it was read up to.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from training.errors import BadInput
+from training.store import MANIFEST, AttemptDir, read_lines, sha256, verify_directory
+from webapp.runs.attempts import Batch
+
+LINES = 500  # of each file at a time, so that a batch stays small
+LOG_CHARACTERS = 32_000
+ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
+
+
+def clean(value: Any) -> Any:
+    """The value without what the database cannot hold: NUL and half characters in texts."""
+    if isinstance(value, str):
+        return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {clean(key): clean(item) for key, item in value.items()}
+    return [clean(item) for item in value] if isinstance(value, list) else value
+
+
+class Tail:
+    """What has been read of one attempt's folder. `name` is the attempt's name in the storage."""
+
+    def __init__(
+        self,
+        attempt: AttemptDir,
+        name: str,
+        run_id: int,
+        secrets: Mapping[str, str],
+        offsets: Mapping[str, int] | None = None,
+    ) -> None:
+        self.attempt = attempt
+        self.name = name
+        self.run_id = run_id
+        self.secrets = secrets
+        self.offsets: dict[str, int] = dict(offsets or {})
+        self.checkpoints: set[str] = set()
+        self._log_size = 0
+
+    def read(self) -> Batch:
+        """Everything new, at most `LINES` of each file; `done` it once it is stored."""
+        batch = Batch()
+        checkpoints = self._new_checkpoints()  # first: a step's lines are written before its checkpoint
+        batch.metrics = self._lines(self.attempt.metrics, batch)
+        batch.events = self._lines(self.attempt.events, batch)
+        batch.episodes = self._lines(self.attempt.index, batch)
+        for line in batch.episodes:
+            line["file"] = f"{self.name}/episodes/{line['file']}"
+        if max(len(batch.metrics), len(batch.episodes)) < LINES:
+            batch.checkpoints = checkpoints
+        batch.log = self._log()
+        return batch
+
+    def read_up_to(self, step: int) -> Batch:
+        """The same of an attempt that is over, without what lies above the step that another goes on from."""
+        batch = self.read()
+        batch.metrics = [line for line in batch.metrics if line["step"] <= step]
+        batch.episodes = [line for line in batch.episodes if line["step"] <= step]
+        batch.checkpoints = [found for found in batch.checkpoints if found["step"] <= step]
+        return batch
+
+    def done(self, batch: Batch) -> None:
+        """The batch is stored: go on behind it."""
+        self.offsets.update(batch.offsets)
+        self.checkpoints.update(found["folder"] for found in batch.checkpoints)
+
+    def _lines(self, path: Path, batch: Batch) -> list[dict[str, Any]]:
+        lines, offset = [], self.offsets.get(path.name, 0)
+        for line, after in read_lines(path, offset):
+            lines.append(clean(line))
+            offset = after
+            if len(lines) == LINES:
+                break
+        if lines:
+            batch.offsets[path.name] = offset
+        return lines
+
+    def _new_checkpoints(self) -> list[dict[str, Any]]:
+        found = []
+        for folder in sorted((self.attempt.root / "checkpoints").glob("step_*")):
+            if folder.name in self.checkpoints or not (folder / MANIFEST).is_file():
+                continue
+            try:
+                verify_directory(folder)
+            except (BadInput, ValueError, KeyError, OSError):
+                continue
+            step = int(folder.name.removeprefix("step_"))
+            kind = "adapter" if (folder / "adapter_config.json").is_file() else "full"
+            name = f"run-{self.run_id}-step-{step}"
+            facts = {"folder": folder.name, "step": step, "kind": kind, "name": name, "path": f"checkpoints/{name}"}
+            found.append({**facts, "sha256": sha256(folder / MANIFEST), "source": folder})
+        return found
+
+    def _log(self) -> str | None:
+        """The end of the log if it has grown, without colours and secrets."""
+        try:
+            size = self.attempt.log.stat().st_size
+            if size == self._log_size:
+                return None
+            with self.attempt.log.open("rb") as file:
+                file.seek(max(0, size - 2 * LOG_CHARACTERS))
+                text = file.read().decode("utf-8", "replace")
+        except FileNotFoundError:
+            return None
+        self._log_size = size
+        text = ANSI.sub("", text)
+        for secret, value in self.secrets.items():
+            text = text.replace(value, f"[{secret}]") if value else text
+        lines = [line.rsplit("\r", 1)[-1] for line in text[-LOG_CHARACTERS:].split("\n")]
+        return str(clean("\n".join(lines)))
