@@ -10,9 +10,7 @@ CHATML = (
 )
 
 
-def write_random_llama(
-    folder: Path, *, seed: int = 0, layers: int = 2, scale: float = 0.3, window: int = 512
-) -> Path:
+def write_random_llama(folder: Path, *, seed: int = 0, layers: int = 2, scale: float = 0.3, window: int = 512) -> Path:
     """Write a random model (head size 32, 64 wide) into `folder`; `scale` makes its distribution far from uniform."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers

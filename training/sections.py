@@ -5,6 +5,7 @@ Plain pydantic, so that the site can build forms from them without importing tor
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -26,7 +27,7 @@ class LoraConfig(Record):
 
 
 class SftConfig(Record):
-    """Cold start: supervised learning on conversations, the sampled tokens of each trace being the targets."""
+    """Cold start: supervised learning on conversations; what each seat said are the targets, all else is context."""
 
     epochs: Annotated[int, Field(ge=1, le=100, description="Passes over the data")] = 1
     max_steps: Annotated[int, Field(ge=0, description="Stop after this many updates; 0 = after the epochs")] = 0
@@ -35,17 +36,31 @@ class SftConfig(Record):
     ] = 2048
     batches_per_step: Annotated[int, Field(ge=1, description="Forward passes that share one update")] = 4
     max_length: Annotated[
-        int, Field(ge=16, description="Longest trace in tokens; a longer one loses turns from its end")
+        int,
+        Field(ge=16, description="Longest trace in tokens; a longer conversation goes on without its oldest messages"),
     ] = 2048
     lr: Annotated[float, Field(gt=0, description="Highest learning rate")] = 2e-4
-    schedule: Annotated[Literal["constant", "linear", "cosine"], Field(description="Learning rate over time")] = (
+    schedule: Annotated[Literal["constant", "linear", "cosine"], Field(description="Learning rate after warm-up")] = (
         "cosine"
     )
     warmup: Annotated[float, Field(ge=0, lt=1, description="Share of the steps with a rising learning rate")] = 0.03
     weight_decay: Annotated[float, Field(ge=0, description="Weight decay of AdamW")] = 0.0
-    clip: Annotated[float, Field(gt=0, description="Highest gradient norm")] = 1.0
+    max_grad_norm: Annotated[float, Field(gt=0, description="Gradients are scaled down to this norm")] = 1.0
     lora: Annotated[LoraConfig | None, Field(description="Adapters; none = all weights are trained")] = LoraConfig()
-    dtype: Annotated[Dtype, Field(description="Number format of the weights")] = "float32"
+    dtype: Annotated[Dtype, Field(description="bfloat16: frozen weights and computing; updates stay in float32")] = (
+        "float32"
+    )
     save_every: Annotated[int, Field(ge=0, description="Updates between checkpoints; 0 = only at the end")] = 0
-    seed: Annotated[int, Field(ge=0, description="Seed of the order of the data and of the adapters")] = 0
-    bad_steps: Annotated[int, Field(ge=1, description="Updates in a row with NaN or infinity that stop the run")] = 3
+    keep: Annotated[int, Field(ge=1, description="Newest checkpoints that stay on disk")] = 2
+
+    def rate(self, step: int, steps: int) -> float:
+        """Return the learning rate of update `step` (from 0) of `steps`."""
+        rising = round(self.warmup * steps)
+        if step < rising:
+            return self.lr * (step + 1) / rising
+        share = (step - rising) / max(1, steps - rising)
+        if self.schedule == "linear":
+            return self.lr * (1 - share)
+        if self.schedule == "cosine":
+            return self.lr * 0.5 * (1 + math.cos(math.pi * share))
+        return self.lr

@@ -1,0 +1,89 @@
+"""What the cold start learns from: conversations as traces, and the order in which batches of them are read.
+
+The order follows from the seed alone, so a run that goes on reads exactly what it would have read. Raises `BadInput`
+for a file that is wrong or holds no conversation, naming the line.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from training import dataset
+from training.errors import BadInput, EngineError
+from training.records import Trace
+from training.sections import SftConfig
+from training.seeding import rng
+from training.text.conversations import traces
+from training.text.template import ChatTokenizer
+
+log = logging.getLogger(__name__)
+
+NEAR = 32
+"""Batches whose traces are sorted by length together: less padding, and still a mixed order."""
+IGNORED = -100
+"""The label of a token that is no target, as PyTorch's losses have it."""
+
+
+def read_traces(path: Path, chat: ChatTokenizer, *, limit: int, window: int) -> list[Trace]:
+    """Return the traces of all seats of all conversations of the first `limit` (0 = all) scenarios of a dataset.
+
+    A message that alone is longer than the window is told in the log, and its conversation left out.
+    """
+    found: list[Trace] = []
+    left_out = 0
+    for number, line in enumerate(dataset.read(path), 1):
+        if limit and number > limit:
+            break
+        for index, conversation in enumerate(line.conversations):
+            try:
+                found += traces(conversation.episode, chat, window=window)
+            except BadInput as error:
+                where = f"{path.name}, scenario {line.scenario.id}, conversations.{index}"
+                raise BadInput(error.why, f"{where}.{error.where}") from error
+            except EngineError:
+                left_out += 1
+    if left_out:
+        log.warning("%d conversations have messages longer than %d tokens and are left out", left_out, window)
+    useful = [trace for trace in found if any(trace.mask[1:])]
+    if not useful:
+        why = f"every conversation has a message longer than {window} tokens" if left_out else "it holds none"
+        raise BadInput(f"no conversation to learn from: {why}", str(path))
+    return useful
+
+
+def example(trace: Trace) -> dict[str, list[int]]:
+    """Return the trace as a row for TRL: all tokens, and as labels those that the seat itself said."""
+    labels = [token if own else IGNORED for token, own in zip(trace.tokens, trace.mask, strict=True)]
+    return {"input_ids": list(trace.tokens), "labels": labels}
+
+
+def plan(lengths: Sequence[int], sft: SftConfig, seed: int) -> list[list[int]]:
+    """Return the batches of all epochs in order, as indices; each stays below `tokens_per_batch`, padding included.
+
+    A trace longer than that is a batch of its own.
+    """
+    found: list[list[int]] = []
+    mean = sum(lengths) / len(lengths)
+    near = max(1, round(NEAR * sft.tokens_per_batch / mean))
+    for epoch in range(sft.epochs):
+        generator = rng(seed, "sft", epoch)
+        order = list(range(len(lengths)))
+        generator.shuffle(order)
+        batches: list[list[int]] = []
+        for start in range(0, len(order), near):
+            batches += _filled(sorted(order[start : start + near], key=lambda i: (lengths[i], i)), lengths, sft)
+        generator.shuffle(batches)
+        found += batches
+    return found[: sft.max_steps * sft.batches_per_step] if sft.max_steps else found
+
+
+def _filled(ordered: Sequence[int], lengths: Sequence[int], sft: SftConfig) -> list[list[int]]:
+    """Cut indices, shortest trace first, into batches that fit."""
+    batches: list[list[int]] = [[]]
+    for index in ordered:
+        if batches[-1] and (len(batches[-1]) + 1) * lengths[index] > sft.tokens_per_batch:
+            batches.append([])
+        batches[-1].append(index)
+    return batches
