@@ -117,6 +117,13 @@ def unpack_optimizer(optimizer: Optimizer, data: Mapping[str, Any], tensors: Map
         raise BadInput(f"the checkpoint's optimizer does not fit this configuration: {error}", "learn") from error
 
 
+def seed_generators(seed: int) -> None:
+    """Seed Python's, NumPy's and torch's global generators."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  (libraries draw from it)
+    torch.manual_seed(seed)
+
+
 def pack_generators() -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the states of Python's, NumPy's and torch's global generators as (JSON data, tensors)."""
     version, numbers, gauss = random.getstate()

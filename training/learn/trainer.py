@@ -22,6 +22,7 @@ from training.learn.score import Played, give_credit, measured, score
 from training.learn.update import BadStep
 from training.records import LEARNER, Episode
 from training.rollout import Rules, rollout
+from training.seeding import derive
 from training.store import RunDir
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ class Trainer:
         self.step = parts.step
         self.bad_in_a_row = self.effective = 0
         self.saved = parts.step if parts.resumed else -1
+        checkpoint.seed_generators(derive(self.config.seed, "generators"))
         if parts.resumed:
             self._take_up(parts.resumed)
 

@@ -1,0 +1,121 @@
+"""Trust 2: a run that is killed at any moment goes on by itself, and ends with the very bits of one left in peace.
+
+Set PARLEY_KILLS to kill more often than a quick test does.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.learn.small_runs import make_run
+from training.learn import trainer
+from training.learn.start import reopen
+from training.store import RunDir, read_lines, sha256
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLS = int(os.environ.get("PARLEY_KILLS", "4"))
+STEPS = 4
+
+
+def killed(run_dir: RunDir, mode: str, count: int, seed: int = 0) -> dict:
+    command = [sys.executable, "-m", "tests.learn.killed_run", str(run_dir.root), mode, str(count), str(seed)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def history(run_dir: RunDir) -> list[dict]:
+    """The run's metrics as everybody reads them: an attempt supersedes what is above the step it started from."""
+    lines: list[dict] = []
+    for number in run_dir.attempts():
+        files = run_dir.attempt(number)
+        began = [event["step"] for event, _ in read_lines(files.events) if event["kind"] == "started"]
+        if began:
+            lines = [line for line in lines if line["step"] <= began[0]]
+        lines += [line for line, _ in read_lines(files.metrics)]
+    return lines
+
+
+def final_bits(run_dir: RunDir) -> dict[str, str]:
+    step, folder = run_dir.latest_checkpoint()
+    assert step == STEPS
+    names = ["trainer/state.safetensors", "trainer/state.json"]
+    names += [p.name for p in folder.glob("*.safetensors")]
+    return {name: sha256(folder / name) for name in names}
+
+
+TIMES = ("at", "_s", "_per_s")
+
+
+def numbers(line: dict) -> dict:
+    return {name: value for name, value in line.items() if not name.endswith(TIMES)}
+
+
+@pytest.fixture(scope="module")
+def peace(tmp_path_factory):
+    """The same run without any kill."""
+    config, run_dir = make_run(tmp_path_factory.mktemp("peace"), steps=STEPS)
+    assert trainer.run(config, run_dir)["exit"] == 0
+    return run_dir
+
+
+def another(peace, folder) -> RunDir:
+    """A fresh run with the same configuration, model and data."""
+    run_dir = RunDir(folder / "run")
+    run_dir.inputs.mkdir(parents=True)
+    run_dir.config.write_bytes(peace.config.read_bytes())
+    for file in peace.inputs.iterdir():
+        (run_dir.inputs / file.name).write_bytes(file.read_bytes())
+    return run_dir
+
+
+def same_run(run_dir, peace):
+    lines = history(run_dir)
+    assert [line["step"] for line in lines] == list(range(1, STEPS + 1))
+    assert [numbers(line) for line in lines] == [numbers(line) for line in history(peace)]
+    assert final_bits(run_dir) == final_bits(peace)
+
+
+@pytest.mark.serial
+def test_killed_at_random_moments(peace, tmp_path):
+    run_dir = another(peace, tmp_path)
+    told = killed(run_dir, "moments", KILLS, seed=11)
+    assert told["codes"][-1] == 0
+    assert -9 in told["codes"]
+    same_run(run_dir, peace)
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize("operation", [1, 4, 10, 11, 12, 13, 14, 15, 16, 30] if KILLS > 5 else [4, 13, 14])
+def test_killed_in_each_phase_of_saving(peace, tmp_path, operation):
+    run_dir = another(peace, tmp_path)
+    told = killed(run_dir, "saving", operation)
+    assert told["codes"] == [-9, 0]
+    same_run(run_dir, peace)
+
+
+def test_stopped_and_gone_on_with_several_updates_of_all_weights(tmp_path):
+    learn = {"lora": None, "epochs": 2, "tokens_per_update": 3000, "schedule": "cosine", "warmup": 1, "lr": 1e-4}
+    config, whole = make_run(
+        tmp_path, steps=STEPS, learn={"steps": STEPS, "critic_warmup": 1, "save_every": 2, **learn}
+    )
+    assert trainer.run(config, whole)["result"] == "succeeded"
+    parts = another(whole, tmp_path / "parts")
+
+    async def stop_after_one(running, step):
+        if step == 1 and parts.attempts() == [1]:
+            parts.attempt(1).ask("stop")
+        return {}
+
+    first = reopen(parts)
+    watched = first.model_copy(update={"evaluate": first.evaluate.model_copy(update={"every": 1})})
+    told = trainer.run(watched, parts, evaluate=stop_after_one)
+    assert (told["result"], told["exit"], told["step"]) == ("stopped", 0, 1)
+    assert parts.latest_checkpoint()[0] == 1
+    assert trainer.run(reopen(parts), parts)["result"] == "succeeded"
+    same_run(parts, whole)
