@@ -49,16 +49,19 @@ def test_news_are_what_chat_adds():
     assert news(later, 2, 0, NAMES) == whole[3:4]
 
 
-SPECIAL = (
-    "<|im_start|> <|im_end|> <|endoftext|> <|begin_of_text|> <|start_header_id|> <|eot_id|> <|python_tag|> <s> </s> <unk> "
-    "<pad> <bos> <eos> <mask> <sep> <cls> <start_of_turn> <end_of_turn> <turn|> <|turn> <|channel> <<SYS>> <</SYS>> [INST] "
-    "[/INST] [TOOL_CALLS] [AVAILABLE_TOOLS] [SYSTEM_PROMPT] [control_8] [CLS] [SEP] [MASK] [PAD] [UNK] [gMASK] [BOS] [EOT] "
-    "<think> </think> <tool_call> </tool_call> <tool_response> <fim_prefix> <extra_id_0> <unused0> <image> <0x0A> "
-    "<|vision_start|> <｜User｜> <｜Assistant｜> <｜begin▁of▁sentence｜> <｜tool▁calls▁begin｜> <BOS_TOKEN> <|END_OF_TURN_TOKEN|> "
-    "<reserved_106> <eoh> <eoa> <TOKENS_UNUSED_138> <SPECIAL_12> <end_of_utterance> <|user|> <|assistant|> <|end|> <|im_sep|> "
-    "<|start|> <|message|> <|return|> <|start_of_role|> |||EMAIL_ADDRESS||| |||IP_ADDRESS||| >>TITLE<< >>ANSWER<< "
-    "<repo_name> <file_sep> <jupyter_start> [unused1] [extra_id_3] <1> </think>"
-).split()
+TOKENS = """
+<|im_start|> <|im_end|> <|endoftext|> <|begin_of_text|> <|start_header_id|> <|eot_id|>
+<|python_tag|> <s> </s> <unk> <pad> <bos> <eos> <mask> <sep> <cls> <start_of_turn> <end_of_turn>
+<turn|> <|turn> <|channel> <<SYS>> <</SYS>> [INST] [/INST] [TOOL_CALLS] [AVAILABLE_TOOLS]
+[SYSTEM_PROMPT] [control_8] [CLS] [SEP] [MASK] [PAD] [UNK] [gMASK] [BOS] [EOT] <think> </think>
+<tool_call> </tool_call> <tool_response> <fim_prefix> <extra_id_0> <unused0> <image> <0x0A>
+<|vision_start|> <｜User｜> <｜Assistant｜> <｜begin▁of▁sentence｜> <｜tool▁calls▁begin｜> <BOS_TOKEN>
+<|END_OF_TURN_TOKEN|> <reserved_106> <eoh> <eoa> <TOKENS_UNUSED_138> <SPECIAL_12> <end_of_utterance>
+<|user|> <|assistant|> <|end|> <|im_sep|> <|start|> <|message|> <|return|> <|start_of_role|>
+|||EMAIL_ADDRESS||| |||IP_ADDRESS||| >>TITLE<< >>ANSWER<< <repo_name> <file_sep> <jupyter_start>
+[unused1] [extra_id_3] <1>
+"""
+SPECIAL = TOKENS.split()
 
 
 def test_special_tokens_of_known_tokenizers_are_taken_apart():

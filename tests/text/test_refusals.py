@@ -1,5 +1,7 @@
 """Refused replies stand where they happened, and what a seat sees only grows."""
 
+from itertools import pairwise
+
 from training.records import Message, Observation
 from training.text.refusals import Refusal, with_refusals
 
@@ -49,6 +51,6 @@ def test_what_a_seat_sees_only_grows():
         with_refusals(seen("rules", "one", "two"), [FIRST, SECOND, THIRD]),
         with_refusals(seen("rules", "one", "two", "three"), [FIRST, SECOND, THIRD]),
     ]
-    for before, after in zip(stages, stages[1:], strict=False):
+    for before, after in pairwise(stages):
         assert after.messages[: len(before.messages)] == before.messages
         assert len(after.messages) > len(before.messages)

@@ -65,10 +65,18 @@ def write(action: Action, args: Mapping[str, ArgValue] | None = None, speech: st
         raise ValueError(f"{action.name} takes {'no' if action.text == 'none' else 'some'} text beside it")
     if action.bare and not action.args:
         return speech
-    content = body(action, given) if action.args else ""
-    if "<" in content or ">" in content or (action.args and read_args(action, content) != given):
+    if action.args and not _readable(action, given):
         raise ValueError(f"the arguments of {action.name} cannot be written so that they are read back: {given}")
     return f"{speech} {tag(action, given)}".strip()
+
+
+def _readable(action: Action, args: Mapping[str, ArgValue]) -> bool:
+    """Return whether the arguments, once written, are read as the same."""
+    content = body(action, args)
+    try:
+        return "<" not in content and ">" not in content and read_args(action, content) == args
+    except IllegalMove:
+        return False
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -189,12 +197,12 @@ def check_move(move: Move, actions: Iterable[Action], max_chars: int) -> Action:
 
 
 def free_length(action: Action, move: Move) -> int:
-    """Return the characters of free text in a move: all of its text but the tag, and what stands in text arguments."""
+    """Return the characters of free text in a move: what stands beside its tag, and in text arguments."""
     written = sum(len(str(move.args[arg.name])) for arg in action.args if arg.kind == "text")
-    if action.bare and not action.args:
-        return len(move.text)
-    own_tag = tag(action, move.args)
-    return max(len(move.text) - (len(own_tag) - written if own_tag in move.text else 0), written)
+    own_tag = "" if action.bare and not action.args else tag(action, move.args)
+    if not own_tag or own_tag not in move.text:
+        return max(len(move.text), written)
+    return len(move.text.replace(own_tag, "", 1).strip()) + written
 
 
 def _check_value(arg: Argument, value: ArgValue) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, get_args
 
+from training.games.actions import clean
 from training.games.dialogue import words
 from training.games.dialogue.order import Order
 from training.games.dialogue.settings import DialogueSettings
@@ -132,7 +133,7 @@ class Dialogue(LoggedGame):
         elif move.origin != "seat":
             self._log.tell(f"{name} does not answer.")
         elif move.action != "speak":
-            self._log.tell(f"{name} {words.deed(move.action, str(move.args.get('what', '')))}")
+            self._log.tell(f"{name} {words.deed(move.action, clean(str(move.args.get('what', ''))))}")
 
     def _goal_due(self) -> bool:
         """Return whether the tool seat is asked now, and remember it."""

@@ -13,7 +13,7 @@ from training.records import ALL, Viewer
 
 HINTS = frozenset({"strategy_hint", "clarification_hint"})
 _TAG = re.compile(r"<\s*(/?)\s*(extra_info|strategy_hint|clarification_hint|root|p)\b([^<>]*)>", re.IGNORECASE)
-_VIEWER = re.compile(r"viewer\s*=\s*['\"]?agent_(\d+)")
+_VIEWER = re.compile(r"viewer\s*=\s*['\"]?\s*agent_(\d+)", re.IGNORECASE)
 
 
 def render(text: str, viewer: Viewer, *, hints: bool = True) -> str:
@@ -48,5 +48,7 @@ def _visible(name: str, rest: str, viewer: Viewer, *, hints: bool) -> bool:
         return True
     if name in HINTS and not hints:
         return False
-    only = _VIEWER.search(rest)
-    return only is None or int(only.group(1)) == viewer
+    if "viewer" not in rest.lower():
+        return True
+    only = _VIEWER.search(rest)  # a viewer that is not one of the two seats is nobody who plays
+    return only is not None and int(only.group(1)) == viewer

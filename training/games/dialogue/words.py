@@ -33,12 +33,19 @@ def biography(name: str, profile: Profile, closeness: int) -> str:
         return ""
     if closeness < ACQUAINTANCE:
         return f"{name}."
-    parts = [_person(name, profile), f"Pronouns: {profile.pronouns}." if profile.pronouns else "", profile.public_info]
+    parts = [_person(name, profile), f"Pronouns: {profile.pronouns}." if profile.pronouns else ""]
+    parts.append(_sentence(profile.public_info))
     if closeness >= FRIEND and profile.personality_and_values:
-        parts.append(f"Personality and values: {profile.personality_and_values}")
+        parts.append(f"Personality and values: {_sentence(profile.personality_and_values)}")
     if closeness >= ONESELF and profile.secret:
-        parts.append(f"Secret: {profile.secret}")
+        parts.append(f"Secret: {_sentence(profile.secret)}")
     return " ".join(part for part in parts if part)
+
+
+def _sentence(text: str) -> str:
+    """Return `text` with a full stop, where it has no end of its own."""
+    text = text.strip()
+    return f"{text}." if text and text[-1] not in ".!?" else text
 
 
 def _person(name: str, profile: Profile) -> str:
@@ -84,7 +91,7 @@ def _everybody(settings: DialogueSettings, names: Names) -> str:
             "Decision style": participant.profile.decision_making_style,
             "Type": participant.profile.mbti,
         }
-        more = " ".join(f"{label}: {text}." for label, text in kept.items() if text)
+        more = " ".join(f"{label}: {_sentence(text)}" for label, text in kept.items() if text)
         person = f"{biography(names[seat], participant.profile, ONESELF)} {more}".strip()
         blocks.append(f"{person}\nGoal of {names[seat]}: {render(participant.goal, ALL)}")
     return "\n\n".join(blocks)

@@ -70,7 +70,7 @@ def brief(settings: NegotiationSettings, terms: Terms, names: Names, seat: Seat,
 
 
 def _worth(name: str, value: int, reason: str) -> str:
-    return f"{name}: {value} points a unit." + (f" {reason}" if reason else "")
+    return f"{name}: {value} point{'' if value == 1 else 's'} a unit." + (f" {reason}" if reason else "")
 
 
 def _mixed(settings: NegotiationSettings, other: str) -> str:

@@ -44,12 +44,14 @@ def do(seen: Observation, name: str, speech: str = "", **args: ArgValue) -> str:
     """Return the reply that performs an offered action with some speech, shortened to what is allowed."""
     action = offered(seen, name)
     assert action is not None, f"{name} is not offered"
-    return write(action, args, "" if action.text == "none" else shorten(plain(speech), seen.max_chars))
+    args = {key: shorten(value, seen.max_chars) if isinstance(value, str) else value for key, value in args.items()}
+    room = seen.max_chars - sum(len(value) for value in args.values() if isinstance(value, str))
+    return write(action, args, "" if action.text == "none" or room < 4 else shorten(plain(speech), room))
 
 
 def shorten(text: str, limit: int) -> str:
     """Return at most `limit` characters, cut between words."""
-    if not limit or len(text) <= limit:
+    if len(text) <= limit:
         return text
     return text[: limit + 1].rsplit(" ", 1)[0][:limit]
 

@@ -1,0 +1,292 @@
+"""Every registered game keeps the contract of `training.games.base`; a new game is tested by these as it is added."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.games.play import everything, illegal_moves, played, random_move, reply, steps, viewers
+from tests.games.worlds import CASES, SECRETS, WORLDS
+from training import samples
+from training.errors import BadInput, IllegalMove, ParseError
+from training.games import REGISTRY, advance, make, replay
+from training.games.base import FORFEIT
+from training.games.log import Settings
+from training.players import make as player
+from training.records import ALL, SPECTATOR, Scenario, SeatMove
+from training.text.messages import chat
+from training.text.parsing import parse
+
+ALL_CASES = [(name, case) for name in REGISTRY for case in CASES.get(name, [])]
+case = pytest.mark.parametrize("name, scenario", ALL_CASES, ids=[f"{n}-{i}" for i, (n, _) in enumerate(ALL_CASES)])
+worlds = pytest.mark.parametrize(
+    "pair", [w for name in REGISTRY for w in WORLDS.get(name, [])], ids=lambda w: f"{w.a.game}: {w.name} for {w.viewer}"
+)
+seeds = st.integers(0, 2**31)
+few = settings(max_examples=15, deadline=None)
+
+
+def test_every_game_has_cases_worlds_and_secrets():
+    assert set(REGISTRY) == set(CASES) == set(WORLDS) == set(SECRETS)
+    for name in REGISTRY:
+        assert {seat for w in WORLDS[name] for seat in [w.viewer]} >= {0, 1, SPECTATOR}
+
+
+@pytest.mark.parametrize("spec", REGISTRY.values(), ids=lambda s: s.name)
+def test_settings_are_described_for_forms(spec):
+    schema = spec.settings.model_json_schema()
+    for model in [schema, *schema.get("$defs", {}).values()]:
+        assert model["additionalProperties"] is False
+        for field, content in model["properties"].items():
+            assert content.get("description"), f"{model['title']}.{field}"
+    assert issubclass(spec.settings, Settings)
+
+
+@case
+@few
+@given(seed=seeds)
+def test_replay_is_deterministic_and_ignores_reading(name, scenario, seed):
+    live, flat = played(scenario, seed)
+    again = make(scenario.with_seed(seed))
+    pending = {}
+    for entry in flat:
+        for viewer in viewers(scenario):
+            again.observe(viewer)
+        pending = advance(again, pending, entry)
+    assert everything(replay(scenario.with_seed(seed), flat)) == everything(live) == everything(again)
+
+
+@case
+@few
+@given(seed=seeds)
+def test_random_play_ends_with_returns_in_the_declared_range(name, scenario, seed):
+    game, flat = played(scenario, seed)
+    spec = REGISTRY[name]
+    assert not game.to_act()
+    assert len(flat) < 2000
+    assert set(game.returns()) == set(range(len(scenario.seats)))
+    for value in game.returns().values():
+        assert spec.judged if value is None else spec.low <= value <= spec.high
+    assert game.metrics()
+    assert all(isinstance(value, float) for value in game.metrics().values())
+    with pytest.raises(IllegalMove):
+        game.step({0: FORFEIT})
+
+
+@case
+@few
+@given(seed=seeds)
+def test_observations_only_grow(name, scenario, seed):
+    game = make(scenario.with_seed(seed))
+    seen = {viewer: game.observe(viewer).messages for viewer in viewers(scenario)}
+    assert all(messages for messages in seen.values())
+    for _ in steps(game, seed):
+        for viewer, before in seen.items():
+            seen[viewer] = game.observe(viewer).messages
+            assert seen[viewer][: len(before)] == before
+    assert not any(game.observe(viewer).actions for viewer in viewers(scenario))
+
+
+@case
+@few
+@given(seed=seeds)
+def test_own_messages_are_exactly_the_chosen_moves_in_order(name, scenario, seed):
+    game, flat = played(scenario, seed)
+    for viewer in viewers(scenario):
+        messages = game.observe(viewer).messages
+        assert messages[0].author is None
+        for seat in range(len(scenario.seats)):
+            chosen = [e.move.text for e in flat if e.seat == seat and e.move.origin == "seat"]
+            assert [m.text for m in messages if m.author == seat] == chosen
+
+
+@case
+@few
+@given(seed=seeds)
+def test_something_stands_between_two_own_messages(name, scenario, seed):
+    game, _ = played(scenario, seed)
+    for seat in range(len(scenario.seats)):
+        roles = [message["role"] for message in chat(game.observe(seat), seat, scenario.seats)]
+        assert roles[0] == "system"
+        assert roles[1] == "user"
+        assert all(a != b for a, b in pairwise(roles))
+
+
+@case
+@few
+@given(seed=seeds)
+def test_an_illegal_move_changes_nothing(name, scenario, seed):
+    game = make(scenario.with_seed(seed))
+    for moves in steps(game, seed):
+        before = everything(game)
+        for seat in moves:
+            for bad in illegal_moves(game, seat):
+                with pytest.raises(IllegalMove) as refusal:
+                    game.check(seat, bad)
+                assert str(refusal.value)
+                with pytest.raises(IllegalMove):
+                    game.step({**moves, seat: bad})
+        for wrong_seats in ({}, {**moves, 7: FORFEIT}, dict(list(moves.items())[1:])):
+            with pytest.raises(IllegalMove):
+                game.step(wrong_seats)
+        for seat in set(viewers(scenario)) - set(moves):
+            with pytest.raises(IllegalMove):
+                game.check(seat, FORFEIT)
+        assert everything(game) == before
+
+
+@case
+@few
+@given(seed=seeds)
+def test_forfeit_and_silence_at_every_point(name, scenario, seed):
+    spec = REGISTRY[name]
+    _, flat = played(scenario, seed)
+    for length in range(len(flat) + 1):
+        for seat in range(len(scenario.seats)):
+            game = replay(scenario.with_seed(seed), flat[:length])
+            if seat not in game.to_act():
+                continue
+            others = {other: game.default(other) for other in game.to_act() - {seat}}
+            game.step({seat: FORFEIT, **others})
+            if len(scenario.seats) == 2:
+                assert not game.to_act()
+                mine, theirs = (game.returns()[s] for s in (seat, 1 - seat))
+                assert mine is not None
+                assert spec.low <= mine <= (spec.high if theirs is None else max(theirs, mine))
+        game = replay(scenario.with_seed(seed), flat[:length])
+        for _ in range(2000):
+            if not game.to_act():
+                break
+            silent = {s: game.default(s).model_copy(update={"origin": "timeout"}) for s in game.to_act()}
+            before = {s: len(game.observe(s).messages) for s in game.to_act() if s < len(scenario.seats)}
+            game.step(silent)
+            for s, count in before.items():
+                assert len(game.observe(s).messages) > count, "a time-out must be told"
+                assert not any(m.author is not None for m in game.observe(s).messages[count:])
+        assert not game.to_act()
+
+
+@case
+@few
+@given(seed=seeds)
+def test_an_incomplete_last_joint_step_is_ignored(name, scenario, seed):
+    game = make(scenario.with_seed(seed))
+    flat = []
+    for moves in steps(game, seed):
+        entries = [SeatMove(seat=s, move=m) for s, m in moves.items()]
+        state = everything(replay(scenario.with_seed(seed), flat))
+        for part in range(len(entries)):
+            assert everything(replay(scenario.with_seed(seed), [*flat, *entries[:part]])) == state
+        flat += entries
+        flat_reversed = [*flat[: -len(entries)], *reversed(entries)]
+        assert everything(replay(scenario.with_seed(seed), flat_reversed)) == everything(
+            replay(scenario.with_seed(seed), flat)
+        )
+
+
+@worlds
+@settings(max_examples=8, deadline=None)
+@given(seed=seeds)
+def test_worlds_that_differ_in_hidden_facts_look_the_same(pair, seed):
+    a, b = make(pair.a.with_seed(seed)), make(pair.b.with_seed(seed))
+    label = REGISTRY[pair.a.game].label
+    assert label(pair.a) == label(pair.b)
+    assert pair.a.settings != pair.b.settings
+
+    def same():
+        assert a.observe(pair.viewer).model_dump_json() == b.observe(pair.viewer).model_dump_json()
+        assert (pair.viewer in a.to_act()) == (pair.viewer in b.to_act())
+
+    for moves in steps(a, seed):
+        same()
+        if pair.viewer in a.to_act():
+            for bad in illegal_moves(a, pair.viewer):
+                errors = []
+                for game in (a, b):
+                    with pytest.raises(IllegalMove) as refusal:
+                        game.check(pair.viewer, bad)
+                    errors.append(str(refusal.value))
+                assert errors[0] == errors[1]
+            assert a.default(pair.viewer) == b.default(pair.viewer)
+        b.step(moves)
+    same()
+
+
+@worlds
+@settings(max_examples=4, deadline=None)
+@given(seed=seeds)
+def test_scripts_do_not_know_what_their_seat_may_not_know(pair, seed):
+    if pair.viewer == SPECTATOR:
+        return
+    a, b = make(pair.a.with_seed(seed)), make(pair.b.with_seed(seed))
+    while a.to_act():
+        moves = {s: random_move(a, s, seed + len(a.observe(ALL).messages)) for s in a.to_act()}
+        if pair.viewer in moves:
+            replies = [
+                reply(game.scenario, pair.viewer, game.observe(pair.viewer), seed, "scripted") for game in (a, b)
+            ]
+            assert replies[0] == replies[1]
+            moves[pair.viewer], _ = parse(replies[0], a.observe(pair.viewer))
+        a.step(moves)
+        b.step(moves)
+
+
+@pytest.mark.parametrize(
+    "secret", [s for name in REGISTRY for s in SECRETS[name]], ids=lambda s: f"{s.scenario.id}-{s.text}"
+)
+def test_secrets_reach_only_those_who_may_read_them(secret):
+    game = make(secret.scenario)
+    for moves in steps(game, 3):
+        for seat in moves:
+            for text in ("", "<nonsense/>", "</accept>", "x" * 30_000):
+                if seat not in secret.readers:
+                    with pytest.raises(ParseError) as refusal:
+                        parse(text, game.observe(seat))
+                    assert secret.text not in str(refusal.value)
+    for viewer in viewers(secret.scenario):
+        shown = game.observe(viewer).model_dump_json() + str(chat(game.observe(viewer), viewer, secret.scenario.seats))
+        assert (secret.text in shown) == (viewer in secret.readers), viewer
+    assert secret.text not in REGISTRY[secret.scenario.game].label(secret.scenario)
+
+
+@case
+def test_wrong_settings_name_the_field(name, scenario):
+    unknown = scenario.model_copy(update={"settings": {**scenario.settings, "nonsense": 1}})
+    with pytest.raises(BadInput, match=r"settings\.nonsense"):
+        make(unknown)
+    with pytest.raises(BadInput, match=r"settings\.max_chars"):
+        make(scenario.model_copy(update={"settings": {**scenario.settings, "max_chars": "many"}}))
+    with pytest.raises(BadInput, match="players"):
+        make(scenario.model_copy(update={"seats": ("Ada", "Ben", "Cem")}))
+    with pytest.raises(BadInput, match="unknown game"):
+        make(Scenario(id="x", game="ludo", seats=("Ada",)))
+
+
+@case
+def test_unknown_viewers_are_refused(name, scenario):
+    with pytest.raises(ValueError, match="no such viewer"):
+        make(scenario).observe(9)
+
+
+@case
+def test_declared_actions_are_all_that_players_are_offered(name, scenario):
+    game = make(scenario)
+    for moves in steps(game, 1):
+        for seat in set(moves) - {scenario.tool_seat}:
+            assert {action.name for action in game.observe(seat).actions} <= set(REGISTRY[name].actions)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("kind", ["random", "scripted"])
+def test_players_by_name_play_every_sample_to_its_end(name, kind):
+    for scenario in samples.for_game(name)[::5]:
+        game = make(scenario)
+        while game.to_act():
+            moves = {}
+            for seat in game.to_act():
+                seen = game.observe(seat)
+                moves[seat], _ = parse(reply(scenario, seat, seen, len(seen.messages), kind), seen)
+                assert player(kind, scenario, seat).traces() == ()
+            game.step(moves)
+        assert game.metrics()

@@ -1,0 +1,139 @@
+"""Golden playthroughs: fixed replies, and all that every viewer saw; `python -m tests.games.golden --write` renews.
+
+A line of a playthrough is (seat, reply); a reply may be refused, which is written down, and the seat goes on with the
+next line. The replies `!default`, `!timeout` and `!forfeit` are moves that nobody chose.
+"""
+
+import sys
+from pathlib import Path
+
+from tests.games.play import viewers
+from tests.games.worlds import GIVEN, dialogue, items, price
+from training.errors import IllegalMove
+from training.games import advance, make
+from training.games.base import FORFEIT
+from training.records import ALL, SPECTATOR, SeatMove
+from training.text.parsing import parse
+
+FOLDER = Path(__file__).parents[1] / "golden"
+
+DEAL = "<propose>food 2, tent pegs 2, oil 0</propose>"
+PLAYTHROUGHS = {
+    "negotiation": [
+        (
+            "items: talk, refusals, a rejected and an accepted proposal",
+            items(),
+            [
+                (0, "<think>I want food.</think>Hello, what do you need?"),
+                (1, "<accept/>"),
+                (1, "Oil, above all."),
+                (0, "<propose>food 3, tent pegs 2</propose>"),
+                (0, "<propose>food 3, tent pegs 2, oil 1</propose>"),
+                (1, "That is all of it! <reject/>"),
+                (1, "Try again."),
+                (0, f"Better? {DEAL}"),
+                (1, "I will <accept/>"),
+            ],
+        ),
+        (
+            "items: silence and the turn limit, with a prosocial weight",
+            items(turn_limit=4, prosocial=0.25, first_seat=1),
+            [(1, "!timeout"), (0, DEAL), (1, "!default"), (1, "Too late?")],
+        ),
+        ("items: giving up", items(), [(0, "Hello"), (1, "!forfeit")]),
+        (
+            "price: offers and a deal",
+            price(),
+            [(0, "<propose>$190</propose>"), (1, "<reject/>"), (1, "<propose>240</propose>"), (0, "Fine. <accept/>")],
+        ),
+        ("price: walking away", price(first_seat=1), [(1, "300, no less."), (0, "Then no. <walk away/>")]),
+    ],
+    "dialogue": [
+        (
+            "friends take turns",
+            dialogue(relationship=3),
+            [
+                (0, "Hi Ben, may I have the car?"),
+                (1, "<nonverbal>scratches his head</nonverbal>"),
+                (0, "<none/>"),
+                (1, "Well. <action>hides the key</action>"),
+                (0, "!timeout"),
+                (1, "I must go. <leave/>"),
+            ],
+        ),
+        (
+            "strangers at the same time, with a goal check",
+            dialogue(order="simultaneous", goal_check=True, relationship=0),
+            [
+                (0, "Is this your car?"),
+                (1, "Nice weather."),
+                (2, "<goal>nobody</goal>"),
+                (0, "Please."),
+                (1, "Take it."),
+                (2, "<goal>0</goal>"),
+            ],
+        ),
+        (
+            "acquaintances by chance, after two given turns, to the limit",
+            dialogue(order="random", fixed_order=[0, 0, 1], given=GIVEN, relationship=2, turn_limit=3),
+            [(0, "So."), (0, "Well?"), (1, "Hm.")],
+        ),
+        (
+            "family, both silent",
+            dialogue(relationship=5),
+            [(0, "<none/>"), (1, "<none/>"), (0, "<none/>"), (1, "!default")],
+        ),
+    ],
+}
+
+
+def name(viewer, scenario):
+    """The viewer in words."""
+    if viewer == scenario.tool_seat:
+        return "the tool seat"
+    return {SPECTATOR: "spectators", ALL: "all"}.get(viewer) or scenario.seats[viewer]
+
+
+def move(game, seat, reply):
+    """The move of one line; raises `IllegalMove` for a refused one."""
+    if reply == "!forfeit":
+        return FORFEIT
+    if reply.startswith("!"):
+        return game.default(seat).model_copy(update={"origin": reply[1:]})
+    found, _ = parse(reply, game.observe(seat))
+    found = found.model_copy(update={"origin": "tool"}) if seat == game.scenario.tool_seat else found
+    game.check(seat, found)
+    return found
+
+
+def playthrough(title, scenario, lines):
+    """One game as text."""
+    out = [f"# {title}", ""]
+    game, pending = make(scenario), {}
+    for seat, reply in lines:
+        out.append(f"to act {sorted(game.to_act())}; {name(seat, scenario)} replies: {reply}")
+        try:
+            pending = advance(game, pending, SeatMove(seat=seat, move=move(game, seat, reply)))
+        except IllegalMove as error:
+            out.append("  refused: " + str(error).replace("\n", "\n    "))
+    assert not game.to_act(), title
+    out += ["", f"returns {dict(game.returns())}", f"metrics {dict(game.metrics())}"]
+    for viewer in viewers(scenario):
+        out += ["", f"## what {name(viewer, scenario)} saw"]
+        for message in game.observe(viewer).messages:
+            author = "game" if message.author is None else name(message.author, scenario)
+            out.append(f"[{author}, {message.channel}] {message.text}")
+    return "\n".join(out)
+
+
+def text(game):
+    """The golden text of one game."""
+    return "\n\n".join(playthrough(*entry) for entry in PLAYTHROUGHS[game]) + "\n"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("usage: python -m tests.games.golden --write")
+    for game in PLAYTHROUGHS:
+        (FOLDER / f"{game}.txt").write_text(text(game), encoding="utf-8")
+        sys.stdout.write(f"{game}\n")

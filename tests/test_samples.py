@@ -1,0 +1,47 @@
+"""The shipped samples are enough, valid, distinct, and each can be played."""
+
+import pytest
+
+from training import samples
+from training.errors import BadInput
+from training.games import REGISTRY, make
+
+
+def test_there_are_enough_of_each_kind():
+    assert {name: len(samples.load(name)) for name in samples.NAMES} == {"items": 24, "prices": 12, "dialogues": 24}
+    assert set(samples.GAMES) == set(REGISTRY)
+    assert sum(len(samples.for_game(game)) for game in REGISTRY) == 60
+
+
+def test_samples_are_distinct_and_playable():
+    scenarios = [scenario for name in samples.NAMES for scenario in samples.load(name)]
+    assert len({scenario.id for scenario in scenarios}) == len(scenarios)
+    assert len({str(scenario.settings) for scenario in scenarios}) == len(scenarios)
+    for scenario in scenarios:
+        assert make(scenario).to_act()
+        assert REGISTRY[scenario.game].label(scenario)
+
+
+def test_items_can_be_traded_to_the_good_of_both():
+    """In every pool some split gives both more than half of their maximum: there is something to find."""
+    for scenario in samples.load("items"):
+        game = make(scenario)
+        halves = [game.terms.maximum(seat) / 2 for seat in (0, 1)]
+        assert any(a > halves[0] and b > halves[1] for a, b in game.terms.outcomes()), scenario.id
+
+
+def test_dialogues_have_two_profiles_goals_and_secrets_and_every_relationship():
+    scenarios = samples.load("dialogues")
+    assert {scenario.settings["relationship"] for scenario in scenarios} == set(range(6))
+    for scenario in scenarios:
+        for participant in scenario.settings["participants"]:
+            assert participant["goal"]
+            assert participant["profile"]["secret"]
+            assert participant["profile"]["public_info"]
+
+
+def test_unknown_samples_are_named():
+    with pytest.raises(BadInput, match="items, prices, dialogues"):
+        samples.load("riddles")
+    with pytest.raises(BadInput, match="dialogue, negotiation"):
+        samples.for_game("ludo")
