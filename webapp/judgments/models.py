@@ -1,14 +1,26 @@
-"""Rubrics, judgments by people and models, queues of what waits to be judged, and guesses after a game."""
+"""Rubrics, judgments by people and models, queues of what waits to be judged, and guesses after a game.
+
+Reads are QuerySet methods; writes are functions of `webapp.judgments.services`.
+"""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models.functions import Now
+
+from training.rewards.rubrics import Rubric as RubricRecord
+from webapp.accounts.models import User
+
+LEASE = timedelta(minutes=15)
+"""How long a worker may take for one target before another tries it."""
 
 
 class Rubric(models.Model):
-    """A named line of rubric versions."""
+    """A named line of rubric versions; those that come with Parley have no owner and are changed by admins."""
 
     name = models.SlugField(max_length=80, unique=True)
     title = models.CharField(max_length=200)
@@ -20,15 +32,18 @@ class Rubric(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def newest(self) -> RubricVersion:
+        """Return the version with the highest number; every rubric has one. Uses prefetched versions."""
+        return max(self.versions.all(), key=lambda version: version.number)
+
 
 class RubricVersion(models.Model):
-    """One immutable state of a rubric: dimensions with scale, anchors and prompt."""
+    """One immutable state of a rubric: its dimensions as `training.rewards.rubrics` writes them."""
 
     rubric = models.ForeignKey(Rubric, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
-    dimensions = models.JSONField(
-        help_text="[{name, title, low, high, question, anchors}], see training.rewards.rubrics."
-    )
+    title = models.CharField(max_length=200)
+    dimensions = models.JSONField(help_text="[{name, title, low, high, question, anchors: [{value, text}]}]")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
@@ -40,9 +55,13 @@ class RubricVersion(models.Model):
     def __str__(self) -> str:
         return f"{self.rubric} v{self.number}"
 
+    def record(self) -> RubricRecord:
+        """Return it as judges and exports read it."""
+        return RubricRecord(name=self.rubric.name, version=self.number, title=self.title, dimensions=self.dimensions)
+
 
 class JudgeModel(models.Model):
-    """A remote model that may judge, with the sampling it is asked under."""
+    """A remote model that may judge, with the temperature it is asked at."""
 
     name = models.CharField(max_length=120, unique=True)
     remote = models.ForeignKey("serving.RemoteModel", on_delete=models.PROTECT, related_name="judges")
@@ -53,8 +72,32 @@ class JudgeModel(models.Model):
         return self.name
 
 
+class QueueQuerySet(models.QuerySet["Queue"]):
+    """Reads of queues."""
+
+    def visible_to(self, user: User) -> QueueQuerySet:
+        """Researchers see every queue, annotators those that name them."""
+        if user.is_researcher:
+            return self
+        return self.filter(annotators=user) if user.is_annotator else self.none()
+
+    def changeable_by(self, user: User) -> QueueQuerySet:
+        """Researchers change their own queues, admins all."""
+        if user.is_admin:
+            return self
+        return self.filter(owner=user) if user.is_researcher else self.none()
+
+    def listed(self) -> QueueQuerySet:
+        """With the counts of a list: `targets_all`, `targets_scored`, `targets_unscored`."""
+        return self.select_related("owner", "judge", "rubric_version__rubric").annotate(
+            targets_all=Count("targets", distinct=True),
+            targets_scored=Count("targets", filter=Q(targets__state="scored"), distinct=True),
+            targets_unscored=Count("targets", filter=Q(targets__state="unscored"), distinct=True),
+        )
+
+
 class Queue(models.Model):
-    """A set of targets to be judged under one rubric version, by people or by one judge model."""
+    """A set of targets to be judged under one rubric version: by people, or by one judge model."""
 
     name = models.CharField(max_length=120)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="queues")
@@ -63,9 +106,32 @@ class Queue(models.Model):
     annotators = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="annotation_queues")
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = QueueQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TargetQuerySet(models.QuerySet["Target"]):
+    """Reads of targets."""
+
+    def for_models(self) -> TargetQuerySet:
+        """Targets that wait for a judge model and that no worker holds."""
+        free = Q(claimed_until=None) | Q(claimed_until__lt=Now())
+        return self.filter(free, state=Target.State.PENDING, queue__judge__isnull=False)
+
+    def open_for(self, user: User) -> TargetQuerySet:
+        """Targets of a people's queue that this person has not judged yet, in order."""
+        mine = Judgment.objects.filter(target=OuterRef("pk"), author=user)
+        return self.filter(queue__judge=None).exclude(Exists(mine)).order_by("position")
+
+    def with_games(self) -> TargetQuerySet:
+        """With what reading the judged game needs."""
+        return self.select_related("match", "episode__run", "queue__rubric_version__rubric")
+
 
 class Target(models.Model):
-    """One seat of one match or of one episode of a run, in a queue; `state` tells how far a model's judging is."""
+    """One seat of one match or of one episode of a run, in a queue. `state` is a model's, or the people's, progress."""
 
     class State(models.TextChoices):
         PENDING = "pending"
@@ -81,7 +147,8 @@ class Target(models.Model):
     position = models.PositiveIntegerField()
     state = models.CharField(max_length=8, choices=State, default=State.PENDING)
     claimed_until = models.DateTimeField(null=True, blank=True)
-    tries = models.PositiveSmallIntegerField(default=0)
+
+    objects = TargetQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -91,13 +158,26 @@ class Target(models.Model):
                 name="target_is_match_or_episode",
             ),
         ]
+        indexes = [models.Index(fields=["state", "claimed_until"])]
+
+
+class JudgmentQuerySet(models.QuerySet["Judgment"]):
+    """Reads of judgments."""
+
+    def scored(self) -> JudgmentQuerySet:
+        """Those with values."""
+        return self.filter(values__isnull=False)
+
+    def with_authors(self) -> JudgmentQuerySet:
+        """With what an export or a result names."""
+        return self.select_related("rubric_version__rubric", "author", "author_seat", "judge").order_by("pk")
 
 
 class Judgment(models.Model):
     """One author's values for one seat of a game under one rubric version. `values` null = could not score."""
 
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="judgments")
-    queue = models.ForeignKey(Queue, null=True, blank=True, on_delete=models.CASCADE, related_name="judgments")
+    target = models.ForeignKey(Target, null=True, blank=True, on_delete=models.CASCADE, related_name="judgments")
     match = models.ForeignKey("arena.Match", null=True, blank=True, on_delete=models.CASCADE, related_name="judgments")
     episode = models.ForeignKey(
         "runs.PlayedEpisode", null=True, blank=True, on_delete=models.CASCADE, related_name="judgments"
@@ -112,14 +192,30 @@ class Judgment(models.Model):
         blank=True,
         on_delete=models.CASCADE,
         related_name="judgments",
-        help_text="The seat from which a player or guest rated.",
+        help_text="The seat from which somebody rated after the game.",
     )
     judge = models.ForeignKey(JudgeModel, null=True, blank=True, on_delete=models.PROTECT, related_name="judgments")
     prompt_sha256 = models.CharField(max_length=64, blank=True)
     values = models.JSONField(null=True, blank=True)
-    reason = models.TextField(blank=True)
-    cost = models.JSONField(default=dict, help_text="Tokens of the judge's call.")
+    reasons = models.JSONField(default=dict, help_text="A judge model's sentence for each dimension.")
+    reason = models.TextField(blank=True, help_text="Why it could not be scored, or a person's comment.")
+    cost = models.JSONField(default=dict, help_text="Calls and tokens of the judge model.")
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = JudgmentQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["target", "author"], name="one_judgment_a_person_and_target"),
+            models.UniqueConstraint(fields=["author_seat", "seat", "rubric_version"], name="one_rating_a_seat"),
+        ]
+
+    @property
+    def by(self) -> str:
+        """Who judged, as exports name it: the judge model, or a number that stands for a person."""
+        if self.judge is not None:
+            return f"model:{self.judge.remote.model}"
+        return f"person:{self.author_id}"
 
 
 class Guess(models.Model):

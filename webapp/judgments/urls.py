@@ -1,6 +1,20 @@
-"""Addresses of the judgments app."""
+"""Addresses of the judgments."""
 
-from django.urls import URLPattern
+from django.urls import path
+
+from webapp.judgments import rating, rubric_views, views
 
 app_name = "judgments"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", views.queue_list, name="list"),
+    path("queues/new/", views.queue_new, name="queue-new"),
+    path("queues/<int:pk>/", views.queue_page, name="queue"),
+    path("queues/<int:pk>/retry/", views.queue_retry, name="queue-retry"),
+    path("queues/<int:pk>/export/", views.queue_export, name="queue-export"),
+    path("queues/<int:pk>/annotate/", views.annotate, name="annotate"),
+    path("rubrics/new/", rubric_views.rubric_new, name="rubric-new"),
+    path("rubrics/<slug:name>/v<int:number>/", rubric_views.rubric_page, name="rubric"),
+    path("rubrics/<slug:name>/edit/", rubric_views.rubric_edit, name="rubric-edit"),
+    path("judges/new/", rubric_views.judge_new, name="judge-new"),
+    path("rate/<int:pk>/", rating.rate, name="rate"),
+]

@@ -44,7 +44,7 @@ class FilesField(forms.FileField):
     widget = SeveralFiles
 
     def clean(self, data: Any, initial: Any = None) -> Any:
-        files = data if isinstance(data, list) else [data]
+        files = data if isinstance(data, list) and data else [data or None]
         return [super(FilesField, self).clean(file, initial) for file in files]
 
 
@@ -80,6 +80,14 @@ class ForkForm(forms.Form):
     """The name of the copy."""
 
     name = NameField()
+
+
+class DatasetNameForm(forms.Form):
+    """The name of a dataset that may exist: a new one, or one's own to which a version is added."""
+
+    name = forms.SlugField(
+        max_length=80, help_text="A new name makes a dataset; the name of one of yours adds a version to it."
+    )
 
 
 class ScenarioForm(SchemaForm):

@@ -106,7 +106,7 @@ def form_data(page_form, **changes):
     data = {}
     for field in page_form:
         value = field.value()
-        if value is True or value not in (None, False):
+        if value is not None and value is not False:
             data[field.html_name] = value
     return {**data, **changes}
 

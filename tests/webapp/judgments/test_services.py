@@ -1,0 +1,261 @@
+"""Writes of judgments: rubrics, queues, people's and models' values, ratings, exports."""
+
+import json
+import math
+
+import pytest
+
+from tests.stub import Status, Stub
+from tests.webapp.judgments.make import finished_match, people_queue, version
+from training.dataset import DatasetLine
+from training.errors import BadInput
+from training.rewards.rubrics import RUBRICS
+from webapp.core import queue as hints
+from webapp.judgments import export, judging, results, services
+from webapp.judgments.models import Guess, Judgment, Queue, Rubric, RubricVersion, Target
+from webapp.scenarios.models import Dataset
+from webapp.scenarios.services import lines_of
+from webapp.serving.models import Deployment, RemoteModel
+
+pytestmark = pytest.mark.django_db
+
+FIVES = {"compromise_seeking": 5, "persuasion_skill": 5, "strategic_commitment": 5, "empathy_expression": 5,
+         "mutual_benefit": 5}  # fmt: skip
+
+
+def test_the_shipped_rubrics_are_there_once():
+    services.load_rubrics()
+    assert Rubric.objects.count() == len(RUBRICS)
+    for name, record in RUBRICS.items():
+        assert version(name).record() == record
+
+
+DIMENSION = {"name": "warmth", "title": "Warmth", "low": 0, "high": 4, "question": "How warm?", "anchors": []}
+
+
+def test_a_changed_rubric_is_a_new_version(researcher):
+    first = services.save_rubric(name="mine", title="Mine", dimensions=[DIMENSION], by=researcher)
+    same = services.save_rubric(name="mine", title="Mine", dimensions=[DIMENSION], by=researcher)
+    second = services.save_rubric(name="mine", title="Mine", dimensions=[{**DIMENSION, "high": 5}], by=researcher)
+    assert (same, second.number) == (first, 2)
+    assert first.record().dimensions[0].high == 4
+
+
+@pytest.mark.parametrize(
+    "change, where",
+    [({"low": 4}, "dimensions.0"), ({"name": "Bad Name"}, "dimensions.0.name"), ({"question": ""}, "question")],
+)
+def test_a_wrong_rubric_is_refused(researcher, change, where):
+    with pytest.raises(BadInput) as refused:
+        services.save_rubric(name="mine", title="Mine", dimensions=[{**DIMENSION, **change}], by=researcher)
+    assert where in refused.value.where
+    assert not Rubric.objects.filter(name="mine").exists()
+
+
+def test_somebody_elses_rubric_stays_theirs(researcher, other_researcher):
+    services.save_rubric(name="mine", title="Mine", dimensions=[DIMENSION], by=researcher)
+    with pytest.raises(BadInput, match="somebody else's"):
+        services.save_rubric(name="mine", title="X", dimensions=[DIMENSION], by=other_researcher)
+    with pytest.raises(BadInput, match="somebody else's"):
+        services.save_rubric(name="sotopia", title="X", dimensions=[DIMENSION], by=researcher)
+
+
+def test_a_queue_needs_games_and_either_a_judge_or_people(researcher):
+    common = {"name": "q", "owner": researcher, "rubric_version": version()}
+    with pytest.raises(BadInput, match="no finished game"):
+        services.create_queue(**common, annotators=[researcher])
+    with pytest.raises(BadInput, match="either a judge"):
+        services.create_queue(**common, matches=[finished_match(researcher)])
+    assert Queue.objects.count() == 0
+
+
+def test_a_person_judges_once_and_may_correct_it(researcher, annotator):
+    queue = people_queue(researcher, finished_match(researcher), [annotator])
+    target = queue.targets.open_for(annotator).first()
+    services.annotate(target=target, by=annotator, values=FIVES)
+    services.annotate(target=target, by=annotator, values={**FIVES, "mutual_benefit": 9})
+    assert [j.values["mutual_benefit"] for j in target.judgments.all()] == [9]
+    assert queue.targets.open_for(annotator).count() == queue.targets.count() - 1 == 1
+
+
+@pytest.mark.parametrize(
+    "values, where",
+    [({**FIVES, "mutual_benefit": 11}, "mutual_benefit"), ({"mutual_benefit": 3}, "compromise_seeking"),
+     ({**FIVES, "luck": 3}, "luck")],
+)  # fmt: skip
+def test_values_outside_the_rubric_are_refused(researcher, values, where):
+    target = people_queue(researcher, finished_match(researcher)).targets.first()
+    with pytest.raises(BadInput) as refused:
+        services.annotate(target=target, by=researcher, values=values)
+    assert refused.value.where == where
+    assert Judgment.objects.count() == 0
+
+
+def test_could_not_score_is_a_state_with_a_reason(researcher):
+    queue = people_queue(researcher, finished_match(researcher))
+    target = queue.targets.first()
+    with pytest.raises(BadInput, match="why"):
+        services.annotate(target=target, by=researcher, values=None)
+    services.annotate(target=target, by=researcher, values=None, reason="empty talk")
+    target.refresh_from_db()
+    assert target.state == Target.State.UNSCORED
+    assert results.of_queue(queue) == {}
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    with Stub() as made:
+        monkeypatch.setenv("MODEL_ADDRESSES", made.url)
+        yield made
+
+
+@pytest.fixture
+def judge(admin, stub):
+    remote = RemoteModel.objects.create(name="stub", address=stub.url, model="stub-1", added_by=admin)
+    Deployment.objects.create(remote=remote)
+    return services.add_judge(name="stub judge", remote=remote, temperature=0)
+
+
+def answer(body, value=7):
+    """What an honest judge would say: the asked target and seat, one value for every dimension."""
+    system, user = (message["content"] for message in body["messages"][:2])
+    target = user.split("Target ")[1].split(",")[0]
+    seat = int(system.split("seat ")[1].split(",")[0])
+    values = {d.name: {"value": value, "reason": "so"} for d in version().record().dimensions}
+    return json.dumps({"target": target, "seat": seat, "values": values})
+
+
+def judged_queue(owner, judge, match):
+    return services.create_queue(name="m", owner=owner, rubric_version=version(), matches=[match], judge=judge)
+
+
+def test_a_judge_model_scores_every_seat_once(researcher, judge, stub, monkeypatch, django_capture_on_commit_callbacks):
+    sent = []
+    monkeypatch.setattr(hints, "publish", lambda task, *args, **options: sent.append((task.name, args)))
+    stub.answer = answer
+    with django_capture_on_commit_callbacks(execute=True):
+        queue = judged_queue(researcher, judge, finished_match(researcher))
+    asked = [args[0] for name, args in sent if name == "judgments.judge_target"]
+    assert asked == list(queue.targets.values_list("pk", flat=True))
+    for pk in (*asked, *asked):
+        judging.judge_target(pk)
+    assert len(stub.requests) == 2
+    rows = Judgment.objects.order_by("seat")
+    assert [(row.seat, set(row.values.values()), row.cost["calls"]) for row in rows] == [(0, {7.0}, 1), (1, {7.0}, 1)]
+    assert all(len(row.prompt_sha256) == 64 for row in rows)
+
+
+def test_an_unreachable_judge_is_an_error_and_never_a_zero(researcher, judge, stub):
+    stub.answer = Status(500)
+    queue = judged_queue(researcher, judge, finished_match(researcher))
+    for target in queue.targets.all():
+        judging.judge_target(target.pk)
+    assert {target.state for target in queue.targets.all()} == {"unscored"}
+    assert {row.values for row in Judgment.objects.all()} == {None}
+    assert len(stub.requests) == 2 * 3
+    assert results.of_queue(queue) == {}
+    stub.answer = answer
+    assert services.retry(queue=queue) == 2
+    for target in queue.targets.all():
+        judging.judge_target(target.pk)
+    assert Judgment.objects.scored().count() == Judgment.objects.count() == 2
+
+
+def test_an_address_that_is_no_longer_allowed_could_not_score(researcher, judge, stub, monkeypatch):
+    monkeypatch.setenv("MODEL_ADDRESSES", "")
+    queue = judged_queue(researcher, judge, finished_match(researcher))
+    judging.judge_target(queue.targets.first().pk)
+    assert stub.requests == []
+    assert Judgment.objects.get().values is None
+
+
+def test_results_are_means_over_games_with_students_interval(researcher, other_researcher):
+    matches = [finished_match(researcher) for _ in range(3)]
+    queue = services.create_queue(
+        name="q", owner=researcher, rubric_version=version(), matches=matches, annotators=[researcher, other_researcher]
+    )
+    mine = queue.targets.filter(seat=0).order_by("position")
+    for target, value in zip(mine, (2, 4, 6), strict=True):
+        services.annotate(target=target, by=researcher, values=dict.fromkeys(FIVES, value - 1))
+        services.annotate(target=target, by=other_researcher, values=dict.fromkeys(FIVES, value + 1))
+    (estimate, *_rest) = results.of_queue(queue)["person"]
+    # By hand: game means 2, 4, 6; mean 4, standard error 2/√3, t(0.975, 2) = 4.30265.
+    assert estimate.mean == pytest.approx(4)
+    assert estimate.half == pytest.approx(4.30265 * 2 / math.sqrt(3), rel=1e-5)
+    assert (estimate.games, estimate.share) == (3, pytest.approx(0.4))
+
+
+def test_one_game_has_no_interval():
+    assert results.interval([3.0]) == (3.0, None)
+    assert results.interval([]) == (None, None)
+
+
+def seat_of(match, user):
+    return match.seats.get(user=user)
+
+
+def test_players_rate_each_other_once(researcher, player):
+    match = finished_match(researcher, player)
+    services.rate(by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: False})
+    assert (Judgment.objects.get().seat, Guess.objects.get().person) == (0, False)
+    with pytest.raises(BadInput, match="already"):
+        services.rate(by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: True})
+    assert (Judgment.objects.count(), Guess.objects.count()) == (1, 1)
+
+
+def test_a_rating_is_about_the_others_and_whole(researcher, player):
+    match = finished_match(researcher, player)
+    for values, guesses in (({1: FIVES}, {0: True}), ({0: FIVES}, {}), ({0: FIVES}, {0: True, 1: True})):
+        with pytest.raises(BadInput):
+            services.rate(by=seat_of(match, player), version=version(), values=values, guesses=guesses)
+    with pytest.raises(BadInput, match="choose a value"):
+        services.rate(by=seat_of(match, player), version=version(), values={0: {}}, guesses={0: True})
+    assert (Judgment.objects.count(), Guess.objects.count()) == (0, 0)
+
+
+def test_judged_games_become_a_dataset_version(researcher, player):
+    match = finished_match(researcher, player)
+    services.rate(by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: True})
+    queue = people_queue(researcher, match)
+    for target in queue.targets.all():
+        services.annotate(target=target, by=researcher, values=FIVES)
+    stored, left_out = export.store(queue=queue, name="judged", by=researcher)
+    assert (left_out, stored.scenario_count, stored.conversation_count) == ([], 1, 1)
+    (line,) = lines_of(stored)
+    (conversation,) = line.conversations
+    assert conversation.source == f"match:{match.pk}"
+    assert [(j.seat, j.author) for j in conversation.judgments] == [
+        (0, f"person:{researcher.pk}"), (1, f"person:{researcher.pk}"), (0, f"person:{player.pk}"),
+    ]  # fmt: skip
+    # By hand: seat 0 keeps one of three pens at 1 point each, seat 1 gets two of three at 2 points each.
+    assert conversation.episode.returns == {0: 1 / 3, 1: 2 / 3}
+    again, _ = export.store(queue=queue, name="judged", by=researcher)
+    assert (again.number, again.sha256) == (2, stored.sha256)
+    assert DatasetLine.from_dict(line.to_dict()) == line
+
+
+def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
+    from webapp.arena import tables
+
+    match = finished_match(researcher, player)
+    tables.answer_consent(match=match, user=player, agreed=False)
+    queue = people_queue(researcher, match)
+    services.annotate(target=queue.targets.first(), by=researcher, values=FIVES)
+    with pytest.raises(BadInput, match="did not agree"):
+        export.store(queue=queue, name="judged", by=researcher)
+    assert Dataset.objects.count() == 0
+
+
+def test_unscored_games_stay_out_and_are_named(researcher):
+    scored, unscored = finished_match(researcher), finished_match(researcher)
+    queue = services.create_queue(
+        name="q", owner=researcher, rubric_version=version(), matches=[scored, unscored], annotators=[researcher]
+    )
+    services.annotate(target=queue.targets.get(match=scored, seat=0), by=researcher, values=FIVES)
+    stored, left_out = export.store(queue=queue, name="judged", by=researcher)
+    assert stored.conversation_count == 1
+    assert left_out == [f"match {unscored.pk}: not scored"]
+
+
+def test_versions_of_rubrics_load_after_migrate():
+    assert RubricVersion.objects.filter(created_by=None).count() == len(RUBRICS)

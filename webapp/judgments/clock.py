@@ -1,0 +1,16 @@
+"""What is due here: targets that wait for a judge model and that no worker holds."""
+
+from __future__ import annotations
+
+from webapp.core import queue
+from webapp.core.clock import register
+from webapp.judgments.models import Target
+
+
+@register("judgments.targets", every=5)
+def resend_targets() -> int:
+    """Send the hint of pending targets again."""
+    waiting = list(Target.objects.for_models().order_by("pk").values_list("pk", flat=True)[:50])
+    for pk in waiting:
+        queue.publish(queue.JUDGE, pk)
+    return len(waiting)

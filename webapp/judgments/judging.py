@@ -1,0 +1,48 @@
+"""How a judge model scores one target: retried by its client, then recorded as "could not score", never as a zero."""
+
+from __future__ import annotations
+
+import asyncio
+
+from training.engines.base import Sampling
+from training.engines.chat import RemoteModel as Client
+from training.engines.remote import RemoteConfig
+from training.errors import BadInput, JudgeError
+from training.rewards.judge import Judge, Verdict, transcript_of
+from webapp.judgments import games, services
+from webapp.judgments.models import JudgeModel, Target
+
+TIMEOUT_S = 120.0
+
+
+def judge_target(pk: int) -> None:
+    """Score a target if it waits for its model and nobody else does it. Safe to call twice."""
+    claimed = services.claim(pk)
+    if claimed is None:
+        return
+    target = Target.objects.with_games().select_related("queue__judge__remote").get(pk=pk)
+    try:
+        verdict = _ask(target)
+    except (JudgeError, BadInput) as error:
+        services.record_verdict(target=target, verdict=None, why=str(error)[:2000])
+    else:
+        services.record_verdict(target=target, verdict=verdict)
+
+
+def _ask(target: Target) -> Verdict:
+    assert target.queue.judge is not None, "only targets of a judge model are claimed"
+    game = games.game_of(target)
+    transcript = transcript_of(game.scenario, game.moves)
+    rubric = target.queue.rubric_version.record()
+    return asyncio.run(judge_client(target.queue.judge).score(transcript, rubric, target.seat, seed=target.pk))
+
+
+def judge_client(judge: JudgeModel) -> Judge:
+    """Return a client for this judge; raise `BadInput` if its address is not allowed (any more)."""
+    remote = judge.remote
+    config = RemoteConfig(
+        address=remote.address, model=remote.model, secret=remote.secret_name, timeout_s=TIMEOUT_S, retries=2,
+        json_object=True,
+    )  # fmt: skip
+    sampling = Sampling(temperature=judge.temperature, max_tokens=1500)
+    return Judge(Client(config), judge.name, sampling=sampling)

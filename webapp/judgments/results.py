@@ -1,0 +1,85 @@
+"""What the judgments of a queue say: a mean per player and dimension with its interval, and how many games it covers.
+
+All authors' values for one seat of one game are averaged first, so the game is the unit; the interval is Student's t
+over games (95 %), and absent for a single game.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import mean
+
+from training.errors import BadInput
+from webapp.judgments import games
+from webapp.judgments.models import Judgment, Queue, Target
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The mean of a dimension over `games` games; `half` is the half width of its 95 % interval."""
+
+    dimension: str
+    title: str
+    low: float
+    high: float
+    mean: float | None
+    half: float | None
+    games: int
+
+    @property
+    def share(self) -> float:
+        """Where the mean lies on its scale, from 0 to 1, for a bar."""
+        return 0.0 if self.mean is None else (self.mean - self.low) / (self.high - self.low)
+
+
+def interval(values: Iterable[float]) -> tuple[float | None, float | None]:
+    """Return mean and half width of the 95 % interval; None where there is none."""
+    from scipy import stats
+
+    found = list(values)
+    if not found:
+        return None, None
+    if len(found) == 1:
+        return found[0], None
+    half = float(stats.t.ppf(0.975, len(found) - 1) * stats.sem(found))
+    return mean(found), half
+
+
+def of_queue(queue: Queue) -> dict[str, list[Estimate]]:
+    """Return the estimates of a queue by player (`person`, a deployment, a run's policy)."""
+    scored: dict[int, list[Mapping[str, float]]] = defaultdict(list)
+    for target_id, values in Judgment.objects.scored().filter(target__queue=queue).values_list("target_id", "values"):
+        scored[target_id or 0].append(values or {})
+    players = players_of(queue)
+    by_player: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for target_id, judged in scored.items():
+        by_player[players[target_id]].append({name: mean(values[name] for values in judged) for name in judged[0]})
+    dimensions = queue.rubric_version.record().dimensions
+    made: dict[str, list[Estimate]] = {}
+    for player in sorted(by_player):
+        made[player] = []
+        for dimension in dimensions:
+            values = [row[dimension.name] for row in by_player[player]]
+            centre, half = interval(values)
+            made[player].append(
+                Estimate(dimension.name, dimension.title, dimension.low, dimension.high, centre, half, len(values))
+            )
+    return made
+
+
+def players_of(queue: Queue) -> dict[int, str]:
+    """Return who or what sat at each target's seat; each game is read once."""
+    seen: dict[tuple[int | None, int | None], tuple[str, ...]] = {}
+    found = {}
+    for target in Target.objects.with_games().filter(queue=queue):
+        key = (target.match_id, target.episode_id)
+        if key not in seen:
+            try:
+                seen[key] = games.game_of(target).players
+            except BadInput:
+                seen[key] = ()
+        players = seen[key]
+        found[target.pk] = players[target.seat] if target.seat < len(players) else "unknown"
+    return found

@@ -1,0 +1,92 @@
+"""Pages of rubrics and judge models."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.text import slugify
+from django.views.decorators.http import require_GET, require_http_methods
+
+from training.errors import BadInput
+from webapp.accounts.permissions import admins, annotators, current_user, one, researchers
+from webapp.judgments import services
+from webapp.judgments.forms import JudgeForm, RubricForm, dimension_set, dimensions_of
+from webapp.judgments.models import Rubric, RubricVersion
+
+
+@require_GET
+@annotators
+def rubric_page(request: HttpRequest, name: str, number: int) -> HttpResponse:
+    version = one(RubricVersion.objects.select_related("rubric"), rubric__name=name, number=number)
+    context = {
+        "version": version,
+        "record": version.record(),
+        "versions": version.rubric.versions.order_by("-number"),
+        "may_change": services.may_change_rubric(version.rubric, current_user(request)),
+    }
+    return render(request, "judgments/rubric.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@researchers
+def rubric_edit(request: HttpRequest, name: str) -> HttpResponseBase:
+    """The next version of a rubric; of somebody else's, a copy under another name."""
+    user = current_user(request)
+    rubric = one(Rubric.objects.prefetch_related("versions"), name=name)
+    own = services.may_change_rubric(rubric, user)
+    newest = rubric.newest()
+    title = newest.title if own else f"{newest.title} (copy)"
+    form = RubricForm(request.POST or None, initial={"title": title})
+    formset = dimension_set(newest, request.POST or None)
+    if request.method == "POST" and form.is_valid() and formset.is_valid():
+        target = name if own else slugify(form.cleaned_data["title"])[:80]
+        if saved := _save(request, target, form, dimensions_of(formset)):
+            return redirect("judgments:rubric", saved.rubric.name, saved.number)
+    context = {"form": form, "formset": formset, "rubric": rubric, "own": own}
+    return render(request, "judgments/rubric_edit.html", context, status=400 if request.method == "POST" else 200)
+
+
+@require_http_methods(["GET", "POST"])
+@researchers
+def rubric_new(request: HttpRequest) -> HttpResponseBase:
+    form = RubricForm(request.POST or None)
+    formset = dimension_set(None, request.POST or None)
+    if request.method == "POST" and form.is_valid() and formset.is_valid():
+        name = slugify(form.cleaned_data["title"])[:80]
+        if Rubric.objects.filter(name=name).exists():
+            form.add_error("title", "A rubric has this name already; choose another title.")
+        elif saved := _save(request, name, form, dimensions_of(formset)):
+            return redirect("judgments:rubric", saved.rubric.name, saved.number)
+    context = {"form": form, "formset": formset, "own": True}
+    return render(request, "judgments/rubric_edit.html", context, status=400 if request.method == "POST" else 200)
+
+
+def _save(
+    request: HttpRequest, name: str, form: RubricForm, dimensions: list[dict[str, object]]
+) -> RubricVersion | None:
+    try:
+        saved = services.save_rubric(
+            name=name, title=form.cleaned_data["title"], dimensions=dimensions, by=current_user(request)
+        )
+    except BadInput as error:
+        form.add_error(None, str(error))
+        return None
+    messages.success(request, f"Saved as {saved}; earlier judgments keep their version.")
+    return saved
+
+
+@require_http_methods(["GET", "POST"])
+@admins
+def judge_new(request: HttpRequest) -> HttpResponseBase:
+    form = JudgeForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = services.add_judge(**form.cleaned_data)
+        except BadInput as error:
+            form.add_error("name", error.why)
+        else:
+            messages.success(request, f"{made} may judge now.")
+            return redirect("judgments:list")
+    return render(request, "judgments/judge_new.html", {"form": form}, status=400 if form.errors else 200)

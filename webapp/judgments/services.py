@@ -1,0 +1,216 @@
+"""Writes of judgments: each function is one transaction; `BadInput` says what is wrong and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+from pydantic import ValidationError
+
+from training.errors import BadInput
+from training.records import explain
+from training.rewards.judge import Verdict
+from training.rewards.rubrics import RUBRICS
+from training.rewards.rubrics import Rubric as RubricRecord
+from webapp.accounts.models import User
+from webapp.arena.models import Match, MatchSeat
+from webapp.core import queue as hints
+from webapp.judgments.models import LEASE, Guess, JudgeModel, Judgment, Queue, Rubric, RubricVersion, Target
+from webapp.runs.models import PlayedEpisode
+from webapp.serving.models import RemoteModel
+
+MOST_TARGETS = 20_000
+
+
+@transaction.atomic
+def load_rubrics() -> None:
+    """Bring the rubrics that come with Parley into the database, each version once."""
+    for record in RUBRICS.values():
+        rubric, _ = Rubric.objects.get_or_create(name=record.name, defaults={"title": record.title})
+        content = {"title": record.title, "dimensions": [d.to_dict() for d in record.dimensions]}
+        RubricVersion.objects.get_or_create(rubric=rubric, number=record.version, defaults=content)
+
+
+@transaction.atomic
+def save_rubric(*, name: str, title: str, dimensions: Sequence[Mapping[str, Any]], by: User) -> RubricVersion:
+    """Make the next version of a rubric, or a new rubric; what was judged under older versions stays as it is."""
+    rubric = Rubric.objects.select_for_update().filter(name=name).first()
+    if rubric is not None and not may_change_rubric(rubric, by):
+        raise BadInput("this rubric is somebody else's; choose another name", "name")
+    last = rubric.versions.order_by("-number").first() if rubric else None
+    number = last.number + 1 if last else 1
+    try:
+        record = RubricRecord(name=name, version=number, title=title, dimensions=tuple(dimensions))  # type: ignore[arg-type]
+    except ValidationError as error:
+        where, why = explain(error)
+        raise BadInput(why, where) from error
+    content = [dimension.to_dict() for dimension in record.dimensions]
+    if last is not None and (last.title, last.dimensions) == (title, content):
+        return last
+    rubric = rubric or Rubric.objects.create(name=name, title=title, owner=by)
+    rubric.title = title
+    rubric.save(update_fields=["title"])
+    return RubricVersion.objects.create(rubric=rubric, number=number, title=title, dimensions=content, created_by=by)
+
+
+def may_change_rubric(rubric: Rubric, user: User) -> bool:
+    """Say whether this person may add versions: the owner, and admins."""
+    return user.may_change(rubric.owner_id)
+
+
+@transaction.atomic
+def add_judge(*, name: str, remote: RemoteModel, temperature: float) -> JudgeModel:
+    """Let a remote model judge."""
+    if JudgeModel.objects.filter(name=name).exists():
+        raise BadInput(f"a judge is called {name!r} already", "name")
+    return JudgeModel.objects.create(name=name, remote=remote, temperature=temperature)
+
+
+@transaction.atomic
+def create_queue(
+    *,
+    name: str,
+    owner: User,
+    rubric_version: RubricVersion,
+    matches: Iterable[Match] = (),
+    episodes: Iterable[PlayedEpisode] = (),
+    judge: JudgeModel | None = None,
+    annotators: Iterable[User] = (),
+) -> Queue:
+    """Queue every seat of these games to be judged; one game alone is a queue of its seats."""
+    people = list(annotators)
+    if (judge is None) == (not people):
+        raise BadInput("choose either a judge model or at least one annotator", "judge")
+    targets: list[tuple[Match | None, PlayedEpisode | None, int]] = [
+        (match, None, seat.seat) for match in matches for seat in match.seats.order_by("seat")
+    ]
+    targets += [(None, played, seat) for played in episodes for seat in range(_seats(played))]
+    if not targets:
+        raise BadInput("there is no finished game to judge", "games")
+    if len(targets) > MOST_TARGETS:
+        raise BadInput(f"{len(targets)} seats are more than the {MOST_TARGETS} of one queue", "games")
+    made = Queue.objects.create(name=name, owner=owner, rubric_version=rubric_version, judge=judge)
+    made.annotators.set(people)
+    Target.objects.bulk_create(
+        Target(queue=made, match=match, episode=played, seat=seat, position=position)
+        for position, (match, played, seat) in enumerate(targets)
+    )
+    if judge is not None:
+        hint(made)
+    return made
+
+
+def _seats(played: PlayedEpisode) -> int:
+    return len(played.summary.get("returns") or {}) or 2
+
+
+def hint(queue: Queue) -> None:
+    """Tell the workers of a queue's pending targets after commit; the clock repeats it."""
+    for pk in queue.targets.for_models().values_list("pk", flat=True)[:100]:
+        hints.send(hints.JUDGE, pk)
+
+
+@transaction.atomic
+def claim(pk: int) -> Target | None:
+    """Take a target that waits for its judge model; None if there is nothing to do."""
+    claimed = Target.objects.for_models().select_for_update(skip_locked=True, of=("self",)).filter(pk=pk).first()
+    if claimed is not None:
+        claimed.claimed_until = Now() + LEASE
+        claimed.save(update_fields=["claimed_until"])
+    return claimed
+
+
+@transaction.atomic
+def record_verdict(*, target: Target, verdict: Verdict | None, why: str = "") -> None:
+    """Store what a judge model said, or that it could not score; an earlier failure of the same target goes."""
+    locked = Target.objects.select_for_update().get(pk=target.pk)
+    if locked.state != Target.State.PENDING:
+        return
+    judge = target.queue.judge
+    locked.judgments.filter(judge=judge, values__isnull=True).delete()
+    stored = Judgment(
+        rubric_version=target.queue.rubric_version,
+        target=locked,
+        match=target.match,
+        episode=target.episode,
+        seat=target.seat,
+        judge=judge,
+        reason=why,
+    )
+    if verdict is not None:
+        stored.values, stored.reasons, stored.prompt_sha256 = verdict.values, verdict.reasons, verdict.prompt_sha256
+        cost = verdict.cost
+        stored.cost = {
+            "calls": cost.calls, "prompt_tokens": cost.prompt_tokens, "completion_tokens": cost.completion_tokens,
+        }  # fmt: skip
+    stored.save()
+    locked.state = Target.State.UNSCORED if verdict is None else Target.State.SCORED
+    locked.claimed_until = None
+    locked.save(update_fields=["state", "claimed_until"])
+
+
+@transaction.atomic
+def retry(*, queue: Queue) -> int:
+    """Put every target that could not be scored back; return how many."""
+    count = queue.targets.filter(state=Target.State.UNSCORED).update(state=Target.State.PENDING, claimed_until=None)
+    if queue.judge is not None:
+        hint(queue)
+    return count
+
+
+def check_values(version: RubricVersion, values: Mapping[str, Any]) -> dict[str, float]:
+    """Return a complete set of values within their scales; raise `BadInput` naming the dimension."""
+    checked = {}
+    for dimension in version.record().dimensions:
+        value = values.get(dimension.name)
+        if value is None or not dimension.low <= float(value) <= dimension.high:
+            raise BadInput(f"choose a value from {dimension.low:g} to {dimension.high:g}", dimension.name)
+        checked[dimension.name] = float(value)
+    if extra := set(values) - set(checked):
+        raise BadInput("not a dimension of this rubric", min(extra))
+    return checked
+
+
+@transaction.atomic
+def annotate(*, target: Target, by: User, values: Mapping[str, Any] | None, reason: str = "") -> Judgment:
+    """Store a person's judgment of a target, or that it could not be scored; sent twice it is the same row."""
+    checked = None if values is None else check_values(target.queue.rubric_version, values)
+    if checked is None and not reason.strip():
+        raise BadInput("say in a word why it cannot be scored", "reason")
+    judged, _ = Judgment.objects.update_or_create(
+        target=target,
+        author=by,
+        defaults={
+            "rubric_version": target.queue.rubric_version, "match": target.match, "episode": target.episode,
+            "seat": target.seat, "values": checked, "reason": reason.strip()[:2000],
+        },
+    )  # fmt: skip
+    scored = target.judgments.filter(values__isnull=False).exists()
+    Target.objects.filter(pk=target.pk).update(state=Target.State.SCORED if scored else Target.State.UNSCORED)
+    return judged
+
+
+@transaction.atomic
+def rate(
+    *, by: MatchSeat, version: RubricVersion, values: Mapping[int, Mapping[str, Any]], guesses: Mapping[int, bool]
+) -> None:
+    """Store how a player rated the other seats after the game, and what they took them for; once for each seat."""
+    if by.match.state != Match.State.FINISHED:
+        raise BadInput("the game is not over yet")
+    if Guess.objects.filter(by=by).exists() or Judgment.objects.filter(author_seat=by).exists():
+        raise BadInput("you have rated this game already")
+    others = {seat.seat: seat for seat in by.match.seats.exclude(pk=by.pk)}
+    if set(guesses) != set(others) or not set(values) <= set(others):
+        raise BadInput("say for every other seat whether it was a person or a model", "guess")
+    try:
+        for number, given in values.items():
+            Judgment.objects.create(
+                rubric_version=version, match=by.match, seat=number, author=by.user, author_seat=by,
+                values=check_values(version, given),
+            )  # fmt: skip
+        for number, person in guesses.items():
+            Guess.objects.create(by=by, about=others[number], person=person)
+    except IntegrityError as error:
+        raise BadInput("you have rated this game already") from error
