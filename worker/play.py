@@ -68,7 +68,7 @@ def _player(held: Claim) -> Player:
     if held.deployment is None:
         return players.make(held.scripted, held.scenario, held.seat)
     model = serving.chat_model(held.deployment, timeout_s=held.seconds)
-    return RemotePlayer(model, SAMPLING, seat=held.seat, names=held.scenario.seats)
+    return RemotePlayer(model, SAMPLING, held.scenario.seats)
 
 
 async def _renew(held: Claim) -> None:

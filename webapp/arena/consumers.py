@@ -70,18 +70,28 @@ class Displaced(Exception):
     """The person no longer looks from where the socket was opened: they got up, sat down, or may not see it now."""
 
 
-def frame_of(
-    user: User, match_id: int, viewer: Viewer, last: int, known: Mapping[str, str]
-) -> tuple[str, int, dict[str, str]]:
-    """The frame that brings a client from (last row, known parts) to now, with the new last row and parts."""
+@dataclass(frozen=True)
+class Held:
+    """What a client shows: its last row (-1: it has not said), its parts' versions, and when that was looked up."""
+
+    last: int = -1
+    known: Mapping[str, str] = field(default_factory=dict)
+    stamp: tuple[object, ...] = ()
+
+
+def frame_of(user: User, match_id: int, viewer: Viewer, held: Held) -> tuple[str, Held]:
+    """The frame that brings a client from what it holds to now (empty if nothing changed), and what it holds then."""
     if place_of(user, match_id) != viewer:
         raise Displaced
     match = Match.objects.get(pk=match_id)
-    rows = view.rows_after(match, viewer, last)
+    stamp = view.stamp(match, viewer)  # before looking: what changes meanwhile is seen at the next look
+    if stamp == held.stamp:
+        return "", held
+    rows = view.rows_after(match, viewer, held.last)
     scene = view.look(match, viewer, user)
-    newest = rows[-1].number if rows else last
-    html, versions = parts.frame(scene, rows, newest, services.database_now().isoformat(), known)
-    return html, newest, versions
+    last = rows[-1].number if rows else held.last
+    html, known = parts.frame(scene, rows, last, services.database_now().isoformat(), held.known)
+    return html, Held(last, known, stamp)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -103,13 +113,12 @@ class TableConsumer(AsyncWebsocketConsumer):
     SEND_WITHIN: ClassVar[float] = 10.0
 
     viewer: Viewer
-    last = -1  # no hello yet
+    held = Held()
 
     async def connect(self) -> None:
         """Find out who looks from where; a stranger is let in only to be told to stay away."""
         self.user: User = self.scope["user"]
         self.match_id: int = self.scope["url_route"]["kwargs"]["match_id"]
-        self.known: dict[str, str] = {}
         self.bucket = Bucket()
         self.looking = asyncio.Lock()
         self.ticker: asyncio.Task[None] | None = None
@@ -164,7 +173,7 @@ class TableConsumer(AsyncWebsocketConsumer):
         if not isinstance(known, dict) or not all(isinstance(value, str) for value in known.values()):
             raise BadInput("must map the parts you hold to their versions", "parts")
         async with self.looking:
-            self.last, self.known = last, {str(name): value for name, value in known.items()}
+            self.held = Held(last, known)
         await self._look()
 
     async def _move(self, data: Mapping[str, Any]) -> None:
@@ -185,17 +194,17 @@ class TableConsumer(AsyncWebsocketConsumer):
     async def _look(self) -> None:
         """Send what is new since the last frame, if anything; one frame at a time, in order."""
         async with self.looking:
-            if self.last < 0:
+            if self.held.last < 0:
                 return
             get = database_sync_to_async(frame_of, thread_sensitive=False)
             try:
-                html, newest, versions = await get(self.user, self.match_id, self.viewer, self.last, self.known)
+                html, after = await get(self.user, self.match_id, self.viewer, self.held)
             except Displaced:
                 await self.close(STAY_AWAY)
                 return
             if html:
                 await self._say(html)
-            self.last, self.known = newest, versions
+            self.held = after
 
     async def _say(self, html: str) -> None:
         """Send, or drop a client that does not read."""
@@ -224,5 +233,5 @@ class TableConsumer(AsyncWebsocketConsumer):
     async def _still_welcome(self, opened: float) -> bool:
         """Whether the session stands and the client has said what it holds, or still has time to."""
         check = database_sync_to_async(still_signed_in, thread_sensitive=False)
-        greeted = self.last >= 0 or time.monotonic() - opened < self.HELLO_WITHIN
+        greeted = self.held.last >= 0 or time.monotonic() - opened < self.HELLO_WITHIN
         return greeted and await check(self.scope["session"].session_key, self.user.pk)

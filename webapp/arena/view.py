@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from django.db.models import Count
+
 from training.games import REGISTRY, GameSpec
 from training.records import ALL, SPECTATOR, Observation, Scenario, Seat, Viewer
 from webapp.accounts.models import User
@@ -171,3 +173,15 @@ def rows_after(match: Match, viewer: Viewer, number: int) -> list[ViewerRow]:
 def last_number(match: Match, viewer: Viewer) -> int:
     """How many rows this viewer has."""
     return match.rows.filter(viewer=viewer).count()
+
+
+def stamp(match: Match, viewer: Viewer) -> tuple[object, ...]:
+    """Changes whenever anything does that `look` or the rows depend on; far cheaper than looking."""
+    links = Count("guest_link")
+    seats = match.seats.annotate(links=links).order_by("seat")
+    return (
+        *Match.objects.filter(pk=match.pk).values_list("state", "step", "visibility", "aborted_why").get(),
+        last_number(match, viewer),
+        *seats.values_list("kind", "user_id", "consent", "deployment__state", "links"),
+        *match.due.order_by("seat").values_list("seat", "step", "deadline"),
+    )

@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 
 from training.engines.addresses import AllowList
 from training.engines.base import ChatModel
-from training.engines.chat import RemoteConfig, RemoteModel as RemoteChat
+from training.engines.remote import RemoteConfig
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.core import queue
@@ -177,6 +177,8 @@ def _yield_slot() -> int:
 
 def chat_model(deployment: Deployment, *, timeout_s: float) -> ChatModel:
     """A client that asks this deployment, one try a call; raises `BadInput` if its address is not allowed."""
+    from training.engines.chat import RemoteModel as RemoteChat  # the openai client is slow to import
+
     common: dict[str, Any] = {"model": deployment.model, "timeout_s": min(600.0, max(0.1, timeout_s)), "retries": 0}
     if deployment.remote is not None:
         config = RemoteConfig(address=deployment.remote.address, secret=deployment.remote.secret_name, **common)

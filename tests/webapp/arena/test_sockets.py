@@ -199,6 +199,7 @@ async def test_nothing_is_lost_at_the_table(application, client_of, player, ben,
         await sent(match_id, tuple(viewer for viewer in viewers if chance.random() > 0.3))
 
     monkeypatch.setattr(hints, "_group_send", lossy)
+    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", watchers / 20)
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = await sync(
         tables.create, host=player, scenario=negotiation(turn_limit=24), places=places, consent=True, visibility="open"
