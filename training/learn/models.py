@@ -113,7 +113,8 @@ def save(
         if not isinstance(model, PeftModel):
             raise BadInput("only a model with adapters can be saved as an adapter", "checkpoint")
         model.peft_config[ADAPTER].base_model_name_or_path = info.parent or info.base
-        model.save_pretrained(folder, selected_adapters=[ADAPTER])
+        # embeddings are never adapted; looking for the base on the hub to find that out is a network call
+        model.save_pretrained(folder, selected_adapters=[ADAPTER], save_embedding_layers=False)
     else:
         from huggingface_hub import save_torch_state_dict
 

@@ -1,0 +1,58 @@
+"""What goes into a checkpoint comes out of it: optimizer, generators, and no pickle anywhere."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from training.errors import BadInput
+from training.learn import checkpoint
+
+
+def optimizer_after(steps, parameters):
+    optimizer = torch.optim.AdamW([{"params": parameters[:1]}, {"params": parameters[1:], "weight_decay": 0.0}], lr=0.1)
+    for step in range(steps):
+        for number, parameter in enumerate(parameters):
+            parameter.grad = torch.full_like(parameter, step + number + 1.0)
+        optimizer.step()
+    return optimizer
+
+
+def test_an_optimizer_goes_on_where_it_was():
+    first = [torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.zeros(2, 2))]
+    one = optimizer_after(3, first)
+    data, tensors = checkpoint.pack_optimizer(one)
+    second = [torch.nn.Parameter(p.detach().clone()) for p in first]
+    two = optimizer_after(0, second)
+    checkpoint.unpack_optimizer(two, data, tensors)
+    for parameters, optimizer in ((first, one), (second, two)):
+        for parameter in parameters:
+            parameter.grad = torch.full_like(parameter, 0.5)
+        optimizer.step()
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def test_an_optimizer_of_another_shape_is_refused():
+    data, tensors = checkpoint.pack_optimizer(
+        optimizer_after(1, [torch.nn.Parameter(torch.ones(3))] * 1 + [torch.nn.Parameter(torch.ones(1))])
+    )
+    other = torch.optim.AdamW([torch.nn.Parameter(torch.ones(3))])
+    with pytest.raises(BadInput, match="optimizer does not fit"):
+        checkpoint.unpack_optimizer(other, data, tensors)
+
+
+def draws():
+    return random.random(), float(np.random.rand()), torch.rand(2).tolist()  # noqa: NPY002
+
+
+def test_generators_go_on_where_they_were():
+    checkpoint.seed_generators(5)
+    draws()
+    random.gauss(0, 1)
+    data, tensors = checkpoint.pack_generators()
+    expected = draws()
+    checkpoint.seed_generators(6)
+    assert draws() != expected
+    checkpoint.unpack_generators(data, tensors)
+    assert draws() == expected
