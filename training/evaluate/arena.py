@@ -7,6 +7,7 @@ seats, or that are not fair to swap.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -89,7 +90,9 @@ async def play(
     jobs = [Job(p.number, p.scenario, NAMES[::-1] if p.swapped else NAMES) for p in pairs]
     players = {"a": a.player, "b": b.player}
     found: dict[int, Match] = {}
-    async for job, episode in rollout(jobs, players, lanes=lanes, rules=rules, tool=tool):
-        found[job.number] = Match(by_number[job.number], episode)
-        seen(found[job.number])
+    # closed at once when `seen` raises: nothing may be in flight when the caller closes the engines
+    async with aclosing(rollout(jobs, players, lanes=lanes, rules=rules, tool=tool)) as playing:
+        async for job, episode in playing:
+            found[job.number] = Match(by_number[job.number], episode)
+            seen(found[job.number])
     return [found[pairing.number] for pairing in pairs]

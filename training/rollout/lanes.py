@@ -6,7 +6,7 @@ Which episodes happen to run together changes nothing: every request's seed come
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 
 from training.errors import BadInput
@@ -32,8 +32,8 @@ async def rollout(
     lanes: int,
     rules: Rules,
     tool: Tool | None = None,
-) -> AsyncIterator[tuple[Job, Episode]]:
-    """Yield (job, episode) as episodes end, `lanes` of them in flight; leaving the loop early cancels the rest.
+) -> AsyncGenerator[tuple[Job, Episode], None]:
+    """Yield (job, episode) as episodes end, `lanes` of them in flight; closing the generator cancels the rest.
 
     Raises `BadInput` for a policy that is not given or a scenario that its game refuses. What fails outside the model
     is the `error` of its episode, and the others go on.
