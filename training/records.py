@@ -185,8 +185,8 @@ class Trace(Record):
 
     All four sequences have one entry a token. `mask` is 1 where the token was sampled; `turn` is the index into
     `Episode.turns` for sampled tokens, -1 elsewhere; `logprobs` are the engine's, of the sampling distribution
-    (temperature applied), 0 where mask is 0. A branch names its `parent` as (index into `Episode.traces`, length): it is
-    whole by itself, for it repeats its parent's first `length` tokens, with mask 0 (the parent owns what was sampled).
+    (temperature applied), 0 where mask is 0. A branch names its `parent` as (index into `Episode.traces`, length): it
+    is whole by itself, for it repeats its parent's first `length` tokens, masked 0 (what was sampled is the parent's).
     `policy` says who sampled: only `LEARNER` traces receive credit.
     """
 
