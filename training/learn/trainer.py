@@ -27,6 +27,8 @@ from training.store import RunDir
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+NO_GRADIENT = 1e-7
+"""A smaller gradient norm is the rounding of equal numbers: such an update teaches nothing."""
 Evaluate = Callable[["Trainer", int], Awaitable[dict[str, float]]]
 """Plays an arena with the present weights; its numbers become an event and metrics."""
 
@@ -141,7 +143,7 @@ class Trainer:
         give_credit(played, parts.method)
         metrics = report.credit_metrics(played)
         metrics |= parts.updater.run(parts.updater.plan(items, number), number, self.progress)
-        self.effective += metrics.get("grad_norm", 0.0) > 0 and metrics["lr"] > 0
+        self.effective += metrics.get("grad_norm", 0.0) > NO_GRADIENT and metrics["lr"] > 0
         seconds = time.monotonic() - began
         tokens = sum(len(item) for item in items)
         return metrics | {"learning_s": seconds, "learning_tokens_per_s": tokens / max(seconds, 1e-9)}
@@ -157,7 +159,7 @@ class Trainer:
         if self.evaluate is not None and every and self.step % every == 0:
             self.progress.phase("evaluating")
             found = await self._unless_stopped(self.evaluate(self, self.step))
-            self.progress.event("evaluation", step=self.step, **found)
+            self.progress.event("evaluation", **{**found, "step": self.step})
 
     # --- checkpoints ---
 

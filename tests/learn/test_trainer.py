@@ -1,0 +1,318 @@
+"""The loop end to end with a random model: what a run leaves behind, how it fails, how it stops."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from tests.learn.small_runs import make_run
+from training.errors import BadInput, JudgeError
+from training.learn import trainer
+from training.learn.score import give_credit
+from training.methods.omar import Omar
+from training.records import Episode
+from training.rewards.rules import Ruled
+from training.store import read_lines, read_member, verify_directory
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def lines(path):
+    return [line for line, _ in read_lines(path)]
+
+
+def events(run_dir, kind, attempt=1):
+    return [event for event in lines(run_dir.attempt(attempt).events) if event["kind"] == kind]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    config, run_dir = make_run(
+        tmp_path_factory.mktemp("finished"), steps=2, sampling={"max_tokens": 12, "temperature": 0.6}
+    )
+    return config, run_dir, trainer.run(config, run_dir)
+
+
+def test_a_run_leaves_what_the_run_directory_promises(finished):
+    _, run_dir, told = finished
+    assert told == {"result": "succeeded", "why": "", "step": 2, "attempt": 1, "exit": 0}
+    files = run_dir.attempt(1)
+    status = json.loads(files.status.read_text())
+    assert (status["phase"], status["result"], status["step"], status["steps"]) == ("finished", "succeeded", 2, 2)
+    assert abs(status["at"] - time.time()) < 600
+    assert status["pid"] == os.getpid()
+    assert [line["step"] for line in lines(files.metrics)] == [1, 2]
+    assert [event["kind"] for event in lines(files.events)] == ["started", "checkpoint", "checkpoint", "finished"]
+    assert "step 2 of 2" in files.log.read_text()
+    assert [step for step, _ in files.checkpoints()] == [1, 2]
+    card = (files.checkpoint(2) / "README.md").read_text()
+    assert "Training step: 2" in card
+
+
+def test_sampler_and_trainer_agree_at_the_sampling_temperature(finished):
+    metrics = lines(finished[1].attempt(1).metrics)
+    assert all(0 <= line["gap_mean"] <= line["gap_max"] < 1e-3 for line in metrics)
+    assert all(line["importance"] == pytest.approx(1.0, abs=1e-3) for line in metrics)
+
+
+def test_episodes_can_be_read_one_by_one_with_their_credit(finished):
+    files = finished[1].attempt(1)
+    index = lines(files.index)
+    assert [(line["step"], line["episode"]) for line in index] == [(s, e) for s in (1, 2) for e in range(4)]
+    for line in index:
+        record = read_member(files.root / "episodes" / line["file"], line["offset"], line["length"])
+        episode = Episode.from_dict(record["episode"])
+        assert {int(s): r for s, r in record["returns"].items()} == pytest.approx(dict(episode.returns))
+        assert len(record["passed"]) == len(record["turn_rewards"]) == len(episode.turns)
+        for trace, credit in zip(episode.traces, record["credit"], strict=True):
+            streams = [credit["advantages"], credit["reference"], *credit["values"].values()]
+            assert {len(stream) for stream in streams} == {len(trace.tokens)}
+            assert {int(turn) for turn in credit["turn_advantages"]} == {t for t in trace.turn if t >= 0}
+            assert all(a == 0 for a, m in zip(credit["advantages"], trace.mask, strict=True) if not m)
+
+
+def test_the_checkpoint_holds_what_the_engine_should_sample_from(finished):
+    from training.engines.loading import load_merged
+
+    config, run_dir, _ = finished
+    folder = run_dir.attempt(1).checkpoint(2)
+    model, base = load_merged(str(folder), "float32"), load_merged(config.model.base, "float32")
+    ids = torch.arange(20)[None] + 5
+    with torch.no_grad():
+        assert (model(ids).logits - base(ids).logits).abs().max() > 1e-4
+
+
+def untouched(run_dir, config):
+    """Whether the newest checkpoint's adapters still add nothing."""
+    weights = load_file(run_dir.latest_checkpoint()[1] / "adapter_model.safetensors")
+    return all(not tensor.any() for name, tensor in weights.items() if "lora_B" in name)
+
+
+def bad_credit(monkeypatch, steps):
+    """Make the advantages of some training steps NaN; the critic's targets too, so that nothing may move."""
+    calls = []
+    real = trainer.give_credit
+
+    def poisoned(played, method):
+        calls.append(1)
+        if len(calls) not in steps:
+            return real(played, method)
+        credit = method.credit
+
+        class Poison:
+            needs = method.needs
+
+            def credit(self, group):
+                found = credit(group)
+                found[0].traces[0].ppo[-1] = np.nan
+                return found
+
+        return give_credit(played, Poison())
+
+    monkeypatch.setattr(trainer, "give_credit", poisoned)
+
+
+def test_three_bad_steps_in_a_row_fail_the_run_and_change_nothing(tmp_path, monkeypatch):
+    bad_credit(monkeypatch, {1, 2, 3})
+    config, run_dir = make_run(tmp_path, steps=6, learn={"steps": 6, "critic_warmup": 0})
+    told = trainer.run(config, run_dir)
+    assert (told["result"], told["exit"], told["step"]) == ("failed", 1, 3)
+    assert "3 steps in a row" in told["why"]
+    assert [line["bad_steps"] for line in lines(run_dir.attempt(1).metrics)] == [1.0, 1.0, 1.0]
+    assert len(events(run_dir, "warning")) == 3
+    assert events(run_dir, "finished")[0]["result"] == "failed"
+    assert untouched(run_dir, config)
+    assert not any(
+        load_file(run_dir.latest_checkpoint()[1] / "trainer/state.safetensors")["heads.turn.weight"].flatten()
+    )
+
+
+def test_a_bad_step_between_good_ones_is_skipped_and_counted(tmp_path, monkeypatch):
+    bad_credit(monkeypatch, {2, 3})
+    config, run_dir = make_run(tmp_path, steps=4)
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    assert [line.get("bad_steps", 0.0) for line in lines(run_dir.attempt(1).metrics)] == [0.0, 1.0, 1.0, 0.0]
+
+
+def test_a_run_that_learned_nothing_has_failed(tmp_path):
+    # a seat never reaches a deal in two turns, so every replay of a start pays it the same
+    method = {"name": "omar", "advantage": "group_relative", "baseline": "role"}
+    config, run_dir = make_run(tmp_path, steps=2, method=method)
+    told = trainer.run(config, run_dir)
+    assert (told["result"], told["exit"]) == ("failed", 1)
+    assert "nothing to learn from" in told["why"]
+
+
+def test_an_unscored_episode_is_an_error_and_never_a_zero(tmp_path, monkeypatch):
+    real = Ruled.score
+
+    async def sometimes(self, episode, seed):
+        if seed % 2:
+            raise JudgeError("the judge is away")
+        return await real(self, episode, seed)
+
+    monkeypatch.setattr(Ruled, "score", sometimes)
+    config, run_dir = make_run(tmp_path, steps=2)
+    trainer.run(config, run_dir)
+    files = run_dir.attempt(1)
+    wrong = [line for line in lines(files.index) if line["summary"]["error"]]
+    metrics = lines(files.metrics)
+    assert 0 < len(wrong) < 8
+    assert sum(line["errors"] for line in metrics) == len(wrong)
+    for line in wrong:
+        record = read_member(files.root / "episodes" / line["file"], line["offset"], line["length"])
+        assert record["episode"]["error"] == {"kind": "judge", "message": "the judge is away"}
+        assert (record["returns"], record["credit"]) == ({}, [])
+    assert all(line["reward"] > 0.1 for line in metrics if line["episodes"])
+
+
+def test_a_judge_that_never_answers_fails_the_run(tmp_path, monkeypatch):
+    async def never(self, episode, seed):
+        raise JudgeError("the judge is away")
+
+    monkeypatch.setattr(Ruled, "score", never)
+    config, run_dir = make_run(tmp_path, steps=6)
+    told = trainer.run(config, run_dir)
+    assert (told["result"], told["step"]) == ("failed", 3)
+    assert "no game of the step ended with a score" in told["why"]
+
+
+def test_a_failure_nobody_foresaw_is_a_failed_run(tmp_path, monkeypatch):
+    def broken(self, group):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(Omar, "credit", broken)
+    config, run_dir = make_run(tmp_path)
+    told = trainer.run(config, run_dir)
+    assert (told["result"], told["why"]) == ("failed", "RuntimeError: boom")
+    assert events(run_dir, "error")[0]["why"] == "RuntimeError: boom"
+    assert json.loads(run_dir.attempt(1).status.read_text())["result"] == "failed"
+
+
+def test_the_watchdog_ends_a_run_early(tmp_path, monkeypatch):
+    async def refuse(self, episode, seed):
+        score = await real(self, episode, seed)
+        return type(score)(score.returns, score.turn_rewards, (False,) * len(score.passed))
+
+    real = Ruled.score
+    monkeypatch.setattr(Ruled, "score", refuse)
+    config, run_dir = make_run(tmp_path, steps=6, stop={"failing": 0.5, "patience": 2})
+    told = trainer.run(config, run_dir)
+    assert (told["result"], told["exit"], told["step"]) == ("stopped", 0, 2)
+    assert "failed the filter" in told["why"]
+    assert run_dir.latest_checkpoint()[0] == 2
+
+
+@pytest.mark.parametrize("kl", ["none", "k1", "k2", "k3"])
+def test_every_kind_of_divergence_term_runs(tmp_path, kl):
+    config, run_dir = make_run(tmp_path, steps=2, learn={"steps": 2, "kl": kl, "kl_coef": 0.1, "critic_warmup": 0})
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    last = lines(run_dir.attempt(1).metrics)[-1]
+    assert ("kl" in last) == (kl != "none")
+    assert (f"kl_loss_{kl}" in last) == (kl in ("k2", "k3"))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        {"advantage": "flat"},
+        {"advantage": "turn_only"},
+        {"critic_heads": "one", "turn_value": "last_token"},
+        {"whiten": True},
+    ],
+)
+def test_every_form_of_the_method_runs(tmp_path, method):
+    config, run_dir = make_run(tmp_path, steps=2, method={"name": "omar", **method})
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    metrics = lines(run_dir.attempt(1).metrics)[-1]
+    assert {name.removeprefix("value_loss_") for name in metrics if name.startswith("value_loss_")} == set(
+        config.method.build().needs.critic
+    )
+
+
+def test_stop_and_save_by_control_files(tmp_path):
+    config, run_dir = make_run(tmp_path, steps=50, learn={"steps": 50, "save_every": 50})
+    asked = []
+
+    async def controls(running, step):
+        asked.append(step)
+        run_dir.attempt(1).ask("save" if step == 1 else "stop")
+        return {"step": step}
+
+    watched = config.model_copy(update={"evaluate": config.evaluate.model_copy(update={"every": 1})})
+    told = trainer.run(watched, run_dir, evaluate=controls)
+    assert (told["result"], told["exit"], told["step"]) == ("stopped", 0, 2)
+    assert [step for step, _ in run_dir.attempt(1).checkpoints()] == [1, 2]
+    assert not run_dir.attempt(1).asked("save")
+    assert [event["step"] for event in events(run_dir, "evaluation")] == [1, 2]
+
+
+def test_stop_before_the_first_step_leaves_a_checkpoint(tmp_path):
+    config, run_dir = make_run(tmp_path)
+    run_dir.attempt(1).ask("stop")
+    told = trainer.run(config, run_dir, attempt=1)
+    assert (told["result"], told["step"]) == ("stopped", 0)
+    verify_directory(run_dir.attempt(1).checkpoint(0))
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+
+
+def test_wrong_input_writes_no_attempt(tmp_path):
+    config, run_dir = make_run(tmp_path)
+    lost = config.model_copy(update={"data": config.data.model_copy(update={"path": "inputs/none.jsonl"})})
+    with pytest.raises(BadInput, match="no such file"):
+        trainer.run(lost, run_dir)
+    strange = config.model_copy(update={"game": config.game.model_copy(update={"settings": {"turn_limit": -1}})})
+    with pytest.raises(BadInput, match="turn_limit"):
+        trainer.run(strange, run_dir)
+    assert run_dir.attempts() == []
+
+
+def begun(tmp_path, stdin):
+    """A long run in a process of its own, started by the command line, once it samples its second step."""
+    _, run_dir = make_run(tmp_path, steps=500, learn={"steps": 500, "save_every": 500})
+    command = [sys.executable, "-m", "training", "resume", str(run_dir.root), "--json"]
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    end = time.monotonic() + 120
+    while not lines(run_dir.attempt(1).metrics):
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    return process, run_dir
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize("how, code", [("SIGINT", 130), ("SIGTERM", 0), ("control", 0), ("stdin", 0)])
+def test_a_process_saves_and_leaves_within_30_s(tmp_path, how, code):
+    process, run_dir = begun(tmp_path, subprocess.PIPE if how == "stdin" else subprocess.DEVNULL)
+    began = time.monotonic()
+    if how == "stdin":
+        process.stdin.close()
+        process.stdin = None
+    elif how == "control":
+        run_dir.attempt(1).ask("stop")
+    else:
+        process.send_signal(getattr(signal, how))
+    out, err = process.communicate(timeout=60)
+    assert time.monotonic() - began < 30
+    assert process.returncode == code, err
+    told = json.loads(out)
+    assert told["result"] == "stopped"
+    step, folder = run_dir.latest_checkpoint()
+    assert step == told["step"] == lines(run_dir.attempt(1).metrics)[-1]["step"]
+    verify_directory(folder)
