@@ -1,6 +1,40 @@
-"""Addresses of the api app."""
+"""The REST API: one description at `/api/v1/openapi.json`, refusals as {"where", "why"}."""
 
-from django.urls import URLPattern
+from __future__ import annotations
 
-app_name = "api"
-urlpatterns: list[URLPattern] = []
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
+from ninja import NinjaAPI
+
+from training.errors import BadInput, IllegalMove
+from webapp.api import datasets, judgments, matches, runs
+from webapp.api.access import Key
+
+api = NinjaAPI(
+    title="Parley",
+    version="1",
+    description="Datasets, runs, checkpoints, matches and judgments. Send a key as `Authorization: Bearer …`.",
+    auth=Key(),
+    docs_url=None,
+    urls_namespace="api",
+)
+api.add_router("/datasets", datasets.router)
+api.add_router("/runs", runs.router)
+api.add_router("/checkpoints", runs.checkpoints)
+api.add_router("/matches", matches.router)
+api.add_router("/judgments", judgments.router)
+
+
+@api.exception_handler(BadInput)
+def refuse_input(request: HttpRequest, error: BadInput) -> HttpResponse:
+    """422: something given is wrong."""
+    return api.create_response(request, {"where": error.where, "why": error.why}, status=422)
+
+
+@api.exception_handler(IllegalMove)
+def refuse_move(request: HttpRequest, error: IllegalMove) -> HttpResponse:
+    """409: the move is not possible now."""
+    return api.create_response(request, {"where": "move", "why": str(error)}, status=409)
+
+
+urlpatterns = [path("v1/", api.urls)]

@@ -1,5 +1,61 @@
-"""Who may use the addresses of the api app."""
+"""Who may use the REST API, by key."""
 
-from tests.trust.matrix.base import Route
+from functools import partial
+from typing import Any
 
-ROUTES: list[Route] = []
+from tests.trust.matrix import scenarios
+from tests.trust.matrix.base import ANNOTATORS, EVERYONE, MEMBERS, NOBODY, RESEARCHERS, Route
+from tests.webapp.judgments.make import finished_match
+from webapp.runs.models import Checkpoint, Run
+
+ADMIN = ("admin",)
+api = partial(Route, kind="api")
+
+
+def run(owner: Any) -> dict[str, Any]:
+    made = Run.objects.create(kind="train", name="a run", owner=owner, queue="train-cpu", config={}, state="stopped")
+    return {"pk": made.pk}
+
+
+def checkpoint(owner: Any) -> dict[str, Any]:
+    made = Checkpoint.objects.create(name=f"base-{owner.pk}", kind="base", base="x", path="x")
+    return {"pk": made.pk}
+
+
+def match(owner: Any) -> dict[str, Any]:
+    return {"pk": finished_match(host=owner).pk}
+
+
+def dataset(owner: Any) -> dict[str, Any]:
+    return {"name": scenarios.stored_version(owner).dataset.name}
+
+
+def export(owner: Any) -> dict[str, Any]:
+    return {**dataset(owner), "number": 1}
+
+
+TABLE = {"game": "negotiation", "places": [{"me": True}, {"scripted": "scripted"}], "consent": True}
+ROUTES = [
+    Route("api:openapi-json", (), public=True),
+    Route("api:api-root", (), public=True, status=404),
+    api("api:list_datasets", RESEARCHERS),
+    api("api:get_dataset", RESEARCHERS, RESEARCHERS, make=dataset),
+    api("api:export_version", RESEARCHERS, RESEARCHERS, make=export),
+    api("api:list_runs", RESEARCHERS),
+    api("api:start_run", RESEARCHERS, method="POST", data={"config": {}}),
+    api("api:get_run", RESEARCHERS, RESEARCHERS, make=run),
+    api("api:get_metrics", RESEARCHERS, RESEARCHERS, make=run),
+    api("api:stop_run", RESEARCHERS, ADMIN, method="POST", make=run),
+    api("api:resume_run", RESEARCHERS, ADMIN, method="POST", make=run),
+    api("api:delete_run", RESEARCHERS, ADMIN, method="DELETE", make=run),
+    api("api:list_checkpoints", EVERYONE),
+    api("api:get_checkpoint", RESEARCHERS, RESEARCHERS, make=checkpoint),
+    api("api:list_matches", EVERYONE),
+    api("api:create_match", MEMBERS, method="POST", data=TABLE),
+    api("api:get_match", EVERYONE, ADMIN, make=match),
+    api("api:make_move", EVERYONE, ADMIN, method="POST", make=match, data={"step": 0, "action": "accept"}),
+    api("api:list_judgments", ANNOTATORS),
+    # the target is in the body: whose it may be is tested with the API itself
+    api("api:add_judgment", NOBODY, method="POST", data={"target": 0}),
+    api("api:import_dataset", RESEARCHERS, method="POST"),
+]

@@ -27,6 +27,7 @@ class Route:
     make: Callable[[Any], dict[str, Any]] | None = None
     data: dict[str, Any] = field(default_factory=dict)
     public: bool = False
+    status: int = 0  # what a public route answers, where it is not 200 or a redirect
     kind: str = "page"  # page | api (refuses with 401 instead of a redirect)
 
 

@@ -1,0 +1,202 @@
+"""The REST API: what it gives, what it refuses and how it says so."""
+
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from tests.trust.matrix.scenarios import SCENARIO, stored_version
+from tests.webapp.judgments.make import finished_match, people_queue
+from tests.webapp.scenarios import files
+from training.rewards.rubrics import CONDUCT
+from webapp.accounts.services import create_key, revoke_key
+from webapp.arena import tables
+from webapp.arena.models import Match
+from webapp.judgments.models import Judgment
+from webapp.runs.models import Run
+from webapp.scenarios.models import Dataset
+
+pytestmark = pytest.mark.django_db
+
+
+class Caller:
+    """Calls the API as one person."""
+
+    def __init__(self, user):
+        self.key, token = create_key(user=user, name="test")
+        self.client = Client(headers={"Authorization": f"Bearer {token}"})
+
+    def get(self, path, **query):
+        return self.client.get(f"/api/v1/{path}", query)
+
+    def post(self, path, **data):
+        return self.client.post(f"/api/v1/{path}", json.dumps(data), "application/json")
+
+    def delete(self, path):
+        return self.client.delete(f"/api/v1/{path}")
+
+
+@pytest.fixture
+def call(researcher):
+    return Caller(researcher)
+
+
+@pytest.mark.parametrize("header", [{}, {"Authorization": "Bearer parley_wrong"}, {"Authorization": "Basic x"}])
+def test_without_a_key_nothing_answers(db, header):
+    assert Client(headers=header).get("/api/v1/runs").status_code == 401
+
+
+def test_a_session_is_no_key_and_a_revoked_key_opens_nothing(client_of, researcher, call):
+    assert client_of(researcher).get("/api/v1/runs").status_code == 401
+    assert call.get("runs").status_code == 200
+    revoke_key(key=call.key)
+    assert call.get("runs").status_code == 401
+
+
+def test_the_description_lists_every_route(db):
+    from tests.trust.matrix.api import ROUTES
+
+    described = json.dumps(Client().get("/api/v1/openapi.json").json()["paths"])
+    for route in ROUTES:
+        if route.kind == "api":
+            assert route.name.removeprefix("api:") in described
+
+
+def test_datasets_are_listed_imported_and_exported(call):
+    file = SimpleUploadedFile("casino.json", files.casino().encode())
+    made = call.client.post("/api/v1/datasets", {"format": "casino", "name": "camp", "files": file})
+    assert (made.status_code, made.json()["scenarios"], made.json()["version"]) == (201, 1, 1)
+    listed = call.get("datasets").json()
+    assert [(d["name"], d["versions"][0]["conversation_count"]) for d in listed] == [("camp", 1)]
+    exported = b"".join(call.get("datasets/camp/versions/1/export").streaming_content)
+    assert json.loads(exported)["scenario"]["id"] == "casino-7"
+
+
+def test_a_wrong_import_says_where_and_stores_nothing(call):
+    def wrong(dialogue):
+        dialogue["chat_logs"][0]["id"] = "x"
+
+    file = SimpleUploadedFile("casino.json", files.casino(wrong).encode())
+    made = call.client.post("/api/v1/datasets", {"format": "casino", "name": "camp", "files": file})
+    assert made.status_code == 422
+    assert "chat_logs.0, id" in made.json()["errors"][0]["where"]
+    assert Dataset.objects.count() == 0
+
+
+CONFIG = {"kind": "train", "name": "by api", "model": {"base": "tiny"}, "game": {"name": "negotiation"}}
+
+
+def test_a_run_is_queued_stopped_and_deleted(call, researcher):
+    version = stored_version(researcher)
+    made = call.post("runs", config=CONFIG, dataset=version.dataset.name)
+    assert made.status_code == 201
+    run = made.json()
+    assert (run["state"], run["dataset"], run["owner"]) == ("queued", str(version), "rosa")
+    assert call.post(f"runs/{run['id']}/stop").json()["state"] == "stopped"
+    assert call.get(f"runs/{run['id']}/metrics").json() == []
+    assert [row["id"] for row in call.get("runs", state="stopped").json()["items"]] == [run["id"]]
+    assert call.delete(f"runs/{run['id']}").status_code == 204
+    assert Run.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    "body, where",
+    [
+        ({"config": {**CONFIG, "learn": {"lr": -1}}}, "learn.lr"),
+        ({"config": {**CONFIG, "colour": 1}}, "colour"),
+        ({"config": CONFIG, "dataset": "nowhere"}, "dataset"),
+        ({"config": CONFIG, "start_checkpoint": 999}, "start_checkpoint"),
+        ({"config": {**CONFIG, "game": {"name": "chess"}}}, "game.name"),
+    ],
+)
+def test_a_wrong_run_is_refused_by_field(call, body, where):
+    refused = call.post("runs", **body)
+    assert refused.status_code == 422
+    assert where in refused.json()["where"]
+    assert Run.objects.count() == 0
+
+
+def table(call, **changes):
+    body = {"game": "negotiation", "places": [{"me": True}, {}], "consent": True, **changes}
+    return call.post("matches", **body)
+
+
+def test_a_match_is_set_up_and_played(call, player, researcher):
+    version = stored_version(researcher)
+    made = table(call, scenario=f"stored:{version.scenarios.get().pk}")
+    assert made.status_code == 201
+    pk = made.json()["id"]
+    other = Caller(player)
+    match = Match.objects.get(pk=pk)
+    tables.take_seat(match=match, user=player)
+    tables.answer_consent(match=match, user=player, agreed=True)
+    state = call.get(f"matches/{pk}").json()
+    assert (state["state"], state["returns"]) == ("running", None)
+    assert {action["name"] for action in state["actions"]} == {"talk", "propose", "walk_away"}
+    assert other.get(f"matches/{pk}").json()["actions"] == []
+    step = state["step"]
+    moved = call.post(f"matches/{pk}/moves", step=step, action="propose", args={"pen": 1}, text="Deal?")
+    assert moved.json()["move"]["text"] == "Deal? <propose>1</propose>"
+    again = call.post(f"matches/{pk}/moves", step=step, action="walk_away")
+    assert again.json() == moved.json()
+    other.post(f"matches/{pk}/moves", step=step + 1, action="accept")
+    assert other.get(f"matches/{pk}").json()["returns"] == {"0": pytest.approx(1 / 3), "1": pytest.approx(2 / 3)}
+
+
+def test_a_seat_sees_only_its_own_side(call, player, researcher):
+    secret = {**SCENARIO.settings["deal"], "sides": [
+        {"values": {"pen": 1}, "reasons": {"pen": "CANARY-0"}}, {"values": {"pen": 2}, "reasons": {"pen": "CANARY-1"}},
+    ]}  # fmt: skip
+    from training.dataset import DatasetLine
+    from webapp.scenarios.services import create_dataset
+
+    scenario = SCENARIO.model_copy(update={"settings": {"deal": secret}})
+    version = create_dataset(name="secret", owner=researcher, lines=[DatasetLine(scenario=scenario)])
+    pk = table(call, scenario=f"stored:{version.scenarios.get().pk}").json()["id"]
+    tables.take_seat(match=Match.objects.get(pk=pk), user=player)
+    tables.answer_consent(match=Match.objects.get(pk=pk), user=player, agreed=True)
+    mine, theirs = call.get(f"matches/{pk}").content.decode(), Caller(player).get(f"matches/{pk}").content.decode()
+    assert ("CANARY-0" in mine, "CANARY-1" in mine) == (True, False)
+    assert ("CANARY-0" in theirs, "CANARY-1" in theirs) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "changes, where",
+    [
+        ({"game": "chess"}, "game"),
+        ({"scenario": "other"}, "scenario"),
+        ({"places": [{"me": True}]}, "seats"),
+        ({"places": [{"me": True, "scripted": "random"}, {}]}, "places"),
+        ({"places": [{"scripted": "wizard"}, {}]}, "places"),
+        ({"places": [{"checkpoint": 9}, {}]}, "places"),
+        ({"deadline_s": 1}, "deadline_s"),
+    ],
+)
+def test_a_wrong_table_is_refused_by_field(call, changes, where):
+    refused = table(call, **changes)
+    assert (refused.status_code, refused.json()["where"]) == (422, where)
+
+
+def test_an_impossible_move_changes_nothing(call, researcher):
+    pk = finished_match(researcher).pk
+    refused = call.post(f"matches/{pk}/moves", step=9, action="talk", text="hi")
+    assert refused.status_code == 409
+    assert "not running" in refused.json()["why"]
+
+
+def test_a_judgment_is_added_by_who_is_assigned(call, researcher, annotator):
+    queue = people_queue(researcher, finished_match(researcher), [annotator])
+    target = queue.targets.first()
+    values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
+    assert call.post("judgments", target=target.pk, values=values).status_code == 404
+    added = Caller(annotator).post("judgments", target=target.pk, values=values)
+    assert (added.status_code, added.json()["queue"], added.json()["values"]["mutual_benefit"]) == (201, queue.pk, 6.0)
+    assert [row["id"] for row in call.get("judgments", queue=queue.pk).json()["items"]] == [added.json()["id"]]
+
+
+def test_a_wrong_judgment_is_refused(annotator, researcher):
+    queue = people_queue(researcher, finished_match(researcher), [annotator])
+    refused = Caller(annotator).post("judgments", target=queue.targets.first().pk, values={"mutual_benefit": 99})
+    assert refused.status_code == 422
+    assert Judgment.objects.count() == 0

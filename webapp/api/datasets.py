@@ -1,0 +1,69 @@
+"""Datasets over the API: list, import, export."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from django.http import HttpRequest, StreamingHttpResponse
+from ninja import File, Form, Router
+from ninja.files import UploadedFile
+
+from training.errors import BadInput
+from webapp.accounts.permissions import one
+from webapp.api.access import Key, caller
+from webapp.api.shapes import DatasetOut, ImportOut, Problem
+from webapp.scenarios import importers, services
+from webapp.scenarios.models import Dataset, DatasetVersion
+
+router = Router(tags=["datasets"], auth=Key(researchers=True))
+
+
+@router.get("", response=list[DatasetOut])
+def list_datasets(request: HttpRequest, q: str = "", game: str = "") -> list[Dataset]:
+    """Every dataset, newest first."""
+    found = Dataset.objects.visible_to(caller(request)).listed(q, game)
+    return list(found.prefetch_related("versions__dataset"))
+
+
+@router.get("/{name}", response=DatasetOut)
+def get_dataset(request: HttpRequest, name: str) -> Dataset:
+    """One dataset."""
+    return one(Dataset.objects.visible_to(caller(request)).select_related("owner"), name=name)
+
+
+@router.post("", response={201: ImportOut, 422: ImportOut})
+def import_dataset(
+    request: HttpRequest, format: Form[str], name: Form[str], files: File[list[UploadedFile]]
+) -> tuple[int, dict[str, object]]:
+    """Import one upload; with any error nothing is stored and the status is 422."""
+    user = caller(request)
+    importers.check_upload(format, [(file.name or "", file.size or 0) for file in files])
+    with tempfile.TemporaryDirectory(prefix="parley-api-") as folder:
+        for file in files:
+            with (Path(folder) / Path(file.name or "file").name).open("wb") as target:
+                target.writelines(file.chunks())
+        single = Path(folder) / Path(files[0].name or "file").name
+        path = Path(folder) if importers.FORMATS[format].folder else single
+        reading, version = services.import_path(format=format, path=path, name=name, owner=user)
+    report = {**reading.report(), "version": version.number if version else None}
+    return (201 if version else 422), report
+
+
+@router.get("/{name}/versions/{number}/export", response={200: str, 404: Problem})
+def export_version(request: HttpRequest, name: str, number: int) -> StreamingHttpResponse:
+    """One version as JSONL, one scenario a line."""
+    version = one(DatasetVersion.objects.visible_to(caller(request)), dataset__name=name, number=number)
+    lines = (line.dumps() + "\n" for line in services.lines_of(version))
+    return StreamingHttpResponse(lines, content_type="application/jsonl; charset=utf-8")
+
+
+def version_named(name: str, number: int | None) -> DatasetVersion:
+    """Return a version by dataset name, the newest unless a number is given; raise `BadInput` if there is none."""
+    dataset = Dataset.objects.filter(name=name).first()
+    if dataset is None:
+        raise BadInput(f"no dataset is named {name!r}", "dataset")
+    version = dataset.newest() if number is None else dataset.versions.filter(number=number).first()
+    if version is None:
+        raise BadInput(f"{name} has no version {number}", "version")
+    return version

@@ -1,0 +1,69 @@
+"""Judgments over the API: read them all, add one's own."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+from django.http import Http404, HttpRequest
+from ninja import Router
+from ninja.pagination import LimitOffsetPagination, paginate
+
+from webapp.accounts.permissions import one
+from webapp.api.access import caller
+from webapp.api.shapes import JudgmentIn, JudgmentOut
+from webapp.judgments import services
+from webapp.judgments.models import Judgment, JudgmentQuerySet, Target
+
+router = Router(tags=["judgments"])
+
+
+class Shown(JudgmentOut):
+    """A judgment, read from its row."""
+
+    @staticmethod
+    def resolve_queue(row: Judgment) -> int | None:
+        return row.target.queue_id if row.target else None
+
+    @staticmethod
+    def resolve_match(row: Judgment) -> int | None:
+        return row.match_id
+
+    @staticmethod
+    def resolve_episode(row: Judgment) -> int | None:
+        return row.episode_id
+
+    @staticmethod
+    def resolve_rubric(row: Judgment) -> str:
+        return str(row.rubric_version)
+
+    @staticmethod
+    def resolve_author(row: Judgment) -> str:
+        return row.by
+
+
+def _visible(request: HttpRequest) -> JudgmentQuerySet:
+    user = caller(request)
+    if not user.is_annotator:
+        raise Http404
+    found = Judgment.objects.with_authors().select_related("target", "judge__remote")
+    return found if user.is_researcher else found.filter(author=user)
+
+
+@router.get("", response=list[Shown])
+@paginate(LimitOffsetPagination)
+def list_judgments(request: HttpRequest, queue: int | None = None, match: int | None = None) -> JudgmentQuerySet:
+    """Judgments in the order they were made: researchers all, annotators their own."""
+    chosen = Q()
+    if queue is not None:
+        chosen &= Q(target__queue=queue)
+    if match is not None:
+        chosen &= Q(match=match)
+    return _visible(request).filter(chosen)
+
+
+@router.post("", response={201: Shown})
+def add_judgment(request: HttpRequest, data: JudgmentIn) -> tuple[int, Judgment]:
+    """Judge one target of a queue that is assigned to the caller; sent again it replaces the first."""
+    user = caller(request)
+    target = one(Target.objects.with_games().filter(queue__annotators=user), pk=data.target)
+    made = services.annotate(target=target, by=user, values=data.values, reason=data.reason)
+    return 201, one(_visible(request), pk=made.pk)

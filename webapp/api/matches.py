@@ -1,0 +1,119 @@
+"""Matches over the API: set up, look from one's own place, move. The same services as the table's pages."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.http import Http404, HttpRequest
+from ninja import Router
+from ninja.pagination import LimitOffsetPagination, paginate
+
+from training.errors import BadInput
+from training.games import REGISTRY
+from training.records import Scenario
+from webapp.accounts.models import User
+from webapp.accounts.permissions import one
+from webapp.api.access import caller
+from webapp.api.shapes import MatchIn, MatchOut, MoveIn, MoveOut, PlaceIn
+from webapp.arena import persons, scenarios, tables, view
+from webapp.arena.models import Match, MatchMove, MatchQuerySet, MatchSeat
+from webapp.runs.models import Checkpoint
+from webapp.scenarios.models import StoredScenario
+from webapp.serving import services as serving
+
+router = Router(tags=["matches"])
+
+
+def match_as_seen(match: Match, user: User) -> dict[str, object]:
+    """Return a match from this person's place: their rows, their actions, and who sits where once it is over."""
+    viewer = view.viewer_of(match, user)
+    scene = view.look(match, viewer, user)
+    return {
+        "id": match.pk,
+        "game": match.game,
+        "state": match.state,
+        "step": match.step,
+        "seats": [_seat(chair.seat, match, you=chair.you) for chair in scene.chairs],
+        "messages": [{"number": row.number, **row.message} for row in view.rows_after(match, viewer, 0)],
+        "actions": [action.to_dict() for action in scene.seen.actions],
+        "max_chars": scene.seen.max_chars,
+        "deadline": scene.deadline,
+        "returns": match.returns if match.over else None,
+    }
+
+
+def _seat(seat: MatchSeat, match: Match, *, you: bool) -> dict[str, object]:
+    shown = match.over or you
+    return {
+        "seat": seat.seat, "name": seat.name, "you": you,
+        "kind": seat.kind if shown else None, "who": seat.who if shown else None,
+    }  # fmt: skip
+
+
+@router.get("", response=list[dict])
+@paginate(LimitOffsetPagination)
+def list_matches(request: HttpRequest, state: str = "") -> MatchQuerySet:
+    """Matches of which the caller may see something, newest first."""
+    found = Match.objects.visible_to(caller(request)).order_by("-pk")
+    return (found.filter(state=state) if state else found).values("id", "game", "state", "step", "visibility")  # type: ignore[return-value]
+
+
+@router.post("", response={201: MatchOut})
+def create_match(request: HttpRequest, data: MatchIn) -> tuple[int, dict[str, object]]:
+    """Set up a table; it begins at once if everybody is there and has agreed."""
+    user = caller(request)
+    if user.is_guest:
+        raise Http404
+    if data.game not in REGISTRY:
+        raise BadInput(f"unknown game; known: {', '.join(sorted(REGISTRY))}", "game")
+    scenario, source = _drawn(data, user)
+    match = tables.create(
+        host=user,
+        scenario=scenario,
+        places=[_place(place, user) for place in data.places],
+        visibility=data.visibility,
+        deadline_s=data.deadline_s,
+        source=source,
+        consent=data.consent,
+    )
+    match.refresh_from_db()
+    return 201, match_as_seen(match, user)
+
+
+def _drawn(data: MatchIn, user: User) -> tuple[Scenario, StoredScenario | None]:
+    kind, _, rest = data.scenario.partition(":")
+    if kind not in {"sample", "version", "stored"} or (kind != "sample" and not rest.isdigit()):
+        raise BadInput("must be sample, version:ID or stored:ID", "scenario")
+    return scenarios.draw(data.scenario, user, data.game, secrets.randbits(62))
+
+
+def _place(place: PlaceIn, user: User) -> tables.Place:
+    if place.me + (place.checkpoint is not None) + bool(place.scripted) > 1:
+        raise BadInput("a place is for you, a checkpoint or a scripted player, not for several", "places")
+    if place.checkpoint is not None:
+        found = Checkpoint.objects.visible_to(user).filter(pk=place.checkpoint).first()
+        if found is None:
+            raise BadInput(f"there is no checkpoint {place.checkpoint}", "places")
+        return tables.Place(deployment=serving.of_checkpoint(found))
+    if place.scripted and place.scripted not in {"scripted", "random"}:
+        raise BadInput("a scripted player is called scripted or random", "places")
+    return tables.Place(user=user if place.me else None, scripted=place.scripted)
+
+
+def _match(request: HttpRequest, pk: int) -> Match:
+    return one(Match.objects.visible_to(caller(request)).select_related("host"), pk=pk)
+
+
+@router.get("/{int:pk}", response=MatchOut)
+def get_match(request: HttpRequest, pk: int) -> dict[str, object]:
+    """A match as the caller sees it."""
+    return match_as_seen(_match(request, pk), caller(request))
+
+
+@router.post("/{int:pk}/moves", response=MoveOut)
+def make_move(request: HttpRequest, pk: int, data: MoveIn) -> MatchMove:
+    """Make the caller's move."""
+    match = _match(request, pk)
+    fields = {f"{data.action}.{name}": str(value) for name, value in data.args.items()}
+    given = {"step": str(data.step), "action": data.action, "text": data.text, **fields}
+    return persons.play(match_id=match.pk, user=caller(request), data=given)

@@ -1,0 +1,107 @@
+"""Runs and checkpoints over the API."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from ninja import Router
+from ninja.pagination import LimitOffsetPagination, paginate
+
+from training.config import RunConfig
+from training.errors import BadInput
+from webapp.accounts.permissions import one
+from webapp.api.access import Key, caller
+from webapp.api.datasets import version_named
+from webapp.api.shapes import CheckpointOut, MetricOut, RunIn, RunOut
+from webapp.runs import services
+from webapp.runs.models import Checkpoint, Run
+from webapp.runs.querysets import CheckpointQuerySet, RunQuerySet
+
+router = Router(tags=["runs"], auth=Key(researchers=True))
+checkpoints = Router(tags=["checkpoints"])
+
+
+def _runs(request: HttpRequest) -> RunQuerySet:
+    found = Run.objects.visible_to(caller(request)).experiments()
+    return found.select_related("owner", "dataset_version__dataset").order_by("-pk")
+
+
+@router.get("", response=list[RunOut])
+@paginate(LimitOffsetPagination)
+def list_runs(request: HttpRequest, state: str = "", kind: str = "") -> RunQuerySet:
+    """Runs, newest first."""
+    return _runs(request).matching(state=state, kind=kind)
+
+
+@router.post("", response={201: RunOut})
+def start_run(request: HttpRequest, data: RunIn) -> tuple[int, Run]:
+    """Queue a run; a wrong configuration is refused with the field's name."""
+    user = caller(request)
+    run = services.create_run(
+        owner=user,
+        config=RunConfig.from_dict(data.config),
+        place=data.place,
+        dataset_version=version_named(data.dataset, data.version) if data.dataset else None,
+        start_checkpoint=_checkpoint(data.start_checkpoint, "start_checkpoint"),
+        opponent_checkpoint=_checkpoint(data.opponent_checkpoint, "opponent_checkpoint"),
+    )
+    return 201, run
+
+
+def _checkpoint(pk: int | None, field: str) -> Checkpoint | None:
+    if pk is None:
+        return None
+    found = Checkpoint.objects.filter(pk=pk).first()
+    if found is None:
+        raise BadInput(f"there is no checkpoint {pk}", field)
+    return found
+
+
+@router.get("/{int:pk}", response=RunOut)
+def get_run(request: HttpRequest, pk: int) -> Run:
+    """One run."""
+    return one(_runs(request), pk=pk)
+
+
+@router.get("/{int:pk}/metrics", response=list[MetricOut])
+def get_metrics(request: HttpRequest, pk: int, since: int = -1) -> list[dict[str, object]]:
+    """The numbers of every step above `since`, thinned evenly to about 2,000."""
+    rows = one(_runs(request), pk=pk).metrics.since(since)
+    return [{"step": step, "at": at, "values": values} for step, at, values in rows]
+
+
+def _own(request: HttpRequest, pk: int) -> Run:
+    return one(Run.objects.changeable_by(caller(request)).experiments(), pk=pk)
+
+
+@router.post("/{int:pk}/stop", response=RunOut)
+def stop_run(request: HttpRequest, pk: int) -> Run:
+    """Ask a run to save and stop; asking twice changes nothing."""
+    services.stop_run(run=_own(request, pk))
+    return one(_runs(request), pk=pk)
+
+
+@router.post("/{int:pk}/resume", response=RunOut)
+def resume_run(request: HttpRequest, pk: int) -> Run:
+    """Queue a stopped or failed run again, from its last checkpoint."""
+    services.resume_run(run=_own(request, pk))
+    return one(_runs(request), pk=pk)
+
+
+@router.delete("/{int:pk}", response={204: None})
+def delete_run(request: HttpRequest, pk: int) -> tuple[int, None]:
+    """Delete a run that is over, with its files."""
+    services.delete_run(run=_own(request, pk))
+    return 204, None
+
+
+@checkpoints.get("", response=list[CheckpointOut])
+@paginate(LimitOffsetPagination)
+def list_checkpoints(request: HttpRequest) -> CheckpointQuerySet:
+    """Checkpoints that the caller may use, newest first."""
+    return Checkpoint.objects.visible_to(caller(request)).order_by("-pk")
+
+
+@checkpoints.get("/{int:pk}", response=CheckpointOut)
+def get_checkpoint(request: HttpRequest, pk: int) -> Checkpoint:
+    """One checkpoint."""
+    return one(Checkpoint.objects.visible_to(caller(request)), pk=pk)

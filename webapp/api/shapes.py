@@ -1,0 +1,193 @@
+"""What the API takes and gives; the OpenAPI description is made of these."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from ninja import Field, ModelSchema, Schema
+
+from webapp.runs.models import Checkpoint, Run
+from webapp.scenarios.models import DatasetVersion
+
+
+class Problem(Schema):
+    """Why a request was refused; nothing was changed."""
+
+    where: str = Field(description="The field that is wrong, if one is.")
+    why: str = Field(description="What is wrong, and what to change.")
+
+
+class VersionOut(ModelSchema):
+    """One version of a dataset."""
+
+    dataset: str = Field(alias="dataset.name")
+
+    class Meta:
+        model = DatasetVersion
+        fields = ["number", "note", "created_at", "sha256", "scenario_count", "conversation_count", "games"]
+
+
+class DatasetOut(Schema):
+    """One dataset with its versions, newest first."""
+
+    name: str
+    title: str
+    source: str
+    licence: str
+    owner: str = Field(alias="owner.username")
+    versions: list[VersionOut]
+
+
+class ImportOut(Schema):
+    """What an import read; with errors nothing was stored."""
+
+    scenarios: int
+    conversations: int
+    errors: list[Problem]
+    notices: list[Problem]
+    version: int | None = None
+
+
+class RunOut(ModelSchema):
+    """One run."""
+
+    owner: str = Field(alias="owner.username")
+    dataset: str | None = None
+    start_checkpoint_id: int | None = None
+
+    class Meta:
+        model = Run
+        fields = [
+            "id", "kind", "name", "state", "queue", "config", "method", "game", "base", "step", "steps", "key_metric",
+            "result", "error", "code_version", "created_at", "started_at", "ended_at",
+        ]  # fmt: skip
+
+    @staticmethod
+    def resolve_dataset(run: Run) -> str | None:
+        return str(run.dataset_version) if run.dataset_version else None
+
+
+class RunIn(Schema):
+    """A run to start: its configuration, and what it starts from."""
+
+    config: dict[str, Any] = Field(description="A RunConfig; what is left out keeps its default.")
+    dataset: str | None = Field(None, description="Name of a dataset; its newest version unless `version` is given.")
+    version: int | None = None
+    start_checkpoint: int | None = Field(None, description="Id of a checkpoint.")
+    opponent_checkpoint: int | None = Field(None, description="Id of a checkpoint, for evaluations.")
+    place: str = Field("cpu", pattern="^(cpu|gpu)$")
+
+
+class MetricOut(Schema):
+    """The numbers of one training step."""
+
+    step: int
+    at: datetime
+    values: dict[str, Any]
+
+
+class CheckpointOut(ModelSchema):
+    """One checkpoint or base model."""
+
+    run_id: int | None = None
+    parent_id: int | None = None
+
+    class Meta:
+        model = Checkpoint
+        fields = ["id", "name", "kind", "step", "base", "sha256", "metrics", "open_to_players", "created_at"]
+
+
+class SeatOut(Schema):
+    """One seat of a match. Who sits there is told once the game is over."""
+
+    seat: int
+    name: str
+    kind: str | None
+    who: str | None
+    you: bool
+
+
+class MessageOut(Schema):
+    """One line that the caller may see. `author` null: the game speaks."""
+
+    number: int
+    author: int | None
+    text: str
+    channel: str
+
+
+class MatchOut(Schema):
+    """A match as the caller sees it from their place."""
+
+    id: int
+    game: str
+    state: str
+    step: int
+    seats: list[SeatOut]
+    messages: list[MessageOut]
+    actions: list[dict[str, Any]] = Field(description="What the caller may do now; empty unless it is their turn.")
+    max_chars: int
+    deadline: datetime | None
+    returns: dict[str, Any] | None = Field(description="Each seat's result, once the game is over.")
+
+
+class PlaceIn(Schema):
+    """Who is to sit at a seat; an empty place is for whoever comes."""
+
+    me: bool = False
+    checkpoint: int | None = None
+    scripted: str = ""
+
+
+class MatchIn(Schema):
+    """A table to set up."""
+
+    game: str
+    scenario: str = Field("sample", description="`sample`, `version:ID` of a dataset version, or `stored:ID`.")
+    places: list[PlaceIn]
+    visibility: str = Field("private", pattern="^(private|open|public)$")
+    deadline_s: int | None = None
+    consent: bool = Field(description="Whether your part may be stored in datasets and used for training.")
+
+
+class MoveIn(Schema):
+    """A move of the caller's seat in step `step`; sent again it is answered with what is stored."""
+
+    step: int
+    action: str = ""
+    args: dict[str, int | str] = {}
+    text: str = ""
+
+
+class MoveOut(Schema):
+    """The stored move."""
+
+    number: int
+    step: int
+    seat: int
+    move: dict[str, Any]
+
+
+class JudgmentOut(Schema):
+    """One judgment; `values` null: could not score, `reason` says why."""
+
+    id: int
+    queue: int | None
+    match: int | None
+    episode: int | None
+    seat: int
+    rubric: str
+    author: str
+    values: dict[str, float] | None
+    reason: str
+    prompt_sha256: str
+    created_at: datetime
+
+
+class JudgmentIn(Schema):
+    """A judgment of one target of a queue that is assigned to the caller."""
+
+    target: int
+    values: dict[str, float] | None = Field(None, description="One value per dimension; null: could not score.")
+    reason: str = ""
