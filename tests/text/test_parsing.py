@@ -1,7 +1,7 @@
 """Replies become moves: every declared form, every refusal, and `write` as the inverse of `parse`."""
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from training.errors import ParseError
@@ -150,6 +150,7 @@ def test_the_tag_does_not_count_as_text():
         ("x <think>y</think> z </think> b", "b", "y\nx\nz"),
         ("<think>a<think>b</think>c</think>d", "d", "a\nb\nc"),
         ("<thi<think>a</think>nk>b", "<thi nk>b", "a"),
+        ("d <think>a<think>b</think>c", "d", "a\nb\nc"),
         ("plain", "plain", ""),
     ],
 )
@@ -229,6 +230,7 @@ def test_any_reply_is_a_move_that_parses_to_itself_or_a_refusal(reply):
 
 
 @given(st.text(alphabet="ab </>\n\u2028think", max_size=60))
+@example("<a<a>>")
 def test_plain_text_can_always_be_spoken(text):
     safe = plain(text)
     if safe:

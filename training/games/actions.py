@@ -30,7 +30,10 @@ def tag_name(name: str) -> str:
 
 def plain(text: str) -> str:
     """Return `text` as speech that contains no tag: imported lines may hold anything."""
-    return TAG.sub(lambda match: f"({clean(match.group(1) + match.group(2))})", clean(text))
+    text = clean(text)
+    while TAG.search(text):  # a tag may come to light when the one inside it is gone
+        text = TAG.sub(lambda match: f"({clean(match.group(1) + match.group(2))})", text)
+    return text
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ KEPT = frozenset(name for spec in REGISTRY.values() for name in spec.actions)
 _KEPT_TAG = "|".join(rf"/?{re.escape(name)}/?>" for name in sorted(KEPT))
 _ANGLE = re.compile(rf"<(?!{_KEPT_TAG})(?=[^\s\d=]|\d\S*>)")
 _SQUARE = re.compile(r"\[(?=[^\s\[\]]+\])")
-_CHEVRON = re.compile(r">(?=>)")
 _BAR = re.compile(r"\|(?=[|>])|(?<=<)\|")
 
 
@@ -45,8 +44,6 @@ def neutralise(text: str) -> str:
         text = _ANGLE.sub("< ", text)
     if "[" in text:
         text = _SQUARE.sub("[ ", text)
-    if ">>" in text:
-        text = _CHEVRON.sub("> ", text)
     return _BAR.sub("| ", text) if "|" in text else text
 
 
