@@ -12,7 +12,7 @@ from pydantic import Field
 from training import bases
 from training.engines.base import Sampling
 from training.records import Record
-from training.sections import Dtype, LoraConfig
+from training.sections import Dtype, LoraConfig, MaybeLora
 
 
 class ModelSection(Record):
@@ -132,7 +132,7 @@ class LearnSection(Record):
     """The update: how far each step moves, and what is counted in its loss."""
 
     steps: int = Field(default=50, ge=1, description="Training steps: play, score, update.")
-    lora: LoraConfig | None = Field(default=LoraConfig(), description="Adapters; none = all weights are trained.")
+    lora: MaybeLora = Field(default=LoraConfig(), description="Adapters; none = all weights are trained.")
     dtype: Dtype = Field(default="float32", description="Number format of the frozen weights under adapters.")
     autocast: bool = Field(default=False, description="Compute in bfloat16; weights and updates keep their own format.")
     lr: float = Field(default=1e-5, gt=0, description="Highest learning rate of the policy.")

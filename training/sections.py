@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from training.records import Record
 
@@ -24,6 +24,14 @@ class LoraConfig(Record):
     targets: Annotated[
         tuple[str, ...], Field(description="Names of the layers to adapt; empty = every linear layer but the head")
     ] = ()
+
+
+def _off(value: object) -> object:
+    return None if value is False else value
+
+
+MaybeLora = Annotated[LoraConfig | None, BeforeValidator(_off)]
+"""Adapters, or none; TOML has no null, so `false` says none, too."""
 
 
 class SftConfig(Record):
@@ -46,7 +54,7 @@ class SftConfig(Record):
     warmup: Annotated[float, Field(ge=0, lt=1, description="Share of the steps with a rising learning rate")] = 0.03
     weight_decay: Annotated[float, Field(ge=0, description="Weight decay of AdamW")] = 0.0
     max_grad_norm: Annotated[float, Field(gt=0, description="Gradients are scaled down to this norm")] = 1.0
-    lora: Annotated[LoraConfig | None, Field(description="Adapters; none = all weights are trained")] = LoraConfig()
+    lora: Annotated[MaybeLora, Field(description="Adapters; none = all weights are trained")] = LoraConfig()
     dtype: Annotated[Dtype, Field(description="bfloat16: frozen weights and computing; updates stay in float32")] = (
         "float32"
     )

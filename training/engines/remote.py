@@ -51,11 +51,14 @@ class RemoteConfig(Record):
     address: str = Field(min_length=1, max_length=500, description="Base address, such as https://host.example/v1")
     model: str = Field(min_length=1, max_length=200, description="The model's name at that address")
     secret: str = Field(default="", description="Name of the environment variable that holds the key; empty: none")
-    timeout_s: float = Field(default=60.0, gt=0, le=600)
-    retries: int = Field(default=2, ge=0, le=2)
-    max_bytes: int = Field(default=1_000_000, ge=1_000, le=8_000_000)
+    timeout_s: float = Field(default=60.0, gt=0, le=600, description="Longest wait for one answer, in seconds")
+    retries: int = Field(default=2, ge=0, le=2, description="Further attempts after a failed call")
+    max_bytes: int = Field(default=1_000_000, ge=1_000, le=8_000_000, description="Longest answer, in bytes")
     concurrency: int = Field(default=8, ge=1, le=256, description="Calls in flight at once")
-    accepts: tuple[Parameter, ...] = ("temperature", "top_p", "max_tokens", "stop", "seed")
-    json_object: bool = False
+    accepts: tuple[Parameter, ...] = Field(
+        default=("temperature", "top_p", "max_tokens", "stop", "seed"),
+        description="Sampling parameters that are sent; the others are left out",
+    )
+    json_object: bool = Field(default=False, description="Ask the server for a JSON object")
 
     _secret_is_a_name = field_validator("secret")(check_secret_name)

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -156,7 +156,16 @@ class Progress:
 
 @contextmanager
 def logging_to(progress: Progress) -> Iterator[None]:
-    """Write what `training` logs to the attempt's `log.txt`, one line a message, while the block runs."""
+    """Write what `training` logs to the attempt's `log.txt`, one line a message, while the block runs.
+
+    Where standard error is that file already, whoever started us keeps the log.
+    """
+    kept = False
+    with suppress(OSError, ValueError):
+        kept = progress.attempt.log.samefile(sys.stderr.fileno())
+    if kept:
+        yield
+        return
     handler = logging.FileHandler(progress.attempt.log, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logger = logging.getLogger("training")

@@ -1,0 +1,127 @@
+"""The run configuration: every shipped file, every field's meaning, and what is said about wrong values."""
+
+import subprocess
+import sys
+
+import pytest
+
+from training import config
+from training.config import CONFIGS, RunConfig
+from training.errors import BadInput
+from training.games import REGISTRY as GAMES
+from training.methods import REGISTRY as METHODS
+
+SHIPPED = sorted(CONFIGS.rglob("*.toml"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_shipped_configuration_is_what_its_place_says(path, monkeypatch):
+    found = config.load(path)
+    assert found.kind == "train"
+    assert type(found.method) is METHODS[path.parent.name]
+    assert found.method.name == path.parent.name
+    assert path.stem in {*GAMES, "quick"}
+    assert found.game.name == (path.stem if path.stem in GAMES else "negotiation")
+    assert config.parse(found.to_dict()) == found
+    assert f"python -m training run training/configs/{path.parent.name}/{path.name}" in path.read_text()
+
+
+def test_every_method_ships_a_configuration():
+    assert {path.parent.name for path in SHIPPED} == set(METHODS)
+
+
+def test_every_method_builds():
+    for name, kind in METHODS.items():
+        method = kind().build()
+        assert method.needs.group in {"conversation", "start", "game"}
+        assert kind().name == name
+        method.load_state_dict(method.state_dict())
+
+
+def test_every_field_says_what_it_means():
+    schema = config.schema()
+    silent = []
+    for name, node in {**schema["$defs"], "RunConfig": schema}.items():
+        for field, described in node.get("properties", {}).items():
+            target = schema["$defs"].get(described.get("$ref", "").removeprefix("#/$defs/"), {})
+            if not described.get("description", target.get("description")):
+                silent.append(f"{name}.{field}")
+    assert silent == []
+
+
+def test_it_loads_without_torch():
+    code = (
+        "import sys, training.config; sys.exit(any(m in sys.modules for m in ('torch', 'transformers', 'vllm', 'trl')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+JUDGE = {"address": "http://127.0.0.1:1/v1", "model": "m"}
+DIALOGUE = {"name": "dialogue"}
+ZERO = {"name": "omar", "filter": "zero"}
+
+
+@pytest.mark.parametrize(
+    "data, where, why",
+    [
+        ({"learn": {"lr": -1}}, "learn.lr", "greater than 0"),
+        ({"learn": {"lrr": 1}}, "learn.lrr", "not permitted"),
+        ({"method": {"name": "omarr"}}, "method.name", "'omar'"),
+        ({"method": {"name": "omar", "turn_value": "last_token"}}, "method.turn_value", "its advantage vanishes"),
+        ({"method": ZERO, "reward": {"scale": "raw", "malformed": -0.1}}, "method.filter", "use min"),
+        ({"game": {"name": "chess"}}, "game.name", "known: dialogue, negotiation"),
+        ({"game": {"name": "dialogue"}}, "judge", "needs a judge"),
+        ({"game": DIALOGUE, "reward": {"source": "outcome"}, "judge": JUDGE}, "reward.source", "only a judge"),
+        ({"reward": {"judge_filter": True}}, "judge", "needs a judge"),
+        ({"engine": {"window": 128}, "sampling": {"max_tokens": 128}}, "engine.window", "whole window"),
+        ({"learn": {"steps": 10, "critic_warmup": 10}}, "learn.critic_warmup", "never learn"),
+        ({"judge": {**JUDGE, "secret": "hunter2"}}, "judge.secret", "never the key itself"),
+        ({"kind": "eval", "evaluate": {"judge": True}}, "judge", "address and model"),
+        ({"sampling": {"temperature": 0}}, "sampling.temperature", "greater than 0"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_named(data, where, why):
+    with pytest.raises(BadInput) as caught:
+        config.parse(data, "run.toml")
+    assert caught.value.where == f"run.toml: {where}"
+    assert why in caught.value.why
+
+
+def test_a_judged_reward_may_be_negative_unless_it_is_scaled():
+    judged = {"game": DIALOGUE, "judge": JUDGE, "method": ZERO}
+    assert config.parse(judged).reward_low == 0.0
+    with pytest.raises(BadInput, match=r"-4\.28571"):  # (0 + 0 + 0 − 10 − 10 − 5 − 5) / 7
+        config.parse({**judged, "reward": {"scale": "raw"}})
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    for name, text, why in (("a.toml", "x = ", "not valid TOML"), ("a.json", "{", "not valid JSON")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(BadInput, match=why) as caught:
+            config.load(tmp_path / name)
+        assert caught.value.where == str(tmp_path / name)
+    with pytest.raises(BadInput, match="cannot be read"):
+        config.load(tmp_path / "none.toml")
+
+
+def test_toml_says_none_by_false(tmp_path):
+    (tmp_path / "a.toml").write_text("[learn]\nlora = false\n[sft]\nlora = false\n")
+    found = config.load(tmp_path / "a.toml")
+    assert found.learn.lora is None
+    assert found.sft.lora is None
+
+
+def test_resolving_leaves_nothing_open(tmp_path):
+    (tmp_path / "starts.jsonl").write_text("")
+    (tmp_path / "model").mkdir()
+    found = config.resolve(
+        config.parse({"data": {"path": "starts.jsonl"}, "model": {"base": "model"}, "learn": {"lr": 0.5}}), tmp_path
+    )
+    assert found.learn.critic_lr == 5.0
+    assert found.engine.name in {"vllm", "transformers"}
+    assert found.data.path == str(tmp_path / "starts.jsonl")
+    assert found.model.base == str(tmp_path / "model")
+    assert config.resolve(RunConfig(), tmp_path).model.base == RunConfig().model.base
+    with pytest.raises(BadInput, match="no such file") as caught:
+        config.resolve(config.parse({"data": {"path": "none.jsonl"}}), tmp_path)
+    assert caught.value.where == "data.path"
