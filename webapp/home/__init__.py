@@ -1,1 +1,1 @@
-"""The home app: the first page and what is running now."""
+"""The home app: the first page, what is running now, and the demo data."""

@@ -1,5 +1,9 @@
-"""Who may use the addresses of the home app."""
+"""Who may use the first page."""
 
-from tests.trust.matrix.base import Route
+from tests.trust.matrix.base import MEMBERS, RESEARCHERS, Route
 
-ROUTES: list[Route] = []
+ROUTES = [
+    Route("home:index", MEMBERS),
+    Route("home:running", RESEARCHERS),
+    Route("home:watch", RESEARCHERS, method="POST"),
+]

@@ -3,11 +3,12 @@
 import itertools
 from typing import Any
 
+from django.core.files.uploadedfile import SimpleUploadedFile
+
 from tests.trust.matrix.base import RESEARCHERS, Route
 from training.dataset import DatasetLine
 from training.records import Scenario
 from webapp.scenarios import services
-from webapp.scenarios.models import Import
 
 NUMBERS = itertools.count()
 SCENARIO = Scenario(
@@ -42,7 +43,9 @@ def scenario(owner: Any) -> dict[str, Any]:
 
 
 def waiting(owner: Any) -> dict[str, Any]:
-    made = Import.objects.create(owner=owner, format="jsonl", dataset_name="x", folder="imports/x", state="waiting")
+    file = SimpleUploadedFile("own.jsonl", DatasetLine(scenario=SCENARIO).dumps().encode())
+    made = services.upload(owner=owner, format="jsonl", name=f"upload-{next(NUMBERS)}", files=[file])
+    services.read_import(pk=made.pk)
     return {"pk": made.pk}
 
 

@@ -1,0 +1,59 @@
+"""The first page and the demo data."""
+
+import re
+
+import pytest
+from django.core.management import call_command
+from django.urls import reverse
+
+from tests.webapp.judgments.make import finished_match, people_queue
+from training import samples
+from webapp.accounts.models import User
+from webapp.runs.models import Run
+from webapp.scenarios.models import Dataset
+
+pytestmark = pytest.mark.django_db
+
+
+def page(client, name="home:index"):
+    return client.get(reverse(name)).content.decode()
+
+
+def test_a_new_installation_offers_three_ways_to_begin(client_of, researcher):
+    client = client_of(researcher)
+    first = page(client)
+    assert "Watch a model learn" in first
+    assert "Play a game first" in first
+    started = client.post(reverse("home:watch"), follow=True)
+    run = Run.objects.get()
+    assert started.redirect_chain[-1][0] == reverse("runs:detail", args=[run.pk])
+    assert (run.base, run.state) == ("tiny", "queued")
+    assert "Three ways" not in page(client)
+
+
+def test_the_first_page_shows_what_is_ones_own(client_of, researcher, annotator, player):
+    queue = people_queue(researcher, finished_match(researcher), [annotator])
+    assert f"{queue.targets.count()} left" in page(client_of(annotator))
+    shown = page(client_of(player))
+    assert "Running" not in shown
+    assert "To judge" not in shown
+    assert "No table waits" in shown
+
+
+def test_what_is_running_is_a_count_with_a_list(client_of, researcher):
+    client = client_of(researcher)
+    assert "nothing runs" in page(client, "home:running")
+    Run.objects.create(kind="train", name="alpha", owner=researcher, queue="train-cpu", config={}, state="running")
+    shown = page(client, "home:running")
+    assert "1 running" in shown
+    assert "alpha" in shown
+
+
+def test_the_demo_data_is_made_once_and_opens_the_door(client, capsys):
+    call_command("demo_data")
+    password = re.search(r"password (\S+)\.", capsys.readouterr().out)[1]
+    assert Dataset.objects.count() == len(samples.NAMES)
+    call_command("demo_data")
+    assert (Dataset.objects.count(), User.objects.filter(username="demo").count()) == (len(samples.NAMES), 1)
+    client.post(reverse("account_login"), {"login": "demo", "password": password})
+    assert client.get(reverse("home:index")).status_code == 200

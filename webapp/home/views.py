@@ -1,0 +1,55 @@
+"""The first page: what runs, which tables wait, what is to be judged; on a new installation, three ways to begin."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from training.config import RunConfig
+from webapp.accounts.permissions import current_user, members, researchers
+from webapp.arena.models import Match
+from webapp.judgments.models import Queue
+from webapp.runs import services
+from webapp.runs.models import Checkpoint, Run
+from webapp.runs.presets import PRESETS
+
+SHOWN = 6
+TINY = "tiny"
+
+
+@require_GET
+@members
+def index(request: HttpRequest) -> HttpResponse:
+    user = current_user(request)
+    runs = Run.objects.visible_to(user).experiments().listed()
+    queues = Queue.objects.filter(annotators=user).order_by("-created_at")
+    judging = [{"queue": queue, "left": queue.targets.open_for(user).count()} for queue in queues]
+    context = {
+        "alive": runs.alive().order_by("-pk")[:SHOWN],
+        "recent": runs.over().order_by("-pk")[:SHOWN],
+        "waiting": Match.objects.waiting().with_seats().order_by("-created_at")[:SHOWN],
+        "mine": Match.objects.of(user).filter(state__in=["open", "running"]).with_seats().order_by("-pk")[:SHOWN],
+        "judging": [item for item in judging if item["left"]],
+        "fresh": user.is_researcher and not Run.objects.experiments().exists(),
+        "tiny": Checkpoint.objects.visible_to(user).filter(name=TINY).first(),
+        "finished": Match.objects.visible_to(user).filter(state="finished").order_by("-pk").first(),
+    }
+    return render(request, "home/index.html", context)
+
+
+@require_GET
+@researchers
+def running(request: HttpRequest) -> HttpResponse:
+    """What is running now, for the bar of every page: a count that opens a short list."""
+    found = Run.objects.visible_to(current_user(request)).experiments().alive().listed().order_by("-pk")
+    return render(request, "home/running.html", {"runs": found[:8], "count": found.count()})
+
+
+@require_POST
+@researchers
+def watch(request: HttpRequest) -> HttpResponseBase:
+    """Start the quick trial and go to its page."""
+    run = services.create_run(owner=current_user(request), config=RunConfig.from_dict(PRESETS["quick"].config()))
+    return redirect("runs:detail", run.pk)
