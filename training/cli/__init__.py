@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from training.errors import BadInput, ParleyError
 
     try:
-        with _kept_clean():
+        with kept_clean():
             command = import_module(arguments.module)
             result: dict[str, Any] = command.main(arguments)
     except BadInput as error:
@@ -51,7 +51,7 @@ def _fail(arguments: Namespace, code: int, error: dict[str, str], text: str) -> 
 
 
 @contextmanager
-def _kept_clean() -> Iterator[None]:
+def kept_clean() -> Iterator[None]:
     """Send whatever is printed inside to standard error, by libraries in other languages and child processes too."""
     sys.stdout.flush()
     kept = os.dup(1)

@@ -1,0 +1,80 @@
+"""`python -m bench sampling|learning|conversation|miniature [--json]`: one measurement, told as one JSON object.
+
+Exit codes: 0 done, 1 failed, 2 wrong input. Arguments are read first, everything else is imported after.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from importlib import import_module
+from pathlib import Path
+
+
+def parser() -> ArgumentParser:
+    """Return the parser; every command names the module that runs it."""
+    made = ArgumentParser(prog="python -m bench", description="Measure Parley beside what it is built from.")
+    commands = made.add_subparsers(title="measurements", required=True, metavar="MEASUREMENT")
+    common = ArgumentParser(add_help=False)
+    common.add_argument("--json", action="store_true", help="print one JSON object on standard output, nothing else")
+    compared = ArgumentParser(add_help=False)
+    compared.add_argument("--model", default="smollm2-135m", metavar="MODEL", help="registered name or folder")
+    compared.add_argument("--rounds", type=int, default=3, metavar="N", help="counted runs of each side (3)")
+    compared.add_argument("--dtype", choices=("float32", "bfloat16"), default="bfloat16", help="of the weights")
+    compared.add_argument("--threads", type=int, default=0, metavar="N", help="CPU threads; 0 = all")
+
+    def add(name: str, text: str, *, parents: tuple[ArgumentParser, ...]) -> ArgumentParser:
+        command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", parents=parents)
+        command.set_defaults(module=f"bench.{name}")
+        return command
+
+    both = (common, compared)
+    sampling = add("sampling", "Parley's rollout beside raw vLLM with the same turn dependency", parents=both)
+    sampling.add_argument("--lanes", type=int, default=16, metavar="N", help="conversations in flight (16)")
+    sampling.add_argument("--turns", type=int, default=5, metavar="N", help="turns a seat (5)")
+    sampling.add_argument("--tokens", type=int, default=32, metavar="N", help="sampled tokens a turn (32)")
+    learning = add("learning", "Parley's update beside TRL's on the same tokens", parents=both)
+    learning.add_argument("--samples", type=int, default=16, metavar="N", help="traces an update (16)")
+    learning.add_argument("--prompt", type=int, default=360, metavar="N", help="prompt tokens of a trace (360)")
+    learning.add_argument("--completion", type=int, default=48, metavar="N", help="sampled tokens of a trace (48)")
+    talk = add("conversation", "conversations an hour: Parley, TRL per turn, TRL's own multi-turn path", parents=both)
+    talk.add_argument("--conversations", type=int, default=8, metavar="N", help="conversations a step (8)")
+    talk.add_argument("--turns", type=int, default=5, metavar="N", help="turns a seat (5)")
+    talk.add_argument("--tokens", type=int, default=32, metavar="N", help="sampled tokens a turn (32)")
+    _miniature(add("miniature", "forms of credit on a toy or on item negotiation with tiny", parents=(common,)))
+    return made
+
+
+def _miniature(command: ArgumentParser) -> None:
+    command.add_argument("part", choices=("toy", "negotiation"), help="what is learned")
+    command.add_argument("--forms", default="", metavar="A,B", help="forms of credit, the first is compared with; all")
+    command.add_argument("--seeds", type=int, default=5, metavar="N", help="runs of each form (5)")
+    command.add_argument(
+        "--steps", type=int, default=0, metavar="N", help="training steps (toy: at most 1500; else 60)"
+    )
+    command.add_argument(
+        "--conversations", type=int, default=1000, metavar="N", help="conversations of an arena (1000)"
+    )
+    command.add_argument("--dir", type=Path, metavar="DIR", help="new directory for the runs of negotiation")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one measurement; return the exit code."""
+    arguments: Namespace = parser().parse_args(argv)
+    from training.cli import kept_clean
+    from training.errors import BadInput, ParleyError
+
+    try:
+        with kept_clean():
+            module = import_module(arguments.module)
+            result = module.main(arguments)
+    except ParleyError as error:
+        print(f"python -m bench: {error}", file=sys.stderr)
+        return 2 if isinstance(error, BadInput) else 1
+    print(json.dumps(result, ensure_ascii=False) if arguments.json else module.show(result))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
