@@ -162,7 +162,7 @@ def logging_to(progress: Progress) -> Iterator[None]:
     """
     kept = False
     with suppress(OSError, ValueError):
-        kept = progress.attempt.log.samefile(sys.stderr.fileno())
+        kept = os.path.samestat(os.fstat(sys.stderr.fileno()), progress.attempt.log.stat())
     if kept:
         yield
         return
