@@ -116,7 +116,7 @@ class TableConsumer(AsyncWebsocketConsumer):
     held = Held()
 
     async def connect(self) -> None:
-        """Find out who looks from where; a stranger is let in only to be told to stay away."""
+        """Find out who looks from where; a stranger is refused before it opens."""
         self.user: User = self.scope["user"]
         self.match_id: int = self.scope["url_route"]["kwargs"]["match_id"]
         self.bucket = Bucket()
@@ -124,11 +124,11 @@ class TableConsumer(AsyncWebsocketConsumer):
         self.ticker: asyncio.Task[None] | None = None
         self.joined = False
         place = await database_sync_to_async(place_of, thread_sensitive=False)(self.user, self.match_id)
-        await self.accept()
         if place is None:
-            await self.close(STAY_AWAY)
+            await self.close()
             return
         self.viewer = place
+        await self.accept()
         await self._join()
         self.ticker = asyncio.create_task(self._tick())
 

@@ -24,7 +24,7 @@ from webapp.core import queue
 from webapp.runs.models import Checkpoint, Run
 from webapp.serving.models import Deployment, RemoteModel
 
-IDLE = timedelta(seconds=int(getattr(settings, "SERVE_IDLE_SECONDS", 900)))
+IDLE = timedelta(seconds=settings.SERVE_IDLE_SECONDS)
 """A served model that nobody has asked for this long is stopped."""
 
 FRESH = timedelta(seconds=20)
@@ -73,7 +73,7 @@ def start(*, deployment: Deployment) -> bool:
         queue="serve",
         base=checkpoint.base,
         start_checkpoint=checkpoint,
-        config={"deployment": found.pk, "model": found.model, "seconds_to_start": 300},
+        config={"model": checkpoint.name},
     )
     found.state, found.error, found.address = Deployment.State.STARTING, "", ""
     found.key = secrets.token_urlsafe(32)

@@ -1,6 +1,88 @@
-"""Who may use the addresses of the arena app."""
+"""Who may use the table: members the lobby, who sits or hosts their matches, a guest the one match of the link."""
 
-from tests.trust.matrix.base import Route, SocketRoute
+from typing import Any
 
-ROUTES: list[Route] = []
-SOCKETS: list[SocketRoute] = []
+from tests.trust.matrix.base import EVERYONE, MEMBERS, NOBODY, Route, SocketRoute
+from tests.webapp.arena.conftest import negotiation
+from training.games.base import FORFEIT
+from webapp.arena import services, tables
+from webapp.arena.models import Match
+
+ADMIN = ("admin",)
+
+
+def _host() -> Any:
+    from webapp.accounts.models import User
+
+    return User.objects.get_or_create(username="the-host", role="player")[0]
+
+
+def seated(owner: Any, *, consent: bool | None = True) -> Match:
+    """A private match that somebody else hosts, at which the owner sits."""
+    host = _host()
+    places = [tables.Place(user=owner), tables.Place(user=host)]
+    match = tables.create(host=host, scenario=negotiation(), places=places, consent=True)
+    if consent is not None:
+        tables.answer_consent(match=match, user=owner, agreed=consent)
+    return match
+
+
+def running(owner: Any) -> dict[str, Any]:
+    return {"match_id": seated(owner).pk}
+
+
+def asked(owner: Any) -> dict[str, Any]:
+    return {"match_id": seated(owner, consent=None).pk}
+
+
+def over(owner: Any) -> dict[str, Any]:
+    match = seated(owner)
+    services.submit(match_id=match.pk, seat=0, step=0, move=FORFEIT)
+    return {"match_id": match.pk}
+
+
+def hosted(owner: Any) -> dict[str, Any]:
+    places = [tables.Place(user=_host()), tables.Place()]
+    match = tables.create(host=owner, scenario=negotiation(), places=places)
+    tables.invite(match=match, number=1)  # a kept seat, so that the table is not open to everybody
+    return {"match_id": match.pk}
+
+
+def hosted_seat(owner: Any) -> dict[str, Any]:
+    return {**hosted(owner), "number": 1}
+
+
+def waiting(owner: Any) -> dict[str, Any]:
+    """A table with a free seat: every member may see it and sit down."""
+    places = [tables.Place(user=owner), tables.Place()]
+    return {"match_id": tables.create(host=_host(), scenario=negotiation(), places=places).pk}
+
+
+def link(owner: Any) -> dict[str, Any]:
+    match = Match.objects.get(pk=hosted(owner)["match_id"])
+    return {"token": tables.invite(match=match, number=1)}
+
+
+ROUTES = [
+    Route("arena:lobby", MEMBERS),
+    Route("arena:new", MEMBERS),
+    Route("arena:matches", MEMBERS),
+    Route("arena:guest", (), public=True, make=link),
+    Route("arena:table", EVERYONE, ADMIN, make=running),
+    Route("arena:move", EVERYONE, ADMIN, method="POST", make=running, data={"step": "0", "action": "talk", "text": "hi"}),
+    Route("arena:sit", MEMBERS, MEMBERS, method="POST", make=waiting),
+    Route("arena:leave", EVERYONE, ADMIN, method="POST", make=asked),
+    Route("arena:consent", EVERYONE, NOBODY, make=asked),
+    Route("arena:invite", MEMBERS, ADMIN, method="POST", make=hosted_seat),
+    Route("arena:close", MEMBERS, ADMIN, method="POST", make=hosted),
+    Route("arena:result", EVERYONE, ADMIN, make=over),
+    Route("arena:replay", EVERYONE, ADMIN, make=over),
+    Route("arena:again", MEMBERS, ADMIN, method="POST", make=over),
+]
+
+
+def socket(owner: Any) -> str:
+    return f"/ws/play/{seated(owner).pk}/"
+
+
+SOCKETS = [SocketRoute("ws/play/<int:match_id>/", socket, EVERYONE, ADMIN)]

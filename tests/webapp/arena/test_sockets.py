@@ -266,14 +266,24 @@ async def test_a_client_that_does_not_read_is_dropped(monkeypatch):
     assert consumer.closed_with == 1008
 
 
-async def test_strangers_are_told_to_stay_away(application, client_of, annotator, two_people):
+async def test_strangers_do_not_get_in(application, client_of, annotator, two_people):
     from tests.websocket import Socket, browser_headers
 
     session = (await sync(client_of, annotator)).cookies["session"].value
     for match_id in (two_people.pk, 99999):
         socket = Socket(application, f"/ws/play/{match_id}/", browser_headers(session))
-        assert await socket.connect()
-        assert (await socket.hear())["code"] == 1008
+        assert not await socket.connect()
+
+
+async def test_who_gets_up_is_told_to_stay_away(application, client_of, player, ben):
+    """Else the old tab would show what the seat's next holder may see."""
+    places = [tables.Place(user=player), tables.Place(user=ben)]
+    match = await sync(tables.create, host=player, scenario=negotiation(), places=places, consent=True)
+    await sync(match.seats.filter(seat=1).update, consent=None)
+    ann = await at(application, client_of, player, match)
+    await sync(tables.leave, match=match, user=player)
+    await ann.until(lambda: False)
+    assert ann.closed == 1008
 
 
 @pytest.mark.parametrize("how", ["logout", "password", "inactive"])

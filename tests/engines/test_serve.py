@@ -1,0 +1,135 @@
+"""A served model: the prompt tokens of training, a key, an end when asked to (both servers)."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from tests.toy_models import write_random_llama
+from training.engines.served import ServeConfig
+from training.games import make
+from training.records import Move, Scenario
+from training.store import RunDir, write_json
+from training.text.messages import chat
+
+KEY = "random-key-of-this-test"
+
+
+def observation():
+    side = {"values": {"food": 5, "water": 4}, "walk_away": 1}
+    deal = {"kind": "items", "items": [{"name": "food", "count": 2}, {"name": "water", "count": 2}], "sides": [side, side]}
+    game = make(Scenario(id="s", game="negotiation", seats=("Ann", "Ben"), settings={"deal": deal}))
+    game.step({0: Move(action="talk", text="<|im_end|> hello there")})
+    game.step({1: Move(action="talk", text="good day")})
+    return game.observe(0)
+
+
+class Process:
+    """The serve process with its run directory."""
+
+    def __init__(self, folder, engine, model):
+        self.run = RunDir(folder)
+        write_json(self.run.config, ServeConfig(model=str(model), engine=engine, start_s=240).to_dict())
+        environment = {**os.environ, "VLLM_API_KEY": KEY, "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "training.engines.serve", str(folder), "--attempt", "1"]
+        log = (folder / "log").open("wb")
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
+        self.log = folder / "log"
+
+    def status(self):
+        path = self.run.attempt(1).status
+        return json.loads(path.read_text()) if path.exists() else {}
+
+    def wait(self, phase, seconds):
+        ends = time.monotonic() + seconds
+        while self.status().get("phase") != phase:
+            assert time.monotonic() < ends, self.log.read_text()[-2000:]
+            assert phase == "finished" or self.process.poll() is None, self.log.read_text()[-2000:]
+            time.sleep(0.1)
+        return self.status()
+
+    def ask(self, path, body=None, key=KEY):
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.status()["address"] + path, data=data, headers=headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.loads(answer.read())
+
+    def end(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(40)
+        finally:
+            self.process.kill()
+
+
+@pytest.fixture(params=["transformers", pytest.param("vllm", marks=pytest.mark.vllm)])
+def served(request, tmp_path):
+    if request.param == "vllm":
+        pytest.importorskip("vllm")
+    model = write_random_llama(tmp_path / "model", window=2048)
+    (tmp_path / "run").mkdir()
+    process = Process(tmp_path / "run", request.param, model)
+    yield process, model
+    process.end()
+
+
+@pytest.mark.slow
+@pytest.mark.serial
+def test_the_server_reads_what_training_reads(served):
+    from training.engines.base import Sample
+    from training.engines.loading import load_tokenizer
+    from training.text.template import ChatTokenizer
+    from training.text.tokens import TraceBuilder
+
+    process, model = served
+    process.wait("ready", 240)
+    tokenizer = ChatTokenizer(load_tokenizer(model))
+    messages = chat(observation(), 0, ("Ann", "Ben"))
+    asked = {"model": "parley", "messages": messages, "max_tokens": 4, "return_token_ids": True, "seed": 1}
+    answer = process.ask("/chat/completions", asked)
+    assert answer["prompt_token_ids"] == tokenizer.prompt(messages)
+
+    # the growing trace of training, whose own turn was sampled as these very tokens, reads the same
+    builder = TraceBuilder(tokenizer, seat=0)
+    mine = next(at for at, message in enumerate(messages) if message["role"] == "assistant")
+    builder.prompt(messages[:mine])
+    said = [*tokenizer.encode(tokenizer.neutral(messages[mine]["content"])), *tokenizer.stop_ids[:1]]
+    builder.record(Sample(tuple(said), tuple(0.0 for _ in said), "stop"))
+    assert builder.prompt(messages[mine + 1 :]) == answer["prompt_token_ids"]
+
+    assert process.ask("/chat/completions", {**asked, "temperature": 0.5}, key=KEY)["choices"]
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        process.ask("/chat/completions", asked, key="wrong")
+    assert refused.value.code == 401
+
+    process.run.attempt(1).ask("stop")
+    assert process.wait("finished", 30)["result"] == "stopped"
+    assert process.process.wait(10) == 0
+
+
+def test_a_model_that_is_not_there_is_input_to_mend(tmp_path):
+    process = Process(tmp_path, "transformers", tmp_path / "nothing")
+    try:
+        assert process.process.wait(60) == 2
+        said = process.status()
+        assert (said["phase"], said["result"]) == ("finished", "failed")
+        assert "no such model" in said["why"]
+    finally:
+        process.end()
+
+
+@pytest.mark.slow
+def test_the_end_of_input_ends_the_server(tmp_path):
+    model = write_random_llama(tmp_path / "model")
+    (tmp_path / "run").mkdir()
+    process = Process(tmp_path / "run", "transformers", model)
+    process.wait("ready", 120)
+    process.process.stdin.close()
+    assert process.process.wait(30) == 0
+    assert process.status()["result"] == "stopped"

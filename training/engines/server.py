@@ -1,0 +1,148 @@
+"""An OpenAI-compatible server over the Transformers engine, for machines without vLLM: chat completions, one model.
+
+    python -m training.engines.server FOLDER --host 127.0.0.1 --port 8100 --name parley
+
+Prompts are the tokens that training renders. A wrong key is 401, a wrong request 400; the key is `VLLM_API_KEY`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hmac
+import json
+import os
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from training.engines.base import ChatMessage, Engine, SampleRequest, Sampling
+from training.errors import BadInput, ParleyError
+from training.records import Record, explain
+from training.text.messages import Chat
+from training.text.template import ChatTokenizer
+
+LARGEST = 1_000_000
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+class ChatRequest(Record):
+    """The part of OpenAI's request that is understood; other fields are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    messages: tuple[ChatMessage, ...] = Field(min_length=1)
+    model: str = ""
+    temperature: float = Field(default=1.0, ge=0, le=2)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    max_tokens: int = Field(default=256, ge=1, le=8192)
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
+    return_token_ids: bool = False
+
+
+class Server:
+    """The ASGI application."""
+
+    def __init__(self, engine: Engine, chat: ChatTokenizer, name: str, key: str = "") -> None:
+        self._engine, self._chat, self._name, self._key = engine, chat, name, key
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        status, body = await self._answer(scope, receive)
+        data = json.dumps(body).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": data})
+
+    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, dict[str, Any]]:
+        if scope["path"] == "/health":
+            return 200, {}
+        if not self._may(dict(scope["headers"])):
+            return 401, _error("the key is missing or wrong")
+        if (scope["method"], scope["path"]) == ("GET", "/v1/models"):
+            return 200, {"object": "list", "data": [{"id": self._name, "object": "model"}]}
+        if (scope["method"], scope["path"]) != ("POST", "/v1/chat/completions"):
+            return 404, _error("there is only /v1/chat/completions, /v1/models and /health")
+        try:
+            return 200, await self._complete(ChatRequest.model_validate_json(await _body(receive)))
+        except ValidationError as error:
+            where, why = explain(error)
+            return 400, _error(f"{where}: {why}")
+        except BadInput as error:
+            return 400, _error(str(error))
+        except ParleyError as error:
+            return 500, _error(str(error))
+
+    def _may(self, headers: dict[bytes, bytes]) -> bool:
+        given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
+        return not self._key or hmac.compare_digest(given, self._key.encode())
+
+    async def _complete(self, asked: ChatRequest) -> dict[str, Any]:
+        if asked.model and asked.model != self._name:
+            raise BadInput(f"this server knows {self._name} only", "model")
+        prompt = self._chat.prompt([Chat(role=m.role, content=m.content) for m in asked.messages])
+        sampling = Sampling(temperature=asked.temperature, top_p=asked.top_p, max_tokens=asked.max_tokens)
+        seed = secrets.randbits(62) if asked.seed is None else asked.seed
+        sample = await self._engine.sample(SampleRequest(prompt, sampling, seed, self._chat.stop_ids))
+        message = {"role": "assistant", "content": self._chat.decode(sample.tokens)}
+        choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": sample.finish}
+        used = {"prompt_tokens": len(prompt), "completion_tokens": len(sample.tokens)}
+        answer: dict[str, Any] = {
+            "id": f"chat-{secrets.token_hex(8)}",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": self._name,
+            "choices": [choice],
+            "usage": {**used, "total_tokens": sum(used.values())},
+        }
+        if asked.return_token_ids:
+            answer["prompt_token_ids"], choice["token_ids"] = prompt, list(sample.tokens)
+        return answer
+
+
+def _error(message: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "invalid_request_error"}}
+
+
+async def _body(receive: Receive) -> bytes:
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > LARGEST:
+            raise BadInput(f"the request is larger than {LARGEST} bytes")
+    return body
+
+
+def main() -> None:
+    """Serve until SIGTERM."""
+    import uvicorn
+
+    from training.engines.loading import load_tokenizer
+    from training.engines.transformers import TransformersEngine
+
+    parser = argparse.ArgumentParser(description="Serve one model over HTTP, the way OpenAI's API does.")
+    parser.add_argument("folder")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8100)
+    parser.add_argument("--name", default="parley")
+    given = parser.parse_args()
+    import torch
+
+    cuda = torch.cuda.is_available()
+    engine = TransformersEngine(
+        given.folder, dtype="bfloat16" if cuda else "float32", device="cuda" if cuda else "cpu", max_running=16
+    )
+    chat = ChatTokenizer(load_tokenizer(given.folder))
+    server = Server(engine, chat, given.name, os.environ.get("VLLM_API_KEY", ""))
+    uvicorn.run(server, host=given.host, port=given.port, log_level="warning", lifespan="off", server_header=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""The page of the deployments: what can be asked, what is up, what failed; start, stop, remote models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from training.errors import BadInput
+from webapp.accounts.models import User
+from webapp.accounts.permissions import admins, current_user, one, researchers
+from webapp.core.http import render_page
+from webapp.runs.models import Checkpoint
+from webapp.serving import services
+from webapp.serving.forms import RemoteForm
+from webapp.serving.models import Deployment, RemoteModel
+
+LATEST = 20
+
+
+def _may_stop(user: User, deployment: Deployment) -> bool:
+    """Its run's owner may, and admins; a base model's server belongs to nobody else."""
+    run = deployment.checkpoint.run if deployment.checkpoint is not None else None
+    return user.is_admin or (run is not None and user.may_change(run.owner_id))
+
+
+def _context(user: User, form: RemoteForm | None = None) -> dict[str, Any]:
+    found = Deployment.objects.visible_to(user).named().select_related("checkpoint__run")
+    served = [deployment.checkpoint_id for deployment in found if deployment.checkpoint_id]
+    return {
+        "rows": [(deployment, _may_stop(user, deployment)) for deployment in found],
+        "others": Checkpoint.objects.exclude(pk__in=served).order_by("-created_at")[:LATEST],
+        "form": form or RemoteForm(),
+    }
+
+
+@require_GET
+@researchers
+def deployments(request: HttpRequest) -> HttpResponse:
+    """Everything that can be asked, with its state; the list asks for itself anew every few seconds."""
+    return render_page(request, "serving/list.html", _context(current_user(request)), block="rows")
+
+
+@require_POST
+@researchers
+def serve(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
+    """Ask for a checkpoint to be served; it starts as soon as a slot is free."""
+    deployment = services.of_checkpoint(one(Checkpoint.objects.all(), pk=checkpoint_id))
+    services.want(deployment=deployment)
+    return redirect("serving:list")
+
+
+@require_POST
+@researchers
+def stop(request: HttpRequest, deployment_id: int) -> HttpResponse:
+    """Ask a served model to leave."""
+    user = current_user(request)
+    deployment = one(Deployment.objects.select_related("checkpoint__run"), pk=deployment_id)
+    if not _may_stop(user, deployment):
+        raise Http404
+    services.stop(deployment=deployment)
+    return redirect("serving:list")
+
+
+@require_POST
+@admins
+def add_remote(request: HttpRequest) -> HttpResponse:
+    """Register a model at an allowed address."""
+    form = RemoteForm(request.POST)
+    if form.is_valid():
+        data = form.cleaned_data
+        try:
+            services.add_remote(
+                by=current_user(request),
+                name=data["name"],
+                address=data["address"],
+                model=data["model"],
+                secret_name=data["secret"],
+                open_to_players=data["open_to_players"],
+            )
+        except BadInput as error:
+            form.add_error(error.where if error.where in form.fields else "address", error.why)
+        else:
+            messages.success(request, f"{data['name']} can be chosen at new tables from now on.")
+            return redirect("serving:list")
+    return render(request, "serving/list.html", _context(current_user(request), form), status=400)
+
+
+@require_POST
+@admins
+def remove_remote(request: HttpRequest, remote_id: int) -> HttpResponse:
+    """Forget a remote model that nothing refers to."""
+    remote = one(RemoteModel.objects.all(), pk=remote_id)
+    try:
+        services.remove_remote(remote=remote)
+    except BadInput as error:
+        messages.error(request, f"{remote.name} was not removed: {error.why}.")
+    return redirect("serving:list")
