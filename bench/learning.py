@@ -1,0 +1,135 @@
+"""Learning: one of Parley's updates beside one of TRL's GRPO on the same token sequences.
+
+Equal: model, number format, threads, adapters, token sequences, scored positions, one optimizer step, the clipped
+objective without KL. TRL is handed finished samples through its own `rollout_func`, so that neither side samples.
+What is compared is tokens (prompts and completions, padding not counted) learned from a second.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.alternate import Reading, alternate
+from bench.talks import conditions, device, use_threads
+from bench.trl_side import ALPHA, RANK, Grpo
+from training import bases
+from training.learn.batch import Item
+from training.learn.policy import Policy, load
+from training.learn.progress import Progress
+from training.learn.update import Updater
+from training.records import Trace, TraceCredit
+from training.run_sections import LearnSection
+from training.sections import LoraConfig
+from training.seeding import rng
+from training.store import AttemptDir
+
+Sequence2 = tuple[list[int], list[int]]
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Return both sides' tokens a second and the ratio."""
+    threads = use_threads(arguments.threads)
+    folder = bases.resolve(arguments.model)
+    ours = Update(folder, arguments.dtype)
+    data = sequences(arguments.samples, arguments.prompt, arguments.completion, ours.policy)
+    items = [item(prompt, completion, number) for number, (prompt, completion) in enumerate(data)]
+
+    def handed(prompts: list[Any], trainer: Any) -> dict[str, Any]:
+        return {
+            "prompt_ids": [prompt for prompt, _ in data],
+            "completion_ids": [completion for _, completion in data],
+            "logprobs": [[0.0] * len(completion) for _, completion in data],
+        }
+
+    per_pass = max(1, min(arguments.samples, ours.learn.tokens_per_batch // (arguments.prompt + arguments.completion)))
+    while arguments.samples % per_pass:
+        per_pass -= 1
+    theirs = Grpo(
+        folder,
+        arguments.dtype,
+        ["x"] * arguments.samples,
+        samples=arguments.samples,
+        completion=arguments.completion,
+        per_pass=per_pass,
+        rollout=handed,
+    )
+    tokens = sum(len(prompt) + len(completion) for prompt, completion in data)
+
+    def one() -> Reading:
+        seconds = ours.step(items)
+        return Reading(tokens / seconds, {"update": seconds})
+
+    def other() -> Reading:
+        seconds = theirs.step()
+        return Reading(tokens / seconds, {"update": seconds})
+
+    found = alternate(one, other, arguments.rounds)
+    return {
+        "measurement": "learning",
+        "unit": "tokens a second",
+        "sides": {"a": "Parley's update", "b": "TRL's GRPO training step on samples that it is handed"},
+        **found,
+        "work": {
+            "samples": arguments.samples,
+            "tokens": tokens,
+            "scored": sum(len(completion) for _, completion in data),
+            "lora_rank": RANK,
+            "tokens_per_batch": ours.learn.tokens_per_batch,
+            "trl_samples_per_pass": per_pass,
+        },
+        "conditions": conditions(arguments, threads),
+    }
+
+
+class Update:
+    """Parley's learning alone: a policy with adapters, no value heads, no KL; one optimizer step a call."""
+
+    def __init__(self, folder: Path, dtype: str) -> None:
+        lora = LoraConfig(rank=RANK, alpha=ALPHA)
+        self.learn = LearnSection.from_dict(
+            {"lora": lora.to_dict(), "dtype": dtype, "lr": 1e-6, "kl": "none", "kl_coef": 0.0, "critic_warmup": 0}
+        )
+        self.policy: Policy = load(str(folder), (), self.learn, seed=0, temperature=1.0, device=device())
+        self.updater = Updater(self.policy, 0)
+        self.progress = Progress(AttemptDir(Path(tempfile.mkdtemp(prefix="parley-"))), 0)
+
+    def step(self, items: list[Item]) -> float:
+        """Do one update; return its seconds."""
+        began = time.perf_counter()
+        self.updater.run(self.updater.plan(items, 1), 1, self.progress)
+        return time.perf_counter() - began
+
+
+def sequences(samples: int, prompt: int, completion: int, policy: Policy) -> list[Sequence2]:
+    """Return random token sequences of the given lengths; what they say costs nothing."""
+    draw, size = rng(0, "learning"), int(policy.inner.config.vocab_size)
+    return [
+        ([draw.randrange(size) for _ in range(prompt)], [draw.randrange(size) for _ in range(completion)])
+        for _ in range(samples)
+    ]
+
+
+def item(prompt: list[int], completion: list[int], number: int) -> Item:
+    """Return one trace with an advantage of 1 or -1 on every completion token."""
+    length = len(prompt) + len(completion)
+    sampled = tuple([0] * len(prompt) + [1] * len(completion))
+    trace = Trace(
+        seat=0,
+        tokens=tuple(prompt + completion),
+        mask=sampled,
+        turn=tuple(mark - 1 for mark in sampled),
+        logprobs=(0.0,) * length,
+    )
+    advantages = np.where(np.asarray(sampled) == 1, 1.0 if number % 2 else -1.0, 0.0)
+    return Item(trace, (number, 0), TraceCredit(ppo=advantages))
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return the ratio in a line."""
+    return f"{result['a']['median']:.1f} against {result['b']['median']:.1f} {result['unit']}: {result['ratio']:.2f}"
