@@ -75,6 +75,7 @@ ZERO = {"name": "omar", "filter": "zero"}
         ({"reward": {"judge_filter": True}}, "judge", "needs a judge"),
         ({"engine": {"window": 128}, "sampling": {"max_tokens": 128}}, "engine.window", "whole window"),
         ({"learn": {"steps": 10, "critic_warmup": 10}}, "learn.critic_warmup", "never learn"),
+        ({"learn": {"lora": {"dropout": 0.1}}}, "learn.lora.dropout", "another than the sampled one"),
         ({"judge": {**JUDGE, "secret": "hunter2"}}, "judge.secret", "never the key itself"),
         ({"kind": "eval", "evaluate": {"judge": True}}, "judge", "address and model"),
         ({"sampling": {"temperature": 0}}, "sampling.temperature", "greater than 0"),

@@ -88,6 +88,8 @@ class RunConfig(Record):
             raise BadInput(
                 "a reply would fill the whole window: raise it, or lower sampling.max_tokens", "engine.window"
             )
+        if self.learn.lora is not None and self.learn.lora.dropout > 0:
+            raise BadInput("dropout would make the trained policy another than the sampled one", "learn.lora.dropout")
         if self.method.build().needs.critic and self.learn.critic_warmup >= self.learn.steps:
             raise BadInput("the policy would never learn: fewer warm-up steps, or more steps", "learn.critic_warmup")
         try:

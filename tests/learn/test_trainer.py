@@ -316,3 +316,12 @@ def test_a_process_saves_and_leaves_within_30_s(tmp_path, how, code):
     step, folder = run_dir.latest_checkpoint()
     assert step == told["step"] == lines(run_dir.attempt(1).metrics)[-1]["step"]
     verify_directory(folder)
+
+
+def test_going_on_with_a_finished_run_does_nothing(tmp_path):
+    config, run_dir = make_run(tmp_path, steps=2)
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    before = run_dir.latest_checkpoint()
+    assert trainer.run(config, run_dir) == {"result": "succeeded", "why": "", "step": 2, "attempt": 2, "exit": 0}
+    assert run_dir.latest_checkpoint() == before
+    assert lines(run_dir.attempt(2).metrics) == []

@@ -6,6 +6,8 @@ Raises `BadInput` for whatever in the configuration, the data or the checkpoint 
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,10 +24,11 @@ from training.learn.policy import Policy
 from training.learn.update import Updater
 from training.learn.watchdog import Watchdog
 from training.methods import Method
-from training.players.base import Player
+from training.players.base import Player, Reply
 from training.players.model import ModelPlayer
-from training.records import Scenario, Seat
+from training.records import Observation, Scenario, Seat
 from training.rewards import Reward
+from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
 from training.rollout import Tool
 from training.store import RunDir
@@ -47,21 +50,36 @@ class Parts:
     watchdog: Watchdog
     info: bases.ModelInfo
     adapter_only: bool
+    judge: Judge | None = None
     tool: Tool | None = None
     step: int = 0
     resumed: TrainerState | None = None
+    replied: Callable[[Reply], None] = lambda reply: None
 
     def player(self, scenario: Scenario, seat: Seat) -> Player:
-        """Return the learner at one seat of one episode."""
-        config = self.config
-        window = config.engine.window or None
-        return ModelPlayer(
-            self.engine, self.chat, config.sampling, seat=seat, names=scenario.seats, window=self._window(window)
-        )
-
-    def _window(self, wanted: int | None) -> int:
+        """Return the learner at one seat of one episode; `replied` is told of every reply."""
         longest = int(self.policy.inner.config.max_position_embeddings)
-        return min(wanted or longest, longest)
+        window = min(self.config.engine.window or longest, longest)
+        return _Learner(
+            self.engine, self.chat, self.config.sampling, seat=seat, names=scenario.seats, window=window
+        ).telling(self.replied)
+
+
+class _Learner(ModelPlayer):
+    """A model player whose every reply is a sign of life of the run."""
+
+    _tell: Callable[[Reply], None]
+
+    def telling(self, tell: Callable[[Reply], None]) -> _Learner:
+        """Call `tell` after every reply; return self."""
+        self._tell = tell
+        return self
+
+    async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
+        """Reply, then tell."""
+        reply = await super().act(seat, seen, seed)
+        self._tell(reply)
+        return reply
 
 
 def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) -> Parts:
@@ -69,6 +87,8 @@ def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) ->
     learn, device = config.learn, pick_device(config.model.device)
     if learn.threads:
         torch.set_num_threads(learn.threads)
+    if learn.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses to be deterministic
     torch.use_deterministic_algorithms(learn.deterministic)
     starts = data.read_starts(config, data_path(config, run_dir))
     method = config.method.build()
@@ -82,6 +102,7 @@ def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) ->
         device=device,
         weights=str(found[1]) if found else None,
     )
+    asked = judge(config)
     return Parts(
         config=config,
         policy=model,
@@ -89,11 +110,13 @@ def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) ->
         method=method,
         engine=_engine(config, device),
         chat=ChatTokenizer(model.tokenizer),
-        reward=rewards.build(config.reward, games.REGISTRY[config.game.name], judge(config)),
+        reward=rewards.build(config.reward, games.REGISTRY[config.game.name], asked),
         starts=starts,
         watchdog=Watchdog(config.stop),
         info=_info(config, run_dir),
         adapter_only=policy.saves_adapter_only(config.model.base, learn),
+        judge=asked,
+        tool=GoalCheck(asked) if asked else None,
         step=resumed.step if resumed else 0,
         resumed=resumed,
     )

@@ -154,7 +154,7 @@ def load(
     `weights` is a checkpoint folder whose full weights the policy takes instead; `base` then stays the reference.
     """
     full = learn.lora is None
-    dtype = "float32" if full and learn.autocast else learn.dtype
+    dtype = "float32" if full else learn.dtype  # updates of bfloat16 weights would be lost to rounding
     model, tokenizer = models.load(weights if full and weights else base, dtype, None, device)
     reference = None
     if learn.lora is not None:

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from training.config import RunConfig
@@ -20,6 +19,7 @@ from training.learn.parts import Parts, build
 from training.learn.progress import Progress, Result, StopAsked, logging_to
 from training.learn.score import Played, give_credit, measured, score
 from training.learn.update import BadStep
+from training.players.base import Reply
 from training.records import LEARNER, Episode
 from training.rollout import Rules, rollout
 from training.seeding import derive
@@ -95,8 +95,15 @@ class Trainer:
         episodes = await self._unless_stopped(self._sample(number))
         sampled = time.monotonic()
         self.progress.phase("scoring", of=len(episodes))
+        spent = self.parts.judge.spent if self.parts.judge else None
         played = await self._unless_stopped(score(episodes, self.parts.reward, self.config.seed, number))
         metrics = report.outcome_metrics(played)
+        if self.parts.judge and spent:
+            now = self.parts.judge.spent
+            metrics["judge_calls"] = float(now.calls - spent.calls)
+            metrics["judge_tokens"] = float(
+                now.prompt_tokens + now.completion_tokens - spent.prompt_tokens - spent.completion_tokens
+            )
         metrics |= {"sampling_s": sampled - began, "scoring_s": time.monotonic() - sampled}
         metrics["sampling_tokens_per_s"] = metrics.get("sampled_tokens", 0.0) / max(sampled - began, 1e-9)
         return played, metrics
@@ -107,6 +114,14 @@ class Trainer:
         rules = Rules(self.config.seed, number, settings.retries, settings.on_refused)
         lanes = min(settings.lanes or len(jobs), len(jobs))
         self.progress.phase("sampling", done=0, of=len(jobs))
+        replies = tokens = 0
+
+        def replied(reply: Reply) -> None:
+            nonlocal replies, tokens
+            replies, tokens = replies + 1, tokens + len(reply.tokens)
+            self.progress.beat(replies=replies, tokens=tokens)
+
+        self.parts.replied = replied
         found: dict[int, Episode] = {}
         async for job, episode in rollout(
             jobs, {LEARNER: self.parts.player}, lanes=lanes, rules=rules, tool=self.parts.tool
@@ -122,8 +137,7 @@ class Trainer:
             await asyncio.wait({task}, timeout=0.2)
             if self.progress.stopping and not task.done():
                 task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+                await asyncio.gather(task, return_exceptions=True)
                 raise StopAsked(self.progress.reason)
         return task.result()
 
