@@ -1,0 +1,89 @@
+"""The order of starts, and what becomes of inputs when a run directory is made."""
+
+import pytest
+
+from tests.learn.small_runs import make_run
+from training import samples
+from training.config import RunConfig, parse
+from training.errors import BadInput
+from training.learn.data import Starts, jobs, read_starts
+from training.learn.start import reopen, start
+from training.store import RunDir, dumps, sha256
+
+
+def starts(count=5, seed=3, shuffle=True):
+    return Starts([s.with_seed(0) for s in samples.load("items")[:count]], seed, shuffle=shuffle)
+
+
+def ids(scenarios):
+    return [scenario.id for scenario in scenarios]
+
+
+def test_every_pass_holds_every_scenario_once_in_an_order_of_its_own():
+    passes = [ids(starts().take(first, 5)) for first in (0, 5, 10)]
+    assert {tuple(sorted(one)) for one in passes} == {tuple(sorted(ids(starts(shuffle=False).take(0, 5))))}
+    assert len({tuple(one) for one in passes}) > 1
+
+
+def test_the_order_depends_on_seed_and_place_only():
+    assert ids(starts().take(7, 4)) == ids(starts().take(0, 20))[7:11]
+    assert ids(starts(seed=4).take(0, 20)) != ids(starts().take(0, 20))
+    assert ids(starts(shuffle=False).take(3, 4)) == ids(
+        starts(shuffle=False).scenarios[3:] + starts(shuffle=False).scenarios[:2]
+    )
+
+
+def test_replays_of_a_start_share_id_and_seed():
+    config = RunConfig().model_copy(update={"seed": 9})
+    settings = config.rollout.model_copy(update={"scenarios": 3, "games": 2})
+    found = jobs(config.model_copy(update={"rollout": settings}), starts(), step=2)
+    assert [job.number for job in found] == list(range(6))
+    keys = [(job.scenario.id, job.scenario.seed) for job in found]
+    assert keys[0::2] == keys[1::2]
+    assert len(set(keys)) == 3
+    assert all(seed for _, seed in keys)
+    assert {job.policies for job in found} == {("learner", "learner")}
+
+
+def test_inputs_are_copied_and_named_by_their_hash(tmp_path):
+    config, run_dir = make_run(tmp_path)
+    [copy] = run_dir.inputs.iterdir()
+    assert copy.stem == sha256(copy)
+    assert config.data.path == f"inputs/{copy.name}"
+    (tmp_path / "data.jsonl").unlink()
+    again = reopen(run_dir)
+    assert again.data.path == str(copy)
+    assert len(read_starts(again, copy).scenarios) == 3
+    with pytest.raises(BadInput, match="holds a run already"):
+        start(config, run_dir, tmp_path)
+
+
+def test_without_data_the_samples_of_the_game_are_played(tmp_path):
+    config = start(parse({"learn": {"steps": 20}}), RunDir(tmp_path / "run"), tmp_path)
+    found = read_starts(config, tmp_path / "run" / config.data.path)
+    assert len(found.scenarios) == len(samples.for_game("negotiation"))
+
+
+def test_a_wrong_file_is_refused_with_its_place(tmp_path):
+    config = RunConfig()
+    items = samples.load("items")[0]
+    cases = {
+        "empty": ("", "no scenario"),
+        "other": (dumps(samples.load("dialogues")[0].to_dict()), "the run plays negotiation"),
+        "broken": (
+            dumps(items.model_copy(update={"settings": {**items.settings, "turn_limit": -4}}).to_dict()),
+            "turn_limit",
+        ),
+        "text": ("hello", "not JSON"),
+    }
+    for name, (text, why) in cases.items():
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text(text + "\n")
+        with pytest.raises(BadInput, match=why) as caught:
+            read_starts(config, path)
+        assert f"{name}.jsonl" in str(caught.value)
+
+
+def test_no_run_directory_no_run(tmp_path):
+    with pytest.raises(BadInput, match="not a run directory"):
+        reopen(RunDir(tmp_path / "nothing"))

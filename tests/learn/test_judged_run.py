@@ -1,0 +1,74 @@
+"""A dialogue run whose reward, filter and end of game come from a judge: a stub at a local address."""
+
+import json
+import re
+
+import pytest
+
+from tests.learn.small_runs import make_run
+from tests.rewards.samples import dialogue
+from tests.stub import Status, Stub
+from training.learn import trainer
+from training.rewards.rubrics import SOTOPIA
+from training.store import dumps, read_lines, read_member
+
+
+def obliging(body):
+    """Fill in whatever form the judge is shown: seat 0 gets every dimension's best, seat 1 the worst."""
+    form = json.loads(body["messages"][0]["content"].splitlines()[-1])
+    if "values" in form:
+        ends = {d.name: (d.high, d.low)[form["seat"]] for d in SOTOPIA.dimensions}
+        form["values"] = {name: {"value": ends[name], "reason": "so"} for name in form["values"]}
+    elif "reached" in form:
+        form["reached"] = [False] * len(form["reached"])
+    else:
+        asked = re.search(r"by number: ([\d, ]+)\.", body["messages"][0]["content"])[1]
+        form["turns"] = [{"turn": int(n), "passed": form["seat"] == 0, "reason": "so"} for n in asked.split(", ")]
+    return json.dumps(form)
+
+
+@pytest.fixture
+def judged(tmp_path, monkeypatch):
+    data = tmp_path / "talk.jsonl"
+    data.write_text(dumps(dialogue(turn_limit=2, goal_check=True).to_dict()) + "\n")
+    with Stub() as stub:
+        monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
+        config, run_dir = make_run(
+            tmp_path,
+            steps=2,
+            game={"name": "dialogue", "settings": {}},
+            data={"path": str(data)},
+            reward={"judge_filter": True},
+            judge={"address": stub.url, "model": "stub", "retries": 0},
+            rollout={"scenarios": 1, "games": 2},
+        )
+        yield stub, config, run_dir
+
+
+def metrics(run_dir):
+    return [line for line, _ in read_lines(run_dir.attempt(1).metrics)]
+
+
+def test_scores_filter_and_cost_reach_the_run(judged):
+    stub, config, run_dir = judged
+    stub.answer = obliging
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    for line in metrics(run_dir):
+        # unit scale: the mean of the best values is 1, of the worst 0
+        assert (line["reward_0"], line["reward_1"]) == pytest.approx((1.0, 0.0))
+        assert line["failing"] >= 0.5  # every turn of seat 1
+        assert line["judge_calls"] > 0
+    index = [line for line, _ in read_lines(run_dir.attempt(1).index)]
+    first = index[0]
+    record = read_member(run_dir.attempt(1).root / "episodes" / first["file"], first["offset"], first["length"])
+    assert {judgment["seat"] for judgment in record["judgments"]} == {0, 1}
+    assert any(move["seat"] == 2 for move in record["episode"]["moves"])  # the judge was asked for goals, too
+    assert all(a <= 0 for a in record["credit"][1]["advantages"])  # seat 1 failed the filter on every turn
+
+
+def test_a_judge_that_is_down_is_an_error_never_a_zero(judged):
+    stub, config, run_dir = judged
+    stub.answer = Status(500)
+    told = trainer.run(config, run_dir)
+    assert told["result"] == "failed"
+    assert all("reward" not in line and line["errors"] == 2 for line in metrics(run_dir))
