@@ -17,7 +17,7 @@ import numpy as np
 
 from bench.alternate import Reading, alternate
 from bench.talks import conditions, device, use_threads
-from bench.trl_side import ALPHA, RANK, Grpo
+from bench.trl_side import ALPHA, RANK, Grpo, per_pass
 from training import bases
 from training.learn.batch import Item
 from training.learn.policy import Policy, load
@@ -29,7 +29,7 @@ from training.sections import LoraConfig
 from training.seeding import rng
 from training.store import AttemptDir
 
-Sequence2 = tuple[list[int], list[int]]
+Sample = tuple[list[int], list[int]]
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
@@ -47,16 +47,14 @@ def main(arguments: Namespace) -> dict[str, Any]:
             "logprobs": [[0.0] * len(completion) for _, completion in data],
         }
 
-    per_pass = max(1, min(arguments.samples, ours.learn.tokens_per_batch // (arguments.prompt + arguments.completion)))
-    while arguments.samples % per_pass:
-        per_pass -= 1
+    size = per_pass(arguments.samples, arguments.prompt + arguments.completion, ours.learn.tokens_per_batch)
     theirs = Grpo(
         folder,
         arguments.dtype,
         ["x"] * arguments.samples,
         samples=arguments.samples,
         completion=arguments.completion,
-        per_pass=per_pass,
+        per_pass=size,
         rollout=handed,
     )
     tokens = sum(len(prompt) + len(completion) for prompt, completion in data)
@@ -81,7 +79,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
             "scored": sum(len(completion) for _, completion in data),
             "lora_rank": RANK,
             "tokens_per_batch": ours.learn.tokens_per_batch,
-            "trl_samples_per_pass": per_pass,
+            "trl_samples_per_pass": size,
         },
         "conditions": conditions(arguments, threads),
     }
@@ -106,7 +104,7 @@ class Update:
         return time.perf_counter() - began
 
 
-def sequences(samples: int, prompt: int, completion: int, policy: Policy) -> list[Sequence2]:
+def sequences(samples: int, prompt: int, completion: int, policy: Policy) -> list[Sample]:
     """Return random token sequences of the given lengths; what they say costs nothing."""
     draw, size = rng(0, "learning"), int(policy.inner.config.vocab_size)
     return [

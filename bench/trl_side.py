@@ -18,7 +18,7 @@ RANK, ALPHA = 32, 64.0
 
 
 class Grpo:
-    """A trainer on `prompts`, `samples` of them a step in forward passes of `per_pass`."""
+    """A trainer that takes `samples` a step, `per_pass` in a forward pass, `group` of them (0 = all) of one prompt."""
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class Grpo:
         samples: int,
         completion: int,
         per_pass: int,
+        group: int = 0,
         rollout: Rollout | None = None,
     ) -> None:
         import torch
@@ -51,7 +52,7 @@ class Grpo:
             output_dir=tempfile.mkdtemp(prefix="trl-"),
             per_device_train_batch_size=per_pass,
             gradient_accumulation_steps=samples // per_pass,
-            num_generations=samples,
+            num_generations=group or samples,
             max_completion_length=completion,
             max_steps=1,
             learning_rate=1e-6,
@@ -90,3 +91,9 @@ class Grpo:
 def _by_place(completions: Sequence[Any], **more: Any) -> list[float]:
     """Rewards that differ, so that no advantage is zero; what they are does not matter here."""
     return [float(place % 2) for place in range(len(completions))]
+
+
+def per_pass(samples: int, longest: int, tokens: int) -> int:
+    """Return the most samples a forward pass that divide `samples` and fit `tokens` when padded to `longest`."""
+    fitting = [n for n in range(1, samples + 1) if samples % n == 0 and n * longest <= tokens]
+    return max(fitting, default=1)
