@@ -1,0 +1,76 @@
+"""Small parts of the measurements, by hand."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bench.__main__ import main, parser
+from bench.conversation import _cut, _until_stop
+from bench.learning import item
+from bench.talks import scenarios
+from bench.trl_side import per_pass
+from training.games import make
+from training.records import Trace
+
+
+@pytest.mark.parametrize(
+    "samples, longest, tokens, size", [(16, 400, 8192, 16), (16, 1000, 8192, 8), (6, 5000, 100, 1)]
+)
+def test_samples_of_a_forward_pass(samples, longest, tokens, size):
+    assert per_pass(samples, longest, tokens) == size
+
+
+def test_an_item_scores_exactly_its_completion():
+    one = item([7, 7, 7], [1, 2], 1)
+    assert one.scored().tolist() == [False, False, False, True, True]
+    assert one.credit.ppo.tolist() == [0, 0, 0, 1, 1]
+    assert np.array_equal(item([7], [1], 2).credit.ppo, [0, -1])
+
+
+def test_a_trace_is_cut_at_its_first_reply():
+    trace = Trace(
+        seat=0, tokens=(1, 2, 3, 4, 5), mask=(0, 0, 1, 0, 1), turn=(-1, -1, 0, -1, 1), logprobs=(0, 0, -1, 0, -2)
+    )
+    assert _cut(trace) == ((1, 2), (3, 4, 5), (1, 0, 1), (-1, 0, -2))
+
+
+def test_a_reply_ends_with_its_stop_token():
+    assert _until_stop([5, 6, 2, 0, 0], [2]) == (5, 6, 2)
+    assert _until_stop([5, 6], [2]) == (5, 6)
+
+
+def test_scenarios_differ_and_end_after_the_asked_turns():
+    found = scenarios(30, 3)
+    assert len({scenario.id for scenario in found}) == 30
+    assert all(make(scenario).settings.turn_limit == 6 for scenario in found)
+
+
+def test_every_measurement_names_a_module_that_runs(capsys):
+    from importlib import import_module
+
+    for name in ("sampling", "learning", "conversation", "miniature"):
+        arguments = parser().parse_args([name, *(["toy"] if name == "miniature" else [])])
+        module = import_module(arguments.module)
+        assert callable(module.main)
+        assert callable(module.show)
+
+
+def test_the_toy_prints_one_object(capfd):
+    assert main(["miniature", "toy", "--seeds", "2", "--steps", "6", "--forms", "default,flat", "--json"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert found["forms"]["default"] | {"seconds": 0} == {
+        "steps": [None, None],
+        "median": 6,
+        "not_reached": 2,
+        "mean": 6,
+        "interval": [6, 6],
+        "seconds": 0,
+    }
+    assert found["steps_minus_default"]["flat"]["mean"] == 0
+
+
+@pytest.mark.parametrize("wrong", [["--forms", "nonsense"], []], ids=["form", "no directory"])
+def test_wrong_input_exits_2(capsys, wrong):
+    part = "toy" if wrong else "negotiation"
+    assert main(["miniature", part, *wrong]) == 2
