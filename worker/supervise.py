@@ -20,9 +20,11 @@ from webapp.runs import attempts, files
 from webapp.runs.models import Attempt, Run
 from worker import lifecycle, processes
 from worker.kinds import KINDS, Kind, code_version
-from worker.tail import Tail
+from worker.serving import Serving
+from worker.tail import Tail, clean
 
 logger = logging.getLogger(__name__)
+ALL_KINDS: dict[str, Kind] = {**KINDS, "serve": Serving()}
 LOOK_SECONDS = 0.5
 STOP_SECONDS = 24.0  # from the wish to stop until SIGTERM; the kill follows four seconds later
 KILL_SECONDS = 28.0
@@ -37,7 +39,7 @@ def supervise(run_id: int) -> None:
     run = Run.objects.select_related("dataset_version", "start_checkpoint", "opponent_checkpoint").get(pk=run_id)
     logger.info("run %s: attempt %s", run.pk, attempt.number)
     try:
-        Supervisor(run, attempt, KINDS[run.kind]).run()
+        Supervisor(run, attempt, ALL_KINDS[run.kind]).run()
     except attempts.Superseded as error:
         logger.warning("%s", error)
 
@@ -199,9 +201,16 @@ class Supervisor:
         if result is None:
             attempts.give_back(attempt=self.attempt, exit_code=code, why=why)
         else:
-            data = self.status.get("evaluation")
-            attempts.finish(attempt=self.attempt, state=result, exit_code=code, error=why, result=data)
+            found = self._evaluation()
+            attempts.finish(attempt=self.attempt, state=result, exit_code=code, error=why, result=found)
         self.kind.ended(self.of, "" if result in {Run.State.STOPPED, Run.State.SUCCEEDED} else why)
+
+    def _evaluation(self) -> Any:
+        """What an arena found, with the conditions it held under; None if there is none."""
+        try:
+            return clean(json.loads((self.files.root / "evaluation.json").read_text()))
+        except (OSError, ValueError):
+            return None
 
     def _outcome(self, code: int | None) -> tuple[str | None, str]:
         """The run's end state (None: queue it again) and why."""

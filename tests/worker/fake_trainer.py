@@ -33,7 +33,7 @@ def misbehave(wish, step, number):
 
 def episode(progress, step, number):
     record = {"episode": {"scenario": f"s{number}"}, "returns": {"0": 1.0}, "credit": {}}
-    progress.episode(step, number, record, {"outcome": "deal" if number % 2 else "no deal", "turns": 4})
+    progress.episode(step, number, record, {"metrics": {"agreement": float(number % 2)}, "turns": 4})
 
 
 def main():
@@ -43,8 +43,8 @@ def main():
     latest = folder.latest_checkpoint()
     start = latest[0] if latest else 0
     progress = Progress(attempt, wish["steps"], step=start)
-    print("seen secrets:", json.dumps(sorted(os.environ)), flush=True)
-    print("judge key:", os.environ.get("JUDGE_API_KEY", "none"), flush=True)
+    sys.stdout.write(f"seen secrets: {json.dumps(sorted(os.environ))}\n")
+    sys.stdout.write(f"judge key: {os.environ.get('JUDGE_API_KEY', 'none')}\n")
     with progress.listening():
         progress.phase("starting")
         time.sleep(wish.get("start_seconds", 0))

@@ -54,7 +54,8 @@ def leaves(document: Any, schema: Mapping[str, Any], root: Mapping[str, Any], pa
         for index, value in enumerate(document):
             prefix = here.get("prefixItems", [])
             inner = prefix[index] if index < len(prefix) else here.get("items", {})
-            yield from leaves(value, inner if isinstance(inner, dict) else {}, root, (*path, index))
+            said = {"description": schema["description"]} if "description" in schema else {}
+            yield from leaves(value, {**said, **inner} if isinstance(inner, dict) else said, root, (*path, index))
     else:
         yield Leaf(path, document, {**here, **{k: v for k, v in schema.items() if k in {"description", "title"}}})
 
@@ -96,7 +97,7 @@ def _field(leaf: Leaf) -> forms.Field:
         case "number":
             return forms.FloatField(required=not optional, **bounds, **said)
         case "array" | "object":
-            return forms.JSONField(required=False, **said)
+            return forms.JSONField(required=False, widget=forms.Textarea(attrs={"rows": 2}), **said)
         case _:
             long = (isinstance(leaf.value, str) and len(leaf.value) > LONG_TEXT) or schema.get("maxLength", 0) > 500
             widget = forms.Textarea(attrs={"rows": 3}) if long else forms.TextInput()

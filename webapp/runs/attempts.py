@@ -7,6 +7,7 @@ lease has lapsed and the clock has taken the attempt away, or another attempt ha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -171,6 +172,16 @@ def _store_metrics(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> N
     run.save(update_fields=["step", "key_metric", "sparkline"])
 
 
+def outcome_of(summary: Mapping[str, Any]) -> str:
+    """How an episode ended, as the filter of the conversations offers it."""
+    facts = summary.get("metrics") or {}
+    if summary.get("error"):
+        return "error"
+    if "agreement" in facts:
+        return "agreement" if facts["agreement"] else "no agreement"
+    return next((name for name, value in sorted(facts.items()) if name.startswith("end_") and value), "")[4:44]
+
+
 def _store_episodes(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> None:
     from django.db.backends.postgresql.psycopg_any import Jsonb
 
@@ -183,7 +194,7 @@ def _store_episodes(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> 
             line["file"],
             int(line["offset"]),
             int(line["length"]),
-            str(line["summary"].get("outcome", ""))[:40],
+            outcome_of(line["summary"]),
             Jsonb(line["summary"]),
         ]
         for line in lines

@@ -9,9 +9,9 @@ from webapp.runs.models import Run
 LONGEST = 60
 # The first of these that a step's metrics hold is the key metric of its kind of run.
 NAMES: dict[str, tuple[str, ...]] = {
-    "train": ("reward", "reward/mean", "return", "loss"),
-    "sft": ("loss", "loss/nll"),
-    "eval": ("advantage", "points", "reward"),
+    "train": ("reward", "loss"),
+    "sft": ("loss",),
+    "eval": ("difference.points", "difference.reward", "shared.agreement"),
     "serve": (),
 }
 

@@ -1,6 +1,32 @@
-"""Addresses of the runs app."""
+"""Addresses of runs and checkpoints."""
 
-from django.urls import URLPattern
+from django.urls import path
+
+from webapp.runs.views import checkpoints, episodes, lists, new, run
 
 app_name = "runs"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("runs/", lists.run_list, name="list"),
+    path("runs/new/", new.new, name="new"),
+    path("runs/several/", lists.bulk, name="bulk"),
+    path("runs/compare/", lists.compare, name="compare"),
+    path("runs/<int:run_id>/", run.detail, name="detail"),
+    path("runs/<int:run_id>/live/", run.live, name="live"),
+    path("runs/<int:run_id>/metrics.json", run.metrics, name="metrics"),
+    path("runs/<int:run_id>/conversations/", episodes.conversations, name="conversations"),
+    path("runs/<int:run_id>/conversations/<int:step>/<int:number>/", episodes.conversation, name="conversation"),
+    path("runs/<int:run_id>/conversations/<int:step>/<int:number>/tokens/", episodes.tokens, name="tokens"),
+    path("runs/<int:run_id>/evaluation/", run.evaluation, name="evaluation"),
+    path("runs/<int:run_id>/log/", run.log, name="log"),
+    path("runs/<int:run_id>/configuration/", run.configuration, name="configuration"),
+    path("runs/<int:run_id>/lineage/", run.ancestry, name="lineage"),
+    path("runs/<int:run_id>/stop/", run.stop, name="stop"),
+    path("runs/<int:run_id>/resume/", run.resume, name="resume"),
+    path("runs/<int:run_id>/delete/", run.delete, name="delete"),
+    path("checkpoints/", checkpoints.checkpoint_list, name="checkpoints"),
+    path("checkpoints/add/", checkpoints.add_base, name="add-base"),
+    path("checkpoints/<int:checkpoint_id>/", checkpoints.checkpoint, name="checkpoint"),
+    path("checkpoints/<int:checkpoint_id>/download.zip", checkpoints.download, name="download"),
+    path("checkpoints/<int:checkpoint_id>/open/", checkpoints.share, name="share"),
+    path("checkpoints/<int:checkpoint_id>/delete/", checkpoints.delete, name="delete-checkpoint"),
+]

@@ -1,5 +1,50 @@
-"""Who may use the addresses of the runs app."""
+"""Who may use the pages of runs and checkpoints."""
 
-from tests.trust.matrix.base import Route
+from typing import Any
 
-ROUTES: list[Route] = []
+from tests.trust.matrix.base import MEMBERS, RESEARCHERS, Route
+from tests.webapp.runs.making import make_checkpoint, make_episode, make_run
+
+ADMIN = ("admin",)
+
+
+def run(owner: Any) -> dict[str, Any]:
+    return {"run_id": make_run(owner, state="stopped").pk}
+
+
+def episode(owner: Any) -> dict[str, Any]:
+    made = make_episode(make_run(owner))
+    return {"run_id": made.run_id, "step": made.step, "number": made.number}
+
+
+def closed(owner: Any) -> dict[str, Any]:
+    return {"checkpoint_id": make_checkpoint(make_run(owner, state="stopped")).pk}
+
+
+def opened(owner: Any) -> dict[str, Any]:
+    return {"checkpoint_id": make_checkpoint(make_run(owner, state="stopped"), open_to_players=True).pk}
+
+
+READ = [
+    Route(f"runs:{name}", RESEARCHERS, RESEARCHERS, make=run)
+    for name in ("detail", "live", "metrics", "conversations", "evaluation", "log", "configuration", "lineage")
+]
+ROUTES = [
+    Route("runs:list", RESEARCHERS),
+    Route("runs:new", RESEARCHERS),
+    Route("runs:bulk", RESEARCHERS, method="POST", data={"action": "stop"}),
+    Route("runs:compare", RESEARCHERS),
+    *READ,
+    Route("runs:conversation", RESEARCHERS, RESEARCHERS, make=episode),
+    Route("runs:tokens", RESEARCHERS, RESEARCHERS, make=episode),
+    Route("runs:stop", RESEARCHERS, ADMIN, method="POST", make=run),
+    Route("runs:resume", RESEARCHERS, ADMIN, method="POST", make=run),
+    Route("runs:delete", RESEARCHERS, ADMIN, method="POST", make=run),
+    Route("runs:checkpoints", MEMBERS),
+    Route("runs:checkpoint", RESEARCHERS, RESEARCHERS, make=closed),
+    Route("runs:checkpoint", MEMBERS, MEMBERS, make=opened),
+    Route("runs:download", RESEARCHERS, RESEARCHERS, make=opened),
+    Route("runs:share", RESEARCHERS, ADMIN, method="POST", make=closed, data={"open": "1"}),
+    Route("runs:delete-checkpoint", RESEARCHERS, ADMIN, method="POST", make=closed),
+    Route("runs:add-base", ADMIN),
+]

@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -25,6 +27,13 @@ sys.stdin.read()
 """
 
 
+@pytest.fixture
+def place():
+    """A folder of its own: pytest's shuts out the user that PostgreSQL runs as when root starts it."""
+    with tempfile.TemporaryDirectory(prefix="parley-embedded-") as folder:
+        yield Path(folder)
+
+
 def hold(root):
     environment = {**os.environ, "PARLEY_HOME": str(root)}
     return subprocess.Popen(
@@ -37,9 +46,9 @@ def hold(root):
     )
 
 
-def test_two_processes_may_start_at_once_and_the_last_one_stops_the_servers(tmp_path):
-    postgres, valkey = embedded.Postgres(tmp_path), embedded.Valkey(tmp_path)
-    holders = [hold(tmp_path), hold(tmp_path)]
+def test_two_processes_may_start_at_once_and_the_last_one_stops_the_servers(place):
+    postgres, valkey = embedded.Postgres(place), embedded.Valkey(place)
+    holders = [hold(place), hold(place)]
     assert [holder.stdout.readline() for holder in holders] == ["ready\n", "ready\n"]
     with psycopg.connect(postgres.url) as connection:
         version = connection.execute("SHOW server_version").fetchone()
@@ -55,33 +64,33 @@ def test_two_processes_may_start_at_once_and_the_last_one_stops_the_servers(tmp_
     assert not valkey.running()
 
 
-def test_a_killed_user_does_not_keep_the_servers_alive(tmp_path):
-    killed, polite = hold(tmp_path), hold(tmp_path)
+def test_a_killed_user_does_not_keep_the_servers_alive(place):
+    killed, polite = hold(place), hold(place)
     for holder in (killed, polite):
         holder.stdout.readline()
     killed.kill()
     killed.wait()
     polite.communicate()
-    assert not embedded.Postgres(tmp_path).running()
-    assert not embedded.Valkey(tmp_path).running()
+    assert not embedded.Postgres(place).running()
+    assert not embedded.Valkey(place).running()
 
 
-def test_a_recycled_process_id_is_not_taken_for_the_server(tmp_path):
+def test_a_recycled_process_id_is_not_taken_for_the_server(place):
     own = embedded.start_time(os.getpid())
-    (tmp_path / "postgres").mkdir()
-    pid_file = tmp_path / "postgres" / "postmaster.pid"
+    (place / "postgres").mkdir()
+    pid_file = place / "postgres" / "postmaster.pid"
     lines = [str(os.getpid()), "data", str(int(own)), "5432", "", "", "", "ready", ""]
     pid_file.write_text("\n".join(lines))
-    assert embedded.Postgres(tmp_path).running()
+    assert embedded.Postgres(place).running()
     lines[2] = str(int(own) - 3600)
     pid_file.write_text("\n".join(lines))
-    assert not embedded.Postgres(tmp_path).running()
-    embedded.Postgres(tmp_path)._drop_stale_pid_file()
+    assert not embedded.Postgres(place).running()
+    embedded.Postgres(place)._drop_stale_pid_file()
     assert not pid_file.exists()
 
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "valkey.json").write_text(json.dumps([os.getpid(), own - 3600]))
-    assert not embedded.Valkey(tmp_path).running()
+    (place / "run").mkdir()
+    (place / "run" / "valkey.json").write_text(json.dumps([os.getpid(), own - 3600]))
+    assert not embedded.Valkey(place).running()
 
 
 def test_a_finished_process_has_no_start_time():
@@ -93,8 +102,8 @@ def test_a_finished_process_has_no_start_time():
     child.wait()
 
 
-def test_a_long_path_gets_a_short_private_socket_folder(tmp_path):
-    deep = tmp_path / ("x" * 90)
+def test_a_long_path_gets_a_short_private_socket_folder(place):
+    deep = place / ("x" * 90)
     folder = embedded.socket_folder(deep, "postgres")
     assert len(str(folder)) < 60
     assert folder != embedded.socket_folder(deep / "y", "postgres")

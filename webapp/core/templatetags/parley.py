@@ -76,3 +76,14 @@ def query(context: Context, **changes: Any) -> str:
         else:
             values[name] = str(value)
     return "?" + urlencode(list(values.lists()), doseq=True)
+
+
+@register.filter
+def sparkline(values: list[float], height: float = 16.0, width: float = 60.0) -> str:
+    """The points of an SVG polyline for `[stride, v1, v2, …]`, scaled to fill the box."""
+    line = [float(value) for value in values[1:]]
+    low, high = min(line), max(line)
+    spread = (high - low) or 1.0
+    across = width / max(1, len(line) - 1)
+    points = ((n * across, height - 1 - (value - low) / spread * (height - 2)) for n, value in enumerate(line))
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)

@@ -1,0 +1,203 @@
+// Draws a run's metrics (or several runs') as small multiples, and keeps them up to date while a run is alive.
+// The page gives {live, groups, runs: [{name, url}]} as JSON; each address answers with columns above a step.
+(() => {
+  "use strict";
+
+  const given = document.getElementById("curves-data");
+  const place = document.getElementById("curves");
+  const note = document.getElementById("curves-note");
+  if (!given || !place || typeof uPlot === "undefined") return;
+  const page = JSON.parse(given.textContent);
+  const runs = page.runs.map((run) => ({ ...run, steps: [], series: new Map(), attempts: [], over: !page.live }));
+  const plots = new Map();
+  const SYNC = uPlot.sync("curves");
+  const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
+  const HUES = ["--pico-primary", "--parley-bad", "--parley-good", "--parley-warn"];
+  const PERIOD = 3000;
+  let zoom = null;
+
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
+  const look = (i) => ({ stroke: () => style(HUES[i % HUES.length]), dash: DASHES[Math.floor(i / HUES.length) % DASHES.length] });
+
+  // One answer of the server: forget what it supersedes, then append. Steps stay strictly increasing.
+  function take(run, data) {
+    const from = data.from;
+    let keep = run.steps.length;
+    while (keep > 0 && run.steps[keep - 1] > from) keep -= 1;
+    run.steps.length = keep;
+    for (const [name, values] of run.series) values.length = keep;
+    for (const name of Object.keys(data.series)) {
+      if (!run.series.has(name)) run.series.set(name, new Array(keep).fill(null));
+    }
+    run.steps.push(...data.steps);
+    for (const [name, values] of run.series) {
+      const fresh = data.series[name];
+      for (let i = 0; i < data.steps.length; i += 1) values.push(fresh ? fresh[i] : null);
+    }
+    run.attempts = data.attempts;
+    run.over = data.over;
+    run.groups = data.groups;
+  }
+
+  // All runs on one step axis, with gaps where a run has no such step.
+  function table(name) {
+    if (runs.length === 1) return [runs[0].steps, runs[0].series.get(name) || runs[0].steps.map(() => null)];
+    const tables = runs.map((run) => [run.steps, run.series.get(name) || run.steps.map(() => null)]);
+    return uPlot.join(tables);
+  }
+
+  function boundaries(plot) {
+    if (runs.length !== 1) return;
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.strokeStyle = style("--pico-muted-color");
+    ctx.setLineDash([4, 4]);
+    for (const attempt of runs[0].attempts.slice(1)) {
+      const x = Math.round(plot.valToPos(attempt.start, "x", true));
+      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+    }
+    ctx.restore();
+  }
+
+  // Dragging over one curve zooms all of them; a double click shows everything again.
+  function follow(plot) {
+    const { min, max } = plot.scales.x;
+    if (zoom && zoom.min === min && zoom.max === max) return;
+    zoom = { min, max };
+    for (const other of plots.values()) if (other.plot !== plot) other.plot.setScale("x", zoom);
+  }
+
+  const short = (value) => (value == null ? "—" : Math.abs(value) >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(4))));
+
+  function options(width, readout, name) {
+    const axis = { stroke: () => style("--pico-muted-color"), grid: { stroke: () => style("--parley-faint"), width: 1 }, ticks: { width: 1, size: 4 } };
+    const tell = (plot) => {
+      const i = plot.cursor.idx;
+      if (i == null) { readout.textContent = ""; return; }
+      const values = plot.data.slice(1).map((column, n) => (runs.length > 1 ? `${runs[n].name}: ${short(column[i])}` : short(column[i])));
+      readout.textContent = `step ${plot.data[0][i]} — ${values.join(" · ")}`;
+    };
+    return {
+      width,
+      height: 165,
+      cursor: { sync: { key: SYNC.key }, drag: { x: true, y: false } },
+      scales: { x: { time: false } },
+      axes: [{ ...axis, size: 26 }, { ...axis, size: 52, values: (_, ticks) => ticks.map(short) }],
+      series: [{ label: "step" }, ...runs.map((run, i) => ({ label: run.name, width: 1.5, spanGaps: true, points: { show: run.steps.length < 2 }, ...look(i) }))],
+      hooks: { draw: [boundaries], setCursor: [tell], setScale: [(plot, key) => { if (key === "x" && plot.cursor.event) follow(plot); }] },
+    };
+  }
+
+  function box(grid, metric) {
+    const figure = document.createElement("section");
+    figure.className = "curve";
+    const title = document.createElement("h4");
+    title.textContent = metric.title;
+    const canvas = document.createElement("div");
+    const readout = document.createElement("p");
+    readout.className = "readout";
+    figure.append(title, canvas, readout);
+    grid.append(figure);
+    const plot = new uPlot(options(canvas.clientWidth, readout, metric.name), table(metric.name), canvas);
+    canvas.querySelector("canvas").setAttribute("aria-label", `${metric.title} by training step`);
+    canvas.addEventListener("dblclick", () => {
+      zoom = null;
+      for (const other of plots.values()) other.plot.setData(other.plot.data, true);
+    });
+    plots.set(metric.name, { plot, canvas });
+  }
+
+  function section(group) {
+    const id = `curves-${group.title.toLowerCase()}`;
+    let grid = document.getElementById(id);
+    if (grid) return grid;
+    const folded = document.createElement("details");
+    folded.open = group.title !== "Other";
+    const title = document.createElement("summary");
+    title.textContent = group.title;
+    grid = document.createElement("div");
+    grid.id = id;
+    grid.className = "curve-grid";
+    folded.append(title, grid);
+    folded.addEventListener("toggle", draw);
+    place.append(folded);
+    return grid;
+  }
+
+  function draw() {
+    const merged = new Map();
+    for (const group of [...page.groups, ...runs.flatMap((run) => run.groups || [])]) {
+      if (!merged.has(group.title)) merged.set(group.title, new Map());
+      for (const metric of group.metrics) merged.get(group.title).set(metric.name, metric);
+    }
+    if (!runs.some((run) => run.steps.length)) return;
+    note.hidden = true;
+    for (const [title, metrics] of merged) {
+      const grid = section({ title });
+      if (!grid.parentElement.open) continue;
+      for (const metric of metrics.values()) {
+        const shown = plots.get(metric.name);
+        if (!shown) box(grid, metric);
+        else shown.plot.setData(table(metric.name), zoom === null);
+      }
+    }
+  }
+
+  function keys() {
+    if (runs.length < 2) return;
+    const list = document.createElement("ul");
+    list.className = "run-keys";
+    runs.forEach((run, i) => {
+      const item = document.createElement("li");
+      const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+      const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+      for (const [k, v] of Object.entries({ x1: 0, x2: 26, y1: 6, y2: 6, "stroke-width": 2 })) line.setAttribute(k, v);
+      line.setAttribute("stroke", style(HUES[i % HUES.length]));
+      line.setAttribute("stroke-dasharray", look(i).dash.join(" "));
+      svg.append(line);
+      svg.setAttribute("aria-hidden", "true");
+      const link = document.createElement("a");
+      link.href = run.href;
+      link.textContent = run.name;
+      item.append(svg, " ", link);
+      list.append(item);
+    });
+    place.before(list);
+  }
+
+  async function ask(run) {
+    const last = run.steps.length ? run.steps[run.steps.length - 1] : -1;
+    const answer = await fetch(`${run.url}?since=${last}`, { headers: { Accept: "application/json" } });
+    if (!answer.ok) throw new Error(String(answer.status));
+    take(run, await answer.json());
+  }
+
+  async function refresh() {
+    const stale = document.getElementById("run-header");
+    try {
+      await Promise.all(runs.map(ask));
+      stale?.classList.remove("stale");
+      draw();
+    } catch {
+      stale?.classList.add("stale");
+    }
+    if (page.live && runs.some((run) => !run.over)) window.setTimeout(refresh, document.hidden ? 5 * PERIOD : PERIOD);
+  }
+
+  let resizing;
+  window.addEventListener("resize", () => {
+    window.clearTimeout(resizing);
+    resizing = window.setTimeout(() => {
+      for (const { plot, canvas } of plots.values()) if (canvas.clientWidth) plot.setSize({ width: canvas.clientWidth, height: 165 });
+    }, 150);
+  });
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    for (const { plot } of plots.values()) plot.redraw();
+  });
+  keys();
+  refresh();
+})();

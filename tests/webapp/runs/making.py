@@ -1,0 +1,129 @@
+"""Runs, episodes and checkpoints for tests, with files where a page reads them."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+
+from training.config import RunConfig
+from webapp.runs.models import Checkpoint, PlayedEpisode, Run
+
+CONFIG = RunConfig(name="made", model={"base": "tiny"}).to_dict()
+
+SCENARIO = {
+    "version": 1,
+    "id": "talk-1",
+    "game": "negotiation",
+    "settings": {},
+    "seats": ["Ann", "Bob"],
+    "seed": 0,
+}
+RECORD: dict[str, Any] = {
+    "version": 1,
+    "episode": {
+        "version": 1,
+        "scenario": SCENARIO,
+        "moves": [{"seat": 0, "move": {"action": "say", "args": {}, "text": "hello", "origin": "seat"}}],
+        "turns": [
+            {
+                "seat": 0,
+                "voice": "player",
+                "reply": "hello",
+                "private": "think of it",
+                "move": {"action": "say", "args": {}, "text": "hello", "origin": "seat"},
+                "move_index": 0,
+                "error": None,
+                "passed": True,
+                "reward": 0.0,
+            },
+            {
+                "seat": 1,
+                "voice": "player",
+                "reply": "<deal>",
+                "private": "",
+                "move": None,
+                "move_index": None,
+                "error": "this tag is not closed",
+                "passed": False,
+                "reward": -0.5,
+            },
+        ],
+        "traces": [
+            {
+                "seat": 0,
+                "voice": "player",
+                "policy": "learner",
+                "parent": None,
+                "tokens": [1, 2, 3, 4],
+                "mask": [0, 1, 1, 0],
+                "turn": [-1, 0, 0, -1],
+                "logprobs": [0.0, -0.25, -1.5, 0.0],
+            }
+        ],
+        "returns": {"0": 1.0, "1": 0.25},
+        "metrics": {"agreement": 1.0},
+        "error": None,
+    },
+    "returns": {"0": 1.0, "1": 0.25},
+    "turn_rewards": [0.0, -0.5],
+    "passed": [True, False],
+    "judgments": [],
+    "credit": [
+        {
+            "advantages": [0.0, 0.8, -0.4, 0.0],
+            "values": {"token": [0.0, 0.5, 0.6, 0.0]},
+            "turn_advantages": {"0": 0.8},
+            "logprobs": [0.0, -0.26, -1.49, 0.0],
+        }
+    ],
+}
+
+
+def make_run(owner: Any, **fields: Any) -> Run:
+    """A run that nobody works on."""
+    given = {"kind": "train", "name": "made", "queue": "train-cpu", "config": CONFIG, "state": "stopped"}
+    return Run.objects.create(
+        owner=owner, **{**given, "method": "omar", "game": "negotiation", "base": "tiny", **fields}
+    )
+
+
+def make_episode(run: Run, step: int = 1, number: int = 0, record: dict[str, Any] | None = None) -> PlayedEpisode:
+    """An episode with its record in the storage."""
+    member = gzip.compress((json.dumps(record or RECORD) + "\n").encode())
+    name = default_storage.save(f"runs/{run.pk}/e{step}-{number}.jsonl.gz", ContentFile(member))
+    summary = {"scenario": "talk-1", "returns": {"0": 1.0, "1": 0.25}, "turns": 2, "refused": 1, "metrics": {}}
+    return PlayedEpisode.objects.create(
+        run=run,
+        step=step,
+        number=number,
+        fence=1,
+        file=name,
+        offset=0,
+        length=len(member),
+        outcome="agreement",
+        summary=summary,
+    )
+
+
+def make_checkpoint(run: Run | None, **fields: Any) -> Checkpoint:
+    """A checkpoint with a small folder in the storage."""
+    name = fields.pop("name", f"run-{run.pk if run else 'none'}-step-{fields.get('step', 5)}")
+    default_storage.save(f"checkpoints/{name}/config.json", ContentFile(b"{}"))
+    default_storage.save(f"checkpoints/{name}/model.safetensors", ContentFile(b"weights"))
+    given = {
+        "kind": "full",
+        "run": run,
+        "step": 5,
+        "base": "tiny",
+        "path": f"checkpoints/{name}",
+        "metrics": {"reward": 0.5},
+    }
+    return Checkpoint.objects.create(name=name, **{**given, **fields})
+
+
+def folder_of(name: str) -> Path:
+    """Where a stored name is on this disk."""
+    return Path(default_storage.path(name))

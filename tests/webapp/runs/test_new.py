@@ -1,0 +1,144 @@
+"""The form of a new run: presets, every field with its meaning, and errors on the field they belong to."""
+
+import pytest
+from django.urls import reverse
+
+from tests.webapp.runs.making import make_checkpoint, make_run
+from training.config import RunConfig
+from webapp.core import queue
+from webapp.runs import presets
+from webapp.runs.models import Checkpoint, Run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def base(db):
+    return [
+        Checkpoint.objects.create(name=name, kind="base", base=name, path=f"/models/{name}")
+        for name in ("tiny", "smollm2-135m")
+    ]
+
+
+@pytest.fixture
+def client(researcher, client_of):
+    return client_of(researcher)
+
+
+def filled(client, query=""):
+    """The form as a browser would send it back untouched."""
+    response = client.get(reverse("runs:new") + query)
+    assert response.status_code == 200
+    form = response.context["form"]
+    data = {}
+    for part in (form.start, form.rest):
+        for field in part:
+            value = field.value()
+            if value is True:
+                data[field.html_name] = "on"
+            elif value is not None and value is not False:
+                data[field.html_name] = value
+    return data
+
+
+def send(client, data, query=""):
+    return client.post(reverse("runs:new") + query, data)
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_every_preset_is_a_whole_configuration(name):
+    config = RunConfig.from_dict(presets.PRESETS[name].config())
+    assert config.kind in presets.SECTIONS
+
+
+@pytest.mark.parametrize("name", ["quick", "negotiation", "dialogue", "eval"])
+def test_a_preset_starts_as_it_is(client, base, name, researcher, django_capture_on_commit_callbacks, monkeypatch):
+    sent = []
+    monkeypatch.setattr(queue, "publish", lambda task, *args, queue=None, **_: sent.append((task.name, args, queue)))
+    with django_capture_on_commit_callbacks(execute=True):
+        response = send(client, filled(client, f"?preset={name}"), f"?preset={name}")
+    assert response.status_code == 302, errors(response)
+    run = Run.objects.get()
+    assert run.config == {**presets.PRESETS[name].config(), "name": run.name}
+    assert (run.state, run.owner, run.base) == ("queued", researcher, run.config["model"]["base"])
+    assert sent == [("runs.supervise", (run.pk,), "train-cpu")]
+
+
+def errors(response):
+    form = response.context["form"]
+    return {**form.start.errors, **form.rest.errors}
+
+
+def test_every_field_has_its_meaning(client, base):
+    page = client.get(reverse("runs:new") + "?preset=dialogue")
+    form = page.context["form"]
+    silent = [field.label for part in (form.start, form.rest) for field in part if not field.help_text]
+    shown = page.content.decode()
+    assert "Weight of the entropy bonus." in shown
+    assert silent == []
+
+
+def test_a_wrong_value_is_marked_on_its_field_and_nothing_starts(client, base):
+    data = filled(client)
+    data['config-["learn", "lr"]'] = "-1"
+    response = send(client, data)
+    assert response.status_code == 400
+    assert list(errors(response)) == ['["learn", "lr"]']
+    assert Run.objects.count() == 0
+
+
+def test_what_only_the_whole_configuration_can_tell_is_marked_too(client, base):
+    data = filled(client)
+    data['config-["engine", "window"]'] = "10"
+    response = send(client, data)
+    assert response.status_code == 400
+    assert list(errors(response)) == ['["engine", "window"]']
+
+
+def test_all_weights_instead_of_adapters(client, base):
+    data = filled(client, "?preset=negotiation")
+    data["run-weights"] = "all"
+    assert send(client, data, "?preset=negotiation").status_code == 302
+    assert Run.objects.get().config["learn"]["lora"] is None
+    data = filled(client)
+    data["run-weights"] = "adapters"
+    assert send(client, data).status_code == 302, "the page did not have the adapters' own fields"
+    assert Run.objects.get(name="Quick trial").config["learn"]["lora"]["rank"] == 32
+
+
+def test_a_cold_start_needs_a_dataset_with_conversations(client, base):
+    response = send(client, filled(client, "?preset=sft"), "?preset=sft")
+    assert response.status_code == 400
+    assert list(errors(response)) == ["dataset"]
+
+
+def test_a_judge_can_be_added(client, base):
+    data = filled(client, "?preset=negotiation&judge=1")
+    assert data['config-["judge", "secret"]'] == "JUDGE_API_KEY"
+    data['config-["judge", "secret"]'] = "sk-not-a-name"
+    response = send(client, data, "?preset=negotiation&judge=1")
+    assert response.status_code == 400
+    assert "never the key itself" in str(errors(response))
+
+
+def test_a_clone_begins_with_the_same_configuration(client, base, researcher):
+    checkpoint = make_checkpoint(make_run(researcher), step=9)
+    source = make_run(researcher, name="first", start_checkpoint=checkpoint, queue="train-gpu")
+    query = f"?clone={source.pk}"
+    assert send(client, filled(client, query), query).status_code == 302
+    made = Run.objects.get(cloned_from=source)
+    assert made.name == "first again"
+    assert (made.queue, made.start_checkpoint) == ("train-gpu", checkpoint)
+    assert {**made.config, "name": ""} == {**source.config, "name": ""}
+
+
+def test_a_checkpoint_can_be_trained_on(client, base, researcher):
+    checkpoint = make_checkpoint(make_run(researcher), step=9)
+    query = f"?preset=quick&checkpoint={checkpoint.pk}"
+    assert send(client, filled(client, query), query).status_code == 302
+    made = Run.objects.get(start_checkpoint=checkpoint)
+    assert made.base == "tiny"
+
+
+def test_an_unknown_preset_is_not_found(client, base):
+    assert client.get(reverse("runs:new") + "?preset=nothing").status_code == 404

@@ -1,0 +1,319 @@
+"""The pages of runs: what they show, what they refuse, and that text from models is never markup."""
+
+import json
+
+import pytest
+from django.urls import reverse
+
+from tests.webapp.runs.making import RECORD, make_checkpoint, make_episode, make_run
+from webapp.runs import attempts, services
+from webapp.runs.models import Checkpoint, Run
+from webapp.runs.querysets import SORTS
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def page(researcher, client_of):
+    client = client_of(researcher)
+
+    def get(name, *args, query="", **headers):
+        return client.get(reverse(f"runs:{name}", args=args) + query, headers=headers)
+
+    get.client = client
+    return get
+
+
+def body(response):
+    assert response.status_code in {200, 286}, response.status_code
+    return response.content.decode()
+
+
+@pytest.fixture
+def live_run(researcher):
+    """A run in the middle of training, as a worker has left it a moment ago."""
+    run = make_run(researcher, state="queued", steps=20)
+    attempt = attempts.claim(run_id=run.pk, worker="w:1:1", host="here")
+    attempts.started(attempt=attempt, pid=1, pid_started=1.0, start_step=0, code_version="abc")
+    import time
+
+    now = time.time()
+    lines = [
+        {"step": n, "at": now, "reward": n / 10, "kl": 0.1, "step_s": 2.0, "sampling_tokens_per_s": 100.0, "odd": 1.0}
+        for n in range(1, 6)
+    ]
+    attempts.record(attempt=attempt, batch=attempts.Batch(metrics=lines, offsets={"metrics.jsonl": 1}, log="hello\n"))
+    attempts.beat(attempt=attempt, status={"phase": "sampling", "at": now - 90, "steps": 20, "done": 3, "of": 16})
+    run.refresh_from_db()
+    return run
+
+
+def test_the_list_filters_and_sorts_and_its_address_says_so(page, researcher):
+    make_run(researcher, name="alpha", state="failed", key_metric=0.2)
+    make_run(researcher, name="beta", state="succeeded", key_metric=0.9)
+    make_run(researcher, name="served", kind="serve")
+    everything = body(page("list"))
+    assert "alpha" in everything
+    assert "beta" in everything
+    assert "served" not in everything
+    assert "beta" not in body(page("list", query="?state=failed"))
+    assert "alpha" not in body(page("list", query="?q=bet"))
+    up = body(page("list", query="?sort=metric"))
+    down = body(page("list", query="?sort=-metric"))
+    assert up.index("alpha") < up.index("beta")
+    assert down.index("beta") < down.index("alpha")
+    assert "No run matches" in body(page("list", query="?state=queued"))
+
+
+@pytest.mark.parametrize("name", [*SORTS, *(f"-{name}" for name in SORTS), "nonsense"])
+def test_every_column_sorts(page, researcher, name):
+    make_run(researcher)
+    assert "made" in body(page("list", query=f"?sort={name}"))
+
+
+def test_an_empty_list_names_the_next_step(page):
+    assert "Start a quick trial" in body(page("list"))
+    assert "There is no checkpoint yet" in body(page("checkpoints"))
+
+
+def test_htmx_gets_the_rows_only(page, researcher):
+    make_run(researcher)
+    part = body(page("list", **{"hx-request": "true"}))
+    assert "made" in part
+    assert "<html" not in part
+
+
+def test_the_header_tells_the_truth_about_progress(page, live_run):
+    shown = body(page("detail", live_run.pk))
+    assert "No progress for 1 min" in shown
+    assert "in phase sampling" in shown
+    assert "3 of 16" in shown
+    assert "<dd>100</dd>" in shown
+    assert "<dd>30 s</dd>" in shown, "15 steps of 2 s are left"
+
+
+def test_the_header_asks_on_until_the_run_is_over(page, live_run):
+    assert page("live", live_run.pk).status_code == 200
+    Run.objects.filter(pk=live_run.pk).update(state="succeeded")
+    assert page("live", live_run.pk).status_code == 286
+    assert "every 2s" not in body(page("detail", live_run.pk))
+
+
+def test_the_buttons_are_replaced_only_when_the_state_has_changed(page, live_run):
+    assert "hx-swap-oob" not in body(page("live", live_run.pk, query="?state=running"))
+    assert "hx-swap-oob" in body(page("live", live_run.pk, query="?state=starting"))
+
+
+def test_metrics_come_as_columns_and_only_the_new_ones(page, live_run):
+    data = json.loads(body(page("metrics", live_run.pk)))
+    assert data["steps"] == [1, 2, 3, 4, 5]
+    assert data["series"]["reward"] == [0.1, 0.2, 0.3, 0.4, 0.5]
+    assert [group["title"] for group in data["groups"]] == ["Outcome", "Learning", "Machine", "Other"]
+    later = json.loads(body(page("metrics", live_run.pk, query="?since=3")))
+    assert (later["from"], later["steps"]) == (3, [4, 5])
+    assert page("metrics", live_run.pk, query="?since=x").status_code == 404
+
+
+def test_after_a_resume_the_curve_forgets_what_was_superseded(page, live_run):
+    Run.objects.filter(pk=live_run.pk).update(state="queued")
+    live_run.attempts.update(state="lapsed")
+    second = attempts.claim(run_id=live_run.pk, worker="w:2:2", host="here")
+    attempts.started(attempt=second, pid=2, pid_started=2.0, start_step=3, code_version="")
+    data = json.loads(body(page("metrics", live_run.pk, query="?since=5")))
+    assert (data["from"], data["steps"]) == (3, [])
+    assert data["attempts"] == [{"number": 1, "start": 0}, {"number": 2, "start": 3}]
+
+
+def test_many_points_are_thinned_and_the_newest_stays(researcher, live_run):
+    from webapp.runs.models import Metric
+
+    rows = [Metric(run=live_run, step=n, fence=1, at="2026-01-01T00:00:00Z", values={}) for n in range(6, 5004)]
+    Metric.objects.bulk_create(rows)
+    steps = [step for step, _, _ in live_run.metrics.since(-1, limit=1000)]
+    assert len(steps) <= 1001
+    assert steps[-1] == 5003
+    assert set(steps) - {5003} == set(range(6, 5004, 6))
+
+
+def test_a_conversation_reads_as_a_dialogue(page, researcher):
+    episode = make_episode(make_run(researcher))
+    listed = body(page("conversations", episode.run_id))
+    assert "Step 1, no. 0" in listed
+    assert "ended so" in body(page("conversations", episode.run_id, query="?outcome=error"))
+    shown = body(page("conversation", episode.run_id, 1, 0))
+    for text in (
+        "hello",
+        "think of it",
+        "&lt;deal&gt;",
+        "this tag is not closed",
+        "refused",
+        "advantage 0.8",
+        "Ann",
+        "Bob",
+    ):
+        assert text in shown
+
+
+def test_tokens_are_tinted_by_advantage(page, researcher):
+    episode = make_episode(make_run(researcher, base="none"))
+    shown = body(page("tokens", episode.run_id, 1, 0))
+    assert 'class="tk masked" title="read, not sampled · id 1"' in shown
+    assert (
+        'class="tk up-4" title="advantage +0.800 · log-prob -0.250 · trainer -0.260 · value (token) 0.500 · id 2"'
+        in shown
+    )
+    assert 'class="tk down-2" title="advantage -0.400' in shown
+    assert "turn 0<br>0.8" in shown
+
+
+def test_a_conversation_whose_file_is_gone_is_not_found(page, researcher):
+    from django.core.files.storage import default_storage
+
+    episode = make_episode(make_run(researcher))
+    default_storage.delete(episode.file)
+    assert page("conversation", episode.run_id, 1, 0).status_code == 404
+
+
+def test_text_from_a_model_is_never_markup(page, researcher):
+    payload = "<img src=x onerror=alert(1)><script>alert(1)</script>{{ 7|add:7 }}"
+    record = json.loads(
+        json.dumps(RECORD).replace('"hello"', json.dumps(payload)).replace('"Ann"', json.dumps(payload))
+    )
+    run = make_run(researcher, name=payload, error=payload)
+    make_episode(run, record=record)
+    for name, args in (
+        ("list", ()),
+        ("detail", (run.pk,)),
+        ("conversations", (run.pk,)),
+        ("conversation", (run.pk, 1, 0)),
+        ("tokens", (run.pk, 1, 0)),
+        ("configuration", (run.pk,)),
+        ("lineage", (run.pk,)),
+        ("log", (run.pk,)),
+    ):
+        shown = body(page(name, *args))
+        assert "<img src=x" not in shown, name
+        assert "<script>alert" not in shown, name
+        assert "{{ 7|add:7 }}" in shown, name
+
+
+def test_the_log_shows_the_attempt_that_is_asked_for(page, live_run):
+    assert "hello" in body(page("log", live_run.pk))
+    assert "no such attempt" in body(page("log", live_run.pk, query="?attempt=7"))
+    assert "<html" not in body(page("log", live_run.pk, **{"hx-request": "true"}))
+
+
+def test_the_configuration_says_what_each_field_means(page, researcher):
+    shown = body(page("configuration", make_run(researcher).pk))
+    assert "Highest learning rate of the policy." in shown
+
+
+def test_a_comparison_shows_where_configurations_differ(page, researcher):
+    one, two = make_run(researcher, name="one"), make_run(researcher, name="two")
+    Run.objects.filter(pk=two.pk).update(config={**two.config, "seed": 7})
+    shown = body(page("compare", query=f"?run={one.pk}&run={two.pk}"))
+    assert "<code>seed</code>" in shown
+    assert "<code>learn.lr</code>" not in shown
+    assert page("compare", query=f"?run={one.pk}").status_code == 302
+
+
+def test_an_arena_shows_intervals_for_both_sides(page, researcher):
+    one = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 10}
+    result = {
+        "summary": {
+            "a": {"points": one},
+            "b": {},
+            "difference": {"points": one},
+            "shared": {"agreement": one},
+            "conversations": 100,
+            "used": 98,
+            "unscored": {"sotopia": 3},
+        },
+        "conditions": {"seed": 0},
+    }
+    run = make_run(researcher, kind="eval", result=result)
+    shown = body(page("evaluation", run.pk))
+    for text in ("98 of 100", "[0.4, 0.6]", "sotopia: could not be scored", "agreement"):
+        assert text in shown
+
+
+def test_several_runs_are_stopped_deleted_or_compared(page, researcher, other_researcher):
+    mine, waiting = make_run(researcher), make_run(researcher, state="queued")
+    foreign = make_run(other_researcher)
+    address = reverse("runs:bulk")
+    ticked = [mine.pk, waiting.pk, foreign.pk]
+    stopped = page.client.post(address, {"action": "stop", "run": ticked}, follow=True)
+    assert "1 not changed: they belong to somebody else." in stopped.content.decode()
+    assert Run.objects.get(pk=waiting.pk).state == "stopped"
+    assert page.client.post(address, {"action": "compare", "run": ticked})["Location"].endswith(f"run={foreign.pk}")
+    page.client.post(address, {"action": "delete", "run": ticked})
+    assert list(Run.objects.all()) == [foreign]
+    assert page.client.post(address, {"action": "burn", "run": ticked}).status_code == 404
+
+
+def test_a_checkpoint_page_shows_where_it_comes_from(page, researcher):
+    base = Checkpoint.objects.create(name="tiny", kind="base", base="tiny", path="/nowhere")
+    run = make_run(researcher)
+    parent = make_checkpoint(run, step=5, parent=base)
+    child = make_checkpoint(run, step=10, parent=parent)
+    shown = body(page("checkpoint", parent.pk))
+    tree = shown.split('<ul class="tree">')[1]
+    assert tree.index(">tiny<") < tree.index(str(parent)) < tree.index(str(child))
+    assert "Sit down against it" in shown
+    assert f"?checkpoint={parent.pk}" in shown
+
+
+def test_a_checkpoint_downloads_as_a_zip(page, researcher):
+    import io
+    import zipfile
+
+    checkpoint = make_checkpoint(make_run(researcher), name="run-x-step-5")
+    response = page("download", checkpoint.pk)
+    archive = zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content)))
+    assert archive.testzip() is None
+    assert {name: archive.read(name) for name in archive.namelist()} == {
+        "config.json": b"{}",
+        "model.safetensors": b"weights",
+    }
+
+
+def test_players_see_open_checkpoints_only(player, client_of, researcher):
+    run = make_run(researcher)
+    make_checkpoint(run, step=1, name="shut")
+    opened = make_checkpoint(run, step=2, name="ajar", open_to_players=True)
+    client = client_of(player)
+    listed = client.get(reverse("runs:checkpoints")).content.decode()
+    assert "ajar" in listed
+    assert "shut" not in listed
+    shown = client.get(reverse("runs:checkpoint", args=[opened.pk])).content.decode()
+    assert "Download" not in shown
+    assert "Lineage" not in shown
+
+
+def test_sharing_opens_and_closes(page, researcher):
+    checkpoint = make_checkpoint(make_run(researcher))
+    for value, expected in (("1", True), ("0", False)):
+        page.client.post(reverse("runs:share", args=[checkpoint.pk]), {"open": value})
+        checkpoint.refresh_from_db()
+        assert checkpoint.open_to_players is expected
+
+
+def test_deleting_what_is_used_says_by_what(page, researcher):
+    checkpoint = make_checkpoint(make_run(researcher))
+    user = make_run(researcher, name="needs it", start_checkpoint=checkpoint)
+    response = page.client.post(reverse("runs:delete-checkpoint", args=[checkpoint.pk]), follow=True)
+    assert f"still used by run {user}" in response.content.decode()
+    assert Checkpoint.objects.filter(pk=checkpoint.pk).exists()
+
+
+def test_a_run_that_is_alive_is_not_deleted(page, live_run):
+    response = page.client.post(reverse("runs:delete", args=[live_run.pk]), follow=True)
+    assert "stop it first" in response.content.decode()
+    assert Run.objects.filter(pk=live_run.pk).exists()
+
+
+def test_resuming_a_run_that_succeeded_is_refused(page, researcher):
+    run = make_run(researcher, state="succeeded")
+    response = page.client.post(reverse("runs:resume", args=[run.pk]), follow=True)
+    assert "only a stopped or failed run can be resumed" in response.content.decode()
+    assert services.stop_run(run=run) == "succeeded"

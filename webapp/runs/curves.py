@@ -1,0 +1,89 @@
+"""Which metrics are drawn, in which groups and under which titles; and the numbers as the page's script wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from webapp.runs.models import Run
+
+GROUPS: dict[str, dict[str, str]] = {
+    "Outcome": {
+        "reward": "Reward",
+        "agreement": "Agreement rate",
+        "parse_rate": "Parse rate",
+        "joint_points": "Joint points",
+        "efficiency": "Efficiency",
+        "failing": "Failing turns",
+        "turns": "Turns a game",
+        "reply_tokens": "Tokens a reply",
+    },
+    "Learning": {
+        "loss": "Loss",
+        "kl": "KL to the start",
+        "entropy": "Entropy",
+        "clipfrac": "Clip fraction",
+        "approx_kl": "Approximate KL of the update",
+        "grad_norm": "Gradient norm",
+        "advantage_std": "Spread of advantages",
+        "lr": "Learning rate",
+        "token_accuracy": "Token accuracy",
+    },
+    "Machine": {
+        "sampling_tokens_per_s": "Sampling, tokens/s",
+        "learning_tokens_per_s": "Learning, tokens/s",
+        "step_s": "Step, s",
+        "sync_s": "Sync, s",
+        "gap_max": "Engine–trainer gap, max",
+        "gap_mean": "Engine–trainer gap, mean",
+    },
+}
+TITLES = {name: shown for members in GROUPS.values() for name, shown in members.items()}
+OTHER = "Other"
+
+
+def title(name: str) -> str:
+    """A metric's title: known ones in words, others by their name."""
+    return TITLES.get(name, name.replace("_", " "))
+
+
+def known(names: Iterable[str]) -> list[str]:
+    """The names in the order of the groups, others after them in alphabetical order."""
+    present = set(names)
+    ordered = [name for name in TITLES if name in present]
+    return ordered + sorted(present - set(ordered))
+
+
+def groups(names: Iterable[str]) -> list[dict[str, Any]]:
+    """The groups with those of their metrics that occur."""
+    present = set(names)
+    found = [
+        {"title": group, "metrics": [{"name": n, "title": t} for n, t in members.items() if n in present]}
+        for group, members in GROUPS.items()
+    ]
+    rest = [{"name": name, "title": title(name)} for name in sorted(present - set(TITLES))]
+    return [group for group in [*found, {"title": OTHER, "metrics": rest}] if group["metrics"]]
+
+
+def columns(run: Run, since: int) -> dict[str, Any]:
+    """The metrics above a step as columns: steps, and for each name a list with null where a step lacks it.
+
+    `from` is the step from which the receiver must forget what it has: an attempt that began again further back
+    has written these steps anew.
+    """
+    attempts = list(run.attempts.order_by("number").values_list("number", "start_step"))
+    latest_start = attempts[-1][1] if attempts else 0
+    again = min(since, latest_start) if run.step < since else since
+    rows = run.metrics.since(again)
+    names = known({name for _, _, values in rows for name in values})
+    return {
+        "run": run.pk,
+        "state": run.state,
+        "over": run.state in {"succeeded", "stopped", "failed"},
+        "from": again,
+        "steps": [step for step, _, _ in rows],
+        "series": {name: [values.get(name) for _, _, values in rows] for name in names},
+        "titles": {name: title(name) for name in names},
+        "groups": groups(names),
+        "attempts": [{"number": number, "start": start} for number, start in attempts],
+    }

@@ -1,0 +1,181 @@
+"""The form of a new run: what it learns from and with at the top, then every field of its configuration.
+
+A wrong value is put on the field it belongs to, in the words of the configuration's own check.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django import forms
+from django.forms.boundfield import BoundField
+
+from training import config as configs
+from training import games
+from training.config import RunConfig
+from training.errors import BadInput
+from training.sections import LoraConfig
+from webapp.accounts.models import User
+from webapp.core.schema import SchemaForm
+from webapp.runs import presets
+from webapp.runs.models import Checkpoint
+from webapp.runs.services import TRAIN_QUEUES
+from webapp.scenarios.models import DatasetVersion
+
+PLACES = [("cpu", "CPU"), ("gpu", "GPU")]
+WEIGHTS = [("adapters", "adapters (LoRA)"), ("all", "all weights")]
+
+
+class ChoiceOfVersion(forms.ModelChoiceField):
+    """Shows what is in a version."""
+
+    def label_from_instance(self, obj: DatasetVersion) -> str:
+        """Name, number and counts."""
+        return f"{obj} ({obj.scenario_count} scenarios, {obj.conversation_count} conversations)"
+
+
+class StartForm(forms.Form):
+    """What a run is called, what it learns from, which weights it starts from and where it runs."""
+
+    name = forms.CharField(max_length=120, help_text="So that you find it again.")
+    game = forms.ChoiceField(help_text="Which game is played.")
+    dataset = ChoiceOfVersion(
+        queryset=DatasetVersion.objects.none(),
+        required=False,
+        empty_label="the project's sample scenarios",
+        help_text="Where the games start, or the conversations that a cold start learns from.",
+    )
+    model = forms.ModelChoiceField(
+        queryset=Checkpoint.objects.none(), help_text="The model that is trained, or measured in an arena."
+    )
+    opponent = forms.ModelChoiceField(
+        queryset=Checkpoint.objects.none(),
+        required=False,
+        empty_label="what it started from",
+        help_text="The other model in arenas.",
+    )
+    weights = forms.ChoiceField(choices=WEIGHTS, help_text="Adapters need less memory; all weights can change more.")
+    place = forms.ChoiceField(choices=PLACES, help_text="Which workers may take it.")
+
+    def __init__(self, config: Mapping[str, Any], user: User, data: Mapping[str, Any] | None, **initial: Any) -> None:
+        super().__init__(data, prefix="run", initial=initial)
+        self.fields["game"].choices = [(name, name) for name in sorted(games.REGISTRY)]  # type: ignore[attr-defined]
+        versions = DatasetVersion.objects.select_related("dataset").order_by("dataset__name", "-number")
+        self.fields["dataset"].queryset = versions  # type: ignore[attr-defined]
+        seen = Checkpoint.objects.visible_to(user).order_by("-kind", "-created_at")
+        for name in ("model", "opponent"):
+            self.fields[name].queryset = seen  # type: ignore[attr-defined]
+        if config["kind"] == "sft":
+            self.fields["dataset"].required = True
+        if config["kind"] == "eval":
+            del self.fields["weights"]
+        if config["kind"] == "sft":
+            del self.fields["opponent"]
+
+
+class RunForm:
+    """Both halves of the page, checked together. `config` is the configuration that the form began with."""
+
+    def __init__(
+        self, config: Mapping[str, Any], user: User, data: Mapping[str, Any] | None = None, **initial: Any
+    ) -> None:
+        self.config = dict(config)
+        section = {"train": "learn", "sft": "sft"}.get(config["kind"])
+        base = Checkpoint.objects.filter(name=config["model"]["base"]).first()
+        lora = self.config[section]["lora"] if section else None
+        known = {
+            "name": config["name"],
+            "game": config["game"]["name"],
+            "model": base.pk if base else None,
+            "weights": "adapters" if lora else "all",
+            "place": "cpu",
+            **initial,
+        }
+        self.start = StartForm(config, user, data, **known)
+        if section:
+            chosen = (data or {}).get("run-weights", known["weights"])
+            adapters = lora or LoraConfig().to_dict()
+            self.config[section] = {**self.config[section], "lora": adapters if chosen == "adapters" else None}
+            data = _with_adapters(data, section, adapters) if not lora else data
+        document = presets.offered(self.config)
+        self.rest = SchemaForm(document, _schema(document), data, prefix="config")
+
+    def is_valid(self) -> bool:
+        """Whether both halves are, and the configuration they make is; errors stand on their fields."""
+        if not (self.start.is_valid() & self.rest.is_valid()):
+            return False
+        try:
+            self.made = self._config()
+        except BadInput as error:
+            self.blame(error)
+            return False
+        return True
+
+    def blame(self, error: BadInput) -> None:
+        """Put an error on the field that it names, or above the form."""
+        names = {"dataset": "dataset", "data.path": "dataset", "model.base": "model", "name": "name", "game": "game"}
+        if error.where in names:
+            self.start.add_error(names[error.where], error.why)
+        else:
+            self.rest.blame(error.where, error.why)
+
+    def _config(self) -> RunConfig:
+        entered = presets.merged(self.config, self.rest.document())
+        given = self.start.cleaned_data
+        base = given["model"].base if given["model"].kind != Checkpoint.Kind.BASE else given["model"].name
+        entered["name"] = given["name"]
+        entered["game"] = {**entered["game"], "name": given["game"]}
+        entered["model"] = {**entered["model"], "base": base}
+        return configs.parse(entered)
+
+    def choices(self) -> dict[str, Any]:
+        """What `create_run` takes beside the configuration; call it on a valid form only."""
+        given = self.start.cleaned_data
+        assert given["place"] in TRAIN_QUEUES
+        return {
+            "place": given["place"],
+            "dataset_version": given["dataset"],
+            "start_checkpoint": given["model"],
+            "opponent_checkpoint": given.get("opponent"),
+        }
+
+    def sections(self) -> Iterator[tuple[str, str, list[BoundField], bool]]:
+        """The configuration's sections: name, meaning, fields, and whether one of them has an error."""
+        described = configs.schema()["properties"]
+        for name in presets.SECTIONS[self.config["kind"]]:
+            fields = [self.rest[field] for field in self.rest.fields if _section(field) == name]
+            if fields:
+                about = described.get(name, {}).get("description", "")
+                yield name, about, fields, any(field.errors for field in fields)
+
+
+def _with_adapters(
+    data: Mapping[str, Any] | None, section: str, adapters: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """What was sent, with the adapters' defaults where the page did not have their fields yet."""
+    if data is None:
+        return None
+    known = {f'config-["{section}", "lora", "{name}"]': value for name, value in adapters.items()}
+    missing = {name: json.dumps(value) for name, value in known.items() if name not in data}
+    return {**{name: data[name] for name in data}, **missing}
+
+
+def _section(field: str) -> str:
+    return field.removeprefix('["').split('"', 1)[0]
+
+
+def _schema(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration's JSON schema, of which the form shows the part that the document has."""
+    schema = configs.schema()
+    return {**schema, "properties": {name: schema["properties"][name] for name in document}}
+
+
+class BaseForm(forms.Form):
+    """A base model that an administrator adds."""
+
+    name = forms.CharField(max_length=120, help_text="What it is called here.")
+    folder = forms.CharField(
+        max_length=400, help_text="A folder on this machine, below one of MODEL_ROOTS. Only safetensors are accepted."
+    )

@@ -1,0 +1,79 @@
+"""What a run's page says about it: heartbeat in words, speed, time left, and what may be done to it now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F
+from django.db.models.functions import Now
+
+from webapp.accounts.models import User
+from webapp.runs.models import Attempt, Run
+from webapp.runs.querysets import ALIVE
+
+QUIET_SECONDS = 20.0  # without progress for longer than this, the page says so
+LAST_STEPS = 10
+
+
+@dataclass(frozen=True)
+class Pulse:
+    """How a run is doing right now. Ages are in seconds, by the database's clock; None where there is none."""
+
+    attempt: Attempt | None
+    phase: str
+    detail: str
+    progress_age: float | None
+    beat_age: float | None
+    tokens_per_s: float | None
+    eta: float | None
+
+    @property
+    def quiet(self) -> bool:
+        """Whether there was no progress for so long that the page must say it."""
+        return self.progress_age is not None and self.progress_age > QUIET_SECONDS
+
+
+def pulse(run: Run) -> Pulse:
+    """Read a run's pulse in two queries."""
+    attempt = (
+        run.attempts.order_by("-number")
+        .annotate(progress_age=Now() - F("progressed_at"), left=F("lease_until") - Now())
+        .defer("log")
+        .first()
+    )
+    rows = [values for _, _, values in run.metrics.order_by("-step").values_list("step", "at", "values")[:LAST_STEPS]]
+    times = [float(values["step_s"]) for values in rows if values.get("step_s")]
+    eta = (run.steps - run.step) * sum(times) / len(times) if times and run.steps > run.step else None
+    speeds = [float(values["sampling_tokens_per_s"]) for values in rows if values.get("sampling_tokens_per_s")]
+    status: dict[str, Any] = attempt.status if attempt else {}
+    alive = run.state in ALIVE
+    age = attempt.progress_age.total_seconds() if alive and attempt and attempt.progress_age is not None else None
+    return Pulse(
+        attempt=attempt,
+        phase=str(status.get("phase", "")) if alive else "",
+        detail=_detail(status) if alive else "",
+        progress_age=age,
+        beat_age=None,
+        tokens_per_s=speeds[0] if speeds else None,
+        eta=eta if run.state in {"running", "starting"} else None,
+    )
+
+
+def _detail(status: dict[str, Any]) -> str:
+    done, of = status.get("done"), status.get("of")
+    return f"{done} of {of}" if isinstance(done, int) and isinstance(of, int) else ""
+
+
+def actions(run: Run, user: User) -> dict[str, Any]:
+    """What this person may do: not shown where they may not, disabled with the reason where it is not possible now."""
+    if not user.may_change(run.owner_id):
+        return {"change": False}
+    alive = run.state in ALIVE
+    stop = ""
+    if not alive:
+        stop = "It has ended."
+    elif run.stop_asked_at is not None:
+        stop = "It has been asked to stop."
+    resume = "" if run.state in {"stopped", "failed"} else "Only a stopped or failed run can be resumed."
+    return {"change": True, "no_stop": stop, "no_resume": resume, "no_delete": "Stop it first." if alive else ""}

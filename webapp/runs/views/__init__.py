@@ -1,0 +1,1 @@
+"""Pages of runs and checkpoints, one module for each: list, new, one run, its conversations, checkpoints."""

@@ -1,0 +1,113 @@
+"""Checkpoints: the list, one with its lineage and what can be done with it, download, and adding a base model."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from training.errors import BadInput
+from webapp.accounts.permissions import admins, current_user, members, one, researchers
+from webapp.core.http import integer, render_page
+from webapp.runs import archive, curves, files, lineage, services
+from webapp.runs.forms import BaseForm
+from webapp.runs.models import Checkpoint
+
+PAGE = 50
+
+
+@require_GET
+@members
+def checkpoint_list(request: HttpRequest) -> HttpResponse:
+    """The checkpoints that this person may see; the address says which."""
+    found = Checkpoint.objects.visible_to(current_user(request)).listed()
+    kind, base = request.GET.get("kind", ""), request.GET.get("base", "")[:200]
+    words = request.GET.get("q", "")[:200]
+    if kind:
+        found = found.filter(kind=kind)
+    if base:
+        found = found.filter(base=base)
+    if words:
+        found = found.filter(name__icontains=words) | found.filter(run__name__icontains=words)
+    context = {
+        "page": Paginator(found.order_by("-created_at", "-pk"), PAGE).get_page(integer(request, "page", 1, low=1)),
+        "kind": kind,
+        "kinds": Checkpoint.Kind.choices,
+        "base": base,
+        "bases": found.model.objects.order_by("base").values_list("base", flat=True).distinct(),
+        "words": words,
+    }
+    return render_page(request, "runs/checkpoints.html", context, "results")
+
+
+@require_GET
+@members
+def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
+    """Where it comes from, what it scores, and what can be done with it."""
+    user = current_user(request)
+    found = one(Checkpoint.objects.visible_to(user).listed(), pk=checkpoint_id)
+    names = curves.known(found.metrics)
+    used = found.runs_started_here.filter(kind="eval").order_by("-pk")[:10] if user.is_researcher else []
+    context = {
+        "checkpoint": found,
+        "metrics": [(curves.title(name), found.metrics[name]) for name in names],
+        "tree": lineage.tree(found) if user.is_researcher else [],
+        "arenas": used,
+        "change": Checkpoint.objects.changeable_by(user).filter(pk=found.pk).exists(),
+    }
+    return render(request, "runs/checkpoint.html", context)
+
+
+@require_GET
+@researchers
+def download(request: HttpRequest, checkpoint_id: int) -> HttpResponseBase:
+    """The whole folder as a zip file."""
+    found = one(Checkpoint.objects.visible_to(current_user(request)), pk=checkpoint_id)
+    names = list(files.walk(found.path))
+    if not names:
+        raise Http404
+    return archive.zip_response(request, found.name.replace("/", "-"), found.path, names)
+
+
+@require_POST
+@researchers
+def share(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
+    """Open it to players, or close it."""
+    found = one(Checkpoint.objects.changeable_by(current_user(request)), pk=checkpoint_id)
+    services.open_checkpoint(checkpoint=found, open_to_players=request.POST.get("open") == "1")
+    return redirect("runs:checkpoint", found.pk)
+
+
+@require_POST
+@researchers
+def delete(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
+    """Delete it with its files."""
+    found = one(Checkpoint.objects.changeable_by(current_user(request)), pk=checkpoint_id)
+    try:
+        services.delete_checkpoint(checkpoint=found)
+    except BadInput as error:
+        messages.error(request, str(error))
+        return redirect("runs:checkpoint", checkpoint_id)
+    messages.success(request, f"{found.name} is deleted.")
+    return redirect("runs:checkpoints")
+
+
+@require_http_methods(["GET", "POST"])
+@admins
+def add_base(request: HttpRequest) -> HttpResponse:
+    """Add a model folder, or a model of the register, as a base model."""
+    form = BaseForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        try:
+            made = services.add_base(name=given["name"], folder=given["folder"], model_roots=settings.MODEL_ROOTS)
+        except BadInput as error:
+            form.add_error("name" if error.where == "name" else "folder", error.why)
+        else:
+            return redirect("runs:checkpoint", made.pk)
+    status = 400 if form.errors else 200
+    return render(request, "runs/add_base.html", {"form": form, "roots": settings.MODEL_ROOTS}, status=status)

@@ -1,0 +1,117 @@
+"""The table of runs with its filters, what is done to several at once, and the comparison of some of them."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from training.errors import BadInput
+from webapp.accounts.permissions import current_user, researchers
+from webapp.core.http import integer, render_page
+from webapp.runs import comparing, services
+from webapp.runs.models import Run
+from webapp.runs.querysets import SORTS, RunQuerySet
+
+PAGE = 50
+FILTERS = ("kind", "state", "method", "game", "base")
+MOST_COMPARED = 8
+
+
+@require_GET
+@researchers
+def run_list(request: HttpRequest) -> HttpResponse:
+    """All runs; the address says which and in what order."""
+    user = current_user(request)
+    chosen = {name: request.GET.get(name, "")[:200] for name in FILTERS}
+    words, order = request.GET.get("q", "")[:200], request.GET.get("sort", "age")
+    name, down = order.removeprefix("-"), order.startswith("-")
+    runs = Run.objects.visible_to(user).experiments().matching(text=words, **chosen)
+    if request.GET.get("owner") == "me":
+        runs = runs.filter(owner=user)
+    paginator = Paginator(runs.sorted_by(name, down=down).listed(), PAGE)
+    context = {
+        "page": paginator.get_page(integer(request, "page", 1, low=1)),
+        "chosen": chosen,
+        "words": words,
+        "mine": request.GET.get("owner") == "me",
+        "order": order,
+        "columns": _columns(name, down=down),
+        "options": _options(),
+        "filtered": bool(words or any(chosen.values()) or request.GET.get("owner")),
+    }
+    return render_page(request, "runs/list.html", context, "results")
+
+
+def _columns(name: str, *, down: bool) -> list[dict[str, str]]:
+    """The sortable columns: title, the order a click asks for, and the present one for a screen reader."""
+    titles = {"state": "State", "name": "Name", "method": "Method", "game": "Game", "base": "Base"}
+    titles |= {"progress": "Step", "metric": "Key metric", "age": "Age"}
+    assert set(titles) == set(SORTS)
+    columns = []
+    for key, title in titles.items():
+        now = ("descending" if down else "ascending") if key == name else ""
+        columns.append({"key": key, "title": title, "next": f"-{key}" if key == name and not down else key, "now": now})
+    return columns
+
+
+def _options() -> dict[str, list[str]]:
+    """What each filter offers: states and kinds always, else the values that occur."""
+    seen = Run.objects.experiments()
+    found = {
+        name: list(seen.exclude(**{name: ""}).order_by(name).values_list(name, flat=True).distinct())
+        for name in ("method", "game", "base")
+    }
+    kinds = [kind for kind in Run.Kind.values if kind != Run.Kind.SERVE]
+    return {"kind": kinds, "state": list(Run.State.values), **found}
+
+
+def _chosen(found: RunQuerySet, data: QueryDict) -> list[Run]:
+    keys = [key for key in data.getlist("run") if key.isascii() and key.isdigit()][:200]
+    return list(found.filter(pk__in=keys).order_by("pk"))
+
+
+@require_POST
+@researchers
+def bulk(request: HttpRequest) -> HttpResponse:
+    """Compare, stop or delete the ticked runs; what cannot be done is said, the rest is done."""
+    user, action = current_user(request), request.POST.get("action", "")
+    back = redirect(request.POST.get("back", "") if _own_list(request.POST.get("back", "")) else "runs:list")
+    if action == "compare":
+        runs = _chosen(Run.objects.visible_to(user), request.POST)
+        query = "&".join(f"run={run.pk}" for run in runs)
+        return redirect(f"{reverse('runs:compare')}?{query}")
+    if action not in {"stop", "delete"}:
+        raise Http404
+    runs = _chosen(Run.objects.changeable_by(user), request.POST)
+    done = 0
+    for run in runs:
+        try:
+            services.stop_run(run=run) if action == "stop" else services.delete_run(run=run)
+            done += 1
+        except BadInput as error:
+            messages.error(request, str(error))
+    skipped = len(set(request.POST.getlist("run"))) - len(runs)
+    if skipped:
+        messages.warning(request, f"{skipped} not changed: they belong to somebody else.")
+    if done:
+        messages.success(request, f"{done} {'asked to stop' if action == 'stop' else 'deleted'}.")
+    return back
+
+
+def _own_list(address: str) -> bool:
+    return address.startswith(reverse("runs:list") + "?")
+
+
+@require_GET
+@researchers
+def compare(request: HttpRequest) -> HttpResponse:
+    """Two or more runs side by side: curves, last values, and where their configurations differ."""
+    runs = _chosen(Run.objects.visible_to(current_user(request)), request.GET)[:MOST_COMPARED]
+    if len(runs) < 2:
+        messages.error(request, "Tick at least two runs to compare.")
+        return redirect("runs:list")
+    return render(request, "runs/compare.html", comparing.comparison(runs))

@@ -1,0 +1,63 @@
+"""Start a run: from a preset, or from the configuration of an earlier one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from training.errors import BadInput
+from webapp.accounts.permissions import current_user, one, researchers
+from webapp.core.http import integer
+from webapp.runs import presets, services
+from webapp.runs.forms import RunForm
+from webapp.runs.models import Checkpoint, Run
+
+
+@require_http_methods(["GET", "POST"])
+@researchers
+def new(request: HttpRequest) -> HttpResponse:
+    """The form (`?preset=`, `?clone=`, `?judge=1`, `?checkpoint=`, `?dataset=` fill it in), and its sending."""
+    user = current_user(request)
+    preset = request.GET.get("preset", "quick")
+    clone = integer(request, "clone", 0)
+    source = one(Run.objects.visible_to(user).experiments(), pk=clone) if clone else None
+    config, initial = _begin(request, preset, source)
+    form = RunForm(config, user, request.POST if request.method == "POST" else None, **initial)
+    if request.method == "POST" and form.is_valid():
+        try:
+            run = services.create_run(owner=user, config=form.made, cloned_from=source, **form.choices())
+        except BadInput as error:
+            form.blame(error)
+        else:
+            return redirect("runs:detail", run.pk)
+    status = 400 if request.method == "POST" else 200
+    shown = {"form": form, "presets": presets.PRESETS, "preset": "" if source else preset, "source": source}
+    judge = {"judge": config["judge"] is not None, "may_judge": "judge" in presets.SECTIONS[config["kind"]]}
+    return render(request, "runs/new.html", {**shown, **judge, "kind": config["kind"]}, status=status)
+
+
+def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The configuration to begin with, and the initial values of the upper half."""
+    initial: dict[str, Any] = {}
+    if source is not None:
+        config = {**presets.PRESETS["quick"].config(), **source.config}
+        initial["name"] = f"{source.name} again"[:120]
+        for name, key in (("dataset", source.dataset_version_id), ("opponent", source.opponent_checkpoint_id)):
+            initial |= {name: key} if key else {}
+        initial |= {"model": source.start_checkpoint_id} if source.start_checkpoint_id else {}
+        initial["place"] = "gpu" if source.queue == "train-gpu" else "cpu"
+    elif preset in presets.PRESETS:
+        config = presets.PRESETS[preset].config()
+    else:
+        raise Http404
+    if request.GET.get("judge") == "1":
+        config = presets.with_judge(config)
+    if checkpoint := integer(request, "checkpoint", 0):
+        found = one(Checkpoint.objects.visible_to(current_user(request)), pk=checkpoint)
+        initial["model"] = found.pk
+    if dataset := integer(request, "dataset", 0):
+        initial["dataset"] = dataset
+    return config, initial

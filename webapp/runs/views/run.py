@@ -1,0 +1,174 @@
+"""One run: its header that keeps itself up to date, its tabs, and what is done to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from training.errors import BadInput
+from webapp.accounts.permissions import current_user, one, researchers
+from webapp.core.http import integer, json_page, render_block
+from webapp.runs import comparing, curves, lineage, services, showing
+from webapp.runs.models import Run
+from webapp.runs.querysets import OVER
+
+STOP_POLLING = 286  # htmx's status for "do not ask again"
+
+
+def visible(request: HttpRequest, run_id: int) -> Run:
+    """The run, if this person may see it."""
+    found = Run.objects.visible_to(current_user(request)).select_related("owner", "dataset_version__dataset")
+    return one(found.select_related("start_checkpoint", "opponent_checkpoint", "cloned_from"), pk=run_id)
+
+
+def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> HttpResponse:
+    """A tab of the run's page."""
+    user = current_user(request)
+    header = {"run": run, "pulse": showing.pulse(run), "may": showing.actions(run, user), "over": run.state in OVER}
+    return render(request, f"runs/{tab}.html", {**context, **header, "tab": tab})
+
+
+@require_GET
+@researchers
+def detail(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Curves."""
+    run = visible(request, run_id)
+    names = set(comparing.last_metrics([run]).get(run.pk, {}))
+    address = reverse("runs:metrics", args=[run.pk])
+    drawn = {
+        "live": run.state not in OVER,
+        "groups": curves.groups(names),
+        "runs": [{"name": run.name, "url": address}],
+    }
+    events = run.events.filter(kind__in=("warning", "error", "interrupted", "lapsed")).order_by("-pk")[:20]
+    return page(request, run, "curves", {"curves": drawn, "events": events})
+
+
+@require_GET
+@researchers
+def live(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The header alone, asked for again and again while the run is alive."""
+    run = visible(request, run_id)
+    over = run.state in OVER
+    user = current_user(request)
+    header = {"run": run, "pulse": showing.pulse(run), "may": showing.actions(run, user)}
+    changed = request.GET.get("state") != run.state  # the buttons are replaced only then: focus stays where it is
+    context = {**header, "over": over, "changed": changed}
+    return render_block(request, "runs/detail.html", "header", context, status=STOP_POLLING if over else 200)
+
+
+@require_GET
+@researchers
+def metrics(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The metrics above `?since=`, for the curves."""
+    run = one(Run.objects.visible_to(current_user(request)), pk=run_id)
+    since = request.GET.get("since", "-1")
+    return json_page(curves.columns(run, -1 if since == "-1" else integer(request, "since", -1)))
+
+
+@require_GET
+@researchers
+def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
+    """What arenas found: the run's own result, and those held while it trained."""
+    run = visible(request, run_id)
+    held = run.events.filter(kind="evaluation").order_by("data__step")
+    rows = [(event.data.get("step"), event.data) for event in held]
+    names = curves.known({name for _, data in rows for name in data if name != "step"})
+    shown = [name for name in names if not name.endswith(("_low", "_high"))]
+    table = [(step, [_cell(data, name) for name in shown]) for step, data in rows]
+    return page(request, run, "evaluation", {"summary": _summary(run), "columns": shown, "table": table})
+
+
+def _cell(data: dict[str, Any], name: str) -> dict[str, Any]:
+    low, high = data.get(f"{name}_low"), data.get(f"{name}_high")
+    half = (high - low) / 2 if isinstance(low, float) and isinstance(high, float) else None
+    return {"mean": data.get(name), "half": half}
+
+
+def _summary(run: Run) -> dict[str, Any] | None:
+    """The arena's result as rows: name, and an interval each for A, B and their difference."""
+    if not run.result or "summary" not in run.result:
+        return None
+    found = run.result["summary"]
+    names = sorted({name for group in ("a", "b", "difference") for name in found.get(group, {})})
+    rows = [(name, [found.get(group, {}).get(name) for group in ("a", "b", "difference")]) for name in names]
+    return {
+        "rows": rows,
+        "shared": sorted(found.get("shared", {}).items()),
+        "conversations": found.get("conversations"),
+        "used": found.get("used"),
+        "unscored": found.get("unscored") or {},
+        "conditions": list(comparing.flat(run.result.get("conditions", {}))),
+    }
+
+
+@require_GET
+@researchers
+def log(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The end of what each attempt printed."""
+    run = visible(request, run_id)
+    attempts = list(run.attempts.order_by("-number"))
+    wanted = integer(request, "attempt", attempts[0].number if attempts else 0)
+    shown = next((attempt for attempt in attempts if attempt.number == wanted), None)
+    context = {"run": run, "attempts": attempts, "shown": shown, "over": run.state in OVER}
+    if request.htmx:  # type: ignore[attr-defined]
+        return render_block(request, "runs/log.html", "log", context, status=STOP_POLLING if context["over"] else 200)
+    return page(request, run, "log", context)
+
+
+@require_GET
+@researchers
+def configuration(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Every field of the configuration, with its meaning."""
+    run = visible(request, run_id)
+    return page(request, run, "configuration", {"fields": lineage.described(run.config)})
+
+
+@require_GET
+@researchers
+def ancestry(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Where the run comes from and what came of it."""
+    run = visible(request, run_id)
+    saved = run.checkpoints.order_by("step")
+    clones = run.clones.order_by("pk")
+    return page(request, run, "lineage", {"saved": saved, "clones": clones})
+
+
+@require_POST
+@researchers
+def stop(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Ask it to stop."""
+    run = one(Run.objects.changeable_by(current_user(request)), pk=run_id)
+    services.stop_run(run=run)
+    return redirect("runs:detail", run.pk)
+
+
+@require_POST
+@researchers
+def resume(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Go on from the last checkpoint."""
+    run = one(Run.objects.changeable_by(current_user(request)), pk=run_id)
+    try:
+        services.resume_run(run=run)
+    except BadInput as error:
+        messages.error(request, str(error))
+    return redirect("runs:detail", run.pk)
+
+
+@require_POST
+@researchers
+def delete(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Delete it with everything it wrote."""
+    run = one(Run.objects.changeable_by(current_user(request)), pk=run_id)
+    try:
+        services.delete_run(run=run)
+    except BadInput as error:
+        messages.error(request, str(error))
+        return redirect("runs:detail", run_id)
+    messages.success(request, f"{run.name} is deleted, with its files and checkpoints.")
+    return redirect("runs:list")
