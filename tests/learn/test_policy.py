@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.toy_models import write_random_llama
 from training.errors import BadInput
@@ -52,17 +53,22 @@ def test_chunks_give_what_full_logits_give(base, temperature, chunk):
     torch.testing.assert_close(entropy, expected_entropy, atol=2e-5, rtol=0)
 
 
-def test_chunks_give_the_same_gradient(base):
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+@pytest.mark.parametrize("entropy_grad", [False, True])
+def test_chunks_give_the_same_gradient(base, temperature, entropy_grad):
     policy = with_busy_adapters(make(base))
+    policy.temperature = temperature
     weight = torch.linspace(-1, 1, 58)
     grads = []
     for form in (
-        lambda: policy.logprobs(policy.hidden(IDS)[:, :-1].reshape(-1, 64), IDS[:, 1:].reshape(-1), entropy_grad=True),
-        lambda: plain(policy, 1.0),
+        lambda: policy.logprobs(
+            policy.hidden(IDS)[:, :-1].reshape(-1, 64), IDS[:, 1:].reshape(-1), entropy_grad=entropy_grad
+        ),
+        lambda: plain(policy, temperature),
     ):
         policy.model.zero_grad()
         logp, entropy = form()
-        ((weight * logp).sum() + 0.3 * entropy.sum()).backward()
+        ((weight * logp).sum() + (0.3 * entropy.sum() if entropy_grad else 0)).backward()
         grads.append([p.grad.clone() for p in policy.trained.values()])
     for ours, theirs in zip(*grads, strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
@@ -78,21 +84,34 @@ def test_full_weights_learn_through_the_head_too(base):
     torch.testing.assert_close(ours, policy.inner.get_output_embeddings().weight.grad, atol=2e-4, rtol=1e-4)
 
 
-def test_logits_are_never_larger_than_a_chunk_nor_kept(base):
+class Largest(TorchDispatchMode):
+    """Notes the size of the largest tensor that any operation makes."""
+
+    def __init__(self):
+        super().__init__()
+        self.size = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        found = function(*args, **(kwargs or {}))
+        for tensor in found if isinstance(found, tuple | list) else [found]:
+            if isinstance(tensor, torch.Tensor):
+                self.size = max(self.size, tensor.numel())
+        return found
+
+
+@pytest.mark.parametrize("entropy_grad", [False, True])
+def test_logits_are_never_larger_than_a_chunk_nor_kept(base, entropy_grad):
     policy = with_busy_adapters(make(base))
-    hidden = policy.hidden(IDS)[:, :-1].reshape(-1, 64)
-    sizes, kept = [], []
-    head = policy.inner.get_output_embeddings()
-    handle = head.register_forward_hook(lambda module, args, out: sizes.append(out.shape[0]))
-    try:
+    hidden = policy.hidden(IDS)[:, :-1].reshape(-1, 64).repeat(8, 1)
+    targets, vocabulary, kept = IDS[:, 1:].reshape(-1).repeat(8), len(policy.inner.get_output_embeddings().weight), []
+    with Largest() as largest:
         with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.numel()) or t, lambda t: t):
-            logp, _ = policy.logprobs(hidden, IDS[:, 1:].reshape(-1))
-    finally:
-        handle.remove()
-    vocabulary = head.weight.shape[0]
-    assert max(sizes) == 7
-    assert max([0, *kept]) < 7 * vocabulary  # nothing as large as one chunk's logits waits for the way back
-    assert logp.requires_grad
+            logp, entropy = policy.logprobs(hidden, targets, entropy_grad=entropy_grad)
+        (logp.sum() + entropy.sum()).backward(inputs=[hidden])
+    states = len(targets) * 64
+    assert states < len(targets) * vocabulary / 4  # so that all logits at once would be noticed
+    assert largest.size <= max(7 * vocabulary, states)
+    assert max([0, *kept]) <= states
 
 
 def test_padding_on_the_right_changes_nothing(base):

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from peft import PeftModel
 from torch import nn
-from torch.utils.checkpoint import checkpoint
 
 from training.engines.loading import is_adapter, verified
 from training.errors import BadInput
 from training.learn import models
+from training.learn.head import logprobs
 from training.run_sections import LearnSection
 from training.seeding import derive
 
@@ -95,33 +95,16 @@ class Policy:
     def logprobs(
         self, hidden: Tensor, targets: Tensor, *, entropy_grad: bool = False, model: PreTrainedModel | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return (log-probability of `targets`, entropy), both (N,), from hidden states (N, H) *before* the targets.
-
-        The entropy carries a gradient only if asked for. On the way back each chunk's logits are computed again.
-        """
-        head = (model or self.inner).get_output_embeddings()
-        parts = []
-        for start in range(0, len(targets), self.learn.logits_chunk):
-            piece = slice(start, start + self.learn.logits_chunk)
-            arguments = (head, hidden[piece], targets[piece], entropy_grad)
-            if torch.is_grad_enabled():
-                parts.append(checkpoint(self._chunk, *arguments, use_reentrant=False, preserve_rng_state=False))
-            else:
-                parts.append(self._chunk(*arguments))
-        if not parts:
-            return hidden.new_zeros(0, dtype=torch.float32), hidden.new_zeros(0, dtype=torch.float32)
-        logp, entropy = (torch.cat(column) for column in zip(*parts, strict=True))
-        return logp, entropy
-
-    def _chunk(self, head: nn.Module, hidden: Tensor, targets: Tensor, entropy_grad: bool) -> tuple[Tensor, Tensor]:
-        with self._precision():
-            logits = head(hidden)
-        logits = logits.float() / self.temperature
-        total = logits.logsumexp(-1)
-        logp = logits.gather(-1, targets[:, None]).squeeze(-1) - total
-        with nullcontext() if entropy_grad else torch.no_grad():
-            entropy = total - (torch.softmax(logits, -1) * logits).sum(-1)
-        return logp, entropy
+        """Return (log-probability of `targets`, entropy), both (N,), from hidden states (N, H) *before* the targets."""
+        return logprobs(
+            (model or self.inner).get_output_embeddings(),
+            hidden,
+            targets,
+            temperature=self.temperature,
+            chunk=self.learn.logits_chunk,
+            dtype=torch.bfloat16 if self.learn.autocast else None,
+            entropy_grad=entropy_grad,
+        )
 
     def tensors(self) -> dict[str, Tensor]:
         """Return what a checkpoint's model folder does not hold exactly: the value heads, and adapters if any."""
