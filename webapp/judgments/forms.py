@@ -84,13 +84,23 @@ class JudgeForm(forms.Form):
     temperature = forms.FloatField(min_value=0, max_value=2, initial=0, help_text="0 gives the steadiest values.")
 
 
+class FinishedMatches(forms.ModelMultipleChoiceField):
+    """Matches by number, title and day."""
+
+    def label_from_instance(self, obj: Match) -> str:
+        return f"{obj.pk}: {obj.title}, {obj.created_at:%-d %B %Y}"
+
+
 class QueueForm(forms.Form):
-    """What is to be judged, by which rubric, and by whom."""
+    """What is to be judged, by which rubric, and by whom.
+
+    No field is called like a method of the form's element (`matches`): scripts would find the field in its place.
+    """
 
     name = forms.CharField(max_length=120)
     rubric_version = forms.ModelChoiceField(RubricVersion.objects.none(), label="Rubric")
-    matches = forms.ModelMultipleChoiceField(
-        Match.objects.none(), required=False, help_text="Finished matches at the table."
+    match = FinishedMatches(
+        Match.objects.none(), required=False, label="Matches", help_text="Finished matches at the table."
     )
     run = forms.ModelChoiceField(Run.objects.none(), required=False, help_text="Or episodes of a run.")
     step = forms.IntegerField(
@@ -110,7 +120,7 @@ class QueueForm(forms.Form):
         self._choose(
             "rubric_version", RubricVersion.objects.select_related("rubric").order_by("rubric__name", "-number")
         )
-        self._choose("matches", Match.objects.visible_to(user).filter(state="finished").order_by("-pk"))
+        self._choose("match", Match.objects.visible_to(user).filter(state="finished").order_by("-pk"))
         self._choose("run", Run.objects.visible_to(user).filter(episodes__isnull=False).distinct().order_by("-pk"))
         people = User.objects.filter(is_active=True, role__in=[Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN])
         self._choose("annotators", people.order_by("username"))
@@ -122,8 +132,8 @@ class QueueForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        if not cleaned.get("matches") and not cleaned.get("run"):
-            self.add_error("matches", "Choose finished matches, or a run.")
+        if not cleaned.get("match") and not cleaned.get("run"):
+            self.add_error("match", "Choose finished matches, or a run.")
         if bool(cleaned.get("judge")) == bool(cleaned.get("annotators")):
             self.add_error("judge", "Choose either a judge model or annotators.")
         return cleaned

@@ -18,6 +18,9 @@ from webapp.judgments.forms import QueueForm, ValuesForm
 from webapp.judgments.models import JudgeModel, Queue, Rubric, Target
 from webapp.scenarios.forms import DatasetNameForm
 
+VALUE = "value"
+"""Stands before a dimension's name in the form, so that no dimension is taken for another field."""
+
 
 @require_GET
 @annotators
@@ -42,9 +45,9 @@ def queue_list(request: HttpRequest) -> HttpResponse:
 def queue_new(request: HttpRequest) -> HttpResponseBase:
     user = current_user(request)
     asked = {
-        name: request.GET.getlist(name) for name in ("matches", "run", "step", "annotators") if name in request.GET
+        name: request.GET.getlist(name) for name in ("match", "run", "step", "annotators") if name in request.GET
     }
-    initial = {name: value if name in {"matches", "annotators"} else value[0] for name, value in asked.items()}
+    initial = {name: value if name in {"match", "annotators"} else value[0] for name, value in asked.items()}
     form = QueueForm(user, request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
@@ -53,7 +56,7 @@ def queue_new(request: HttpRequest) -> HttpResponseBase:
                 name=given["name"],
                 owner=user,
                 rubric_version=given["rubric_version"],
-                matches=given["matches"],
+                matches=given["match"],
                 episodes=form.episodes(),
                 judge=given["judge"],
                 annotators=given["annotators"],
@@ -119,9 +122,9 @@ def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
     queue = one(Queue.objects.filter(annotators=user).select_related("rubric_version__rubric"), pk=pk)
     waiting = queue.targets.open_for(user).with_games()
     if request.method == "GET":
-        return _annotation(request, queue, waiting.first(), ValuesForm(queue.rubric_version))
+        return _annotation(request, queue, waiting.first(), ValuesForm(queue.rubric_version, prefix=VALUE))
     target = one(queue.targets.with_games(), pk=request.POST.get("target", ""))
-    form = ValuesForm(queue.rubric_version, request.POST)
+    form = ValuesForm(queue.rubric_version, request.POST, prefix=VALUE)
     reason = request.POST.get("reason", "")
     skipped = "unscored" in request.POST
     if skipped or form.is_valid():

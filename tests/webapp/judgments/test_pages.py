@@ -23,17 +23,17 @@ def test_empty_lists_name_the_next_step(client_of, researcher, annotator):
 def test_a_researcher_makes_a_queue_of_a_match(client_of, researcher, annotator):
     match = finished_match(researcher)
     address = reverse("judgments:queue-new")
-    data = {"name": "first", "rubric_version": version().pk, "matches": [match.pk], "most": 20,
+    data = {"name": "first", "rubric_version": version().pk, "match": [match.pk], "most": 20,
             "annotators": [annotator.pk]}  # fmt: skip
     page = client_of(researcher).post(address, data, follow=True).content.decode()
     assert "0 of 2 scored" in page
     assert Queue.objects.get().targets.count() == 2
 
 
-@pytest.mark.parametrize("missing, why", [("matches", "Choose finished matches"), ("annotators", "either a judge")])
+@pytest.mark.parametrize("missing, why", [("match", "Choose finished matches"), ("annotators", "either a judge")])
 def test_a_queue_without_games_or_judges_is_refused(client_of, researcher, missing, why):
     match = finished_match(researcher)
-    data = {"name": "first", "rubric_version": version().pk, "matches": [match.pk], "most": 20,
+    data = {"name": "first", "rubric_version": version().pk, "match": [match.pk], "most": 20,
             "annotators": [researcher.pk]}  # fmt: skip
     del data[missing]
     response = client_of(researcher).post(reverse("judgments:queue-new"), data)
@@ -49,10 +49,10 @@ def test_an_annotator_judges_one_after_the_other(client_of, researcher, annotato
     page = first.content.decode()
     assert "Judge <strong>Ann</strong>" in page
     assert 'value="10"' in page
-    wrong = client.post(address, {"target": first.context["target"].pk, NAMES[0]: "3"})
+    wrong = client.post(address, {"target": first.context["target"].pk, f"value-{NAMES[0]}": "3"})
     assert wrong.status_code == 400
     assert Judgment.objects.count() == 0
-    values = dict.fromkeys(NAMES, "3")
+    values = {f"value-{name}": "3" for name in NAMES}
     second = client.post(address, {"target": first.context["target"].pk, **values}, follow=True)
     assert "Judge <strong>Ben</strong>" in second.content.decode()
     data = {"target": second.context["target"].pk, "unscored": "1", "reason": "too short"}
@@ -65,7 +65,7 @@ def test_an_annotator_sees_only_what_is_assigned(client_of, researcher, annotato
     other = person("annotator", "someone")
     assert client_of(other).get(reverse("judgments:annotate", args=[queue.pk])).status_code == 404
     foreign = people_queue(researcher, finished_match(researcher), [other])
-    data = {"target": foreign.targets.first().pk, **dict.fromkeys(NAMES, "3")}
+    data = {"target": foreign.targets.first().pk, **{f"value-{name}": "3" for name in NAMES}}
     assert client_of(annotator).post(reverse("judgments:annotate", args=[queue.pk]), data).status_code == 404
 
 
