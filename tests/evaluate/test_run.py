@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.rewards.samples import negotiation
+from tests.rewards.samples import dialogue, negotiation
 from tests.stub import Status, Stub
 from tests.toy_models import write_random_llama
 from training import config as configs
@@ -20,10 +20,11 @@ from training.store import RunDir, read_lines
 def arena(tmp_path, monkeypatch):
     monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
     data = tmp_path / "starts.jsonl"
-    starts = [negotiation(turn_limit=4).model_copy(update={"id": f"n{i}", "seed": i}) for i in range(3)]
-    data.write_text("".join(json.dumps(s.to_dict()) + "\n" for s in starts))
 
-    def hold(evaluate, **sections):
+    def hold(evaluate, start_from=None, **sections):
+        start_from = start_from or negotiation(turn_limit=4)
+        starts = [start_from.model_copy(update={"id": f"n{i}", "seed": i}) for i in range(3)]
+        data.write_text("".join(json.dumps(s.to_dict()) + "\n" for s in starts))
         number = len(list(tmp_path.glob("run*")))
         run_dir = RunDir(tmp_path / f"run{number}")
         wanted = {"kind": "eval", "data": {"path": str(data)}, "engine": {"name": "transformers"}, **sections}
@@ -99,6 +100,22 @@ def test_a_judge_adds_twelve_dimensions(arena, monkeypatch):
     names = {name for name in result["summary"]["difference"] if "." in name and not name.endswith("mean")}
     assert len(names) == 12
     assert result["summary"]["scored"] == {"sotopia": 12, "fine-grained": 12}
+
+
+def test_goals_are_checked_by_the_judge_even_where_nobody_is_rated(arena, monkeypatch):
+    def answer(body):
+        form = json.loads(body["messages"][0]["content"].splitlines()[-1])
+        return json.dumps(form | {"reached": [True, False]})
+
+    with Stub(answer) as stub:
+        monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
+        judge = {"address": stub.url, "model": "stub"}
+        sides = {"model": "scripted", "opponent": "scripted"}
+        start_from = dialogue(goal_check=True, goal_check_every=2)
+        result, _ = arena(sides, start_from, judge=judge, game={"name": "dialogue"})
+    # Seat 0's goal is always the one that is reached, and each side holds seat 0 once a scenario.
+    assert result["summary"]["a"]["goal"]["mean"] == result["summary"]["b"]["goal"]["mean"] == 0.5
+    assert len(stub.requests) == 6
 
 
 @pytest.mark.parametrize(

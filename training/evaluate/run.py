@@ -79,8 +79,10 @@ class Arena:
             config = config.model_copy(update={"data": config.data.model_copy(update={"path": section.path})})
         self.path = data_path(config, run_dir)
         self.pairs = pairings(data.read_starts(config, self.path).scenarios, section.conversations, config.seed)
-        self.judge = judge(config) if section.judge else None
-        if section.judge and self.judge is None:
+        asked = judge(config)
+        self.judge = asked if section.judge else None
+        self.tool = GoalCheck(asked) if asked else None
+        if section.judge and asked is None:
             raise BadInput("an arena with a judge needs the section judge: address and model", "judge")
         self.sides = Sides(config, pick_device(config.model.device).partition(":")[0])
         self.a = learner or self.sides.open(section.model or config.model.base, "a")
@@ -120,10 +122,9 @@ class Arena:
             progress.check()
             progress.beat(done=ended, of=len(self.pairs))
 
-        tool = GoalCheck(self.judge) if self.judge else None
         lanes = self.config.rollout.lanes or self.config.engine.max_running
         try:
-            return await play(self.pairs, self.a, self.b, lanes=lanes, rules=self.rules, tool=tool, seen=seen)
+            return await play(self.pairs, self.a, self.b, lanes=lanes, rules=self.rules, tool=self.tool, seen=seen)
         finally:
             await self.sides.close()
 
