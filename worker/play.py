@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError
@@ -41,8 +43,7 @@ async def _answer(held: Claim) -> tuple[Answering, bool]:
     answering = Answering(held)
     renewing = asyncio.create_task(_renew(held))
     try:
-        async with asyncio.timeout(held.seconds):
-            player = _player(held)
+        async with asyncio.timeout(held.seconds), _player(held) as player:
             while not answering.done:
                 answering = await _ask(player, answering)
     except TimeoutError:
@@ -64,11 +65,17 @@ async def _ask(player: Player, answering: Answering) -> Answering:
     return answering.heard(reply.text)
 
 
-def _player(held: Claim) -> Player:
+@asynccontextmanager
+async def _player(held: Claim) -> AsyncIterator[Player]:
+    """Whoever plays the seat, for this one turn."""
     if held.deployment is None:
-        return players.make(held.scripted, held.scenario, held.seat)
+        yield players.make(held.scripted, held.scenario, held.seat)
+        return
     model = serving.chat_model(held.deployment, timeout_s=held.seconds)
-    return RemotePlayer(model, SAMPLING, held.scenario.seats)
+    try:
+        yield RemotePlayer(model, SAMPLING, held.scenario.seats)
+    finally:
+        await model.close()
 
 
 async def _renew(held: Claim) -> None:

@@ -19,7 +19,7 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
-from django.db import DatabaseError
+from django.db import DatabaseError, connection, transaction
 from django.utils.crypto import constant_time_compare
 from redis.exceptions import RedisError
 
@@ -80,17 +80,23 @@ class Held:
 
 
 def frame_of(user: User, match_id: int, viewer: Viewer, held: Held) -> tuple[str, Held]:
-    """The frame that brings a client from what it holds to now (empty if nothing changed), and what it holds then."""
-    if place_of(user, match_id) != viewer:
-        raise Displaced
-    match = Match.objects.get(pk=match_id)
-    stamp = view.stamp(match, viewer)  # before looking: what changes meanwhile is seen at the next look
-    if stamp == held.stamp:
-        return "", held
-    rows = view.rows_after(match, viewer, held.last)
-    scene = view.look(match, viewer, user)
-    last = rows[-1].number if rows else held.last
-    html, known = parts.frame(scene, rows, last, services.database_now().isoformat(), held.known)
+    """The frame that brings a client from what it holds to now (empty if nothing changed), and what it holds then.
+
+    All of it is read from one snapshot, so that no frame shows half a move.
+    """
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        if place_of(user, match_id) != viewer:
+            raise Displaced
+        match = Match.objects.get(pk=match_id)
+        stamp = view.stamp(match, viewer)
+        if stamp == held.stamp:
+            return "", held
+        rows = view.rows_after(match, viewer, held.last)
+        scene = view.look(match, viewer, user)
+        last = rows[-1].number if rows else held.last
+        html, known = parts.frame(scene, rows, last, services.database_now().isoformat(), held.known)
     return html, Held(last, known, stamp)
 
 

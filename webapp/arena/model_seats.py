@@ -71,7 +71,7 @@ def claim(*, due_id: int) -> Claim | None:
     """Take a due seat for `LEASE`, or None: it is done, somebody else's, a person's, or its model sleeps."""
     now = services.database_now()
     due = (
-        DueSeat.objects.select_for_update(skip_locked=True)
+        DueSeat.objects.select_for_update(skip_locked=True, of=("self",))
         .filter(Q(claimed_until=None) | Q(claimed_until__lt=now), pk=due_id, deadline__isnull=False)
         .select_related("match")
         .first()

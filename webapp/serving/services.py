@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import transaction
@@ -16,13 +16,15 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
 from training.engines.addresses import AllowList
-from training.engines.base import ChatModel
 from training.engines.remote import RemoteConfig
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.core import queue
 from webapp.runs.models import Checkpoint, Run
 from webapp.serving.models import Deployment, RemoteModel
+
+if TYPE_CHECKING:
+    from training.engines.chat import RemoteModel as RemoteChat
 
 IDLE = timedelta(seconds=settings.SERVE_IDLE_SECONDS)
 """A served model that nobody has asked for this long is stopped."""
@@ -61,7 +63,7 @@ def used(*, deployment_id: int) -> None:
 @transaction.atomic
 def start(*, deployment: Deployment) -> bool:
     """Start a cold, local deployment as a run of its own; return whether it was (another may have been faster)."""
-    found = Deployment.objects.select_for_update().select_related("checkpoint__run").get(pk=deployment.pk)
+    found = Deployment.objects.select_for_update(of=("self",)).select_related("checkpoint__run").get(pk=deployment.pk)
     checkpoint = found.checkpoint
     if checkpoint is None or found.state != Deployment.State.COLD:
         return False
@@ -175,18 +177,18 @@ def _yield_slot() -> int:
     return 1
 
 
-def chat_model(deployment: Deployment, *, timeout_s: float) -> ChatModel:
+def chat_model(deployment: Deployment, *, timeout_s: float) -> RemoteChat:
     """A client that asks this deployment, one try a call; raises `BadInput` if its address is not allowed."""
-    from training.engines.chat import RemoteModel as RemoteChat  # the openai client is slow to import
+    from training.engines import chat  # the openai client is slow to import
 
     common: dict[str, Any] = {"model": deployment.model, "timeout_s": min(600.0, max(0.1, timeout_s)), "retries": 0}
     if deployment.remote is not None:
         config = RemoteConfig(address=deployment.remote.address, secret=deployment.remote.secret_name, **common)
-        return RemoteChat(config)
+        return chat.RemoteModel(config)
     if not deployment.address:
         raise BadInput("it is not running", str(deployment))
     config = RemoteConfig(address=deployment.address, secret=KEY_NAME, **common)
-    return RemoteChat(config, allowed=AllowList.of([deployment.address]), secret=lambda _name: deployment.key)
+    return chat.RemoteModel(config, allowed=AllowList.of([deployment.address]), secret=lambda _name: deployment.key)
 
 
 @transaction.atomic

@@ -107,6 +107,20 @@ class Tab:
             assert asyncio.get_running_loop().time() < ends, "the tab has not heard what it should have"
             await self.hear(0.05)
 
+    async def until_current(self, user, match_id: int, viewer: int) -> None:
+        """Apply frames until the server would send nothing more; what it sends too much, or too late, is applied too."""
+        from webapp.arena.consumers import Held, frame_of
+
+        ends = asyncio.get_running_loop().time() + 20
+        while True:
+            held = Held(self.page.last, json.loads(self.page.greeting())["parts"])
+            html, _ = await database_sync_to_async(frame_of)(user, match_id, viewer, held)
+            if not html:
+                break
+            assert asyncio.get_running_loop().time() < ends, "the tab has not heard what it should have"
+            await self.hear(0.05)
+        await self.hear(0.1)
+
     async def play(self, **fields) -> None:
         await self.socket.say(json.dumps(fields))
 

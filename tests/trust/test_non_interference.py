@@ -1,0 +1,271 @@
+"""A seat learns nothing it may not know (trust 1), at the site: page, socket, replay, API, errors, model prompts.
+
+Worlds that differ only in what is hidden from a viewer give that viewer the same bytes, in the same number and order;
+and no canary of anybody else's secret is found in anything that the viewer gets. The clock stands still, and what
+belongs to a request (CSRF token) or a row (match number) is removed before comparing.
+"""
+
+import json
+import random
+import re
+from datetime import UTC, datetime
+
+import pytest
+from channels.db import database_sync_to_async
+from django.urls import reverse
+
+from tests.stub import Stub
+from tests.webapp.arena.browser import Tab
+from training.games import make
+from training.records import SPECTATOR, Move, Scenario
+from webapp.arena import consumers, services, tables
+from webapp.arena.models import Match
+from webapp.serving.models import Deployment, RemoteModel
+from worker.play import play
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOW = datetime(2031, 5, 17, 12, 0, tzinfo=UTC)
+
+
+def canary(world, seat, what):
+    return f"canary-{world}-{seat}-{what}"
+
+
+# --- worlds: `private(seat, label, chance)` is one seat's hidden side; everything else is the same ---
+
+
+def items_world(sides):
+    deal = {
+        "kind": "items",
+        "story": "Two campers share what is left.",
+        "items": [{"name": "food", "count": 3}, {"name": "water", "count": 3}],
+        "sides": sides,
+    }
+    return Scenario(id="w", game="negotiation", seats=("Ann", "Ben"), settings={"deal": deal, "turn_limit": 4})
+
+
+def items_side(label, seat, chance):
+    reasons = {"food": canary(label, seat, "food"), "water": canary(label, seat, "water")}
+    values = {"food": chance.randint(1, 9), "water": chance.randint(1, 9)}
+    return {"values": values, "reasons": reasons, "walk_away": chance.randint(0, 3)}
+
+
+def price_world(sides):
+    deal = {"kind": "price", "title": "A bicycle", "listing_price": 100, "sides": sides}
+    return Scenario(id="w", game="negotiation", seats=("Ann", "Ben"), settings={"deal": deal, "turn_limit": 4})
+
+
+def price_side(label, seat, chance):
+    target = chance.randint(20, 60) if seat == 0 else chance.randint(70, 120)
+    return {"target": target, "reason": canary(label, seat, "why")}
+
+
+def dialogue_world(people, **settings):
+    settings = {"scenario": "At the fence.", "relationship": 2, "participants": people, "turn_limit": 4, **settings}
+    return Scenario(id="w", game="dialogue", seats=("Ann", "Ben"), settings=settings)
+
+
+def person_side(label, seat, chance):
+    profile = {
+        "age": 40 + seat,
+        "occupation": "baker",
+        "secret": canary(label, seat, "secret"),
+        "personality_and_values": canary(label, seat, "values"),
+        "mbti": canary(label, seat, "type"),
+    }
+    return {"profile": profile, "goal": canary(label, seat, "goal") + " x" * chance.randint(0, 5)}
+
+
+def talking(step, seat):
+    return {
+        0: Move(action="talk", text="hello"),
+        1: Move(action="propose", args={"food": 1, "water": 1}, text="<propose>food 1, water 1</propose>"),
+        2: Move(action="reject", text="<reject/>"),
+    }.get(step, Move(action="talk", text=f"step {step}"))
+
+
+def haggling(step, seat):
+    if step == 1:
+        return Move(action="propose", args={"price": 65}, text="<propose>65</propose>")
+    return Move(action="reject", text="<reject/>") if step == 2 else Move(action="talk", text=f"step {step}")
+
+
+def chatting(step, seat):
+    return Move(action="speak", text=f"seat {seat}, step {step}")
+
+
+WORLDS = {
+    "negotiation-items": (items_world, items_side, talking),
+    "negotiation-price": (price_world, price_side, haggling),
+    "dialogue": (dialogue_world, person_side, chatting),
+    "dialogue-simultaneous": (lambda people: dialogue_world(people, order="simultaneous"), person_side, chatting),
+}
+GAMES_COVERED = {"negotiation", "dialogue"}
+
+
+def two_worlds(name, viewer, seed):
+    """Two scenarios that differ only in what is hidden from `viewer`: the other seats' private sides."""
+    build, side, _ = WORLDS[name]
+    worlds = []
+    for label in ("one", "two"):
+        sides = []
+        for seat in (0, 1):
+            shown = seat == viewer
+            chance = random.Random(f"{seed}-{seat}-{'same' if shown else label}")
+            sides.append(side("same" if shown else label, seat, chance))
+        worlds.append(build(sides))
+    return worlds
+
+
+def test_every_game_has_worlds():
+    from training.games import REGISTRY
+
+    assert set(REGISTRY) == GAMES_COVERED == {name.split("-")[0] for name in WORLDS}
+
+
+# --- what a viewer gets ---
+
+REMOVED = [
+    (re.compile(r'name="csrfmiddlewaretoken" value="[^"]*"'), "CSRF"),
+    (re.compile(r'"X-CSRFToken": "[^"]*"'), "CSRF"),
+    (re.compile(r"/play/\d+/"), "/play/N/"),
+    (re.compile(r'data-draft="\d+-'), 'data-draft="N-'),
+    (re.compile(r'data-part="\w+"'), 'data-part="V"'),  # a hash of the content, which holds the match number
+]
+
+
+def plain(text):
+    for pattern, instead in REMOVED:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def sync(function, *args, **kwargs):
+    return database_sync_to_async(function)(*args, **kwargs)
+
+
+@pytest.fixture(autouse=True)
+def standing_clock(monkeypatch):
+    monkeypatch.setattr(services, "database_now", lambda: NOW)
+    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 60)
+
+
+@pytest.fixture
+def people(person):
+    return [person("player", name) for name in ("ann", "ben", "watcher")]
+
+
+def begin(scenario, ann, ben):
+    places = [tables.Place(user=ann), tables.Place(user=ben)]
+    match = tables.create(host=ann, scenario=scenario, places=places, consent=True, visibility="open")
+    tables.answer_consent(match=match, user=ben, agreed=True)
+    return match
+
+
+def next_moves(match, move_of):
+    """The moves of the current step, the same in both worlds; None when the game is over."""
+    match.refresh_from_db()
+    if match.state != Match.State.RUNNING:
+        return None
+    return [(seat, match.step, move_of(match.step, seat)) for seat in sorted(services.fold(match).due())]
+
+
+def pages(client, match):
+    """Everything that a person can load or provoke by HTTP during a match."""
+    got = [client.get(f"/play/{match.pk}/"), client.get(f"/play/{match.pk}/replay/")]
+    got.append(client.get(f"/play/{match.pk}/replay/", {"step": match.step // 2}))
+    got += [client.get(f"/play/{match.pk}/replay/", {"viewer": place}) for place in (0, 1, -1, -2, 9)]
+    got.append(client.get(f"/play/{match.pk}/result/"))
+    for data in ({"step": "0", "action": "fly"}, {"step": "99", "action": "talk", "text": "x"}, {}):
+        got.append(client.post(f"/play/{match.pk}/move/", data))
+    return [(answer.status_code, plain(answer.content.decode())) for answer in got]
+
+
+def api_of(client, match, key):
+    answer = client.get(reverse("api:get_match", kwargs={"pk": match.pk}), headers={"Authorization": f"Bearer {key}"})
+    assert answer.status_code == 200
+    data = json.loads(answer.content)
+    return {name: value for name, value in data.items() if name not in {"id", "created_at", "started_at"}}
+
+
+async def everything_seen(scenario, people, viewer, move_of, client_of):
+    """Play a match through; return all that the viewer got, step by step."""
+    from webapp.accounts.services import create_key
+    from webapp.asgi import application as site
+
+    ann, ben, watcher = people
+    match = await sync(begin, scenario, ann, ben)
+    user = {0: ann, 1: ben, SPECTATOR: watcher}[viewer]
+    client = await sync(client_of, user)
+    key = (await sync(create_key, user=user, name="k"))[1]
+    tab = await (await Tab(site, client, match.pk).load()).open()
+    state = tab.page.state()
+    seen = [{**state, "parts": {part: plain(html) for part, html in state["parts"].items()}}]
+    while moves := await sync(next_moves, match, move_of):
+        for seat, step, move in moves:
+            await sync(services.submit, match_id=match.pk, seat=seat, step=step, move=move)
+            await tab.until_current(user, match.pk, viewer)
+            seen.append([plain(frame) for frame in tab.frames])
+        await sync(match.refresh_from_db)
+        if match.state == Match.State.RUNNING:
+            seen.append(await sync(pages, client, match))
+            seen.append(await sync(api_of, client, match, key))
+    await tab.leave()
+    return seen
+
+
+@pytest.mark.parametrize("viewer", [0, 1, SPECTATOR])
+@pytest.mark.parametrize("name", sorted(WORLDS))
+async def test_hidden_facts_change_nothing_that_a_viewer_gets(name, viewer, people, client_of):
+    move_of = WORLDS[name][2]
+    one, two = two_worlds(name, viewer, seed=3)
+    assert one != two
+    seen = [await everything_seen(world, people, viewer, move_of, client_of) for world in (one, two)]
+    assert len(seen[0]) > 4
+    for before, after in zip(*seen, strict=True):
+        assert before == after
+    text = json.dumps(seen)
+    for secret in re.findall(r"canary-(?:one|two)-\d-\w+", json.dumps([one.to_dict(), two.to_dict()])):
+        assert secret not in text
+    if viewer != SPECTATOR:
+        assert f"canary-same-{viewer}-" in text  # its own side is there, so the search would have found the others'
+
+
+@pytest.mark.parametrize("viewer", [0, 1])
+@pytest.mark.parametrize("name", ["negotiation-items", "negotiation-price", "dialogue"])
+def test_hidden_facts_change_nothing_that_a_model_is_asked(name, viewer, people, admin, monkeypatch):
+    """The seat is a model's: every request that its server gets is the same in both worlds, seeds aside."""
+    move_of = WORLDS[name][2]
+    asked = []
+    for scenario in two_worlds(name, viewer, seed=5):
+        with Stub() as stub:
+            monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
+            remote = RemoteModel.objects.create(name=stub.url, address=stub.url, model="m", added_by=admin)
+            deployment = Deployment.objects.create(remote=remote, state="ready")
+            seats = [tables.Place(user=people[0]), tables.Place(user=people[0])]
+            seats[viewer] = tables.Place(deployment=deployment)
+            match = tables.create(host=people[0], scenario=scenario, places=seats, consent=True)
+            while moves := next_moves(match, move_of):
+                for seat, step, move in moves:
+                    if seat == viewer:
+                        stub.script("<nonsense>", move.text)
+                        play(match.due.get(seat=seat).pk)
+                    else:
+                        services.submit(match_id=match.pk, seat=seat, step=step, move=move)
+            asked.append([{**request.body, "seed": 0} for request in stub.requests])
+            attempts = [move["error"] for row in match.moves.all() for move in row.attempts]
+            assert attempts
+    assert len(asked[0]) >= 2  # every turn was refused once
+    assert asked[0] == asked[1]
+    assert f"canary-same-{viewer}-" in json.dumps(asked)
+    assert not re.search(r"canary-(one|two)-", json.dumps(asked))
+
+
+def test_the_worlds_do_differ_for_the_others():
+    """Else the comparison above would prove nothing."""
+    for name in WORLDS:
+        for viewer in (0, 1):
+            one, two = two_worlds(name, viewer, seed=3)
+            shown = [make(world).observe(1 - viewer).messages[0].text for world in (one, two)]
+            assert shown[0] != shown[1]

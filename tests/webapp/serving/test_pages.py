@@ -1,0 +1,107 @@
+"""The page of the deployments, and a seat that waits for its model."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.webapp.arena.conftest import negotiation
+from webapp.arena import clock, services as table, tables
+from webapp.arena.models import Match
+from webapp.runs.models import Checkpoint
+from webapp.serving import services
+from webapp.serving.models import Deployment
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def checkpoint(admin):
+    return Checkpoint.objects.create(name="cold start 7", kind="base", base="tiny", path="/models/x")
+
+
+def test_an_empty_page_names_the_next_step(client_of, researcher, checkpoint):
+    page = client_of(researcher).get("/deployments/").content.decode()
+    assert "Nothing has been served yet" in page
+    assert f"/play/new/?checkpoint={checkpoint.pk}" in page
+    assert "Add a remote model" not in page
+
+
+def test_serve_and_stop(client_of, admin, checkpoint):
+    client = client_of(admin)
+    client.post(f"/deployments/checkpoints/{checkpoint.pk}/serve/")
+    assert "waiting for a slot" in client.get("/deployments/").content.decode()
+    services.settle()
+    assert "starting" in client.get("/deployments/", HTTP_HX_REQUEST="true").content.decode()
+    client.post(f"/deployments/{Deployment.objects.get().pk}/stop/")
+    assert Deployment.objects.get().state == "stopping"
+
+
+def test_an_admin_adds_a_remote_model_and_is_told_what_is_wrong(client_of, admin, monkeypatch):
+    monkeypatch.setenv("MODEL_ADDRESSES", "https://models.example.org/v1")
+    client = client_of(admin)
+    data = {"name": "far", "address": "https://evil.example/v1", "model": "m", "secret": ""}
+    answer = client.post("/deployments/remote/", data)
+    assert answer.status_code == 400
+    assert "not on the list" in answer.content.decode()
+    assert client.post("/deployments/remote/", {**data, "address": "https://models.example.org/v1"}).status_code == 302
+    assert "far" in client.get("/deployments/").content.decode()
+
+
+def test_players_sit_down_only_against_what_is_open(client_of, player, checkpoint):
+    client = client_of(player)
+    assert client.get("/play/new/", {"checkpoint": checkpoint.pk}).status_code == 404
+    Checkpoint.objects.update(open_to_players=True)
+    form = client.get("/play/new/", {"checkpoint": checkpoint.pk}).context["form"]
+    assert form.fields["seat_1"].initial == f"checkpoint:{checkpoint.pk}"
+
+
+@pytest.fixture
+def waiting(player, checkpoint):
+    """A running match whose model sits at seat 0, begins, and is not awake."""
+    places = [tables.Place(deployment=services.of_checkpoint(checkpoint)), tables.Place(user=player)]
+    return tables.create(host=player, scenario=negotiation(), places=places, consent=True, deadline_s=60)
+
+
+def test_the_table_says_waking_up_and_the_clock_starts_when_it_is_ready(client_of, player, waiting):
+    client = client_of(player)
+    assert "waking up" in client.get(f"/play/{waiting.pk}/").content.decode()
+    due = waiting.due.get()
+    assert due.deadline is None
+    services.settle()
+    assert clock.wake() == 0
+    services.ready(run_id=Deployment.objects.get().run_id, address="http://127.0.0.1:9/v1")
+    assert clock.wake() == 1
+    due.refresh_from_db()
+    left = due.deadline - table.database_now()
+    assert timedelta(seconds=58) < left <= timedelta(seconds=60)
+    page = client.get(f"/play/{waiting.pk}/").content.decode()
+    assert "waking up" not in page
+    assert "thinking" in page
+
+
+def test_a_model_that_cannot_start_ends_the_match_with_the_reason(client_of, player, waiting):
+    services.settle()
+    services.ended(run_id=Deployment.objects.get().run_id, error="no such file")
+    assert clock.wake() == 1
+    waiting.refresh_from_db()
+    assert waiting.state == Match.State.ABORTED
+    assert "no such file" in client_of(player).get(f"/play/{waiting.pk}/").content.decode()
+
+
+def test_a_model_that_never_wakes_up_ends_the_match(waiting):
+    services.settle()
+    waiting.due.update(created_at=table.database_now() - timedelta(minutes=16))
+    assert clock.wake() == 1
+    waiting.refresh_from_db()
+    assert waiting.state == Match.State.ABORTED
+
+
+def test_a_model_that_yielded_its_slot_is_asked_for_again(waiting):
+    services.settle()
+    found = Deployment.objects.get()
+    services.stop(deployment=found)
+    services.ended(run_id=found.run_id)
+    assert Deployment.objects.get().wanted_at is None
+    assert clock.want() == 1
+    services.settle()
+    assert Deployment.objects.get().state == "starting"

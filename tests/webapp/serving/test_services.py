@@ -1,0 +1,197 @@
+"""Deployments: started on need, one slot at a time, stopped when idle, honest when they fail."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from training.errors import BadInput
+from webapp.core import queue
+from webapp.runs.models import Checkpoint, Run
+from webapp.serving import services
+from webapp.serving.models import Deployment
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def told(monkeypatch):
+    sent = []
+    monkeypatch.setattr(queue, "send", lambda task, *args, queue=None: sent.append((task.name, queue)))
+    return sent
+
+
+@pytest.fixture
+def make(admin):
+    def checkpoint(name="tiny"):
+        return services.of_checkpoint(Checkpoint.objects.create(name=name, kind="base", base=name, path="/models/x"))
+
+    return checkpoint
+
+
+def fresh(deployment):
+    return Deployment.objects.get(pk=deployment.pk)
+
+
+def up(deployment, used_minutes_ago=0):
+    services.want(deployment=deployment)
+    services.settle()
+    services.ready(run_id=fresh(deployment).run_id, address="http://127.0.0.1:9/v1")
+    moment = timezone.now() - timedelta(minutes=used_minutes_ago)
+    Deployment.objects.filter(pk=deployment.pk).update(used_at=moment, wanted_at=None)
+
+
+def test_from_cold_to_ready_and_back(make, told):
+    deployment = make()
+    assert services.settle() == 0  # nobody needs it
+    assert not services.want(deployment=deployment)
+    services.settle()
+    starting = fresh(deployment)
+    assert (starting.state, starting.run.kind, starting.run.queue) == ("starting", "serve", "serve")
+    assert told == [("runs.supervise", "serve")]
+    assert len(starting.key) >= 32
+    services.ready(run_id=starting.run_id, address="http://127.0.0.1:9/v1")
+    assert services.want(deployment=deployment)
+    services.stop(deployment=deployment)
+    assert fresh(deployment).state == "stopping"
+    assert Run.objects.get(pk=starting.run_id).stop_asked_at is not None
+    services.ended(run_id=starting.run_id)
+    gone = fresh(deployment)
+    assert (gone.state, gone.address, gone.key) == ("cold", "", "")
+
+
+def test_every_start_has_a_key_of_its_own(make):
+    deployment = make()
+    keys = set()
+    for _ in range(2):
+        up(deployment)
+        keys.add(fresh(deployment).key)
+        services.stop(deployment=deployment)
+        services.ended(run_id=fresh(deployment).run_id)
+    assert len(keys) == 2
+
+
+def test_a_failure_is_said_and_the_next_need_tries_again(make):
+    deployment = make()
+    services.want(deployment=deployment)
+    services.settle()
+    services.ended(run_id=fresh(deployment).run_id, error="out of memory")
+    assert (fresh(deployment).state, fresh(deployment).error) == ("failed", "out of memory")
+    services.settle()
+    assert fresh(deployment).state == "failed"  # not by itself
+    services.want(deployment=deployment)
+    services.settle()
+    assert (fresh(deployment).state, fresh(deployment).error) == ("starting", "")
+
+
+def test_reports_of_an_older_run_change_nothing(make):
+    deployment = make()
+    up(deployment)
+    old = fresh(deployment).run_id
+    services.stop(deployment=deployment)
+    services.ended(run_id=old)
+    services.want(deployment=deployment)
+    services.settle()
+    services.ready(run_id=old, address="http://127.0.0.1:1/v1")
+    assert fresh(deployment).state == "starting"
+    services.ended(run_id=old, error="late")
+    assert fresh(deployment).state == "starting"
+
+
+def test_the_least_recently_used_yields_its_slot(make, settings):
+    settings.SERVE_SLOTS = 2
+    first, second, third = make("a"), make("b"), make("c")
+    up(first, used_minutes_ago=9)
+    up(second, used_minutes_ago=5)
+    services.want(deployment=third)
+    services.settle()
+    assert [fresh(d).state for d in (first, second, third)] == ["stopping", "ready", "cold"]
+    services.settle()
+    assert fresh(second).state == "ready"  # one slot is being freed already
+    services.ended(run_id=fresh(first).run_id)
+    services.settle()
+    assert [fresh(d).state for d in (first, second, third)] == ["cold", "ready", "starting"]
+
+
+def test_one_that_was_just_used_does_not_yield(make, settings):
+    settings.SERVE_SLOTS = 1
+    first, second = make("a"), make("b")
+    up(first)
+    services.want(deployment=second)
+    services.settle()
+    assert [fresh(d).state for d in (first, second)] == ["ready", "cold"]
+
+
+def test_one_that_is_thinking_does_not_yield(make, settings, player):
+    from tests.webapp.arena.conftest import negotiation
+    from webapp.arena import model_seats, tables
+
+    settings.SERVE_SLOTS = 1
+    first, second = make("a"), make("b")
+    up(first)
+    places = [tables.Place(deployment=first), tables.Place(user=player)]
+    match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+    assert model_seats.claim(due_id=match.due.get().pk) is not None
+    Deployment.objects.filter(pk=first.pk).update(used_at=timezone.now() - timedelta(minutes=5))
+    services.want(deployment=second)
+    services.settle()
+    assert fresh(first).state == "ready"
+    match.due.update(claimed_until=None)
+    services.settle()
+    assert fresh(first).state == "stopping"
+
+
+def test_idle_ones_are_stopped(make):
+    deployment = make()
+    up(deployment, used_minutes_ago=14)
+    services.settle()
+    assert fresh(deployment).state == "ready"
+    up_since = timezone.now() - services.IDLE - timedelta(seconds=1)
+    Deployment.objects.update(used_at=up_since)
+    services.settle()
+    assert fresh(deployment).state == "stopping"
+
+
+def test_one_whose_worker_died_is_not_up(make):
+    deployment = make()
+    up(deployment)
+    Run.objects.filter(pk=fresh(deployment).run_id).update(state=Run.State.FAILED, error="the worker was silent")
+    services.settle()
+    assert (fresh(deployment).state, fresh(deployment).error) == ("failed", "the worker was silent")
+
+
+def test_remote_models_need_an_allowed_address(admin, monkeypatch):
+    monkeypatch.setenv("MODEL_ADDRESSES", "https://models.example.org/v1")
+    fields = {"by": admin, "model": "m", "secret_name": "", "open_to_players": False}
+    for address in ("https://evil.example/v1", "http://169.254.169.254/v1", "nonsense", "file:///etc/passwd"):
+        with pytest.raises(BadInput):
+            services.add_remote(name="x", address=address, **fields)
+    with pytest.raises(BadInput, match="_API_KEY"):
+        services.add_remote(name="x", address="https://models.example.org/v1", **{**fields, "secret_name": "DATABASE_URL"})
+    assert not Deployment.objects.exists()
+    made = services.add_remote(name="x", address="https://models.example.org/v1", **fields)
+    assert services.want(deployment=made)
+
+
+def test_an_address_that_is_no_longer_allowed_is_refused_when_asked(admin, monkeypatch):
+    monkeypatch.setenv("MODEL_ADDRESSES", "https://models.example.org/v1")
+    made = services.add_remote(
+        by=admin, name="x", address="https://models.example.org/v1", model="m", secret_name="", open_to_players=False
+    )
+    monkeypatch.setenv("MODEL_ADDRESSES", "")
+    with pytest.raises(BadInput, match="allowed"):
+        services.chat_model(made, timeout_s=1)
+
+
+def test_what_sat_at_a_match_is_not_removed(admin, player, monkeypatch):
+    from tests.webapp.arena.conftest import negotiation
+    from webapp.arena import tables
+
+    monkeypatch.setenv("MODEL_ADDRESSES", "https://models.example.org/v1")
+    made = services.add_remote(
+        by=admin, name="x", address="https://models.example.org/v1", model="m", secret_name="", open_to_players=True
+    )
+    places = [tables.Place(deployment=made), tables.Place(user=player)]
+    tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+    with pytest.raises(BadInput, match="record"):
+        services.remove_remote(remote=made.remote)
