@@ -1,4 +1,4 @@
-"""`python -m bench sampling|learning|conversation|miniature [--json]`: one measurement, told as one JSON object.
+"""`python -m bench sampling|learning|conversation|miniature|pages [--json]`: one measurement, told as one JSON object.
 
 Exit codes: 0 done, 1 failed, 2 wrong input. Arguments are read first, everything else is imported after.
 """
@@ -42,6 +42,8 @@ def parser() -> ArgumentParser:
     talk.add_argument("--conversations", type=int, default=8, metavar="N", help="conversations a step (8)")
     talk.add_argument("--turns", type=int, default=5, metavar="N", help="turns a seat (5)")
     talk.add_argument("--tokens", type=int, default=32, metavar="N", help="sampled tokens a turn (32)")
+    pages = add("pages", "the site's pages with 1,000 runs and 1,000,000 metric points", parents=(common,))
+    pages.add_argument("--repeats", type=int, default=11, metavar="N", help="counted requests of each page (11)")
     _miniature(add("miniature", "forms of credit on a toy or on item negotiation with tiny", parents=(common,)))
     return made
 

@@ -1,0 +1,140 @@
+"""How long the site's pages take with 1,000 runs, 10,000 episodes and 1,000,000 metric points.
+
+Everything happens in a temporary installation with embedded databases of its own. Times are of the whole request as
+Django's test client sees it, in milliseconds: the median and the slowest of several, after one that does not count.
+Fails if a page answers anything but 200.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+import time
+from argparse import Namespace
+from importlib import import_module
+from typing import Any
+
+LIMIT_MS = 100.0
+RUNS, EPISODES, METRICS = 1_000, 10_000, 20
+LONG_STEPS, SHORT_STEPS = 5_000, 46  # of one run and of each other one: 1,000,000 numbers in about 51,000 rows
+
+SEED = f"""
+INSERT INTO runs_run (kind, name, owner_id, state, queue, config, method, game, base, step, steps, key_metric,
+    sparkline, error, code_version, directory, created_at, started_at)
+SELECT (ARRAY['train', 'train', 'sft', 'eval'])[1 + mod(n, 4)], 'run ' || n, %(owner)s,
+    (ARRAY['succeeded', 'failed', 'stopped', 'running', 'queued'])[1 + mod(n, 5)], 'train-cpu', %(config)s::jsonb, 'omar',
+    (ARRAY['negotiation', 'dialogue'])[1 + mod(n, 2)], 'tiny', CASE WHEN n = 4 THEN {LONG_STEPS} ELSE {SHORT_STEPS} END, {LONG_STEPS}, n / 1000.0,
+    (SELECT jsonb_agg(i * 0.1) FROM generate_series(1, 61) i), '', '', '', now() - n * interval '1 minute', now()
+FROM generate_series(1, {RUNS}) n;
+
+INSERT INTO runs_attempt (run_id, number, fence, state, start_step, worker, host, lease_until, phase, status,
+    progressed_at, offsets, log, started_at)
+SELECT id, 1, 1, 'running', 0, 'w', 'h', now() + interval '1 day', 'sampling', '{{}}', now(), '{{}}',
+    repeat('line ', 4000), now()
+FROM runs_run;
+
+INSERT INTO runs_metric (run_id, step, fence, at, values)
+SELECT run.id, s, 1, now(), %(metrics)s::jsonb
+FROM runs_run run, generate_series(1, CASE WHEN run.name = 'run 4' THEN {LONG_STEPS} ELSE {SHORT_STEPS} END) s;
+
+INSERT INTO runs_playedepisode (run_id, step, number, fence, file, "offset", length, outcome, summary)
+SELECT run.id, 1 + n / 50, mod(n, 50), 1, 'f', 0, 0, (ARRAY['agreement', 'no agreement'])[1 + mod(n, 2)],
+    '{{"scenario": "s", "returns": {{"0": 1, "1": 0.5}}, "turns": 8, "refused": 0}}'::jsonb
+FROM runs_run run, generate_series(0, {EPISODES} - 1) n WHERE run.name = 'run 4';
+
+INSERT INTO runs_checkpoint (name, kind, run_id, step, base, path, sha256, metrics, open_to_players, created_at)
+SELECT 'run-' || id || '-step-46', 'full', id, 46, 'tiny', 'p', '', '{{"reward": 0.5}}', false, now() FROM runs_run;
+
+ANALYZE;
+"""
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Seed, ask for every page, and say how long each took."""
+    with tempfile.TemporaryDirectory(prefix="parley-pages-") as home:
+        os.environ |= {"PARLEY_HOME": home, "DJANGO_SETTINGS_MODULE": "webapp.settings", "PARLEY_ENV": "development"}
+        for name in ("DATABASE_URL", "REDIS_URL"):
+            os.environ.pop(name, None)
+        embedded = import_module("webapp.core.embedded")
+        embedded.join()
+        try:
+            return _measure(arguments.repeats)
+        finally:
+            import_module("django.db").connections.close_all()
+            embedded.leave(embedded.servers(), embedded.home(), os.getpid(), last=True)
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return one line for each page, the slowest first."""
+    pages = sorted(result["pages"].items(), key=lambda pair: -pair[1]["median_ms"])
+    lines = [f"{one['median_ms']:7.1f} ms  (slowest {one['slowest_ms']:.1f})  {name}" for name, one in pages]
+    counts = f"{result['runs']} runs, {result['episodes']} episodes, {result['metric_points']} metric points"
+    return "\n".join([*lines, counts, f"every median within {LIMIT_MS:.0f} ms: {result['ok']}"])
+
+
+def _measure(repeats: int) -> dict[str, Any]:
+    import_module("django").setup()
+    import_module("django.core.management").call_command("migrate", verbosity=0)
+    client = _seeded_client()
+    times = {name: _time(client, address, repeats) for name, address in _addresses().items()}
+    slowest = max(one["median_ms"] for one in times.values())
+    counts = {"runs": RUNS, "episodes": EPISODES, "metric_points": METRICS * (LONG_STEPS + (RUNS - 1) * SHORT_STEPS)}
+    return {"pages": times, "slowest_median_ms": slowest, "limit_ms": LIMIT_MS, "ok": slowest <= LIMIT_MS, **counts}
+
+
+def _seeded_client() -> Any:
+    """Fill the database and return a client that is signed in as a researcher."""
+    json = import_module("json")
+    users = import_module("webapp.accounts.models").User.objects
+    owner = users.create(username="rosa", role="researcher")
+    config = import_module("training.config").RunConfig(name="seeded").to_dict()
+    metrics = {f"metric_{n}": n / 7 for n in range(METRICS - 4)}
+    metrics |= {"reward": 0.5, "kl": 0.01, "step_s": 2.0, "sampling_tokens_per_s": 120.0}
+    values = {"owner": owner.pk, "config": json.dumps(config), "metrics": json.dumps(metrics)}
+    with import_module("django.db").connection.cursor() as cursor:
+        for statement in SEED.split(";\n")[:-1]:
+            used = {name: value for name, value in values.items() if f"%({name})s" in statement}
+            cursor.execute(statement, used or None)
+    client = import_module("django.test").Client()
+    client.force_login(owner)
+    return client
+
+
+def _addresses() -> dict[str, str]:
+    """The pages by what they are; run 4 is the one with many steps and all the episodes."""
+    runs = import_module("webapp.runs.models").Run.objects
+    long = runs.get(name="run 4").pk
+    several = "&".join(f"run={pk}" for pk in runs.order_by("pk").values_list("pk", flat=True)[:4])
+    checkpoint = import_module("webapp.runs.models").Checkpoint.objects.get(run=long).pk
+    return {
+        "runs": "/runs/",
+        "runs filtered": "/runs/?state=failed&game=negotiation&sort=-metric&q=run",
+        "runs last page": "/runs/?page=15",
+        "new run": "/runs/new/",
+        "curves": f"/runs/{long}/",
+        "header": f"/runs/{long}/live/",
+        "metrics, all": f"/runs/{long}/metrics.json?since=-1",
+        "metrics, new": f"/runs/{long}/metrics.json?since={LONG_STEPS - 2}",
+        "conversations": f"/runs/{long}/conversations/",
+        "conversations filtered": f"/runs/{long}/conversations/?step=7&outcome=agreement",
+        "evaluation": f"/runs/{long}/evaluation/",
+        "log": f"/runs/{long}/log/",
+        "configuration": f"/runs/{long}/configuration/",
+        "lineage": f"/runs/{long}/lineage/",
+        "compare": f"/runs/compare/?{several}",
+        "checkpoints": "/checkpoints/",
+        "checkpoint": f"/checkpoints/{checkpoint}/",
+    }
+
+
+def _time(client: Any, address: str, repeats: int) -> dict[str, float]:
+    times = []
+    for number in range(repeats + 1):
+        began = time.perf_counter()
+        answer = client.get(address)
+        spent = (time.perf_counter() - began) * 1000
+        if answer.status_code != 200:
+            raise RuntimeError(f"{address} answered {answer.status_code}")
+        times += [spent] if number else []
+    return {"median_ms": round(statistics.median(times), 1), "slowest_ms": round(max(times), 1)}
