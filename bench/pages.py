@@ -23,8 +23,9 @@ SEED = f"""
 INSERT INTO runs_run (kind, name, owner_id, state, queue, config, method, game, base, step, steps, key_metric,
     sparkline, error, code_version, directory, created_at, started_at)
 SELECT (ARRAY['train', 'train', 'sft', 'eval'])[1 + mod(n, 4)], 'run ' || n, %(owner)s,
-    (ARRAY['succeeded', 'failed', 'stopped', 'running', 'queued'])[1 + mod(n, 5)], 'train-cpu', %(config)s::jsonb, 'omar',
-    (ARRAY['negotiation', 'dialogue'])[1 + mod(n, 2)], 'tiny', CASE WHEN n = 4 THEN {LONG_STEPS} ELSE {SHORT_STEPS} END, {LONG_STEPS}, n / 1000.0,
+    (ARRAY['succeeded', 'failed', 'stopped', 'running', 'queued'])[1 + mod(n, 5)], 'train-cpu', %(config)s::jsonb,
+    'omar', (ARRAY['negotiation', 'dialogue'])[1 + mod(n, 2)], 'tiny',
+    CASE WHEN n = 4 THEN {LONG_STEPS} ELSE {SHORT_STEPS} END, {LONG_STEPS}, n / 1000.0,
     (SELECT jsonb_agg(i * 0.1) FROM generate_series(1, 61) i), '', '', '', now() - n * interval '1 minute', now()
 FROM generate_series(1, {RUNS}) n;
 
@@ -47,7 +48,7 @@ INSERT INTO runs_checkpoint (name, kind, run_id, step, base, path, sha256, metri
 SELECT 'run-' || id || '-step-46', 'full', id, 46, 'tiny', 'p', '', '{{"reward": 0.5}}', false, now() FROM runs_run;
 
 ANALYZE;
-"""
+"""  # noqa: S608 (our own numbers)
 
 
 def main(arguments: Namespace) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 from django.forms.boundfield import BoundField
 
 from training import config as configs
@@ -25,6 +26,7 @@ from webapp.runs.services import TRAIN_QUEUES
 from webapp.scenarios.models import DatasetVersion
 
 PLACES = [("cpu", "CPU"), ("gpu", "GPU")]
+MOST = 100  # choices in one list
 WEIGHTS = [("adapters", "adapters (LoRA)"), ("all", "all weights")]
 
 
@@ -67,12 +69,23 @@ class StartForm(forms.Form):
         seen = Checkpoint.objects.visible_to(user).order_by("-kind", "-created_at")
         for name in ("model", "opponent"):
             self.fields[name].queryset = seen  # type: ignore[attr-defined]
+            self._offer(name, seen, initial.get(name))
+        self._offer("dataset", versions, initial.get("dataset"))
         if config["kind"] == "sft":
             self.fields["dataset"].required = True
         if config["kind"] == "eval":
             del self.fields["weights"]
         if config["kind"] == "sft":
             del self.fields["opponent"]
+
+    def _offer(self, name: str, found: QuerySet[Any], chosen: Any) -> None:
+        """Show the first `MOST` and the chosen one; any other that may be seen is valid, too (its page links here)."""
+        field: Any = self.fields[name]
+        rows = list(found[:MOST])
+        if chosen and all(row.pk != chosen for row in rows):
+            rows += list(found.filter(pk=chosen))
+        empty = [("", field.empty_label)] if field.empty_label is not None else []
+        field.choices = [*empty, *((row.pk, field.label_from_instance(row)) for row in rows)]
 
 
 class RunForm:
@@ -143,7 +156,7 @@ class RunForm:
 
     def sections(self) -> Iterator[tuple[str, str, list[BoundField], bool]]:
         """The configuration's sections: name, meaning, fields, and whether one of them has an error."""
-        described = configs.schema()["properties"]
+        described = presets.schema()["properties"]
         for name in presets.SECTIONS[self.config["kind"]]:
             fields = [self.rest[field] for field in self.rest.fields if _section(field) == name]
             if fields:
@@ -168,7 +181,7 @@ def _section(field: str) -> str:
 
 def _schema(document: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration's JSON schema, of which the form shows the part that the document has."""
-    schema = configs.schema()
+    schema = presets.schema()
     return {**schema, "properties": {name: schema["properties"][name] for name in document}}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import connection
 
-from training import config as configs
+from webapp.runs import presets
 from webapp.runs.models import Checkpoint
 
 
@@ -58,7 +58,7 @@ def tree(checkpoint: Checkpoint) -> list[Node]:
 
 def described(config: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Any, str]]]]:
     """A configuration as sections of (field, value, meaning)."""
-    schema = configs.schema()
+    schema = presets.schema()
     sections = []
     for name, value in config.items():
         part = schema["properties"].get(name, {})

@@ -60,6 +60,9 @@ class Run(models.Model):
 
     objects = querysets.RunQuerySet.as_manager()
 
+    class Meta:
+        indexes = [models.Index(fields=["state"]), models.Index(fields=["-created_at"])]
+
     def __str__(self) -> str:
         return self.name
 
@@ -99,6 +102,7 @@ class Attempt(models.Model):
             models.UniqueConstraint(fields=["run", "number"], name="attempt_number_once"),
             models.UniqueConstraint(fields=["run", "fence"], name="attempt_fence_once"),
         ]
+        indexes = [models.Index(fields=["state", "lease_until"])]
 
 
 class Metric(models.Model):

@@ -5,11 +5,13 @@ The form offers what a kind of run uses and leaves out what is chosen elsewhere 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from training import config as configs
 from training.config import RunConfig
 from training.engines.remote import RemoteConfig
 
@@ -102,6 +104,12 @@ PRESETS: dict[str, Preset] = {
         {"kind": "eval", "name": "Arena", "model": {"base": "smollm2-135m"}, "evaluate": {"conversations": 100}},
     ),
 }
+
+
+@functools.cache
+def schema() -> dict[str, Any]:
+    """The JSON schema of a run's configuration; it is only read."""
+    return configs.schema()
 
 
 def with_judge(config: Mapping[str, Any]) -> dict[str, Any]:
