@@ -1,0 +1,112 @@
+"""Accounts: signing in, keys that are shown once, guests, and what administrators change."""
+
+import pytest
+from django.urls import reverse
+
+from tests.conftest import PASSWORD
+from webapp.accounts import services
+from webapp.accounts.models import ApiKey, Role, User, digest
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def fresh_counters(databases):
+    from django.core.cache import cache
+
+    cache.clear()
+
+
+@pytest.mark.parametrize("known_as", ["pia", "pia@example.org"])
+def test_signing_in_by_name_or_address(client, player, known_as):
+    User.objects.filter(pk=player.pk).update(email="pia@example.org")
+    response = client.post(reverse("account_login"), {"login": known_as, "password": PASSWORD})
+    assert response.status_code == 302
+    assert client.session["_auth_user_id"] == str(player.pk)
+
+
+def test_an_inactive_person_does_not_get_in(client, player):
+    User.objects.filter(pk=player.pk).update(is_active=False)
+    client.post(reverse("account_login"), {"login": "pia", "password": PASSWORD})
+    assert "_auth_user_id" not in client.session
+
+
+def test_who_signs_up_is_a_player(client):
+    data = {"username": "nina", "password1": "a long pass phrase", "password2": "a long pass phrase"}
+    assert client.post(reverse("account_signup"), data).status_code == 302
+    assert User.objects.get(username="nina").role == Role.PLAYER
+
+
+def test_after_signing_in_one_is_where_one_wanted_to_be(client, researcher):
+    wanted = reverse("runs:list") + "?state=failed"
+    sent = client.get(wanted)
+    response = client.post(sent["Location"], {"login": "rosa", "password": PASSWORD})
+    assert response["Location"] == wanted
+
+
+def test_a_key_is_shown_once_and_stored_as_a_hash(client_of, player):
+    client = client_of(player)
+    shown = client.post(reverse("accounts:account"), {"name": "notebook"}).content.decode()
+    key = ApiKey.objects.get()
+    token = shown.split('<code class="token">')[1].split("<")[0]
+    assert key.digest == digest(token)
+    assert token not in str(ApiKey.objects.values())
+    assert token not in client.get(reverse("accounts:account")).content.decode()
+
+
+def test_a_revoked_key_opens_nothing(rf, player):
+    key, token = services.create_key(user=player, name="notebook")
+    assert services.user_of_key(request=rf.get("/"), token=token) == player
+    services.revoke_key(key=key)
+    assert services.user_of_key(request=rf.get("/"), token=token) is None
+
+
+def test_a_key_of_an_inactive_person_opens_nothing(rf, player):
+    _, token = services.create_key(user=player, name="notebook")
+    services.set_role(user=player, role=Role.PLAYER, active=False)
+    assert services.user_of_key(request=rf.get("/"), token=token) is None
+
+
+def test_a_guest_cannot_sign_in_and_is_called_what_they_said():
+    guest = services.create_guest(shown_name="Somebody")
+    assert not guest.has_usable_password()
+    assert (guest.is_guest, guest.shown_name) == (True, "Somebody")
+    assert services.create_guest(shown_name="Somebody").username != guest.username
+
+
+def test_an_administrator_changes_roles_but_not_their_own(client_of, admin, player):
+    client = client_of(admin)
+    change = {"role": "researcher", "active": "on"}
+    client.post(reverse("accounts:change-person", args=[player.pk]), change)
+    player.refresh_from_db()
+    assert player.is_researcher
+    response = client.post(reverse("accounts:change-person", args=[admin.pk]), change, follow=True)
+    assert "cannot change your own role" in response.content.decode()
+    admin.refresh_from_db()
+    assert admin.is_admin
+
+
+@pytest.mark.parametrize("role", ["guest", "king", ""])
+def test_a_role_that_does_not_exist_changes_nothing(client_of, admin, player, role):
+    response = client_of(admin).post(
+        reverse("accounts:change-person", args=[player.pk]), {"role": role, "active": "on"}, follow=True
+    )
+    assert "was not changed" in response.content.decode()
+    player.refresh_from_db()
+    assert player.role == Role.PLAYER
+
+
+def test_the_bar_shows_what_a_role_may_use(client_of, person):
+    shown = {}
+    for role in ("player", "annotator", "researcher", "admin"):
+        page = client_of(person(role)).get(reverse("accounts:account")).content.decode()
+        bar = page.split("</header>")[0]
+        shown[role] = [
+            word for word in ("Play", "Datasets", "Runs", "Checkpoints", "Judgments", "People") if f">{word}<" in bar
+        ]
+    assert shown == {
+        "player": ["Play", "Checkpoints"],
+        "annotator": ["Play", "Checkpoints", "Judgments"],
+        "researcher": ["Play", "Datasets", "Runs", "Checkpoints", "Judgments"],
+        "admin": ["Play", "Datasets", "Runs", "Checkpoints", "Judgments", "People"],
+    }

@@ -1,0 +1,85 @@
+"""A real worker on a real broker: it takes runs, survives hints that were lost, and leaves in good order."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings as django_settings
+from django.db import connection
+
+from tests.worker.conftest import processes_of, wait_until
+from webapp.core import health, queue
+from webapp.core.models import Heartbeat
+from webapp.runs import attempts
+from webapp.runs.models import Run
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def worker(quick, tmp_path):
+    """Starts `celery worker` for the training queue, against the test's database and storage."""
+    quick.MEDIA_ROOT = tmp_path / "files"
+    quick.RUNS_ROOT = tmp_path / "files" / "runs"
+    database = connection.settings_dict
+    address = f"postgresql://{database['USER']}@/{database['NAME']}?host={database['HOST']}"
+    environment = {
+        **os.environ,
+        "DATABASE_URL": address,
+        "REDIS_URL": django_settings.REDIS_URL,
+        "PARLEY_HOME": str(tmp_path),
+        "DJANGO_SETTINGS_MODULE": "tests.worker.stand_in_settings",
+    }
+    started = []
+
+    def start():
+        command = [sys.executable, "-m", "celery", "-A", "worker.app", "worker", "--queues", "train-cpu"]
+        command += ["--pool", "threads", "--concurrency", "1", "--loglevel", "warning"]
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def state(run):
+    return Run.objects.values_list("state", flat=True).get(pk=run.pk)
+
+
+def test_a_worker_that_is_told_to_leave_saves_and_another_goes_on(worker, make_run):
+    run = make_run(steps=60, seconds=0.1)
+    first = worker()
+    wait_until(lambda: run.metrics.count() >= 3, seconds=60)
+    assert health.check()["workers"][0]["queues"] == ("train-cpu",)
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(40) == 0
+    assert state(run) == "queued"
+    assert processes_of(run) == []
+    assert not Heartbeat.objects.filter(kind="worker").exists()
+
+    worker()
+    wait_until(lambda: attempts.repeat_hints() == 0, seconds=60, pause=1.0)
+    wait_until(lambda: state(run) == "succeeded", seconds=60)
+    steps = list(run.metrics.order_by("step").values_list("step", flat=True))
+    assert steps == list(range(1, 61))
+    assert [attempt.start_step > 0 for attempt in run.attempts.order_by("number")] == [False, True]
+
+
+def test_a_start_whose_hint_was_lost_runs_exactly_once(worker, make_run, settings, monkeypatch):
+    settings.CELERY_BROKER_URL = "redis://127.0.0.1:1"
+    with monkeypatch.context() as broken:
+        broken.setattr(queue, "sender", queue.make_sender())
+        run = make_run(steps=3)
+    assert state(run) == "queued"
+    worker()
+    for _ in range(3):
+        attempts.repeat_hints()
+    wait_until(lambda: state(run) == "succeeded", seconds=60)
+    assert run.attempts.count() == 1
