@@ -1,0 +1,88 @@
+"""Rows for browser tests, stored by a process of the installation itself: `python -m tests.browser.seed FUNCTION`.
+
+Each function prints what the test needs to know as JSON. What is made in one transaction is over before a worker or
+the clock can look at it.
+"""
+
+import json
+import sys
+from datetime import timedelta
+from typing import Any
+
+import django
+
+PEOPLE = {"rosa": "researcher", "otto": "researcher", "pia": "player", "ben": "player", "anna": "annotator"}
+NOT_PAGES = {  # fragments of pages, files and data: their pages are visited
+    "home:running",
+    "runs:live",
+    "runs:metrics",
+    "runs:download",
+    "scenarios:export",
+    "api:openapi-json",
+    "api:api-root",
+}
+
+
+def people() -> list[str]:
+    """One person of each role, and a second researcher and player."""
+    from tests.browser.visitor import PASSWORD
+    from webapp.accounts.models import User
+
+    for name, role in PEOPLE.items():
+        user = User(username=name, role=role)
+        user.set_password(PASSWORD)
+        user.save()
+    return list(PEOPLE)
+
+
+def pages() -> list[dict[str, str]]:
+    """Every page that the routes know, with an object of the demo user's behind it where it shows one."""
+    from django.db import transaction
+    from django.urls import reverse
+
+    from tests.trust.routes import ROUTES
+    from webapp.accounts.models import User
+
+    owner = User.objects.get(username="demo")
+    names = {route.name for route in ROUTES}
+    assert names >= NOT_PAGES, f"not routes any more: {NOT_PAGES - names}"
+    found = []
+    for route in ROUTES:
+        if route.method != "GET" or route.kind != "page" or route.name in NOT_PAGES:
+            continue
+        with transaction.atomic():
+            arguments = route.make(owner) if route.make else {}
+        found.append({"name": route.name, "address": reverse(route.name, kwargs=arguments)})
+    return found
+
+
+def silent_run() -> int:
+    """A running run whose process said something 90 seconds ago; nobody takes its lease away."""
+    from django.db.models.functions import Now
+
+    from tests.webapp.runs.making import make_run
+    from webapp.accounts.models import User
+    from webapp.runs.models import Attempt, Metric
+
+    run = make_run(User.objects.get(username="rosa"), name="silent", state="running", steps=10, step=2)
+    Attempt.objects.create(
+        run=run,
+        number=1,
+        fence=1,
+        state="running",
+        worker="nobody",
+        host="elsewhere",
+        lease_until=Now() + timedelta(hours=1),
+        phase="sampling",
+        status={"phase": "sampling"},
+        progressed_at=Now() - timedelta(seconds=90),
+    )
+    for step in (1, 2):
+        Metric.objects.create(run=run, step=step, fence=1, at=Now(), values={"reward": step / 10, "step_s": 2.0})
+    return run.pk
+
+
+if __name__ == "__main__":
+    django.setup()
+    made: Any = globals()[sys.argv[1]]()
+    print(json.dumps(made))  # noqa: T201 (read by the test)

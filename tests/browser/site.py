@@ -1,0 +1,153 @@
+"""A whole installation for browser tests: databases, site, clock and workers as `make up` runs them.
+
+It lives in a folder of its own under the temporary folder; only the tiny model is shared between test sessions. Fails
+when something does not start, with what the launcher printed.
+"""
+
+import fcntl
+import json
+import os
+import queue
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = Path(tempfile.gettempdir()) / f"parley-tests-{os.getuid()}"
+MODELS = SHARED / "models"
+START_SECONDS = 180.0
+MODEL_SECONDS = 900.0
+
+
+def prepare_tiny() -> None:
+    """Make the tiny model, once for all test sessions of this user; every site finds it in its `models` folder."""
+    environment = {**os.environ, "PARLEY_HOME": str(SHARED)}
+    with (SHARED / "models.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        command = [sys.executable, "-m", "training", "models", "prepare", "tiny"]
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=MODEL_SECONDS, check=False
+        )
+    assert done.returncode == 0, f"tiny could not be made:\n{done.stderr[-2000:]}"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Site:
+    """One running installation. `address` ends without a slash; `admin` is (name, password) of the demo user."""
+
+    def __init__(self) -> None:
+        # not under pytest's own folder, which every session closes to other users: PostgreSQL runs as one under root
+        self.home = Path(tempfile.mkdtemp(prefix="parley-browser-"))
+        MODELS.mkdir(parents=True, exist_ok=True)
+        (self.home / "models").symlink_to(MODELS)
+        self.port = free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        left_out = {"DATABASE_URL", "REDIS_URL", "PARLEY_TEST_DATABASE", "PARLEY_TEST_SESSION"}
+        kept = {name: value for name, value in os.environ.items() if name not in left_out}
+        self.environment = {
+            **kept,
+            "PARLEY_HOME": str(self.home),
+            "PORT": str(self.port),
+            "PARLEY_SECRET_KEY": "for-browser-tests-only-" + "k" * 30,
+            "SERVE_ENGINE": "transformers",
+            "OMP_NUM_THREADS": "1",
+            "PYTHONUNBUFFERED": "1",
+        }
+        self._said: list[str] = []
+        self._family: dict[int, psutil.Process] = {}
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Migrate and start everything; returns once every part is alive."""
+        self.manage("migrate", "--no-input", "-v0")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tools.up", "--demo"],
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        lines: queue.Queue[str] = queue.Queue()
+        output = self.process.stdout
+        assert output is not None
+        threading.Thread(target=lambda: [lines.put(line) for line in output], daemon=True).start()
+        deadline = time.monotonic() + START_SECONDS
+        while "Ctrl-C stops everything" not in "".join(self._said[-2:]):
+            try:
+                self._said.append(lines.get(timeout=max(0.1, deadline - time.monotonic())))
+            except queue.Empty:
+                raise AssertionError("the site did not start:\n" + "".join(self._said)) from None
+        (found,) = re.findall(r"Sign in as (\S+) with the password (\S+)\.", "".join(self._said))
+        self.admin: tuple[str, str] = found
+        self.family()
+
+    def manage(self, *arguments: str) -> str:
+        """Run a command of `manage.py` in this installation; returns what it prints."""
+        return self.run([sys.executable, "manage.py", *arguments])
+
+    def seed(self, what: str) -> Any:
+        """Store rows that would take a browser too long to make; returns what that function of `seed.py` does."""
+        return json.loads(self.run([sys.executable, "-m", "tests.browser.seed", what]))
+
+    def run(self, command: list[str]) -> str:
+        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+        return done.stdout
+
+    def family(self) -> dict[int, psutil.Process]:
+        """Every process that this installation has had so far."""
+        if self.process is not None and self.process.poll() is None:
+            for process in psutil.Process(self.process.pid).children(recursive=True):
+                self._family[process.pid] = process
+        for process in psutil.process_iter():
+            try:
+                mine = str(self.home) in " ".join([*process.cmdline(), process.environ().get("PARLEY_HOME", "")])
+            except psutil.Error:
+                continue
+            if mine and process.pid != os.getpid():
+                self._family[process.pid] = process
+        return self._family
+
+    def stop(self) -> None:
+        """Press Ctrl-C, wait, and make sure that no process is left; the folder goes too."""
+        self.family()
+        try:
+            if self.process is not None:
+                self.process.send_signal(signal.SIGINT)
+                self.process.wait(150)
+            left = [process for process in self.family().values() if alive(process)]
+            deadline = time.monotonic() + 20
+            while left and time.monotonic() < deadline:
+                time.sleep(0.1)
+                left = [process for process in left if alive(process)]
+            assert not left, f"left behind: {left}"
+        finally:
+            for process in self.family().values():
+                if alive(process):
+                    process.kill()
+            shutil.rmtree(self.home, ignore_errors=True)
+
+
+def alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False

@@ -1,0 +1,99 @@
+"""Every page in a real browser: nothing to complain about, and no sideways scroll on a small screen, light or dark."""
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.slow
+SMALL = {"width": 360, "height": 740}
+WIDE = {"width": 1280, "height": 860}
+LOOK = """() => {
+  const root = document.scrollingElement;
+  const wide = [...document.querySelectorAll("body *")]
+    .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
+    .filter((element) => !element.closest(".scroll, pre, .log"))
+    .slice(0, 3).map((element) => element.outerHTML.slice(0, 120));
+  const fresh = document.createElement("form");
+  const bare = (form) => form.method === "post" && !form.elements.csrfmiddlewaretoken?.value;
+  return {
+    scroll: root.scrollWidth > innerWidth ? wide : [],
+    unsafe: [...document.forms].filter(bare).map((form) => form.outerHTML.slice(0, 120)),
+    hidden: [...document.forms].flatMap((form) => [...form.elements].map((control) => control.name)
+      .filter((name) => typeof fresh[name] === "function")),
+    unnamed: [...document.querySelectorAll("input:not([type=hidden]), select, textarea, button, a[href]")]
+      .filter((control) => control.checkVisibility() && !control.labels?.length && !control.textContent.trim() &&
+        !control.ariaLabel && !control.title && !control.value)
+      .map((control) => control.outerHTML.slice(0, 120)),
+    headings: document.querySelectorAll("h1").length,
+    title: document.title,
+  };
+}"""
+
+
+@pytest.fixture(scope="module")
+def addresses(site):
+    return site.seed("pages")
+
+
+def look(page, address):
+    answer = page.goto(address)
+    assert answer is not None
+    expect(page.locator(".htmx-request")).to_have_count(0)
+    return answer.status, page.evaluate(LOOK)
+
+
+def test_every_page_on_a_small_screen_in_light_and_dark(visit, addresses):
+    visitor = visit("admin", viewport=SMALL)
+    wrong = []
+    for entry in addresses:
+        for scheme in ("light", "dark"):
+            visitor.page.emulate_media(color_scheme=scheme)
+            status, seen = look(visitor.page, entry["address"])
+            if status != 200:
+                wrong.append((entry["name"], status))
+            if seen["scroll"]:
+                wrong.append((entry["name"], scheme, seen["scroll"]))
+    assert wrong == []
+
+
+def test_every_page_has_a_heading_names_and_protected_forms(visit, addresses):
+    visitor = visit("admin", viewport=WIDE)
+    wrong = []
+    for entry in addresses:
+        status, seen = look(visitor.page, entry["address"])
+        problems = {name: seen[name] for name in ("scroll", "unsafe", "hidden", "unnamed") if seen[name]}
+        if status != 200 or problems or seen["headings"] != 1 or not seen["title"].endswith("· Parley"):
+            wrong.append((entry["name"], status, problems, seen["headings"], seen["title"]))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["rosa", "anna", "pia"])
+def test_every_link_that_a_role_is_shown_leads_somewhere(visit, name):
+    visitor = visit(name)
+    seen, ahead, broken = set(), ["/"], []
+    while ahead:
+        address = ahead.pop()
+        seen.add(address)
+        answer = visitor.page.goto(address)
+        if answer.status != 200:
+            broken.append((address, answer.status))
+            continue
+        links = visitor.page.eval_on_selector_all(
+            "a[href^='/']:not([download])", "links => links.map((link) => link.getAttribute('href').split(/[?#]/)[0])"
+        )
+        ahead += sorted({link for link in links if not link.endswith(".jsonl")} - seen - set(ahead))
+        ahead = ahead[:1] if len(seen) > 40 else ahead
+        if len(seen) > 60:
+            break
+    assert broken == []
+    assert len(seen) > 3
+
+
+def test_a_visitor_who_is_not_signed_in_is_asked_to(visit):
+    visitor = visit(viewport=SMALL)
+    page = visitor.page
+    page.goto("/runs/")
+    assert page.url.endswith("/accounts/login/?next=/runs/")
+    for address in ("/accounts/login/", "/accounts/signup/"):
+        _, seen = look(page, address)
+        assert seen["scroll"] == []
+        assert seen["unsafe"] == []

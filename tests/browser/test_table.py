@@ -1,0 +1,209 @@
+"""At the table with a browser: a game by keyboard alone, and nothing lost by reloads, second tabs and dead networks."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.wire import wire
+
+pytestmark = pytest.mark.slow
+TURN = re.compile("Your turn")
+OURS = re.compile("Your turn|The game is over")
+
+
+def set_up(page: Page, second_seat: str = "scripted:scripted") -> None:
+    page.goto("/play/new/")
+    page.get_by_label("Seat 2").select_option(second_seat)
+    page.get_by_text("Rules:").click()
+    page.get_by_label("Seconds for a move").fill("600")
+    page.get_by_role("button", name="Yes: start the game").click()
+    page.wait_for_url(re.compile(r"/play/\d+/$"))
+
+
+def connected(page: Page) -> None:
+    """Wait until the socket is open: only then does a move go over it."""
+    page.wait_for_function(
+        "() => document.getElementById('table')['htmx-internal-data']?.webSocket?.socket?.readyState === 1"
+    )
+
+
+def rows(page: Page) -> list[int]:
+    return page.eval_on_selector_all("#log > li", "lines => lines.map((line) => Number(line.dataset.number))")
+
+
+def said(page: Page) -> list[str]:
+    return page.locator("#log > li").all_inner_texts()
+
+
+def say(page: Page, text: str) -> None:
+    expect(page.locator(".turn")).to_have_text(TURN)
+    page.locator("#say").fill(text)
+    page.locator("#say").press("Enter")
+    expect(page.locator("#log")).to_contain_text(text)
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def tab_to(page: Page, what: str, most: int = 80) -> None:
+    """Press Tab until the focused element is the one that a selector names."""
+    for _ in range(most):
+        press(page, "Tab")
+        if page.evaluate("what => document.activeElement.matches(what)", what):
+            return
+    pytest.fail(f"{what} cannot be reached by keyboard on {page.url}")
+
+
+def test_a_whole_negotiation_by_keyboard(visit):
+    page = visit("pia").page
+    page.goto("/play/")
+    press(page, "Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    press(page, "Enter")
+    tab_to(page, "a[href='/play/new/']")
+    press(page, "Enter")
+    page.wait_for_url("**/play/new/")
+    tab_to(page, "button[name=consent][value=yes]")
+    press(page, "Enter")
+    page.wait_for_url(re.compile(r"/play/\d+/$"))
+    expect(page.locator(".turn")).to_have_text(TURN)
+    tab_to(page, "#say")
+    page.keyboard.type("Hello, let us share fairly.")
+    press(page, "Enter")
+    expect(page.locator("#log")).to_contain_text("let us share fairly")
+    for _ in range(20):
+        expect(page.locator(".turn")).to_have_text(OURS)
+        if "over" in page.locator(".turn").inner_text():
+            break
+        count = len(rows(page))
+        if page.locator("button[name=action][value=accept]").count():
+            tab_to(page, "button[name=action][value=accept]")
+        else:
+            tab_to(page, "#say")
+            page.keyboard.type("What would you propose?")
+        press(page, "Enter")
+        page.wait_for_function("count => document.querySelectorAll('#log > li').length > count", arg=count)
+    expect(page.locator(".turn")).to_contain_text("The game is over")
+    tab_to(page, "a[href$='/result/']")
+    press(page, "Enter")
+    page.wait_for_url("**/result/")
+    tab_to(page, "a[href^='/judgments/rate/']")
+    press(page, "Enter")
+    page.wait_for_url("**/judgments/rate/*/")
+    rate_by_keyboard(page)
+
+
+def rate_by_keyboard(page: Page) -> None:
+    for name in page.eval_on_selector_all(
+        "fieldset.dimension", "all => all.map((one) => one.querySelector('input').name)"
+    ):
+        tab_to(page, f"input[name='{name}']")
+        press(page, "ArrowRight")
+    tab_to(page, "form.judging > button")
+    press(page, "Enter")
+    expect(page.locator("main")).to_contain_text("It was")
+    expect(page.locator("main")).to_contain_text("Scripted", ignore_case=True)
+
+
+def test_reload_and_second_tab_show_the_same(visit):
+    visitor = visit("pia")
+    page = visitor.page
+    set_up(page)
+    connected(page)
+    say(page, "first words")
+    expect(page.locator(".turn")).to_have_text(TURN)
+    before = said(page)
+    page.locator("#say").fill("half a sentence")
+    page.reload()
+    assert said(page) == before
+    expect(page.locator("#say")).to_have_value("half a sentence")
+
+    second = visitor.context.new_page()
+    second.goto(page.url)
+    connected(second)
+    connected(page)
+    assert said(second) == before
+    say(second, "from the second tab")
+    expect(page.locator("#log")).to_contain_text("from the second tab")
+    for tab in (page, second):
+        expect(tab.locator(".turn")).to_have_text(TURN)
+    assert said(page) == said(second)
+    assert rows(page) == sorted(set(rows(page)))
+
+
+def test_a_lost_connection_loses_nothing(visit, site):
+    with wire(site.port) as line:
+        pia = visit("pia", address=line.address)
+        ben = visit("ben")
+        set_up(pia.page, "open")
+        match = pia.page.url.removeprefix(line.address)
+        ben.page.goto(match)
+        ben.page.get_by_role("button", name="Sit down").click()
+        ben.page.get_by_role("button", name="Yes, it may be used").click()
+        for page in (pia.page, ben.page):
+            connected(page)
+        mover, waiter = (pia, ben) if pia.page.locator("#say").count() else (ben, pia)
+        say(mover.page, "before the storm")
+        say(waiter.page, "I hear you")
+        expect(pia.page.locator("#log")).to_contain_text("I hear you")
+
+        line.cut()
+        expect(pia.page.locator("#connection")).to_contain_text("connection is lost")
+        shown = rows(pia.page)
+        if mover is ben:
+            say(ben.page, "said while you were away")
+        line.mend()
+        expect(pia.page.locator("#connection")).to_have_text("", timeout=60_000)
+        if mover is pia:
+            say(pia.page, "said after the storm")
+        for page in (pia.page, ben.page):
+            expect(page.locator("#log")).to_contain_text(re.compile("while you were away|after the storm"))
+        assert rows(pia.page)[: len(shown)] == shown
+        assert said_by_all(pia.page) == said_by_all(ben.page)
+        pia.forget("WebSocket connection", "ERR_")
+
+
+def said_by_all(page: Page) -> list[str]:
+    """The log without the mark of one's own lines."""
+    return [line.replace(" (you)", "") for line in said(page)]
+
+
+def test_what_is_sent_without_a_socket_arrives_as_a_form(visit, site):
+    visitor = visit("pia")
+    visitor.context.route_web_socket(
+        re.compile("/ws/"), lambda socket: socket.close(code=1008, reason="no sockets here")
+    )
+    page = visitor.page
+    set_up(page)
+    expect(page.locator("#connection")).to_contain_text("Reload the page")
+    expect(page.locator(".turn")).to_have_text(re.compile("Your turn|is to move"))
+    while not page.locator("#say").count():
+        page.reload()
+    page.locator("#say").fill("by form")
+    page.locator(".say-button").click()
+    expect(page.locator("#log")).to_contain_text("by form")
+    assert page.locator("#refusal").inner_text() == ""
+    visitor.forget("WebSocket")
+
+
+def test_two_seats_see_their_own_cards_only(visit):
+    pia, ben = visit("pia"), visit("ben")
+    set_up(pia.page, "open")
+    address = pia.page.url
+    ben.page.goto(address)
+    ben.page.get_by_role("button", name="Sit down").click()
+    ben.page.get_by_role("button", name="Yes, it may be used").click()
+    cards: list[Any] = []
+    for visitor in (pia, ben):
+        expect(visitor.page.locator(".turn")).to_have_text(re.compile("Your turn|is to move"))
+        cards.append(visitor.page.locator("details.card").inner_text())
+    mine = [re.findall(r"\d+ points a unit\.[^\n]*", card) for card in cards]
+    assert mine[0] != mine[1] or cards[0] != cards[1]
+    for own, other in ((0, 1), (1, 0)):
+        page = (pia, ben)[own].page
+        secret = next(line for line in cards[other].splitlines() if line not in cards[own] and len(line) > 12)
+        assert secret not in page.content()
