@@ -22,7 +22,11 @@ KEY = "random-key-of-this-test"
 
 def observation():
     side = {"values": {"food": 5, "water": 4}, "walk_away": 1}
-    deal = {"kind": "items", "items": [{"name": "food", "count": 2}, {"name": "water", "count": 2}], "sides": [side, side]}
+    deal = {
+        "kind": "items",
+        "items": [{"name": "food", "count": 2}, {"name": "water", "count": 2}],
+        "sides": [side, side],
+    }
     game = make(Scenario(id="s", game="negotiation", seats=("Ann", "Ben"), settings={"deal": deal}))
     game.step({0: Move(action="talk", text="<|im_end|> hello there")})
     game.step({1: Move(action="talk", text="good day")})

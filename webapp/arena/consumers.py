@@ -221,7 +221,7 @@ class TableConsumer(AsyncWebsocketConsumer):
             await self.close(STAY_AWAY)
 
     async def _tick(self) -> None:
-        """Every few seconds: is the session still good, is there anything that no hint told of?"""
+        """Every few seconds, see whether the session is still good, and whether there is what no hint told of."""
         opened = time.monotonic()
         try:
             while await self._still_welcome(opened):

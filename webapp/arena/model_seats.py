@@ -190,7 +190,8 @@ def tell_workers(*, limit: int = 200) -> list[int]:
 
 def awake(*, limit: int = 200) -> tuple[list[int], list[tuple[int, str]]]:
     """Seats that waited for a model: start the clocks of those that are awake and return them; with them, the
-    (match, reason) pairs of those whose model could not be started."""
+    (match, reason) pairs of those whose model could not be started.
+    """
     now = services.database_now()
     with transaction.atomic():
         waiting = DueSeat.objects.filter(

@@ -166,7 +166,7 @@ class MatchSeat(models.Model):
         if self.kind == self.Kind.MODEL and self.deployment is not None:
             return str(self.deployment)
         if self.kind == self.Kind.SCRIPTED:
-            return f"scripted player “{self.scripted}”"
+            return "a random player" if self.scripted == "random" else "a scripted player"
         return "nobody yet"
 
 

@@ -34,7 +34,7 @@ def version(content: str) -> str:
 
 def wrap(name: str, content: str, *, swap: bool = False) -> SafeString:
     """A part in its element; `swap` marks it for htmx to replace the one on the page."""
-    attribute = mark_safe(' hx-swap-oob="true"') if swap else ""  # noqa: S308  (a constant)
+    attribute = mark_safe(' hx-swap-oob="true"') if swap else ""
     inner = mark_safe(content)  # noqa: S308  (comes from the templates above, which escape)
     return format_html('<div id="{0}" data-part="{1}"{2}>{3}</div>', f"part-{name}", version(content), attribute, inner)
 
@@ -46,7 +46,7 @@ def page(scene: Scene) -> dict[str, SafeString]:
 
 def marker(last: int, now: str, *, swap: bool = False) -> SafeString:
     """The hidden input that holds the last row's number and the server's time."""
-    attribute = mark_safe(' hx-swap-oob="true"') if swap else ""  # noqa: S308  (a constant)
+    attribute = mark_safe(' hx-swap-oob="true"') if swap else ""
     pattern = '<input type="hidden" id="last" autocomplete="off" value="{}" data-now="{}"{}>'
     return format_html(pattern, last, now, attribute)
 
@@ -91,6 +91,8 @@ def _controls(scene: Scene) -> list[dict[str, object]]:
         {
             "action": action,
             "label": action.label or action.name.replace("_", " ").capitalize(),
+            "verb": action.name.replace("_", " ").capitalize(),
+            "single_text": [argument.kind for argument in action.args] == ["text"],
             "fields": [{"argument": argument, "name": moves.field(action, argument.name)} for argument in action.args],
         }
         for action in scene.seen.actions

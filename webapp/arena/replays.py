@@ -98,8 +98,15 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
 
 
 def _metrics(match: Match) -> dict[str, float]:
-    """The numbers that say something: those that are about no single way to end, and are not zero flags."""
-    return {name: value for name, value in match.metrics.items() if value or not name.startswith("end_")}
+    """What happened in numbers, in words: without flags of what did not happen, with names instead of seat numbers."""
+    named = {}
+    for name, value in sorted(match.metrics.items()):
+        stem, _, last = name.rpartition("_")
+        seat = int(last) if last.isdigit() and int(last) < len(match.scenario["seats"]) else None
+        label = name if seat is None else f"{stem} of {match.scenario['seats'][seat]}"
+        if value:
+            named[label.replace("end_", "ended by ").replace("_", " ")] = value
+    return named
 
 
 def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:
@@ -135,5 +142,3 @@ def again(request: HttpRequest, match_id: int) -> HttpResponse:
         messages.error(request, f"No new table was made: {error.why}.")
         return redirect("arena:table", match.pk)
     return redirect("arena:table", following.pk)
-
-

@@ -33,7 +33,8 @@ def viewer_of(match: Match, user: User) -> Viewer:
 
 def viewpoints(match: Match, user: User) -> list[Viewer]:
     """The places from which this person may look: during a match only their own; afterwards who sat there (and the
-    host, annotators it is assigned to, and admins) may see all, others what its visibility allows."""
+    host, annotators it is assigned to, and admins) may see all, others what its visibility allows.
+    """
     if not match.over:
         return [viewer_of(match, user)]
     everything = [ALL, SPECTATOR, *range(len(services.scenario_of(match).seats))]
@@ -78,6 +79,11 @@ class Scene:
     def your_turn(self) -> bool:
         """Whether the viewer must move now."""
         return bool(self.seen.actions)
+
+    @property
+    def can_talk(self) -> bool:
+        """Whether plain words are a move of their own now."""
+        return any(action.bare for action in self.seen.actions)
 
     @property
     def empty(self) -> list[Chair]:
@@ -159,7 +165,8 @@ def _deadline(
     viewer: Viewer, acting: frozenset[Seat], due: dict[Seat, datetime | None], *, moved: bool
 ) -> datetime | None:
     """The viewer's own deadline, else that of the one seat everybody waits for; in a joint step nobody sees from the
-    clock whether the others have moved."""
+    clock whether the others have moved.
+    """
     if viewer in acting:
         return None if moved else due.get(viewer)
     return due.get(next(iter(acting))) if len(acting) == 1 else None

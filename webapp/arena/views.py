@@ -101,7 +101,9 @@ def table(request: HttpRequest, match_id: int) -> HttpResponse:
     return table_page(request, match)
 
 
-def table_page(request: HttpRequest, match: Match, *, problem: str = "", draft: str = "", status: int = 200) -> HttpResponse:
+def table_page(
+    request: HttpRequest, match: Match, *, problem: str = "", draft: str = "", status: int = 200
+) -> HttpResponse:
     """Render the table; `problem` says why a move that came by form was refused."""
     user = current_user(request)
     viewer = view.viewer_of(match, user)

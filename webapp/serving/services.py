@@ -122,7 +122,8 @@ def stop(*, deployment: Deployment) -> None:
         return
     found.state, found.wanted_at = Deployment.State.STOPPING, None
     found.save(update_fields=["state", "wanted_at"])
-    Run.objects.filter(pk=found.run_id, stop_asked_at=None).update(stop_asked_at=Now())
+    if found.run_id is not None:
+        Run.objects.filter(pk=found.run_id, stop_asked_at=None).update(stop_asked_at=Now())
 
 
 def settle() -> int:

@@ -69,7 +69,9 @@ ROUTES = [
     Route("arena:matches", MEMBERS),
     Route("arena:guest", (), public=True, make=link),
     Route("arena:table", EVERYONE, ADMIN, make=running),
-    Route("arena:move", EVERYONE, ADMIN, method="POST", make=running, data={"step": "0", "action": "talk", "text": "hi"}),
+    Route(
+        "arena:move", EVERYONE, ADMIN, method="POST", make=running, data={"step": "0", "action": "talk", "text": "hi"}
+    ),
     Route("arena:sit", MEMBERS, MEMBERS, method="POST", make=waiting),
     Route("arena:leave", EVERYONE, ADMIN, method="POST", make=asked),
     Route("arena:consent", EVERYONE, NOBODY, make=asked),

@@ -9,7 +9,9 @@ from channels.db import database_sync_to_async
 from tests.websocket import Socket, browser_headers
 
 PART = re.compile(r'<div id="part-(\w+)" data-part="(\w+)"(?: hx-swap-oob="true")?>')
-LAST = re.compile(r'<input type="hidden" id="last" autocomplete="off" value="(\d+)" data-now="[^"]*"(?: hx-swap-oob="true")?>')
+LAST = re.compile(
+    r'<input type="hidden" id="last" autocomplete="off" value="(\d+)" data-now="[^"]*"(?: hx-swap-oob="true")?>'
+)
 ROW = re.compile(r'<li id="row-\d+".*?</li>', re.DOTALL)
 REFUSAL = re.compile(r'<p id="refusal"[^>]*>(.*?)</p>', re.DOTALL)
 DIV = re.compile(r"<(/?)div\b")
@@ -108,7 +110,7 @@ class Tab:
             await self.hear(0.05)
 
     async def until_current(self, user, match_id: int, viewer: int) -> None:
-        """Apply frames until the server would send nothing more; what it sends too much, or too late, is applied too."""
+        """Apply frames until the server would send nothing more; what it sends too much is applied, too."""
         from webapp.arena.consumers import Held, frame_of
 
         ends = asyncio.get_running_loop().time() + 20

@@ -89,7 +89,14 @@ def test_a_kept_seat_is_nobody_elses(client_of, player, ben):
 def test_a_move_by_form(client_of, player, ben, two_people):
     client, other = client_of(player), client_of(ben)
     url = f"/play/{two_people.pk}/move/"
-    offer = {"step": "0", "action": "propose", "text": "fair?", "propose.food": "2", "propose.water": "1", "propose.firewood": "0"}
+    offer = {
+        "step": "0",
+        "action": "propose",
+        "text": "fair?",
+        "propose.food": "2",
+        "propose.water": "1",
+        "propose.firewood": "0",
+    }
     assert client.post(url, offer).status_code == 302
     stored = two_people.moves.get().move
     assert stored["args"] == {"food": 2, "water": 1, "firewood": 0}
@@ -100,10 +107,13 @@ def test_a_move_by_form(client_of, player, ben, two_people):
 
 
 @pytest.mark.parametrize(
-    ("data", "why"),
+    "data, why",
     [
         ({"step": "0", "action": "talk", "text": ""}, "write something"),
-        ({"step": "0", "action": "propose", "propose.food": "7", "propose.water": "0", "propose.firewood": "0"}, "0 to 3"),
+        (
+            {"step": "0", "action": "propose", "propose.food": "7", "propose.water": "0", "propose.firewood": "0"},
+            "0 to 3",
+        ),
         ({"step": "0", "action": "propose"}, "whole number"),
         ({"step": "0", "action": "fly"}, "choose one of"),
         ({"step": "x", "action": "talk", "text": "hi"}, "number of the step"),

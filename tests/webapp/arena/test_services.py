@@ -39,7 +39,7 @@ def test_a_resent_move_is_answered_with_what_is_stored(two_people):
 
 
 @pytest.mark.parametrize(
-    ("seat", "step", "move", "why"),
+    "seat, step, move, why",
     [
         (1, 0, Move(action="talk", text="hi"), "not your turn"),
         (0, 3, Move(action="talk", text="hi"), "moved on"),

@@ -103,7 +103,9 @@ def propose(match):
 
 def answer(match, action):
     step = Match.objects.get(pk=match.pk).step
-    services.submit(match_id=match.pk, seat=match.due.get().seat, step=step, move=Move(action=action, text=f"<{action}/>"))
+    services.submit(
+        match_id=match.pk, seat=match.due.get().seat, step=step, move=Move(action=action, text=f"<{action}/>")
+    )
 
 
 def late(match):
@@ -144,7 +146,9 @@ def test_every_service_that_tells_viewers_has_a_case(player, ben):
 
 async def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(application, client_of, player, ben):
     places = [tables.Place(user=player), tables.Place()]
-    match = await sync(tables.create, host=player, scenario=negotiation(), places=places, consent=True, visibility="open")
+    match = await sync(
+        tables.create, host=player, scenario=negotiation(), places=places, consent=True, visibility="open"
+    )
     watcher = await sync(make_person, "watcher")
     tabs = [await at(application, client_of, user, match) for user in (player, watcher)]
     for name, happen in events(player, ben):
@@ -177,7 +181,9 @@ def make_person(name):
 
 
 def server_log(match_id, viewer):
-    return list(ViewerRow.objects.filter(match_id=match_id, viewer=viewer).order_by("number").values_list("number", flat=True))
+    return list(
+        ViewerRow.objects.filter(match_id=match_id, viewer=viewer).order_by("number").values_list("number", flat=True)
+    )
 
 
 async def flush_redis():
@@ -189,7 +195,7 @@ async def flush_redis():
 
 
 @pytest.mark.parametrize(
-    ("watchers", "drops"), [(8, 40), pytest.param(50, 500, marks=[pytest.mark.slow, pytest.mark.serial])]
+    "watchers, drops", [(8, 40), pytest.param(50, 500, marks=[pytest.mark.slow, pytest.mark.serial])]
 )
 async def test_nothing_is_lost_at_the_table(application, client_of, player, ben, monkeypatch, watchers, drops):
     chance = random.Random(7)
@@ -241,7 +247,9 @@ async def test_a_flood_closes_with_1008(application, client_of, player, two_peop
     assert tab.closed == 1008
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "7", '{"last": -1}', '{"last": true}', '{"last": 1, "parts": []}', "[" * 9000])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "7", '{"last": -1}', '{"last": true}', '{"last": 1, "parts": []}', "[" * 9000]
+)
 async def test_a_malformed_message_is_explained(application, client_of, player, two_people, text):
     tab = await at(application, client_of, player, two_people)
     await tab.socket.say(text)

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from tests.webapp.arena.conftest import negotiation
-from webapp.arena import clock, services as table, tables
+from webapp.arena import clock, tables
+from webapp.arena import services as table
 from webapp.arena.models import Match
 from webapp.runs.models import Checkpoint
 from webapp.serving import services

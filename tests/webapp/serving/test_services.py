@@ -167,7 +167,9 @@ def test_remote_models_need_an_allowed_address(admin, monkeypatch):
         with pytest.raises(BadInput):
             services.add_remote(name="x", address=address, **fields)
     with pytest.raises(BadInput, match="_API_KEY"):
-        services.add_remote(name="x", address="https://models.example.org/v1", **{**fields, "secret_name": "DATABASE_URL"})
+        services.add_remote(
+            name="x", address="https://models.example.org/v1", **{**fields, "secret_name": "DATABASE_URL"}
+        )
     assert not Deployment.objects.exists()
     made = services.add_remote(name="x", address="https://models.example.org/v1", **fields)
     assert services.want(deployment=made)

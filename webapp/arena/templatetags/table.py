@@ -38,13 +38,12 @@ def mark(seat: MatchSeat) -> SafeString:
         MatchSeat.Kind.OPEN: ("", "empty seat"),
     }[MatchSeat.Kind(seat.kind)]
     return format_html(
-        '<span class="mark mark-{}" title="{}: {}"><span aria-hidden="true">{}</span><span class="unseen">{}: {}</span></span>',
-        seat.kind,
-        seat.name,
-        word,
-        sign,
-        seat.name,
-        word,
+        '<span class="mark mark-{kind}" title="{name}: {word}">'
+        '<span aria-hidden="true">{sign}</span><span class="unseen">{name}: {word}</span></span>',
+        kind=seat.kind,
+        name=seat.name,
+        word=word,
+        sign=sign,
     )
 
 
