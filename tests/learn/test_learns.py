@@ -1,0 +1,40 @@
+"""That the whole of it learns: a random model comes to write what the reward pays for."""
+
+import pytest
+
+from tests.learn.small_runs import make_run
+from training.learn import trainer
+from training.rewards.base import Score
+from training.rewards.rules import Ruled
+from training.store import read_lines
+
+
+async def letters(self, episode, seed):
+    """Pay each seat the share of plain letters in all that it wrote."""
+    said = ["".join(turn.reply for turn in episode.turns if turn.seat == seat) for seat in (0, 1)]
+    shares = {
+        seat: sum(c.isascii() and c.isalpha() for c in text) / max(1, len(text)) for seat, text in enumerate(said)
+    }
+    return Score(shares, (0.0,) * len(episode.turns), (True,) * len(episode.turns))
+
+
+@pytest.mark.slow
+def test_the_reward_rises(tmp_path, monkeypatch):
+    monkeypatch.setattr(Ruled, "score", letters)
+    config, run_dir = make_run(
+        tmp_path,
+        learn={
+            "steps": 14,
+            "lora": None,
+            "lr": 5e-3,
+            "critic_lr": 0.01,
+            "critic_warmup": 2,
+            "kl": "none",
+            "save_every": 50,
+        },
+        rollout={"scenarios": 3, "games": 4},
+        sampling={"max_tokens": 8},
+    )
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    rewards = [line["reward"] for line, _ in read_lines(run_dir.attempt(1).metrics)]
+    assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 0.25
