@@ -129,7 +129,7 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
         "sampling": {"max_tokens": 48},
     }
     learn = {"steps": steps, "lora": None, "lr": 1e-4, "threads": 1, "save_every": steps, "critic_warmup": min(5, steps // 4)}
-    rollout = {"scenarios": 8, "games": 4}
+    rollout = {"scenarios": 8, "games": 2}
     wanted = {**shared, "learn": learn, "rollout": rollout, "method": {"name": "omar", **FORMS[form]}}
     run_dir = RunDir(folder / "train")
     trained = trainer.run(start.start(configs.parse(wanted), run_dir, folder), run_dir)
