@@ -199,7 +199,7 @@ def main() -> int:
 
 
 def finish() -> None:
-    """The default model and the database."""
+    """The default model, the database and, in production, the static files as they are served."""
     model = HOME / "models" / MODEL
     prepare = [str(PYTHON), "-m", "training", "models", "prepare", MODEL]
     made = model / "manifest.json"
@@ -209,6 +209,12 @@ def finish() -> None:
     cluster = None if where else HOME / "postgres" / "PG_VERSION"
     wanted = key(where, REQUIREMENTS / "base.txt", *site_sources())
     step("database", wanted, lambda: run(migrate, "migrating the database"), folder=HOME, made=cluster)
+    if os.environ.get("PARLEY_ENV") == "production":
+        collect = [str(PYTHON), "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
+        static = [path for path in sorted((ROOT / "static").rglob("*")) if path.is_file()]
+        wanted = key(REQUIREMENTS / "base.txt", *static)
+        made = HOME / "static"
+        step("static files", wanted, lambda: run(collect, "collecting static files"), folder=HOME, made=made)
 
 
 if __name__ == "__main__":

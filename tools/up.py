@@ -7,6 +7,7 @@ program does not stay up or the site is not ready in time; the message ends with
 import argparse
 import contextlib
 import ctypes
+import http.client
 import json
 import os
 import signal
@@ -15,8 +16,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -150,13 +149,17 @@ def fallen(supervisor: Any, logs: Path) -> None:
             raise UpError(f"{program['name']} does not stay up:\n{tail(logs / (program['name'] + '.log'))}")
 
 
-def answers(address: str) -> bool:
-    """Whether the site sends a page."""
+def answers(port: int) -> bool:
+    """Whether the site sends a page; in production, meant to be asked through a proxy, whether it answers at all."""
+    refused = 500 if os.environ.get("PARLEY_ENV") == "production" else 400
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
-        with urllib.request.urlopen(address, timeout=5) as page:  # noqa: S310 (our own http address)
-            return bool(page.status == 200)
-    except (urllib.error.URLError, OSError):
+        connection.request("GET", "/")
+        return connection.getresponse().status < refused
+    except (OSError, http.client.HTTPException):
         return False
+    finally:
+        connection.close()
 
 
 def healthy() -> dict[str, Any]:
@@ -169,13 +172,13 @@ def healthy() -> dict[str, Any]:
     return state
 
 
-def wait_ready(supervisor: Any, address: str, logs: Path) -> None:
+def wait_ready(supervisor: Any, port: int, logs: Path) -> None:
     """Wait until the site answers and every part of it is alive."""
     deadline = time.monotonic() + READY_SECONDS
     problems = ["the site does not answer"]
     while time.monotonic() < deadline:
         fallen(supervisor, logs)
-        if answers(address):
+        if answers(port):
             state = healthy()
             if state["ok"]:
                 return
@@ -212,7 +215,7 @@ def main() -> int:
                 time.sleep(0.05)
             supervisor.startProcessGroup("site", False)
             greeting = demo_data() if demo else ""
-            wait_ready(supervisor, address, logs)
+            wait_ready(supervisor, port, logs)
             print(f"\n  Parley is ready: {address}\n", flush=True)
             if greeting:
                 print("  " + greeting.replace("\n", "\n  ") + "\n", flush=True)
