@@ -83,8 +83,8 @@ class Trainer:
         self._tell(played, metrics | {"step_s": time.monotonic() - began})
         if self.bad_in_a_row >= self.config.stop.bad_steps:
             raise DivergedError(f"{self.bad_in_a_row} steps in a row taught nothing; the last one: {reason}")
-        await self._evaluate()
         why = self.parts.watchdog.see(metrics)
+        await self._evaluate()
         if self.progress.take_save() or number % self.config.learn.save_every == 0:
             self.save()
         return why

@@ -17,7 +17,8 @@ from training.errors import BadInput
 from training.methods import advantages
 from training.methods.base import MethodConfig
 from training.methods.lines import Line, lines
-from training.records import EpisodeCredit, Needs, ScoredEpisode, Seat, TraceCredit
+from training.methods.page import CreditPage
+from training.records import EpisodeCredit, Needs, ScoredEpisode, Seat
 
 if TYPE_CHECKING:
     from training.records import Floats
@@ -125,7 +126,7 @@ class Omar:
 
     def credit(self, group: Sequence[ScoredEpisode]) -> list[EpisodeCredit]:
         """Return credit on the sampled tokens of every learning seat, and targets for the value heads."""
-        pages = [_Page(scored) for scored in group]
+        pages = [CreditPage(scored) for scored in group]
         parts = self._parts(group)
         raw = [part.by_turn if part.by_turn is not None else np.concatenate(part.by_token) for part in parts]
         used = advantages.whitened(raw) if self.config.whiten else raw
@@ -183,7 +184,7 @@ class Omar:
         cuts = np.cumsum([len(value) for value in values])[:-1]
         return _Part(scored, episode, line, None, tuple(np.split(sequence, cuts)))
 
-    def _write_turns(self, page: _Page, part: _Part, raw: Floats, used: Floats) -> None:
+    def _write_turns(self, page: CreditPage, part: _Part, raw: Floats, used: Floats) -> None:
         """Put turn advantages on tokens, through the token level where the form has one."""
         config, scored = self.config, part.scored
         for k, turn in enumerate(part.line.turns):
@@ -200,7 +201,7 @@ class Omar:
         if self.turn_head:
             self._turn_targets(page, part, raw)
 
-    def _turn_targets(self, page: _Page, part: _Part, raw: Floats) -> None:
+    def _turn_targets(self, page: CreditPage, part: _Part, raw: Floats) -> None:
         """The turn value is regressed on the turn's return; the paper's single head, after the turn, on A_k itself."""
         values = self._turn_values(part.scored, part.line)
         for turn, advantage, value in zip(part.line.turns, raw, values, strict=True):
@@ -209,7 +210,7 @@ class Omar:
             paper = at_end and self.turn_head == SHARED
             page.value(self.turn_head, turn.trace, slice(place, place + 1), advantage if paper else advantage + value)
 
-    def _write_tokens(self, page: _Page, part: _Part, raw: Floats, used: Floats) -> None:
+    def _write_tokens(self, page: CreditPage, part: _Part, raw: Floats, used: Floats) -> None:
         """Put the advantages of one long sequence on its tokens; a failing turn is filtered token by token."""
         start = 0
         for k, turn in enumerate(part.line.turns):
@@ -276,36 +277,3 @@ def _group_relative(
             relative = totals[i][line.seat] - float(np.mean(peers))
             parts.append(_Part(scored, i, line, np.full(len(line.turns), relative)))
     return parts
-
-
-class _Page:
-    """Credit of one episode while it is being written."""
-
-    def __init__(self, scored: ScoredEpisode) -> None:
-        self.lengths = [len(trace.tokens) for trace in scored.episode.traces]
-        self.advantages: dict[int, Floats] = {}
-        self.targets: dict[int, dict[str, Floats]] = {}
-        self.marks: dict[int, dict[str, Any]] = {}
-        self.turns: dict[int, dict[int, float]] = {}
-
-    def ppo(self, trace: int, where: slice, values: Floats) -> None:
-        self.advantages.setdefault(trace, np.zeros(self.lengths[trace]))[where] = values
-
-    def value(self, head: str, trace: int, where: slice, target: Floats | float) -> None:
-        length = self.lengths[trace]
-        self.targets.setdefault(trace, {}).setdefault(head, np.zeros(length))[where] = target
-        self.marks.setdefault(trace, {}).setdefault(head, np.zeros(length, dtype=bool))[where] = True
-
-    def turn(self, trace: int, index: int, advantage: float) -> None:
-        self.turns.setdefault(trace, {})[index] = advantage
-
-    def credit(self) -> EpisodeCredit:
-        return EpisodeCredit([self._trace(i) if i in self.advantages else None for i in range(len(self.lengths))])
-
-    def _trace(self, i: int) -> TraceCredit:
-        return TraceCredit(
-            ppo=self.advantages[i],
-            value_targets=self.targets.get(i, {}),
-            value_mask=self.marks.get(i, {}),
-            turn_advantages=self.turns.get(i, {}),
-        )
