@@ -84,6 +84,7 @@
     return {
       width,
       height: 165,
+      legend: { show: false },
       cursor: { sync: { key: SYNC.key }, drag: { x: true, y: false } },
       scales: { x: { time: false } },
       axes: [{ ...axis, size: 26 }, { ...axis, size: 52, values: (_, ticks) => ticks.map(short) }],

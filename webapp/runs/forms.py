@@ -20,7 +20,7 @@ from training.errors import BadInput
 from training.sections import LoraConfig
 from webapp.accounts.models import User
 from webapp.core.schema import SchemaForm
-from webapp.runs import presets
+from webapp.runs import lineage, presets
 from webapp.runs.models import Checkpoint
 from webapp.runs.services import TRAIN_QUEUES
 from webapp.scenarios.models import DatasetVersion
@@ -160,7 +160,7 @@ class RunForm:
         for name in presets.SECTIONS[self.config["kind"]]:
             fields = [self.rest[field] for field in self.rest.fields if _section(field) == name]
             if fields:
-                about = described.get(name, {}).get("description", "")
+                about = lineage.meaning(described.get(name, {}))
                 yield name, about, fields, any(field.errors for field in fields)
 
 

@@ -56,6 +56,11 @@ def tree(checkpoint: Checkpoint) -> list[Node]:
     return nodes
 
 
+def meaning(part: Mapping[str, Any]) -> str:
+    """What a part of the schema is for: its own words, else the first line of what it stands for."""
+    return str(part.get("description") or _definition(part, presets.schema()).get("description", "")).split("\n")[0]
+
+
 def described(config: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Any, str]]]]:
     """A configuration as sections of (field, value, meaning)."""
     schema = presets.schema()
