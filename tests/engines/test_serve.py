@@ -137,3 +137,33 @@ def test_the_end_of_input_ends_the_server(tmp_path):
     process.process.stdin.close()
     assert process.process.wait(30) == 0
     assert process.status()["result"] == "stopped"
+
+
+def test_adapters_are_served_merged(tmp_path):
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from safetensors.torch import load_file
+    from transformers import AutoModelForCausalLM
+
+    from training.engines.loading import load_tokenizer
+    from training.engines.serve import prepared
+
+    base = write_random_llama(tmp_path / "base")
+    adapted = get_peft_model(
+        AutoModelForCausalLM.from_pretrained(base), LoraConfig(r=2, lora_alpha=4, target_modules=["q_proj"])
+    )
+    with torch.no_grad():
+        for name, weight in adapted.named_parameters():
+            if "lora_B" in name:
+                weight.fill_(0.5)
+    adapted.save_pretrained(tmp_path / "adapter")
+    load_tokenizer(base).save_pretrained(tmp_path / "adapter")
+
+    served = prepared(str(tmp_path / "adapter"), tmp_path / "served")
+    assert not (served / "adapter_config.json").exists()
+    name = "model.layers.0.self_attn.q_proj.weight"
+    before, after = load_file(base / "model.safetensors")[name], load_file(served / "model.safetensors")[name]
+    low = load_file(tmp_path / "adapter" / "adapter_model.safetensors")
+    a, b = (low[f"base_model.{name[:-7].replace('model.', 'model.model.', 1)}.lora_{side}.weight"] for side in "AB")
+    assert torch.allclose(after, before + 2.0 * b @ a, atol=1e-5)  # alpha / r = 2
+    assert prepared(str(base), tmp_path / "unused") == base
