@@ -15,6 +15,13 @@
     }
   });
 
+  // Links that look like buttons answer to the space bar, as buttons do.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== " " || !event.target.matches?.("a[role=button]")) return;
+    event.preventDefault();
+    event.target.click();
+  });
+
   // A failed request says so in place: in the element named by data-problem, else beside what asked for it.
   function say(element, text) {
     const named = element.closest("[data-problem]");
