@@ -95,7 +95,8 @@ class Update:
         )
         self.policy: Policy = load(str(folder), (), self.learn, seed=0, temperature=1.0, device=device())
         self.updater = Updater(self.policy, 0)
-        self.progress = Progress(AttemptDir(Path(tempfile.mkdtemp(prefix="parley-"))), 0)
+        self._scratch = tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True)
+        self.progress = Progress(AttemptDir(Path(self._scratch.name)), 0)
 
     def step(self, items: list[Item]) -> float:
         """Do one update; return its seconds."""

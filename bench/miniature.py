@@ -128,7 +128,8 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
         "data": {"path": str(samples.path("items"))},
         "sampling": {"max_tokens": 48},
     }
-    learn = {"steps": steps, "lora": None, "lr": 1e-4, "threads": 1, "save_every": steps, "critic_warmup": min(5, steps // 4)}
+    warmup = min(5, steps // 4)
+    learn = {"steps": steps, "lora": None, "lr": 1e-4, "threads": 1, "save_every": steps, "critic_warmup": warmup}
     rollout = {"scenarios": 8, "games": 2}
     wanted = {**shared, "learn": learn, "rollout": rollout, "method": {"name": "omar", **FORMS[form]}}
     run_dir = RunDir(folder / "train")

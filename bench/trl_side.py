@@ -48,8 +48,9 @@ class Grpo:
                 times[-1] += time.perf_counter()
 
         self.times = times
+        self._scratch = tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True)
         arguments = GRPOConfig(
-            output_dir=tempfile.mkdtemp(prefix="trl-"),
+            output_dir=self._scratch.name,
             per_device_train_batch_size=per_pass,
             gradient_accumulation_steps=samples // per_pass,
             num_generations=group or samples,
