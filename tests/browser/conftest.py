@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.browser.site import Site, prepare_tiny
+from tests.browser.site import Site
 from tests.browser.visitor import Visitor, visiting
 from tools.test import BROWSERS
 
@@ -52,7 +52,7 @@ def site() -> Iterator[Site]:
 @pytest.fixture(scope="package")
 def tiny(site: Site) -> None:
     """The tiny model, ready to be chosen."""
-    prepare_tiny()
+    site.prepare_tiny()
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ It lives in a folder of its own under the temporary folder; only the tiny model 
 when something does not start, with what the launcher printed.
 """
 
-import fcntl
 import json
 import os
 import queue
@@ -23,22 +22,8 @@ from typing import Any
 import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARED = Path(tempfile.gettempdir()) / f"parley-tests-{os.getuid()}"
-MODELS = SHARED / "models"
 START_SECONDS = 180.0
 MODEL_SECONDS = 900.0
-
-
-def prepare_tiny() -> None:
-    """Make the tiny model, once for all test sessions of this user; every site finds it in its `models` folder."""
-    environment = {**os.environ, "PARLEY_HOME": str(SHARED)}
-    with (SHARED / "models.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        command = [sys.executable, "-m", "training", "models", "prepare", "tiny"]
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=MODEL_SECONDS, check=False
-        )
-    assert done.returncode == 0, f"tiny could not be made:\n{done.stderr[-2000:]}"
 
 
 def free_port() -> int:
@@ -53,8 +38,6 @@ class Site:
     def __init__(self) -> None:
         # not under pytest's own folder, which every session closes to other users: PostgreSQL runs as one under root
         self.home = Path(tempfile.mkdtemp(prefix="parley-browser-"))
-        MODELS.mkdir(parents=True, exist_ok=True)
-        (self.home / "models").symlink_to(MODELS)
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         left_out = {"DATABASE_URL", "REDIS_URL", "PARLEY_TEST_DATABASE", "PARLEY_TEST_SESSION"}
@@ -107,8 +90,15 @@ class Site:
         """Store rows that would take a browser too long to make; returns what that function of `seed.py` does."""
         return json.loads(self.run([sys.executable, "-m", "tests.browser.seed", what]))
 
-    def run(self, command: list[str]) -> str:
-        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
+    def prepare_tiny(self) -> None:
+        """Make the tiny model, once for all test sessions of this user; the clock offers it soon after."""
+        self.run([sys.executable, "-c", "from tests import tiny_model; tiny_model.prepare()"], timeout=MODEL_SECONDS)
+
+    def run(self, command: list[str], timeout: float = START_SECONDS) -> str:
+        """Run a command as a process of this installation; returns what it prints."""
+        done = subprocess.run(
+            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=timeout, check=False
+        )
         assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}\n{done.stderr[-4000:]}"
         return done.stdout
 

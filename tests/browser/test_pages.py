@@ -15,7 +15,7 @@ LOOK = """() => {
   const fresh = document.createElement("form");
   const bare = (form) => form.method === "post" && !form.elements.csrfmiddlewaretoken?.value;
   return {
-    scroll: root.scrollWidth > innerWidth ? wide : [],
+    scroll: root.scrollWidth > innerWidth ? [root.scrollWidth, ...wide] : [],
     unsafe: [...document.forms].filter(bare).map((form) => form.outerHTML.slice(0, 120)),
     hidden: [...document.forms].flatMap((form) => [...form.elements].map((control) => control.name)
       .filter((name) => typeof fresh[name] === "function")),

@@ -6,27 +6,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.at_table import OURS, TURN, connected, say, set_up
 from tests.browser.wire import wire
 
 pytestmark = pytest.mark.slow
-TURN = re.compile("Your turn")
-OURS = re.compile("Your turn|The game is over")
-
-
-def set_up(page: Page, second_seat: str = "scripted:scripted") -> None:
-    page.goto("/play/new/")
-    page.get_by_label("Seat 2").select_option(second_seat)
-    page.get_by_text("Rules:").click()
-    page.get_by_label("Seconds for a move").fill("600")
-    page.get_by_role("button", name="Yes: start the game").click()
-    page.wait_for_url(re.compile(r"/play/\d+/$"))
-
-
-def connected(page: Page) -> None:
-    """Wait until the socket is open: only then does a move go over it."""
-    page.wait_for_function(
-        "() => document.getElementById('table')['htmx-internal-data']?.webSocket?.socket?.readyState === 1"
-    )
 
 
 def rows(page: Page) -> list[int]:
@@ -35,13 +18,6 @@ def rows(page: Page) -> list[int]:
 
 def said(page: Page) -> list[str]:
     return page.locator("#log > li").all_inner_texts()
-
-
-def say(page: Page, text: str) -> None:
-    expect(page.locator(".turn")).to_have_text(TURN)
-    page.locator("#say").fill(text)
-    page.locator("#say").press("Enter")
-    expect(page.locator("#log")).to_contain_text(text)
 
 
 def press(page: Page, *keys: str) -> None:
