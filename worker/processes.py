@@ -7,10 +7,12 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import psutil
 from django.conf import settings
+from django.db.models.functions import Now
 
 from webapp.core import embedded
 from webapp.runs.models import Attempt
@@ -106,15 +108,11 @@ def _group_is_ours(group: int, started: float) -> bool:
 def reap(is_alive: Callable[[str], bool]) -> int:
     """Kill this host's processes that nobody supervises any more; returns how many.
 
-    Nobody does when the attempt was taken away, or when its worker is gone (then the attempt lapses by itself). They
-    would exit by themselves, since their input has ended; this is for those that hang.
+    Nobody does when the attempt's worker is gone. Its input has ended, so it saves and exits by itself within the
+    lease; this is for one that hangs.
     """
-    from datetime import timedelta
-
-    from django.db.models.functions import Now
-
-    recent = Attempt.objects.filter(host=settings.NODE_NAME, pid__isnull=False)
-    recent = recent.filter(started_at__gt=Now() - timedelta(days=30)).exclude(state=Attempt.State.ENDED)
+    left = Attempt.objects.filter(host=settings.NODE_NAME, pid__isnull=False, lease_until__lt=Now())
+    recent = left.filter(started_at__gt=Now() - timedelta(days=30)).exclude(state=Attempt.State.ENDED)
     killed = 0
     for attempt in recent.only("pid", "pid_started", "worker", "state", "lease_until"):
         if attempt.pid is None or attempt.pid_started is None or is_alive(attempt.worker):

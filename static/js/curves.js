@@ -71,7 +71,12 @@
     for (const other of plots.values()) if (other.plot !== plot) other.plot.setScale("x", zoom);
   }
 
-  const short = (value) => (value == null ? "—" : Math.abs(value) >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(4))));
+  function short(value) {
+    if (value == null) return "—";
+    const size = Math.abs(value);
+    if (size >= 1000) return value.toFixed(0);
+    return size > 0 && size < 0.001 ? value.toExponential(1) : String(Number(value.toPrecision(4)));
+  }
 
   function options(width, readout, name) {
     const axis = { stroke: () => style("--pico-muted-color"), grid: { stroke: () => style("--parley-faint"), width: 1 }, ticks: { width: 1, size: 4 } };

@@ -189,6 +189,8 @@ class BaseForm(forms.Form):
     """A base model that an administrator adds."""
 
     name = forms.CharField(max_length=120, help_text="What it is called here.")
-    folder = forms.CharField(
-        max_length=400, help_text="A folder on this machine, below one of MODEL_ROOTS. Only safetensors are accepted."
+    source = forms.CharField(
+        max_length=400,
+        help_text="A folder below one of MODEL_ROOTS, or a hub name (owner/model) that is downloaded on this machine. "
+        "Only safetensors are accepted, and no code of the model's own is run.",
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Sequence
+from pathlib import Path
 
 from django.db import transaction
 from django.db.models import ProtectedError
@@ -18,6 +20,7 @@ from webapp.runs.models import Checkpoint, Event, Run
 from webapp.runs.querysets import ALIVE, OVER
 from webapp.scenarios.models import DatasetVersion
 
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 TRAIN_QUEUES = {"cpu": "train-cpu", "gpu": "train-gpu"}
 
 
@@ -147,12 +150,30 @@ def open_checkpoint(*, checkpoint: Checkpoint, open_to_players: bool) -> None:
 
 
 @transaction.atomic
-def add_base(*, name: str, folder: str, model_roots: Any) -> Checkpoint:
-    """Add a model folder under one of `MODEL_ROOTS` as a base model; raises `BadInput` if it is not safe to load."""
+def add_base(*, name: str, source: str, model_roots: Sequence[Path]) -> Checkpoint:
+    """Add a base model: a folder below one of `MODEL_ROOTS`, a name of the register, or a hub name on this machine.
+
+    Raises `BadInput` if it is not there or not safe to load; the weights are not read.
+    """
     if name in bases.REGISTRY or Checkpoint.objects.filter(name=name).exists():
         raise BadInput("another model has this name", "name")
-    found = bases.resolve(folder, roots=list(model_roots))
+    if HUB_NAME.fullmatch(source) and bases.find(source) is None:
+        found = _from_hub_cache(source)
+    else:
+        found = bases.resolve(source, roots=model_roots)
     return Checkpoint.objects.create(name=name, kind=Checkpoint.Kind.BASE, base=name, path=str(found))
+
+
+def _from_hub_cache(name: str) -> Path:
+    """The checked snapshot of a hub model that was downloaded on this machine; nothing is fetched here."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        folder = Path(snapshot_download(name, local_files_only=True))
+    except LocalEntryNotFoundError as error:
+        raise BadInput(f"it is not on this machine: run `hf download {name}` there first", "source") from error
+    return bases.check_folder(folder)
 
 
 def register_bases() -> int:

@@ -51,10 +51,12 @@ def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
     user = current_user(request)
     found = one(Checkpoint.objects.visible_to(user).listed(), pk=checkpoint_id)
     names = curves.known(found.metrics)
+    shown = [(curves.title(name), found.metrics[name], name in curves.TITLES) for name in names]
     used = found.runs_started_here.filter(kind="eval").order_by("-pk")[:10] if user.is_researcher else []
     context = {
         "checkpoint": found,
-        "metrics": [(curves.title(name), found.metrics[name]) for name in names],
+        "metrics": [(title, value) for title, value, main in shown if main],
+        "more_metrics": [(title, value) for title, value, main in shown if not main],
         "tree": lineage.tree(found) if user.is_researcher else [],
         "arenas": used,
         "change": Checkpoint.objects.changeable_by(user).filter(pk=found.pk).exists(),
@@ -104,9 +106,9 @@ def add_base(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
         try:
-            made = services.add_base(name=given["name"], folder=given["folder"], model_roots=settings.MODEL_ROOTS)
+            made = services.add_base(**given, model_roots=settings.MODEL_ROOTS)
         except BadInput as error:
-            form.add_error("name" if error.where == "name" else "folder", error.why)
+            form.add_error("name" if error.where == "name" else "source", error.why)
         else:
             return redirect("runs:checkpoint", made.pk)
     status = 400 if form.errors else 200

@@ -1,0 +1,71 @@
+"""The small parts behind the pages, by hand: sparklines, differences, tints, lineage."""
+
+import pytest
+
+from webapp.core.templatetags.parley import sparkline
+from webapp.runs import comparing, keymetric, transcript
+from webapp.runs.attempts import outcome_of
+from webapp.runs.models import Run
+
+
+def line_after(steps):
+    run = Run(kind="train")
+    for step in steps:
+        keymetric.add(run, step, {"reward": step, "loss": 0})
+    return run.sparkline
+
+
+def test_a_sparkline_keeps_every_value_as_long_as_there_are_few():
+    assert line_after(range(1, 61)) == [1, *range(1, 61)]
+
+
+def test_a_long_sparkline_keeps_an_even_stride():
+    assert line_after(range(1, 62)) == [2, *range(2, 61, 2)]
+    assert line_after(range(1, 501)) == [16, *range(16, 501, 16)]
+
+
+def test_a_sparkline_is_cut_where_another_attempt_begins():
+    line = line_after(range(1, 101))
+    assert line == [2, *range(2, 101, 2)]
+    assert keymetric.cut(line, 51) == [2, *range(2, 51, 2)]
+    assert keymetric.cut([], 5) == []
+
+
+def test_the_key_metric_depends_on_the_kind():
+    assert keymetric.name_of("train", {"loss": 1, "reward": 2}) == "reward"
+    assert keymetric.name_of("sft", {"loss": 1, "reward": 2}) == "loss"
+    assert keymetric.name_of("eval", {"shared.agreement": 1}) == "shared.agreement"
+    assert keymetric.name_of("serve", {"loss": 1}) is None
+
+
+def test_a_sparkline_fills_its_box():
+    assert sparkline([1, 0, 1, 2]) == "0.0,15.0 30.0,8.0 60.0,1.0"
+    assert sparkline([4, 3, 3]) == "0.0,15.0 60.0,15.0"
+
+
+def test_differences_name_the_path():
+    one, two = {"a": {"b": 1, "c": 2}, "d": []}, {"a": {"b": 1, "c": 3}, "e": None}
+    assert comparing.differences([one, two]) == [("a.c", [2, 3]), ("d", [[], "—"]), ("e", ["—", None])]
+
+
+@pytest.mark.parametrize(
+    "advantage, css",
+    [(None, "plain"), (0.0, "even"), (0.1, "even"), (0.13, "up-1"), (1.0, "up-4"), (-0.5, "down-2"), (-9.0, "down-4")],
+)
+def test_a_tint_says_sign_and_size(advantage, css):
+    assert transcript.tint(advantage, 1.0) == css
+
+
+@pytest.mark.parametrize(
+    "summary, outcome",
+    [
+        ({"error": {"kind": "engine"}, "metrics": {"agreement": 1.0}}, "error"),
+        ({"metrics": {"agreement": 1.0}}, "agreement"),
+        ({"metrics": {"agreement": 0.0}}, "no agreement"),
+        ({"metrics": {"end_goal": 0.0, "end_left": 1.0}}, "left"),
+        ({"metrics": {}}, ""),
+        ({}, ""),
+    ],
+)
+def test_an_outcome_in_words(summary, outcome):
+    assert outcome_of(summary) == outcome

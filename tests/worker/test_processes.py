@@ -1,0 +1,99 @@
+"""Processes that nobody supervises are killed; one that merely has an old id is not."""
+
+import subprocess
+import sys
+import time
+from datetime import timedelta
+
+import psutil
+import pytest
+from django.conf import settings
+from django.db.models.functions import Now
+
+from webapp.core import embedded
+from webapp.runs.models import Attempt
+from worker import lifecycle, processes
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
+
+FAMILY = (
+    "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "
+    "print('up', flush=True); time.sleep(60)"
+)
+
+
+@pytest.fixture
+def family():
+    """A process with a child, in a group of its own."""
+    process = subprocess.Popen([sys.executable, "-c", FAMILY], stdout=subprocess.PIPE, start_new_session=True)
+    process.stdout.readline()
+    members = [process.pid, *(child.pid for child in psutil.Process(process.pid).children())]
+    assert len(members) == 2
+    yield process, members
+    processes.kill_tree(process.pid, embedded.start_time(process.pid) or 0.0)
+    process.wait()
+
+
+def alive(members):
+    return [pid for pid in members if embedded.start_time(pid) is not None]
+
+
+def gone(members, seconds=5.0):
+    deadline = time.monotonic() + seconds
+    while alive(members) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return alive(members) == []
+
+
+def attempt_of(make_run, process, *, worker, state="running", lease=timedelta(seconds=-5), started=None):
+    return Attempt.objects.create(
+        run=make_run(),
+        number=1,
+        fence=1,
+        state=state,
+        worker=worker,
+        host=settings.NODE_NAME,
+        pid=process.pid,
+        pid_started=started or embedded.start_time(process.pid),
+        lease_until=Now() + lease,
+    )
+
+
+DEAD = "here:1:1.00"
+
+
+def test_a_process_whose_worker_is_gone_is_killed_with_its_children(make_run, family):
+    process, members = family
+    attempt_of(make_run, process, worker=DEAD, state="lapsed")
+    assert processes.reap(lifecycle.is_alive) == 1
+    assert gone(members)
+
+
+def test_a_process_has_its_lease_to_save_and_leave(make_run, family):
+    process, members = family
+    attempt_of(make_run, process, worker=DEAD, lease=timedelta(seconds=60))
+    assert processes.reap(lifecycle.is_alive) == 0
+    assert alive(members) == members
+
+
+def test_a_process_of_a_living_worker_is_left_alone(make_run, family):
+    process, members = family
+    attempt_of(make_run, process, worker=lifecycle.identity())
+    assert processes.reap(lifecycle.is_alive) == 0
+    assert alive(members) == members
+
+
+def test_a_recycled_process_id_is_left_alone(make_run, family):
+    process, members = family
+    attempt_of(make_run, process, worker=DEAD, started=embedded.start_time(process.pid) - 1000)
+    assert processes.reap(lifecycle.is_alive) == 0
+    assert alive(members) == members
+
+
+def test_children_that_outlive_their_parent_are_killed_by_their_group(family):
+    process, members = family
+    started = embedded.start_time(process.pid)
+    process.kill()
+    process.wait()
+    processes.kill_tree(process.pid, started)
+    assert gone(members)

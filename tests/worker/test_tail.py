@@ -1,0 +1,100 @@
+"""Reading a run directory while it is being written."""
+
+import json
+
+import pytest
+
+from training.store import AttemptDir, append_line, atomic_directory
+from worker import tail as module
+from worker.tail import Tail, clean
+
+
+@pytest.fixture
+def attempt(tmp_path):
+    return AttemptDir(tmp_path / "0001")
+
+
+def reader(attempt, **more):
+    return Tail(attempt, "runs/7/attempts/0001", 7, {"JUDGE_API_KEY": "sk-1"}, **more)
+
+
+def metric(attempt, step):
+    append_line(attempt.metrics, {"step": step, "at": 1.0})
+
+
+def steps(batch):
+    return [line["step"] for line in batch.metrics]
+
+
+def test_every_line_once_and_a_torn_one_later(attempt):
+    tail = reader(attempt)
+    assert not tail.read()
+    metric(attempt, 1)
+    with attempt.metrics.open("ab") as file:
+        file.write(b'{"step": 2, "at"')
+    batch = tail.read()
+    assert steps(batch) == [1]
+    tail.done(batch)
+    assert not tail.read()
+    with attempt.metrics.open("ab") as file:
+        file.write(b": 2.0}\n")
+    assert steps(tail.read()) == [2]
+
+
+def test_a_batch_that_was_not_stored_is_read_again(attempt):
+    metric(attempt, 1)
+    tail = reader(attempt)
+    assert steps(tail.read()) == steps(tail.read()) == [1]
+    again = reader(attempt, offsets=tail.read().offsets)
+    assert not again.read().metrics
+
+
+def test_long_files_come_in_pieces_and_checkpoints_only_after_their_lines(attempt, monkeypatch):
+    monkeypatch.setattr(module, "LINES", 3)
+    for step in range(1, 6):
+        metric(attempt, step)
+    with atomic_directory(attempt.checkpoint(5)) as folder:
+        (folder / "config.json").write_text("{}")
+    tail = reader(attempt)
+    first = tail.read()
+    assert (steps(first), first.checkpoints) == ([1, 2, 3], [])
+    tail.done(first)
+    second = tail.read()
+    assert steps(second) == [4, 5]
+    assert [(found["step"], found["kind"], found["path"]) for found in second.checkpoints] == [
+        (5, "full", "checkpoints/run-7-step-5")
+    ]
+    tail.done(second)
+    assert tail.read().checkpoints == []
+
+
+def test_a_torn_checkpoint_is_not_seen(attempt):
+    with atomic_directory(attempt.checkpoint(1)) as folder:
+        (folder / "adapter_config.json").write_text("{}")
+    with atomic_directory(attempt.checkpoint(2)) as folder:
+        (folder / "config.json").write_text("{}")
+    (attempt.checkpoint(2) / "config.json").write_text("changed")
+    assert [(found["step"], found["kind"]) for found in reader(attempt).read().checkpoints] == [(1, "adapter")]
+
+
+def test_an_earlier_attempt_is_read_up_to_the_step_that_follows_it(attempt):
+    for step in range(1, 6):
+        metric(attempt, step)
+    tail = reader(attempt)
+    batch = tail.read_up_to(3)
+    assert steps(batch) == [1, 2, 3]
+    tail.done(batch)
+    assert not tail.read_up_to(3)
+
+
+def test_the_log_loses_colours_progress_bars_and_secrets(attempt):
+    attempt.log.parent.mkdir(parents=True)
+    attempt.log.write_bytes(b"\x1b[31mred\x1b[0m\n10%\r20%\r30%\nkey sk-1\nnul \x00 \xff\n")
+    tail = reader(attempt)
+    assert tail.read().log == "red\n30%\nkey [JUDGE_API_KEY]\nnul \ufffd \ufffd\n"
+    assert tail.read().log is None
+
+
+def test_what_the_database_cannot_hold_is_replaced():
+    text = json.loads('"a\\u0000b\\ud800c"')
+    assert clean({"k": [text, 1, None]}) == {"k": ["a\ufffdb?c", 1, None]}
