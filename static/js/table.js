@@ -5,7 +5,7 @@
   const table = document.getElementById("table");
   const connection = document.getElementById("connection");
   const warning = document.getElementById("warning");
-  const log = document.getElementById("log");
+  const log = document.getElementById("log-box");
   let socket = null; // the open socket's wrapper, or null
   let ahead = 0; // the server's clock minus ours, in milliseconds
   let warned = "";
