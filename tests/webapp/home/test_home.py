@@ -9,6 +9,7 @@ from django.urls import reverse
 from tests.webapp.judgments.make import finished_match, people_queue
 from training import samples
 from webapp.accounts.models import User
+from webapp.home.management.commands import demo_data
 from webapp.runs.models import Run
 from webapp.scenarios.models import Dataset
 
@@ -49,11 +50,15 @@ def test_what_is_running_is_a_count_with_a_list(client_of, researcher):
     assert "alpha" in shown
 
 
-def test_the_demo_data_is_made_once_and_opens_the_door(client, capsys):
+def test_the_demo_data_is_made_once_and_opens_the_door(client, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(demo_data, "KEPT", tmp_path / "demo-password")
     call_command("demo_data")
-    password = re.search(r"password (\S+)\.", capsys.readouterr().out)[1]
+    first = capsys.readouterr().out
+    password = re.search(r"password (\S+)\.", first)[1]
     assert Dataset.objects.count() == len(samples.NAMES)
     call_command("demo_data")
+    assert capsys.readouterr().out == first
+    assert demo_data.KEPT.stat().st_mode & 0o077 == 0
     assert (Dataset.objects.count(), User.objects.filter(username="demo").count()) == (len(samples.NAMES), 1)
     client.post(reverse("account_login"), {"login": "demo", "password": password})
     assert client.get(reverse("home:index")).status_code == 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from training import samples
@@ -15,6 +16,7 @@ from webapp.scenarios.models import Dataset
 from webapp.scenarios.services import create_dataset
 
 NAME = "demo"
+KEPT = settings.HOME / "demo-password"
 TITLES = {"items": "Item negotiations", "prices": "Price bargains", "dialogues": "Social dialogues"}
 
 
@@ -22,10 +24,12 @@ class Command(BaseCommand):
     help = "Make the sample datasets and the demo user; what is there already is kept."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--password", default="", help="password of the demo user (default: made up and printed)")
+        parser.add_argument(
+            "--password", default="", help="password of the demo user (default: made up, kept and printed)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        user, password = _person(options["password"])
+        user = _person(options["password"])
         for name in samples.NAMES:
             if not Dataset.objects.filter(name=f"sample-{name}").exists():
                 lines = [DatasetLine(scenario=scenario) for scenario in samples.load(name)]
@@ -34,17 +38,22 @@ class Command(BaseCommand):
                     licence="Apache-2.0",
                 )  # fmt: skip
         register_bases()
-        said = f"with the password {password}" if password else "with the password printed when it was made"
-        self.stdout.write(f"Sign in as {NAME} {said}.\n(`manage.py changepassword {NAME}` sets another one.)")
+        kept = KEPT.read_text("utf-8") if KEPT.exists() else ""
+        said = f"with the password {kept}" if user.check_password(kept) else "with the password that you gave it"
+        self.stdout.write(f"Sign in as {NAME} {said}.")
 
 
-def _person(password: str) -> tuple[User, str]:
-    """Return the demo user and the password if it was set just now."""
+def _person(password: str) -> User:
+    """Return the demo user; a password made up for a new one is kept in a file that only its owner can read."""
     user = User.objects.filter(username=NAME).first()
     if user is not None and not password:
-        return user, ""
+        return user
     user = user or User(username=NAME, role=Role.ADMIN)
-    chosen = password or secrets.token_urlsafe(9)
-    user.set_password(chosen)
+    if not password:
+        password = secrets.token_urlsafe(9)
+        KEPT.parent.mkdir(parents=True, exist_ok=True)
+        KEPT.touch(mode=0o600)
+        KEPT.write_text(password, "utf-8")
+    user.set_password(password)
     user.save()
-    return user, chosen
+    return user
