@@ -78,10 +78,14 @@ def start(command: list[str], log: Path, env: Mapping[str, str]) -> Child:
 
 
 def kill_tree(pid: int, started: float) -> bool:
-    """Kill a process that is still the one that was started then, its group and its descendants."""
+    """Kill a process that is still the one that was started then, its group and its descendants.
+
+    Returns whether it was alive. Of one that is dead already, the rest of its group is killed, unless another process
+    has its id by now.
+    """
     if not embedded.same_process(pid, started):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if started and _group_is_ours(pid, started):
+        if _died_as_leader(pid, started):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
         return False
     descendants: list[psutil.Process] = []
@@ -95,14 +99,15 @@ def kill_tree(pid: int, started: float) -> bool:
     return True
 
 
-def _group_is_ours(group: int, started: float) -> bool:
-    """Whether a group outlived its leader: its members are children of that process, so none is older than it."""
-    members = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, ProcessLookupError):
-            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
-                members.append(process.create_time())
-    return bool(members) and min(members) >= started - 1.0
+def _died_as_leader(pid: int, started: float) -> bool:
+    """Whether this id is free or a zombie's that was started then, so that a group of this id can only be its own.
+
+    The system gives no new process an id that a group still has.
+    """
+    try:
+        return abs(psutil.Process(pid).create_time() - started) <= 2.0
+    except psutil.NoSuchProcess:
+        return True
 
 
 def reap(is_alive: Callable[[str], bool]) -> int:

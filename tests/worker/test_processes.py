@@ -87,6 +87,7 @@ def test_a_recycled_process_id_is_left_alone(make_run, family):
     process, members = family
     attempt_of(make_run, process, worker=DEAD, started=embedded.start_time(process.pid) - 1000)
     assert processes.reap(lifecycle.is_alive) == 0
+    assert not gone(members, seconds=0.5)
     assert alive(members) == members
 
 
