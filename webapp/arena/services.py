@@ -56,11 +56,11 @@ def moves_of(match: Match) -> list[SeatMove]:
     return [SeatMove(seat=seat, move=Move.from_dict(move)) for seat, move in rows]
 
 
-def fold(match: Match, moves: Sequence[SeatMove] | None = None) -> Fold:
-    """The match's game from its moves (all of them unless given)."""
+def fold(match: Match) -> Fold:
+    """The match's game as its moves have made it."""
     game = make(scenario_of(match))
     pending: dict[Seat, Move] = {}
-    for entry in moves_of(match) if moves is None else moves:
+    for entry in moves_of(match):
         pending = advance(game, pending, entry)
     return Fold(game, pending)
 
@@ -78,7 +78,7 @@ def submit(
     step: int,
     move: Move,
     private: str = "",
-    attempts: Sequence[Mapping[str, str]] = (),
+    attempts: Sequence[Mapping[str, object]] = (),
 ) -> MatchMove:
     """Make a seat's move in step `step` of the match; return what is stored for it, which may be an earlier one."""
     match = Match.objects.select_for_update().get(pk=match_id)
@@ -103,7 +103,7 @@ def submit(
 
 
 def _append(
-    match: Match, now: Fold, seat: Seat, move: Move, private: str = "", attempts: Sequence[Mapping[str, str]] = ()
+    match: Match, now: Fold, seat: Seat, move: Move, private: str = "", attempts: Sequence[Mapping[str, object]] = ()
 ) -> MatchMove:
     """Store one move and advance the fold by it."""
     stored = MatchMove.objects.create(

@@ -55,11 +55,6 @@ def want(*, deployment: Deployment) -> bool:
     return found.state == Deployment.State.READY
 
 
-def used(*, deployment_id: int) -> None:
-    """Put off the idle stop: it has just been asked something."""
-    Deployment.objects.filter(pk=deployment_id).update(used_at=Now())
-
-
 @transaction.atomic
 def start(*, deployment: Deployment) -> bool:
     """Start a cold, local deployment as a run of its own; return whether it was (another may have been faster)."""

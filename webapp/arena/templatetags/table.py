@@ -48,12 +48,6 @@ def mark(seat: MatchSeat) -> SafeString:
 
 
 @register.filter
-def at_key(mapping: dict[str, object], key: object) -> object:
-    """`mapping[key]` with the key as text, as JSON stores it; None if it is not there."""
-    return mapping.get(str(key))
-
-
-@register.filter
 def words(name: str) -> str:
     """A name of the code as words: `joint_points` reads “joint points”."""
     return name.replace("_", " ")
