@@ -99,6 +99,8 @@ def _arguments(model: PreTrainedModel | PeftModel, sft: SftConfig, steps: int, f
         per_device_train_batch_size=1,  # the real batches come from the plan
         gradient_accumulation_steps=sft.batches_per_step,
         learning_rate=sft.lr,
+        adam_beta1=sft.betas[0],
+        adam_beta2=sft.betas[1],
         weight_decay=sft.weight_decay,
         max_grad_norm=sft.max_grad_norm,
         bf16=sft.dtype == "bfloat16",

@@ -1,0 +1,35 @@
+"""`tiny`, pretrained once per machine and recipe and shared by all test sessions: it takes two CPU minutes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from pathlib import Path
+
+from training import bases
+
+SHARED = Path(tempfile.gettempdir()) / f"parley-tests-{os.getuid()}"
+
+
+def prepare() -> Path:
+    """Return the folder of `tiny` below the present PARLEY_HOME, linked to the shared one."""
+    from training.learn.tiny import prepare_tiny
+
+    own = bases.REGISTRY["tiny"].folder
+    if own.exists():
+        return own
+    SHARED.mkdir(parents=True, exist_ok=True)
+    with (SHARED / "models.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        home = os.environ.get("PARLEY_HOME")
+        os.environ["PARLEY_HOME"] = str(SHARED)
+        try:
+            shared = prepare_tiny()
+        finally:
+            os.environ.pop("PARLEY_HOME")
+            if home is not None:
+                os.environ["PARLEY_HOME"] = home
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.symlink_to(shared, target_is_directory=True)
+    return own

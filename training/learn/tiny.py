@@ -1,0 +1,207 @@
+"""`tiny`: a Llama of about a million parameters that plays the project's games, for tests and quick trials.
+
+Its tokenizer is trained on the games' own text, its weights on games between scripted players, through the same code
+as every cold start. Made in about two CPU minutes, it is kept under PARLEY_HOME with a hash of its recipe and of what
+the games looked like then, and made anew when either changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from training import bases
+from training.learn.tiny_games import play
+from training.records import Episode, Record, Trace
+from training.sections import SftConfig
+from training.seeding import derive
+from training.store import atomic_directory, dumps
+
+if TYPE_CHECKING:
+    from transformers import LlamaForCausalLM, PreTrainedTokenizerBase
+
+    from training.text.template import ChatTokenizer
+
+log = logging.getLogger(__name__)
+
+SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+CHATML = (
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+APART = (r"</?[a-z_]+/?>", r"[^\s<>]+ (?=\d)", r"\d(, )?", r"\n", r"[:;,] ?")
+"""What is a token or tokens by itself: tags, a word before a number, digits, line ends. Everything else may grow
+together across words, so that what every game says in the same words costs next to nothing to read."""
+
+
+class Phase(Record):
+    """One pass over games of its own. `everything`: in negotiations all tokens are targets, not only the replies.
+
+    Reading teaches a new model more than its own few replies do: to find an item's name again, above all.
+    """
+
+    items: int
+    prices: int
+    dialogues: int
+    everything: bool
+    lr: float
+    warmup: float
+
+    @property
+    def games(self) -> dict[str, int]:
+        """Games per sample."""
+        return {"items": self.items, "prices": self.prices, "dialogues": self.dialogues}
+
+    @property
+    def sft(self) -> SftConfig:
+        """The cold start's settings for this phase; small batches, for updates are what is scarce."""
+        return SftConfig(
+            tokens_per_batch=2048, batches_per_step=1, max_length=2048, lr=self.lr, warmup=self.warmup, lora=None
+        )
+
+
+class Recipe(Record):
+    """Everything that decides what `tiny` becomes."""
+
+    version: int = 1
+    seed: int = 0
+    vocabulary: int = 1536
+    hidden: int = 128
+    layers: int = 3
+    heads: int = 4
+    groups: int = 2
+    mlp: int = 320
+    window: int = 4096
+    spread: float = 0.06
+    phases: tuple[Phase, ...] = (
+        Phase(items=680, prices=160, dialogues=40, everything=True, lr=5e-3, warmup=0.05),
+        Phase(items=320, prices=100, dialogues=50, everything=False, lr=2e-3, warmup=0.02),
+    )
+
+
+RECIPE = Recipe()
+
+
+def key(recipe: Recipe = RECIPE) -> str:
+    """Return the hash of the recipe and of a few of its games as text: the games' words are part of it."""
+    few = dict.fromkeys(recipe.phases[0].games, 3)
+    text = dumps(recipe.to_dict()) + "".join(_texts(play(few, recipe.seed)))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def prepare_tiny(*, force: bool = False) -> Path:
+    """Return the folder of `tiny`, made now unless the one that is there follows the present recipe."""
+    entry = bases.REGISTRY["tiny"]
+    wanted = key()
+    if not force and bases.is_prepared(entry) and bases.read_info(entry.folder).dataset == (wanted,):
+        return bases.check_folder(entry.folder)
+    with atomic_directory(entry.folder) as folder:
+        build(folder, RECIPE, wanted)
+    return entry.folder
+
+
+def build(folder: Path, recipe: Recipe, digest: str) -> None:
+    """Pretrain a model by the recipe and write it into the existing `folder`."""
+    from training.learn.models import save
+    from training.learn.sft_data import plan
+    from training.learn.sft_fit import fit
+    from training.text.template import ChatTokenizer
+
+    games = [play(phase.games, derive(recipe.seed, "phase", at)) for at, phase in enumerate(recipe.phases)]
+    tokenizer = make_tokenizer(_texts(games[0]), recipe)
+    model = make_model(tokenizer, recipe)
+    for at, phase in enumerate(recipe.phases):
+        read = _traces(games[at], ChatTokenizer(tokenizer), phase)
+        log.info("phase %d of %d: %d games", at + 1, len(recipe.phases), len(games[at]))
+        fit(model, tokenizer, read, plan([len(t.tokens) for t in read], phase.sft, recipe.seed), phase.sft)
+    entry = bases.REGISTRY["tiny"]
+    info = bases.ModelInfo(
+        name="tiny",
+        base="tiny",
+        licence=entry.licence,
+        note=entry.note,
+        dataset=(digest,),
+        command="python -m training models prepare tiny",
+    )
+    save(model, tokenizer, folder, info)
+
+
+def _traces(games: Sequence[Episode], chat: ChatTokenizer, phase: Phase) -> list[Trace]:
+    """Return all seats' traces, with everything as target where the phase wants it."""
+    from training.text.conversations import traces
+
+    found: list[Trace] = []
+    for game in games:
+        read = traces(game, chat, window=phase.sft.max_length)
+        if phase.everything and game.scenario.game == "negotiation":
+            read = tuple(trace.model_copy(update={"mask": (1,) * len(trace.mask)}) for trace in read)
+        found += read
+    return found
+
+
+def _texts(games: Sequence[Episode]) -> Iterator[str]:
+    """Yield what each seat of each game reads and says, as text, roles included."""
+    from training.games import replay
+    from training.text.messages import chat
+
+    for game in games:
+        state = replay(game.scenario, game.moves)
+        for seat in range(len(game.scenario.seats)):
+            for message in chat(state.observe(seat), seat, game.scenario.seats):
+                yield f"{message['role']}\n{message['content']}"
+
+
+def make_tokenizer(texts: Iterator[str], recipe: Recipe) -> PreTrainedTokenizerBase:
+    """Return a byte-level BPE tokenizer trained on `texts`, digits apart, with a ChatML template."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    raw = Tokenizer(models.BPE())
+    split = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in APART]
+    raw.pre_tokenizer = pre_tokenizers.Sequence(
+        [*split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
+    raw.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    raw.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=recipe.vocabulary,
+            special_tokens=list(SPECIAL),
+            initial_alphabet=sorted(alphabet),
+            show_progress=False,
+        ),
+    )
+    end, _, stop = SPECIAL
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, bos_token=end, eos_token=stop, pad_token=end)
+    tokenizer.chat_template = CHATML
+    return tokenizer
+
+
+def make_model(tokenizer: PreTrainedTokenizerBase, recipe: Recipe) -> LlamaForCausalLM:
+    """Return the untrained model."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=recipe.hidden,
+        intermediate_size=recipe.mlp,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=recipe.heads,
+        num_key_value_heads=recipe.groups,
+        head_dim=recipe.hidden // recipe.heads,
+        max_position_embeddings=recipe.window,
+        initializer_range=recipe.spread,
+        tie_word_embeddings=True,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.seed)
+        return LlamaForCausalLM(config)
