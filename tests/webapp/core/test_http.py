@@ -78,7 +78,7 @@ def test_a_duration_in_two_units(seconds, said):
     assert parley.duration(seconds) == said
 
 
-@pytest.mark.parametrize("value, said", [(None, "—"), (12, "12"), (0.12345, "0.123"), (12345.6, "12346")])
+@pytest.mark.parametrize("value, said", [(None, "—"), ("", "—"), (12, "12"), (0.12345, "0.123"), (12345.6, "12346")])
 def test_a_figure_has_three_digits(value, said):
     assert parley.figure(value) == said
 

@@ -30,10 +30,10 @@ def ago(moment: datetime | None) -> SafeString | str:
 
 
 @register.filter
-def figure(value: float | None, digits: int = 3) -> str:
-    """A number with so many significant digits; a dash for none."""
-    if value is None:
-        return "—"
+def figure(value: float | str | None, digits: int = 3) -> str:
+    """A number with so many significant digits; a dash for none (an empty text is what a template has for none)."""
+    if value is None or isinstance(value, str):
+        return value or "—"
     if isinstance(value, int):
         return str(value)
     return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
