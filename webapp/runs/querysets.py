@@ -84,7 +84,7 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 class MetricQuerySet(models.QuerySet["Metric"]):
     """Reads of metrics."""
 
-    def since(self, step: int, limit: int = 1000) -> list[tuple[int, datetime, dict[str, Any]]]:
+    def since(self, step: int, limit: int = 600) -> list[tuple[int, datetime, dict[str, Any]]]:
         """Rows above `step` in order, thinned evenly to about `limit`; the newest is always among them."""
         rows = self.filter(step__gt=step)
         count = rows.count()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import F
@@ -14,6 +15,7 @@ from webapp.runs.querysets import ALIVE
 
 QUIET_SECONDS = 20.0  # without progress for longer than this, the page says so
 LAST_STEPS = 10
+SPEEDS = ("sampling_tokens_per_s", "learning_tokens_per_s")  # the first that a step has is shown
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,6 @@ class Pulse:
     phase: str
     detail: str
     progress_age: float | None
-    beat_age: float | None
     tokens_per_s: float | None
     eta: float | None
 
@@ -36,16 +37,9 @@ class Pulse:
 
 def pulse(run: Run) -> Pulse:
     """Read a run's pulse in two queries."""
-    attempt = (
-        run.attempts.order_by("-number")
-        .annotate(progress_age=Now() - F("progressed_at"), left=F("lease_until") - Now())
-        .defer("log")
-        .first()
-    )
-    rows = [values for _, _, values in run.metrics.order_by("-step").values_list("step", "at", "values")[:LAST_STEPS]]
-    times = [float(values["step_s"]) for values in rows if values.get("step_s")]
-    eta = (run.steps - run.step) * sum(times) / len(times) if times and run.steps > run.step else None
-    speeds = [float(values["sampling_tokens_per_s"]) for values in rows if values.get("sampling_tokens_per_s")]
+    attempt = run.attempts.order_by("-number").annotate(progress_age=Now() - F("progressed_at")).defer("log").first()
+    rows = list(run.metrics.order_by("-step").values_list("step", "at", "values")[:LAST_STEPS])
+    speeds = [values[name] for _, _, values in rows[:1] for name in SPEEDS if values.get(name)]
     status: dict[str, Any] = attempt.status if attempt else {}
     alive = run.state in ALIVE
     age = attempt.progress_age.total_seconds() if alive and attempt and attempt.progress_age is not None else None
@@ -54,10 +48,17 @@ def pulse(run: Run) -> Pulse:
         phase=str(status.get("phase", "")) if alive else "",
         detail=_detail(status) if alive else "",
         progress_age=age,
-        beat_age=None,
-        tokens_per_s=speeds[0] if speeds else None,
-        eta=eta if run.state in {"running", "starting"} else None,
+        tokens_per_s=float(speeds[0]) if speeds else None,
+        eta=_time_left(run, rows) if run.state in {"running", "starting"} else None,
     )
+
+
+def _time_left(run: Run, rows: list[tuple[int, datetime, dict[str, Any]]]) -> float | None:
+    """Seconds for the steps that remain, at the pace of the last ones."""
+    if len(rows) < 2 or run.steps <= run.step:
+        return None
+    (newest, last, _), (oldest, first, _) = rows[0], rows[-1]
+    return (run.steps - run.step) * (last - first).total_seconds() / (newest - oldest)
 
 
 def _detail(status: dict[str, Any]) -> str:

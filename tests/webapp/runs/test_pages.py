@@ -39,7 +39,15 @@ def live_run(researcher):
 
     now = time.time()
     lines = [
-        {"step": n, "at": now, "reward": n / 10, "kl": 0.1, "step_s": 2.0, "sampling_tokens_per_s": 100.0, "odd": 1.0}
+        {
+            "step": n,
+            "at": now + 2 * n,
+            "reward": n / 10,
+            "kl": 0.1,
+            "sampling_tokens_per_s": 100.0,
+            "odd": 1.0,
+            "sync_s": 1,
+        }
         for n in range(1, 6)
     ]
     attempts.record(attempt=attempt, batch=attempts.Batch(metrics=lines, offsets={"metrics.jsonl": 1}, log="hello\n"))
