@@ -96,7 +96,11 @@ def test_a_judged_reward_may_be_negative_unless_it_is_scaled():
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    for name, text, why in (("a.toml", "x = ", "not valid TOML"), ("a.json", "{", "not valid JSON")):
+    for name, text, why in (
+        ("a.toml", "x = ", "not valid TOML"),
+        ("a.json", "{", "not valid JSON"),
+        ("deep.json", "[" * 100_000, "not valid JSON: nested too deeply"),
+    ):
         (tmp_path / name).write_text(text)
         with pytest.raises(BadInput, match=why) as caught:
             config.load(tmp_path / name)

@@ -6,7 +6,6 @@ A wrong value raises `BadInput` with the file and the field's path, such as `run
 from __future__ import annotations
 
 import importlib.util
-import json
 import tomllib
 from functools import reduce
 from operator import or_
@@ -36,6 +35,7 @@ from training.run_sections import (
     StopSection,
 )
 from training.sections import SftConfig
+from training.store import loads
 
 CONFIGS = Path(__file__).parent / "configs"
 
@@ -113,10 +113,10 @@ def load(path: Path) -> RunConfig:
     """Read a TOML or JSON configuration; raise `BadInput` naming the file and the field."""
     try:
         text = path.read_text("utf-8")
-        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        data = loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", str(path)) from error
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"not valid {'JSON' if path.suffix == '.json' else 'TOML'}: {error}", str(path)) from error
     return parse(data, str(path))
 

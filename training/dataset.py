@@ -14,6 +14,7 @@ from pydantic import Field
 
 from training.errors import BadInput
 from training.records import Episode, Judgment, Record, Scenario
+from training.store import loads
 
 
 class Conversation(Record):
@@ -35,12 +36,16 @@ class DatasetLine(Record):
         return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True)
 
 
-def parse_line(text: str, where: str) -> DatasetLine:
+def parse_line(text: str | bytes, where: str) -> DatasetLine:
     """Return one line of a dataset file; raise `BadInput` naming `where` and the field."""
     try:
-        data = json.loads(text)
+        data = loads(text)
     except json.JSONDecodeError as error:
         raise BadInput(f"not JSON: {error.msg} at column {error.colno}", where) from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"not UTF-8 at byte {error.start}", where) from error
+    except ValueError as error:
+        raise BadInput(f"not JSON: {error}", where) from error
     if not isinstance(data, dict):
         raise BadInput("expected an object with a scenario", where)
     if "game" in data:
@@ -54,7 +59,7 @@ def parse_line(text: str, where: str) -> DatasetLine:
 def read(path: Path) -> Iterator[DatasetLine]:
     """Yield the lines of a dataset file; raise `BadInput` at the first that is wrong or repeats a scenario's id."""
     seen: set[str] = set()
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, text in enumerate(file, 1):
             if not text.strip():
                 continue

@@ -27,6 +27,18 @@ def dumps(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
+def loads(text: str | bytes) -> Any:
+    """Return JSON data; whatever cannot be read raises `ValueError`, NaN, deep nesting and bytes not in UTF-8 too."""
+    try:
+        return json.loads(text if isinstance(text, str) else text.decode("utf-8"), parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
 def append_line(path: Path, data: Mapping[str, Any]) -> None:
     """Append one JSON line in one write."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -91,6 +91,11 @@ def test_play_reads_a_scenario_file(capsys, tmp_path):
         (["play", "negotiation", "--players", "random,nobody"], "players", "unknown player"),
         (["play", "negotiation", "--players", "random"], "--players", "2 seats"),
         (["play", "negotiation", "--players", "random,random", "--scenarios", "/no/file"], "/no/file", "no such file"),
+        (
+            ["play", "negotiation", "--players", "random,random", "--out", "/no/folder/o.jsonl"],
+            "/no/folder/o.jsonl",
+            "its folder is not there",
+        ),
         (["models", "prepare", "nothing"], "model", "unknown base model"),
         (["run", "/no/file.toml", "--dir", "/no/folder"], "/no/file.toml", "cannot be read"),
         (["resume", "/no/run"], "/no/run", "not a run directory"),

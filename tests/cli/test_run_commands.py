@@ -173,6 +173,22 @@ def test_a_refused_configuration_leaves_nothing(place, capfd, old, new, where):
     assert sorted(place.rglob("*")) == before
 
 
+def test_bytes_that_are_no_text_leave_nothing_either(place, capfd):
+    (place / "data.jsonl").write_bytes(b'{"id": "\xff"}\n')
+    before = sorted(place.rglob("*"))
+    assert main(["run", str(place / "run.toml"), "--dir", str(place / "deep" / "run"), "--json"]) == 2
+    assert "line 1" in json.loads(capfd.readouterr().out)["error"]["where"]
+    assert sorted(place.rglob("*")) == before
+
+
+def test_a_folder_that_cannot_be_made_is_wrong_input(place, capfd):
+    (place / "file").write_text("")
+    assert main(["run", str(place / "run.toml"), "--dir", str(place / "file" / "run"), "--json"]) == 2
+    error = json.loads(capfd.readouterr().out)["error"]
+    assert error["where"] == str(place / "file" / "run")
+    assert "cannot be made: Not a directory" in error["why"]
+
+
 def test_a_folder_with_anything_in_it_is_left_alone(place, capfd):
     folder = place / "mine"
     folder.mkdir()

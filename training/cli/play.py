@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -25,8 +26,8 @@ def main(arguments: Namespace) -> dict[str, Any]:
     starts = _starts(arguments.game, arguments.scenarios)
     for scenario in starts:
         _check(scenario, names)
-    if arguments.out is not None and arguments.out.exists():
-        raise BadInput("the file exists already; choose another name", str(arguments.out))
+    if arguments.out is not None:
+        _check_new(arguments.out)
     policies = {name: partial(players.make, name) for name in names}
     jobs = list(_jobs(starts, names, arguments.episodes, arguments.seed))
     rules = Rules(seed=arguments.seed, retries=arguments.retries, on_refused=arguments.on_refused)
@@ -89,6 +90,14 @@ def _check(scenario: Scenario, names: Sequence[str]) -> None:
         raise BadInput(f"scenario {scenario.id} has {len(scenario.seats)} seats, not {len(names)}", "--players")
     for seat, name in enumerate(names):
         players.make(name, scenario, seat)
+
+
+def _check_new(path: Path) -> None:
+    """Raise `BadInput` unless a file can be made at `path`: hours of games should not be lost for that."""
+    if path.exists():
+        raise BadInput("the file exists already; choose another name", str(path))
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise BadInput("the file cannot be made: its folder is not there, or may not be written to", str(path))
 
 
 def _write(path: Path, episodes: Sequence[Episode]) -> None:

@@ -6,6 +6,7 @@ Ctrl-C (and SIGTERM) asks a run to save a checkpoint and leave with exit code 13
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import sys
 from argparse import Namespace
@@ -47,10 +48,20 @@ def _begin(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> dict[str
     if not made and (not run_dir.root.is_dir() or any(run_dir.root.iterdir())):
         raise BadInput("not an empty directory; choose another, or go on with a run by `resume`", str(arguments.dir))
     try:
+        _make(run_dir.root)
         return _carry_out(start(config, run_dir, arguments.config.absolute().parent), run_dir, arguments.attempt)
     except BadInput:
         _take_back(run_dir, made)
         raise
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"the folder cannot be made: {error.strerror}", str(folder)) from error
+    if not os.access(folder, os.W_OK):
+        raise BadInput("the folder may not be written to", str(folder))
 
 
 def _config(path: Path, kind: str | None) -> RunConfig:
@@ -72,7 +83,8 @@ def _carry_out(config: RunConfig, run_dir: RunDir, attempt: int | None) -> dict[
 
 def _take_back(run_dir: RunDir, made: Sequence[Path]) -> None:
     """Remove what a refused start has written; `made` are the folders that were not there before, deepest first."""
-    run_dir.config.unlink(missing_ok=True)
+    if run_dir.config.is_file():
+        run_dir.config.unlink()
     for folder in (run_dir.inputs, run_dir.root / "attempts"):
         shutil.rmtree(folder, ignore_errors=True)
     for folder in made:

@@ -19,12 +19,10 @@ def read(path: Path, progress: Progress) -> Reading:
             continue
         where = f"{path.name} line {number}"
         try:
-            line = parse_line(raw.decode("utf-8"), where)
+            line = parse_line(raw, where)
             if line.scenario.id in seen:
                 raise BadInput(f"a second scenario with the id {line.scenario.id!r}", f"{where}, scenario.id")
             check_line(line, where)
-        except UnicodeDecodeError as error:
-            reading.error(BadInput(f"not UTF-8 at byte {error.start}", where))
         except BadInput as error:
             reading.error(error)
         else:

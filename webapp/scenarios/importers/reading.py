@@ -63,6 +63,8 @@ def load_json(path: Path) -> Any:
         raise BadInput(f"not JSON: {error.msg}", f"{path.name} line {error.lineno} column {error.colno}") from error
     except UnicodeDecodeError as error:
         raise BadInput(f"not UTF-8 at byte {error.start}", path.name) from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"not JSON: {error}", path.name) from error
 
 
 def need(record: Any, key: str, kind: type, where: str) -> Any:

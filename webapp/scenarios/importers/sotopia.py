@@ -92,7 +92,7 @@ def read_jsonl(path: Path, progress: Progress) -> Reading:
 
 def _text_lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
-        texts = path.read_text(encoding="utf-8").splitlines()
+        texts = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise BadInput(f"not UTF-8 at byte {error.start}", path.name) from error
     return ((number, text) for number, text in enumerate(texts, 1) if text.strip())
@@ -108,6 +108,8 @@ def _file(reading: Reading, tables: Tables, table: str, where: str, decode: Call
         tables.add(table, need(data, id_field, str, where), Found(where, data))
     except json.JSONDecodeError as error:
         reading.error(BadInput(f"not JSON: {error.msg} at column {error.colno}", where))
+    except (ValueError, RecursionError) as error:
+        reading.error(BadInput(f"not JSON: {error}", where))
     except BadInput as error:
         reading.error(error)
 
