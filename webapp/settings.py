@@ -12,7 +12,10 @@ PARLEY_BUCKET         name of an S3 bucket for episodes and checkpoints, else th
 MODEL_ROOTS           colon-separated folders under which an admin may register models
 NODE_ADDRESS          where this node's model servers are reached (default: 127.0.0.1)
 SERVE_SLOTS           how many models this node serves at once (default: 1)
-MODEL_ADDRESSES       addresses of remote models that may be called, such as https://host.example/v1, separated by commas
+SERVE_ENGINE          what serves them: auto (default: vLLM where it is installed), vllm, transformers
+SERVE_START_SECONDS   within which a served model must answer (default: 300)
+SERVE_IDLE_SECONDS    after which a served model that nobody asks is stopped (default: 900)
+MODEL_ADDRESSES       comma-separated addresses of remote models that may be called, such as https://host.example/v1
 RUN_LEASE_SECONDS     how long a worker may be silent before its run is given to another (default: 30)
 RUN_STALL_MINUTES     how long a run may make no progress before it is killed and queued again (default: 20)
 PARLEY_LOG_LEVEL      DEBUG, INFO (default), WARNING
@@ -208,6 +211,9 @@ RUN_COMMAND = [sys.executable, "-m", "training"]
 MODEL_ROOTS = [Path(root) for root in _listed("MODEL_ROOTS", str(HOME / "models"), ":")]
 NODE_ADDRESS = os.environ.get("NODE_ADDRESS", "127.0.0.1")
 SERVE_SLOTS = int(os.environ.get("SERVE_SLOTS", "1"))
+SERVE_ENGINE = os.environ.get("SERVE_ENGINE", "auto")
+SERVE_START_SECONDS = float(os.environ.get("SERVE_START_SECONDS", "300"))
+SERVE_IDLE_SECONDS = float(os.environ.get("SERVE_IDLE_SECONDS", "900"))
 
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
