@@ -102,6 +102,19 @@ def test_a_judge_adds_twelve_dimensions(arena, monkeypatch):
     assert result["summary"]["scored"] == {"sotopia": 12, "fine-grained": 12}
 
 
+def test_a_judge_at_work_is_a_sign_of_life(arena, monkeypatch):
+    from training.learn.progress import Progress
+
+    beats = []
+    monkeypatch.setattr(Progress, "beat", lambda self, **facts: beats.append((self._phase, facts)))
+    with Stub(Status(500)) as stub:
+        monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
+        judge = {"address": stub.url, "model": "stub", "retries": 0}
+        result, _ = arena({"model": "scripted", "opponent": "random", "judge": True}, judge=judge)
+    assert [facts["done"] for phase, facts in beats if phase == "scoring"] == [1, 2, 3, 4, 5, 6]
+    assert result["summary"]["unscored"] == {"sotopia": 12, "fine-grained": 12}
+
+
 def test_goals_are_checked_by_the_judge_even_where_nobody_is_rated(arena, monkeypatch):
     def answer(body):
         form = json.loads(body["messages"][0]["content"].splitlines()[-1])

@@ -9,6 +9,7 @@ from tests.learn.small_runs import make_run
 from tests.rewards.samples import dialogue
 from tests.stub import Status, Stub
 from training.learn import trainer
+from training.learn.progress import Progress
 from training.rewards.rubrics import SOTOPIA
 from training.store import dumps, read_lines, read_member
 
@@ -64,6 +65,15 @@ def test_scores_filter_and_cost_reach_the_run(judged):
     assert {judgment["seat"] for judgment in record["judgments"]} == {0, 1}
     assert any(move["seat"] == 2 for move in record["episode"]["moves"])  # the judge was asked for goals, too
     assert all(a <= 0 for a in record["credit"][1]["advantages"])  # seat 1 failed the filter on every turn
+
+
+def test_every_scored_game_is_a_sign_of_life(judged, monkeypatch):
+    stub, config, run_dir = judged
+    stub.answer = obliging
+    phases = []
+    monkeypatch.setattr(Progress, "beat", lambda self, **facts: phases.append(self._phase))
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    assert phases.count("scoring") == 4  # two games in each of two steps
 
 
 def test_a_judge_that_is_down_is_an_error_never_a_zero(judged):

@@ -96,8 +96,7 @@ class Arena:
         matches = await self.play(progress)
         judgments: dict[int, list[Judgment]] = {}
         if self.judge is not None:
-            progress.phase("scoring", done=0, of=len(matches))
-            judgments = await judge_all(matches, self.judge, self.config.seed, seen=progress.check)
+            judgments = await self._judged(self.judge, matches, progress)
         for match in matches:
             _store(progress, match, judgments.get(match.pairing.number, ()))
         summary = summarise(matches, judgments, derive(self.config.seed, "intervals"))
@@ -127,6 +126,19 @@ class Arena:
             return await play(self.pairs, self.a, self.b, lanes=lanes, rules=self.rules, tool=self.tool, seen=seen)
         finally:
             await self.sides.close()
+
+    async def _judged(self, judge: Judge, matches: Sequence[Match], progress: Progress) -> dict[int, list[Judgment]]:
+        """Let the judge score all conversations; each that is done is a sign of life."""
+        progress.phase("scoring", done=0, of=len(matches))
+        done = 0
+
+        def seen() -> None:
+            nonlocal done
+            done += 1
+            progress.check()
+            progress.beat(done=done)
+
+        return await judge_all(matches, judge, self.config.seed, seen=seen)
 
     def _conditions(self, command: str) -> dict[str, Any]:
         """Return everything that the numbers depend on."""

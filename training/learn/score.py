@@ -38,8 +38,10 @@ class Played:
     credit: EpisodeCredit | None = None
 
 
-async def score(episodes: Sequence[Episode], reward: Reward, seed: int, step: int) -> list[Played]:
-    """Score every episode that ended well; the others keep their error."""
+async def score(
+    episodes: Sequence[Episode], reward: Reward, seed: int, step: int, *, seen: Callable[[], None] = lambda: None
+) -> list[Played]:
+    """Score every episode that ended well; the others keep their error. `seen` is called after each."""
 
     async def one(number: int, episode: Episode) -> Played:
         if episode.error is not None:
@@ -49,6 +51,8 @@ async def score(episodes: Sequence[Episode], reward: Reward, seed: int, step: in
         except OutsideError as error:
             record = ErrorRecord(kind=error.kind, message=str(error))
             return Played(number, episode.model_copy(update={"error": record, "metrics": {}}))
+        finally:
+            seen()
         return Played(number, episode, found)
 
     return list(await asyncio.gather(*(one(number, episode) for number, episode in enumerate(episodes))))

@@ -96,7 +96,9 @@ class Trainer:
         sampled = time.monotonic()
         self.progress.phase("scoring", of=len(episodes))
         spent = self.parts.judge.spent if self.parts.judge else None
-        played = await self._unless_stopped(score(episodes, self.parts.reward, self.config.seed, number))
+        played = await self._unless_stopped(
+            score(episodes, self.parts.reward, self.config.seed, number, seen=self.progress.beat)
+        )
         metrics = report.outcome_metrics(played)
         if self.parts.judge and spent:
             now = self.parts.judge.spent
