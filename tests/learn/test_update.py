@@ -259,9 +259,17 @@ def test_stopping_in_the_middle_of_a_step_takes_it_back(base, progress):
 
 
 def test_learning_rates_by_hand():
-    flat = LearnSection(lr=1.0, warmup=4, steps=12)
-    assert [learning_rate(flat, s) for s in (1, 2, 4, 5, 12)] == pytest.approx([0.25, 0.5, 1.0, 1.0, 1.0])
+    flat = LearnSection(lr=1.0, warmup=4)
+    assert [learning_rate(flat, s, 12) for s in (1, 2, 4, 5, 12)] == pytest.approx([0.25, 0.5, 1.0, 1.0, 1.0])
     linear = flat.model_copy(update={"schedule": "linear"})
-    assert [learning_rate(linear, s) for s in (5, 7, 12)] == pytest.approx([1.0, 0.75, 0.125])
+    assert [learning_rate(linear, s, 12) for s in (5, 7, 12)] == pytest.approx([1.0, 0.75, 0.125])
     cosine = flat.model_copy(update={"schedule": "cosine"})
-    assert [learning_rate(cosine, s) for s in (5, 9)] == pytest.approx([1.0, 0.5])
+    assert [learning_rate(cosine, s, 12) for s in (5, 9)] == pytest.approx([1.0, 0.5])
+
+
+def test_the_schedule_ends_with_the_run_however_long_the_critic_warmed_up(base):
+    # 10 steps, the policy learns in the last 6: 1 of warm-up, then 5 in equal parts
+    updater = Updater(make(base, lr=1.0, steps=10, critic_warmup=4, warmup=1, schedule="linear"), seed=0)
+    rates = [updater.rates(step)[0] for step in (4, 5, 6, 7, 10)]
+    assert rates == pytest.approx([0.0, 1.0, 1.0, 0.8, 0.2])
+    assert [group["lr"] for group in updater.optimizer.param_groups] == pytest.approx([0.2, 10.0])

@@ -31,11 +31,14 @@ class BadStep(ParleyError):
     """Something in a step is not a finite number; nothing of the step was kept."""
 
 
-def learning_rate(learn: LearnSection, step: int) -> float:
-    """Return the policy's learning rate at its update `step` (from 1): linear warm-up, then the schedule."""
+def learning_rate(learn: LearnSection, step: int, steps: int) -> float:
+    """Return the learning rate at step `step` (from 1) of the `steps` in which the policy learns.
+
+    It rises linearly over `warmup` steps, then follows the schedule.
+    """
     if step <= learn.warmup:
         return learn.lr * step / learn.warmup
-    share = (step - 1 - learn.warmup) / max(1, learn.steps - learn.warmup)
+    share = (step - 1 - learn.warmup) / max(1, steps - learn.warmup)
     if learn.schedule == "linear":
         return learn.lr * (1 - share)
     if learn.schedule == "cosine":
@@ -63,7 +66,7 @@ class Updater:
     def rates(self, step: int) -> tuple[float, float]:
         """Set and return the learning rates (policy, heads) of a training step."""
         warm = self.learn.critic_warmup if self.heads else 0
-        rate = learning_rate(self.learn, step - warm) if step > warm else 0.0
+        rate = learning_rate(self.learn, step - warm, self.learn.steps - warm) if step > warm else 0.0
         critic = self.learn.critic_lr if self.learn.critic_lr is not None else 10 * self.learn.lr
         for group, value in zip(self.optimizer.param_groups, (rate, critic), strict=False):
             group["lr"] = value
