@@ -10,7 +10,7 @@ from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.errors import BadInput
 from training.games import REGISTRY
-from training.records import Scenario
+from training.records import ALL, Scenario
 from webapp.accounts.models import User
 from webapp.accounts.permissions import one
 from webapp.api.access import caller
@@ -25,25 +25,25 @@ router = Router(tags=["matches"])
 
 
 def match_as_seen(match: Match, user: User) -> dict[str, object]:
-    """Return a match from this person's place: their rows, their actions, and who sits where once it is over."""
+    """Return a match from this person's place: their rows, their actions, and result and players once they may see all of it."""
     viewer = view.viewer_of(match, user)
     scene = view.look(match, viewer, user)
+    revealed = ALL in view.viewpoints(match, user)
     return {
         "id": match.pk,
         "game": match.game,
         "state": match.state,
         "step": match.step,
-        "seats": [_seat(chair.seat, match, you=chair.you) for chair in scene.chairs],
+        "seats": [_seat(chair.seat, shown=revealed or chair.you, you=chair.you) for chair in scene.chairs],
         "messages": [{"number": row.number, **row.message} for row in view.rows_after(match, viewer, 0)],
         "actions": [action.to_dict() for action in scene.seen.actions],
         "max_chars": scene.seen.max_chars,
         "deadline": scene.deadline,
-        "returns": match.returns if match.over else None,
+        "returns": match.returns if revealed else None,
     }
 
 
-def _seat(seat: MatchSeat, match: Match, *, you: bool) -> dict[str, object]:
-    shown = match.over or you
+def _seat(seat: MatchSeat, *, shown: bool, you: bool) -> dict[str, object]:
     return {
         "seat": seat.seat, "name": seat.name, "you": you,
         "kind": seat.kind if shown else None, "who": seat.who if shown else None,

@@ -129,7 +129,7 @@ class MatchOut(Schema):
     actions: list[dict[str, Any]] = Field(description="What the caller may do now; empty unless it is their turn.")
     max_chars: int
     deadline: datetime | None
-    returns: dict[str, Any] | None = Field(description="Each seat's result, once the game is over.")
+    returns: dict[str, Any] | None = Field(description="Each seat's result, once the game is over and open to you.")
 
 
 class PlaceIn(Schema):

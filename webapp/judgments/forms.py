@@ -100,7 +100,10 @@ class QueueForm(forms.Form):
     name = forms.CharField(max_length=120)
     rubric_version = forms.ModelChoiceField(RubricVersion.objects.none(), label="Rubric")
     match = FinishedMatches(
-        Match.objects.none(), required=False, label="Matches", help_text="Finished matches at the table."
+        Match.objects.none(),
+        required=False,
+        label="Matches",
+        help_text="Finished matches at which everybody agreed to be rated.",
     )
     run = forms.ModelChoiceField(Run.objects.none(), required=False, help_text="Or episodes of a run.")
     step = forms.IntegerField(
@@ -120,7 +123,7 @@ class QueueForm(forms.Form):
         self._choose(
             "rubric_version", RubricVersion.objects.select_related("rubric").order_by("rubric__name", "-number")
         )
-        self._choose("match", Match.objects.visible_to(user).filter(state="finished").order_by("-pk"))
+        self._choose("match", Match.objects.exportable().order_by("-pk"))
         self._choose("run", Run.objects.visible_to(user).filter(episodes__isnull=False).distinct().order_by("-pk"))
         people = User.objects.filter(is_active=True, role__in=[Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN])
         self._choose("annotators", people.order_by("username"))

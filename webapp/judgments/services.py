@@ -80,7 +80,10 @@ def create_queue(
     annotators: Iterable[User] = (),
 ) -> Queue:
     """Queue every seat of these games to be judged; one game alone is a queue of its seats."""
-    people = list(annotators)
+    people, matches = list(annotators), list(matches)
+    agreed = set(Match.objects.exportable().filter(pk__in=[m.pk for m in matches]).values_list("pk", flat=True))
+    if refused := [match.pk for match in matches if match.pk not in agreed]:
+        raise BadInput(f"match {refused[0]} is not over, or somebody there did not agree to be rated", "matches")
     if (judge is None) == (not people):
         raise BadInput("choose either a judge model or at least one annotator", "judge")
     targets: list[tuple[Match | None, PlayedEpisode | None, int]] = [

@@ -44,9 +44,7 @@ def queue_list(request: HttpRequest) -> HttpResponse:
 @researchers
 def queue_new(request: HttpRequest) -> HttpResponseBase:
     user = current_user(request)
-    asked = {
-        name: request.GET.getlist(name) for name in ("match", "run", "step", "annotators") if name in request.GET
-    }
+    asked = {name: request.GET.getlist(name) for name in ("match", "run", "step", "annotators") if name in request.GET}
     initial = {name: value if name in {"match", "annotators"} else value[0] for name, value in asked.items()}
     form = QueueForm(user, request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():

@@ -200,3 +200,11 @@ def test_a_wrong_judgment_is_refused(annotator, researcher):
     refused = Caller(annotator).post("judgments", target=queue.targets.first().pk, values={"mutual_benefit": 99})
     assert refused.status_code == 422
     assert Judgment.objects.count() == 0
+
+
+def test_a_spectator_learns_no_result_of_a_match_that_is_only_open(researcher, player, call):
+    pk = finished_match(researcher).pk
+    Match.objects.filter(pk=pk).update(visibility="open")
+    seen = Caller(player).get(f"matches/{pk}").json()
+    assert (seen["returns"], {seat["who"] for seat in seen["seats"]}) == (None, {None})
+    assert call.get(f"matches/{pk}").json()["returns"] is not None

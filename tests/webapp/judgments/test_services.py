@@ -238,11 +238,13 @@ def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
     from webapp.arena import tables
 
     match = finished_match(researcher, player)
-    tables.answer_consent(match=match, user=player, agreed=False)
     queue = people_queue(researcher, match)
+    tables.answer_consent(match=match, user=player, agreed=False)
     services.annotate(target=queue.targets.first(), by=researcher, values=FIVES)
     with pytest.raises(BadInput, match="did not agree"):
         export.store(queue=queue, name="judged", by=researcher)
+    with pytest.raises(BadInput, match="did not agree"):
+        people_queue(researcher, match)
     assert Dataset.objects.count() == 0
 
 
