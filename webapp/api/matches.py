@@ -25,7 +25,7 @@ router = Router(tags=["matches"])
 
 
 def match_as_seen(match: Match, user: User) -> dict[str, object]:
-    """Return a match from this person's place: their rows, their actions, and result and players once they may see all of it."""
+    """Return a match from this person's place: rows, actions, and result and players once they may see all of it."""
     viewer = view.viewer_of(match, user)
     scene = view.look(match, viewer, user)
     revealed = ALL in view.viewpoints(match, user)
