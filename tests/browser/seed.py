@@ -82,6 +82,13 @@ def silent_run() -> int:
     return run.pk
 
 
+def payloads() -> dict[str, Any]:
+    """Every payload wherever text is kept; returns pages with the least number of payloads that each must show."""
+    from tests.browser import planting
+
+    return planting.everywhere()
+
+
 if __name__ == "__main__":
     django.setup()
     made: Any = globals()[sys.argv[1]]()

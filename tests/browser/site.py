@@ -44,6 +44,7 @@ class Site:
         kept = {name: value for name, value in os.environ.items() if name not in left_out}
         self.environment = {
             **kept,
+            "DJANGO_SETTINGS_MODULE": "webapp.settings",
             "PARLEY_HOME": str(self.home),
             "PORT": str(self.port),
             "PARLEY_SECRET_KEY": "for-browser-tests-only-" + "k" * 30,

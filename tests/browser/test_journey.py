@@ -180,7 +180,7 @@ def queue_and_annotate(page: Page, match: str) -> None:
     page.get_by_role("button", name="Make the queue").click()
     expect(page.locator("#progress")).to_contain_text("0 of 2 scored")
     page.goto("/judgments/")
-    page.get_by_role("link", name="Judge: 2 left").click()
+    page.get_by_role("listitem").filter(has_text=f"{NAME} queue").get_by_role("link", name="Judge: 2 left").click()
     for done in range(2):
         expect(page.get_by_text(f"{done} of 2 done")).to_be_visible()
         expect(page.locator("ol.talk")).to_contain_text("I need food most")

@@ -1,0 +1,163 @@
+"""Stores every payload wherever text of people, models and files is kept."""
+
+import json
+from copy import deepcopy
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from tests.browser.payloads import PAYLOADS
+from tests.webapp.arena.conftest import dialogue, negotiation
+from tests.webapp.judgments.make import finished_match, version
+from tests.webapp.runs.making import RECORD, make_episode, make_run
+from training.dataset import DatasetLine
+from training.records import Scenario
+from training.rewards.rubrics import RUBRICS
+from webapp.accounts.models import User
+from webapp.arena import tables
+from webapp.judgments import services as judging
+from webapp.judgments.models import Judgment
+from webapp.runs.models import Attempt, Checkpoint, Event, Metric, Run
+from webapp.scenarios.services import create_dataset, upload
+
+ALL = len(PAYLOADS)
+TEXT = "\n".join(PAYLOADS)
+LINKS = 4
+
+
+def everywhere() -> dict[str, Any]:
+    """Plant; returns pages as (address, least number of payloads to be read there), runs, a match and guest links."""
+    rosa, pia, ben = (User.objects.get(username=name) for name in ("rosa", "pia", "ben"))
+    runs = [_run(rosa, number, text) for number, text in enumerate(PAYLOADS)]
+    with transaction.atomic():
+        game = finished_match(rosa, partner=ben)
+        pages = [*_datasets(rosa), *_run_pages(runs), *_judgments(rosa, game)]
+        match = tables.create(
+            host=pia,
+            scenario=dialogue(turn_limit=60),
+            places=[tables.Place(user=pia), tables.Place(user=ben)],
+            deadline_s=3000,
+            consent=True,
+        )
+        tables.answer_consent(match=match, user=ben, agreed=True)
+        links = [_link(rosa) for _ in range(LINKS)]
+    return {"pages": pages, "runs": [run.pk for run in runs[:6]], "match": match.pk, "links": links}
+
+
+def _datasets(owner: User) -> list[tuple[str, int]]:
+    lines = []
+    for number, text in enumerate(PAYLOADS):
+        scene = dialogue()
+        settings = {**scene.settings, "scenario": text}
+        settings["participants"] = [
+            {"profile": {"occupation": text, "secret": text}, "goal": text} for _ in settings["participants"]
+        ]
+        lines.append(DatasetLine(scenario=Scenario(**{**dict(scene), "id": f"scene-{number}", "settings": settings})))
+    create_dataset(name="payloads", owner=owner, lines=lines, title=PAYLOADS[0], source=TEXT[:300], licence=PAYLOADS[2])
+    from django.core.files.uploadedfile import SimpleUploadedFile
+
+    broken = upload(
+        owner=owner,
+        format="jsonl",
+        name="broken-payloads",
+        files=[SimpleUploadedFile("own.jsonl", "\n".join(json.dumps({text: text}) for text in PAYLOADS).encode())],
+        source=PAYLOADS[4],
+        licence=PAYLOADS[5],
+    )
+    one = "/datasets/payloads/v1/scenarios/scene-3/"
+    from webapp.scenarios.services import read_import
+
+    read_import(pk=broken.pk)
+    return [
+        ("/datasets/", 1),
+        ("/datasets/payloads/v1/", ALL),
+        (one, 1),
+        (f"{one}edit/", 1),
+        (f"/datasets/imports/{broken.pk}/", 1),
+        ("/runs/new/", 0),
+    ]
+
+
+def _run(owner: User, number: int, text: str) -> Run:
+    """A run called by a payload, with an attempt, a log, events, metrics and a conversation full of them."""
+    run = make_run(owner, name=text[:120], state="failed", error=text, step=2, steps=4)
+    if number == 1:
+        run.state = "running"
+        run.save()
+    attempt = Attempt.objects.create(
+        run=run, number=1, fence=1, lease_until="2100-01-01T00:00Z", log=TEXT, host=text[:200], phase=text[:40],
+        status={"phase": text}, progressed_at=Now(),
+    )  # fmt: skip
+    Event.objects.create(run=run, attempt=attempt, at=Now(), kind="warning", data={"why": text})
+    for step in (1, 2):
+        values = {"reward": step / 10, f"own/{text}": 1.0}
+        Metric.objects.create(run=run, step=step, fence=1, at=Now(), values=values)
+    if number < LINKS:
+        make_episode(run, record=_record(text))
+        Checkpoint.objects.create(
+            name=text[:120], kind="full", run=run, step=2, base="tiny", path=f"nowhere/{number}", open_to_players=True
+        )
+    return run
+
+
+def _record(text: str) -> dict[str, Any]:
+    record = deepcopy(RECORD)
+    record["episode"]["scenario"]["seats"] = [text, f"{text} too"]
+    for turn, body in zip(record["episode"]["turns"], (TEXT, text), strict=True):
+        turn["reply"] = turn["private"] = body
+        if turn["move"]:
+            turn["move"]["text"] = body
+        else:
+            turn["error"] = body
+    return record
+
+
+def _run_pages(runs: list[Run]) -> list[tuple[str, int]]:
+    tabs = [f"/runs/{run.pk}/{tab}" for run in runs[:LINKS] for tab in ("log/", "configuration/", "lineage/")]
+    talks = [f"/runs/{run.pk}/conversations/1/0/" for run in runs[:LINKS]]
+    checkpoint = Checkpoint.objects.get(run=runs[2]).pk
+    return [
+        ("/", 1),
+        ("/runs/", ALL),
+        *((f"/runs/{run.pk}/", 1) for run in runs),
+        *((tab, 1) for tab in tabs),
+        *((talk, ALL) for talk in talks),
+        *((f"{talk}tokens/", 1) for talk in talks),
+        ("/checkpoints/", LINKS),
+        (f"/checkpoints/{checkpoint}/", 1),
+        (f"/play/new/?checkpoint={checkpoint}", 1),
+        ("/deployments/", LINKS),
+    ]
+
+
+def _judgments(owner: User, game: Any) -> list[tuple[str, int]]:
+    dimensions = [d.to_dict() for d in RUBRICS["fine-grained"].dimensions]
+    for dimension, text in zip(dimensions, PAYLOADS, strict=False):
+        dimension["title"], dimension["question"] = text[:80], text
+    judging.save_rubric(name="payloads", title=PAYLOADS[6], dimensions=dimensions, by=owner)
+    rubric = version("payloads")
+    queue = judging.create_queue(
+        name=PAYLOADS[7][:120], owner=owner, rubric_version=rubric, matches=[game], annotators=[owner]
+    )
+    other = judging.create_queue(
+        name=PAYLOADS[8][:120], owner=owner, rubric_version=rubric, matches=[game], annotators=[owner]
+    )
+    for target in other.targets.all():
+        judging.annotate(target=target, by=owner, values=None, reason=TEXT[:2000])
+    assert Judgment.objects.filter(target__queue=other).count() == 2
+    return [
+        ("/judgments/", 3),
+        ("/judgments/rubrics/payloads/v1/", len(dimensions)),
+        ("/judgments/rubrics/payloads/edit/", 0),
+        (f"/judgments/queues/{queue.pk}/annotate/", len(dimensions)),
+        (f"/judgments/queues/{other.pk}/", ALL // 2),
+        ("/judgments/queues/new/", 0),
+    ]
+
+
+def _link(host: User) -> str:
+    match = tables.create(
+        host=host, scenario=negotiation(), places=[tables.Place(user=host), tables.Place()], consent=True
+    )
+    return f"/play/guest/{tables.invite(match=match, number=1)}/"

@@ -1,0 +1,114 @@
+"""Text from people, models and files stays text, wherever it is shown: nothing of it runs or asks the site for more."""
+
+import re
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.at_table import connected
+from tests.browser.payloads import PAYLOADS
+
+pytestmark = pytest.mark.slow
+SIGNS = """() => ({
+  elements: [...document.querySelectorAll("[data-canary], [onerror], [onload], [onfocus], [ontoggle], base, iframe")]
+    .map((element) => element.outerHTML.slice(0, 120)),
+  ran: window.canary ?? null,
+})"""
+QUIET = {"elements": [], "ran": None}
+
+
+def shown(text):
+    """The payloads whose number stands in a text, told apart by it."""
+    return {number for number in range(len(PAYLOADS)) if re.search(rf"\bp{number:02d} ", text)}
+
+
+def check(visitor):
+    assert visitor.page.evaluate(SIGNS) == QUIET, visitor.page.url
+    assert [address for address in visitor.requested if "canary" in urlsplit(address).path] == []
+
+
+@pytest.fixture(scope="module")
+def planted(site):
+    return site.seed("payloads")
+
+
+def test_stored_texts_do_not_run_on_any_page(visit, planted):
+    visitor = visit("rosa")
+    visitor.page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
+    for address, at_least in planted["pages"]:
+        answer = visitor.page.goto(address)
+        assert answer is not None
+        assert answer.status == 200, address
+        visitor.page.mouse.move(300, 300)
+        check(visitor)
+        assert len(shown(visitor.page.locator("body").inner_text())) >= at_least, address
+
+
+def test_names_of_runs_do_not_run_in_curves_and_menus(visit, planted):
+    visitor = visit("rosa")
+    page = visitor.page
+    for run in planted["runs"]:
+        page.goto(f"/runs/{run}/")
+        expect(page.locator("#curves canvas").first).to_be_visible()
+        check(visitor)
+    page.goto("/runs/compare/?" + "&".join(f"run={run}" for run in planted["runs"][:2]))
+    expect(page.locator("#curves canvas").first).to_be_visible()
+    check(visitor)
+    page.locator("#running summary").click()
+    expect(page.locator("#running a").first).to_be_visible()
+    check(visitor)
+
+
+def test_what_is_said_at_the_table_stays_text_on_both_sides(visit, planted):
+    seats = [visit("pia"), visit("ben")]
+    for visitor in seats:
+        visitor.page.goto(f"/play/{planted['match']}/")
+        connected(visitor.page)
+        check(visitor)
+    for number, text in enumerate(PAYLOADS):
+        speaker = next(visitor for visitor in seats if visitor.page.locator("#say").count())
+        speaker.page.locator("#say").fill(text)
+        speaker.page.locator(".say-button").click()
+        for visitor in seats:
+            expect(visitor.page.locator("#log")).to_contain_text(f"p{number:02d} ")
+        other = seats[1 - seats.index(speaker)]
+        expect(other.page.locator("#say")).to_be_visible()
+        check(seats[0])
+        check(seats[1])
+    for visitor in seats:
+        visitor.page.reload()
+        check(visitor)
+        assert shown(visitor.page.locator("#log").inner_text()) == set(range(len(PAYLOADS)))
+
+
+def test_names_that_guests_choose_stay_text(visit, planted):
+    host = visit("rosa")
+    for link, name in zip(planted["links"], PAYLOADS, strict=False):
+        guest = visit()
+        guest.page.goto(link)
+        guest.page.get_by_label("Your name at the table").fill(name[:60])
+        guest.page.get_by_role("button", name="Sit down").click()
+        guest.page.get_by_role("button", name="Yes, it may be used").click()
+        expect(guest.page.locator("header.bar")).to_contain_text(name[:3])
+        check(guest)
+        guest.context.close()
+    host.page.goto("/play/")
+    check(host)
+
+
+def test_what_is_typed_into_forms_comes_back_as_text(visit):
+    visitor = visit("rosa")
+    page = visitor.page
+    for text in PAYLOADS:
+        page.goto("/datasets/import/")
+        page.get_by_label("Name").fill(text)
+        page.get_by_label("Source").fill(text)
+        file = {"name": f"{text.replace('/', '_')[:80]}.json", "mimeType": "application/json", "buffer": text.encode()}
+        page.get_by_label("File").set_input_files(file)
+        page.get_by_role("button", name="Read it").click()
+        expect(page.get_by_role("alert").first).to_be_visible()
+        check(visitor)
+        page.goto("/datasets/?" + urlencode({"q": text}))
+        check(visitor)
+    visitor.forget("400")
