@@ -9,17 +9,18 @@ import json
 import logging
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections
+from django.db import DatabaseError, close_old_connections, connections
 
 from training.errors import ParleyError
 from training.store import RunDir
 from webapp.runs import attempts, files
 from webapp.runs.models import Attempt, Run
 from worker import lifecycle, processes
-from worker.kinds import KINDS, Kind, code_version
+from worker.kinds import KINDS, Kind, Launch, code_version
 from worker.serving import Serving
 from worker.tail import Tail, clean
 
@@ -62,7 +63,7 @@ class Supervisor:
         """Prepare, start, watch, close."""
         self._kill_leftovers()
         try:
-            launch = self.kind.prepare(self.of, self.folder, self.attempt.number)
+            launch = self._prepare()
         except (ParleyError, OSError) as error:
             attempts.finish(attempt=self.attempt, state=Run.State.FAILED, exit_code=None, error=str(error))
             self.kind.ended(self.of, str(error))
@@ -86,6 +87,25 @@ class Supervisor:
             self._close()
         finally:
             self.child.kill()
+
+    def _prepare(self) -> Launch:
+        """Prepare in a thread, and renew the lease meanwhile: a large dataset or a download takes its time."""
+
+        def work() -> Launch:
+            try:
+                return self.kind.prepare(self.of, self.folder, self.attempt.number)
+            finally:
+                connections.close_all()
+
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(work)
+            while not wait([future], timeout=self._beat_seconds()).done:
+                attempts.beat(attempt=self.attempt, status={})
+            return future.result()
+
+    @staticmethod
+    def _beat_seconds() -> float:
+        return float(min(2.0, settings.RUN_LEASE_SECONDS / 6))
 
     def _kill_leftovers(self) -> None:
         """Processes of earlier attempts of this run on this host must not go on beside the new one."""
@@ -125,7 +145,7 @@ class Supervisor:
         fresh = self._read_status()
         if fresh or time.monotonic() >= self._beat_due:
             asked = attempts.beat(attempt=self.attempt, status=self.status)
-            self._beat_due = time.monotonic() + min(2.0, settings.RUN_LEASE_SECONDS / 6)
+            self._beat_due = time.monotonic() + self._beat_seconds()
             if asked:
                 self._ask_to_stop("")
         if fresh:

@@ -117,6 +117,24 @@ def test_wrong_input_fails_at_once_with_the_reason(make_run):
     assert (run.state, run.error) == ("failed", "learn.lr: must be positive")
 
 
+def test_the_lease_is_renewed_while_inputs_are_prepared(make_run, background, monkeypatch):
+    from worker.kinds import Training
+
+    prepare = Training.prepare
+
+    def slowly(self, *arguments):
+        time.sleep(5)
+        return prepare(self, *arguments)
+
+    monkeypatch.setattr(Training, "prepare", slowly)
+    run = make_run(steps=2)
+    thread = background(run)
+    while thread.is_alive():
+        assert attempts.lapse_overdue() == 0
+        time.sleep(0.2)
+    assert (state(run), run.attempts.count()) == ("succeeded", 1)
+
+
 def test_a_missing_secret_fails_before_a_process_starts(make_run, monkeypatch):
     monkeypatch.delenv("JUDGE_API_KEY", raising=False)
     run = make_run(steps=1)

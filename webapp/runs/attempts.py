@@ -14,6 +14,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.backends.postgresql.psycopg_any import Jsonb
 from django.db.models import Max
 from django.db.models.functions import Now
 
@@ -158,8 +159,6 @@ def _upsert(model: type[Metric | PlayedEpisode], key: str, columns: list[str], r
 
 
 def _store_metrics(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> None:
-    from django.db.backends.postgresql.psycopg_any import Jsonb
-
     if not lines:
         return
     rows = []
@@ -183,8 +182,6 @@ def outcome_of(summary: Mapping[str, Any]) -> str:
 
 
 def _store_episodes(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> None:
-    from django.db.backends.postgresql.psycopg_any import Jsonb
-
     rows = [
         [
             run.pk,
