@@ -45,6 +45,16 @@ def test_replays_of_a_start_share_id_and_seed():
     assert {job.policies for job in found} == {("learner", "learner")}
 
 
+def test_steps_go_on_where_the_last_one_ended_with_seeds_of_their_own():
+    config = RunConfig().model_copy(update={"rollout": RunConfig().rollout.model_copy(update={"scenarios": 5})})
+    steps = [[job.scenario for job in jobs(config, starts(shuffle=False), step)] for step in (1, 2)]
+    assert [ids(step) for step in steps] == [ids(starts(shuffle=False).scenarios)] * 2
+    assert len({scenario.seed for step in steps for scenario in step}) == 10
+    fewer = config.model_copy(update={"rollout": config.rollout.model_copy(update={"scenarios": 2})})
+    found = [ids(job.scenario for job in jobs(fewer, starts(shuffle=False), step)) for step in (1, 2)]
+    assert [*found[0], *found[1]] == ids(starts(shuffle=False).take(0, 4))
+
+
 def test_inputs_are_copied_and_named_by_their_hash(tmp_path):
     config, run_dir = make_run(tmp_path)
     [copy] = run_dir.inputs.iterdir()

@@ -63,7 +63,8 @@ def test_scores_filter_and_cost_reach_the_run(judged):
     first = index[0]
     record = read_member(run_dir.attempt(1).root / "episodes" / first["file"], first["offset"], first["length"])
     assert {judgment["seat"] for judgment in record["judgments"]} == {0, 1}
-    assert any(move["seat"] == 2 for move in record["episode"]["moves"])  # the judge was asked for goals, too
+    asked = [entry["move"]["origin"] for entry in record["episode"]["moves"] if entry["seat"] == 2]
+    assert set(asked) == {"tool"}  # the judge was asked for goals, too
     assert all(a <= 0 for a in record["credit"][1]["advantages"])  # seat 1 failed the filter on every turn
 
 

@@ -50,6 +50,7 @@ def test_each_rule_fails_its_own_turn_only():
     assert judged("Hello, what do you need?", loop, "你好你好", "Food, please.") == (True, False, False, True)
     assert judged(loop, repetition=1.0) == (True,)
     assert judged("你好", scripts=False) == (True,)
+    assert judged("你好", "你好") == (False, False)  # what failed does not make it anybody's language
 
 
 def test_copying_the_instructions_fails():

@@ -1,0 +1,56 @@
+"""What a step writes down: numbers counted by hand, a value beside the token that it was read before."""
+
+import numpy as np
+import pytest
+
+from tests.methods.episodes import scored, trace
+from training.learn.batch import Item
+from training.learn.report import credit_metrics, outcome_metrics, write_episodes
+from training.learn.score import Played
+from training.records import TraceCredit
+from training.rewards import Score
+
+
+def played(number=0, reward=1.0, passed=(True,)):
+    one = scored([trace("..00")], {0: reward}, {"turn": [[0.5, 0.25, 0.75, 9]]})
+    target, mask = np.array([0, 1.0, 0, 0]), np.array([False, True, False, False])
+    credit = TraceCredit(ppo=np.array([0, 0, 1.0, 3.0]), value_targets={"turn": target}, value_mask={"turn": mask})
+    item = Item(one.episode.traces[0], (number, 0), credit, old=np.array([0, 0, -1.5, -0.5]))
+    return Played(number, one.episode, Score({0: reward}, (0.0,), passed), {0: item}, one)
+
+
+class Written:
+    """A progress that keeps what it is told."""
+
+    def __init__(self):
+        self.records = []
+
+    def episode(self, step, number, record, summary):
+        self.records.append((step, number, record, summary))
+
+
+def test_a_value_stands_beside_the_token_that_it_was_read_before():
+    written = Written()
+    write_episodes(written, 3, [played()])
+    [(step, number, record, _)] = written.records
+    assert (step, number) == (3, 0)
+    assert record["credit"][0]["values"]["turn"] == [0.0, 0.5, 0.25, 0.75]
+    assert record["credit"][0]["advantages"] == [0, 0, 1, 3]
+    assert record["credit"][0]["logprobs"] == [0, 0, -1.5, -0.5]
+
+
+def test_a_step_in_numbers():
+    lost = Played(2, played().episode)
+    found = outcome_metrics([played(0, 1.0), played(1, 0.5, passed=(False,)), lost])
+    expected = {"episodes": 2, "errors": 1, "reward": 0.75, "reward_0": 0.75, "failing": 0.5, "parse_rate": 1.0}
+    expected |= {"turns": 1, "branches": 0, "reply_tokens": 2, "sampled_tokens": 4, "trace_tokens": 8}
+    assert found == pytest.approx(expected)
+    assert outcome_metrics([lost]) == {"episodes": 0, "errors": 1}
+
+
+def test_credit_in_numbers():
+    # advantages 1 and 3: mean 2, spread 1; targets 1 and 3 with values .25 and .25: the critic explains nothing
+    other = played(1)
+    other.items[0].credit.value_targets["turn"][1] = 3.0
+    found = credit_metrics([played(), other])
+    assert found == pytest.approx({"advantage_mean": 2, "advantage_std": 1, "explained_variance_turn": 0})
