@@ -14,6 +14,7 @@
   const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
   const HUES = ["--pico-primary", "--parley-bad", "--parley-good", "--parley-warn"];
   const PERIOD = 3000;
+  const WHOLE = [1, 2, 5].flatMap((digit) => [1, 10, 100, 1e3, 1e4, 1e5, 1e6].map((size) => digit * size)).sort((a, b) => a - b); // steps are whole
   let zoom = null;
 
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
@@ -78,6 +79,9 @@
     return size > 0 && size < 0.001 ? value.toExponential(1) : String(Number(value.toPrecision(4)));
   }
 
+  // A curve without any height still has a scale that says how large its one value is.
+  const around = (value) => (value === null ? [0, 1] : [Math.min(0, 2 * value), Math.max(0, 2 * value) || 1]);
+
   function options(width, readout, name) {
     const axis = { stroke: () => style("--pico-muted-color"), grid: { stroke: () => style("--parley-faint"), width: 1 }, ticks: { width: 1, size: 4 } };
     const tell = (plot) => {
@@ -91,8 +95,8 @@
       height: 165,
       legend: { show: false },
       cursor: { sync: { key: SYNC.key }, drag: { x: true, y: false } },
-      scales: { x: { time: false } },
-      axes: [{ ...axis, size: 26 }, { ...axis, size: 52, values: (_, ticks) => ticks.map(short) }],
+      scales: { x: { time: false }, y: { range: (_, low, high) => (low === high ? around(low) : uPlot.rangeNum(low, high, 0.1, true)) } },
+      axes: [{ ...axis, size: 26, incrs: WHOLE }, { ...axis, size: 52, values: (_, ticks) => ticks.map(short) }],
       series: [{ label: "step" }, ...runs.map((run, i) => ({ label: run.name, width: 1.5, spanGaps: true, points: { show: run.steps.length < 2 }, ...look(i) }))],
       hooks: { draw: [boundaries], setCursor: [tell], setScale: [(plot, key) => { if (key === "x" && plot.cursor.event) follow(plot); }] },
     };
