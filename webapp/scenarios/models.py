@@ -45,10 +45,6 @@ class DatasetVersionQuerySet(models.QuerySet["DatasetVersion"]):
         found = self.filter(scenario_count__gt=0).select_related("dataset").order_by("dataset__name", "-number")
         return found.filter(games__contains=[game]) if game else found
 
-    def with_conversations(self) -> DatasetVersionQuerySet:
-        """Versions that a cold start can learn from."""
-        return self.playable().filter(conversation_count__gt=0)
-
 
 class Dataset(models.Model):
     """A named line of versions. `forked_from` names the version it was copied from."""
@@ -90,6 +86,7 @@ class DatasetVersion(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["dataset", "number"], name="version_number_once")]
+        ordering = ["number"]
 
     def __str__(self) -> str:
         return f"{self.dataset} v{self.number}"
