@@ -8,4 +8,3 @@ class AccountsConfig(AppConfig):
 
     name = "webapp.accounts"
     label = "accounts"
-    default_auto_field = "django.db.models.BigAutoField"

@@ -8,4 +8,3 @@ class ArenaConfig(AppConfig):
 
     name = "webapp.arena"
     label = "arena"
-    default_auto_field = "django.db.models.BigAutoField"

@@ -9,7 +9,6 @@ class CoreConfig(AppConfig):
 
     name = "webapp.core"
     label = "core"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Import every app's `clock.py`, if it has one."""

@@ -8,4 +8,3 @@ class HomeConfig(AppConfig):
 
     name = "webapp.home"
     label = "home"
-    default_auto_field = "django.db.models.BigAutoField"

@@ -17,7 +17,6 @@ class JudgmentsConfig(AppConfig):
 
     name = "webapp.judgments"
     label = "judgments"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Load the rubrics once the tables are there."""

@@ -8,4 +8,3 @@ class RunsConfig(AppConfig):
 
     name = "webapp.runs"
     label = "runs"
-    default_auto_field = "django.db.models.BigAutoField"

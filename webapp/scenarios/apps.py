@@ -8,4 +8,3 @@ class ScenariosConfig(AppConfig):
 
     name = "webapp.scenarios"
     label = "scenarios"
-    default_auto_field = "django.db.models.BigAutoField"

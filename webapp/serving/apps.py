@@ -8,4 +8,3 @@ class ServingConfig(AppConfig):
 
     name = "webapp.serving"
     label = "serving"
-    default_auto_field = "django.db.models.BigAutoField"
