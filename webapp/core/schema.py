@@ -44,9 +44,12 @@ class Leaf:
 
 
 def leaves(document: Any, schema: Mapping[str, Any], root: Mapping[str, Any], path: Path = ()) -> Iterator[Leaf]:
-    """Yield every leaf of `document` in order. Empty containers are leaves, too: they are edited as JSON."""
+    """Yield every leaf of `document` in order. Empty containers, and objects of whose values the schema says nothing,
+    are leaves, too: they are edited as JSON.
+    """
     here = _resolved(schema, root, document)
-    if isinstance(document, dict) and document:
+    known = bool(here.get("properties")) or isinstance(here.get("additionalProperties"), dict)
+    if isinstance(document, dict) and document and known:
         for key, value in document.items():
             inner = here.get("properties", {}).get(key) or here.get("additionalProperties") or {}
             yield from leaves(value, inner if isinstance(inner, dict) else {}, root, (*path, key))

@@ -25,7 +25,7 @@ from webapp.runs.models import Checkpoint
 from webapp.runs.services import TRAIN_QUEUES
 from webapp.scenarios.models import DatasetVersion
 
-PLACES = [("cpu", "CPU"), ("gpu", "GPU")]
+PLACES = [(place, place.upper()) for place in TRAIN_QUEUES]
 MOST = 100  # choices in one list
 WEIGHTS = [("adapters", "adapters (LoRA)"), ("all", "all weights")]
 
@@ -146,7 +146,6 @@ class RunForm:
     def choices(self) -> dict[str, Any]:
         """What `create_run` takes beside the configuration; call it on a valid form only."""
         given = self.start.cleaned_data
-        assert given["place"] in TRAIN_QUEUES
         return {
             "place": given["place"],
             "dataset_version": given["dataset"],

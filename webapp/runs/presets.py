@@ -1,5 +1,6 @@
 """Where a new run can start from: a few complete configurations for common wishes, or the one of an earlier run.
 
+Training presets are the files of `training/configs`, so that the page and the command line begin with the same run.
 The form offers what a kind of run uses and leaves out what is chosen elsewhere on the page (data, models, kind, name).
 """
 
@@ -12,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from training import config as configs
-from training.config import RunConfig
-from training.engines.remote import RemoteConfig
+from training.config import CONFIGS, RunConfig
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "train": (
@@ -40,70 +40,56 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "evaluate": ("path", "model", "opponent"),
     "game": ("name",),
 }
-FULL_JUDGE = {"address": "http://127.0.0.1:8000/v1", "model": "judge", "secret": "JUDGE_API_KEY"}
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A starting point: its name on the page, what it is for, and what differs from the defaults."""
+    """A starting point: its name on the page, what it is for, its file (if it has one) and what differs from that."""
 
     title: str
     about: str
+    file: str = ""
     changes: Mapping[str, Any] = field(default_factory=dict)
 
     def config(self) -> dict[str, Any]:
         """The complete configuration as JSON data."""
-        return RunConfig.from_dict(deepcopy(dict(self.changes))).to_dict()
+        begun = configs.load(CONFIGS / self.file) if self.file else RunConfig()
+        return RunConfig.from_dict({**begun.to_dict(), **deepcopy(dict(self.changes))}).to_dict()
 
 
-_JUDGE = RemoteConfig.from_dict(FULL_JUDGE).to_dict()
 PRESETS: dict[str, Preset] = {
     "quick": Preset(
         "Quick trial",
         "The tiny model learns item negotiation for a few minutes on one CPU: see every part at work.",
-        {
-            "name": "Quick trial",
-            "model": {"base": "tiny"},
-            "engine": {"name": "transformers", "max_running": 32},
-            "sampling": {"max_tokens": 48},
-            "rollout": {"scenarios": 8, "games": 2},
-            "learn": {"steps": 20, "lr": 3e-4, "lora": None, "critic_warmup": 2, "save_every": 5},
-        },
+        "omar/quick.toml",
+        {"name": "Quick trial"},
     ),
     "negotiation": Preset(
         "Negotiation with SmolLM2",
-        "A 135M-parameter model bargains with itself over items; about a minute a step on two CPU cores.",
-        {
-            "name": "Negotiation",
-            "model": {"base": "smollm2-135m"},
-            "rollout": {"scenarios": 8, "games": 2},
-            "sampling": {"max_tokens": 96},
-            "learn": {"steps": 50, "lr": 5e-5, "autocast": True},
-        },
+        "A 135M-parameter model bargains with itself over items, about a minute a step on two CPU cores. "
+        "Start it from a cold start's checkpoint: untrained, it seldom reaches a deal.",
+        "omar/negotiation.toml",
+        {"name": "Negotiation"},
     ),
     "dialogue": Preset(
         "Social dialogue with a judge",
         "Two characters with goals and secrets talk; a judge model at an address of yours scores how they do.",
-        {
-            "name": "Social dialogue",
-            "model": {"base": "smollm2-135m"},
-            "game": {"name": "dialogue"},
-            "reward": {"source": "judge", "judge_filter": True},
-            "judge": FULL_JUDGE,
-            "learn": {"steps": 50, "autocast": True},
-        },
+        "omar/dialogue.toml",
+        {"name": "Social dialogue"},
     ),
     "sft": Preset(
         "Cold start on conversations",
         "Supervised learning on a dataset's conversations, so that self-play begins with a model that can play.",
-        {"kind": "sft", "name": "Cold start", "model": {"base": "smollm2-135m"}},
+        changes={"kind": "sft", "name": "Cold start", "model": {"base": "smollm2-135m"}},
     ),
     "eval": Preset(
         "Arena of two models",
         "Two models hold the same conversations in both seatings; points, agreement and intervals.",
-        {"kind": "eval", "name": "Arena", "model": {"base": "smollm2-135m"}, "evaluate": {"conversations": 100}},
+        changes={
+            "kind": "eval", "name": "Arena", "model": {"base": "smollm2-135m"}, "evaluate": {"conversations": 100},
+        },
     ),
-}
+}  # fmt: skip
 
 
 @functools.cache
@@ -114,7 +100,7 @@ def schema() -> dict[str, Any]:
 
 def with_judge(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration with a judge to fill in, if it has none."""
-    return {**config, "judge": config.get("judge") or _JUDGE}
+    return {**config, "judge": config.get("judge") or PRESETS["dialogue"].config()["judge"]}
 
 
 def offered(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from tests.webapp.runs.making import make_checkpoint, make_run
-from training.config import RunConfig
+from training.config import CONFIGS, RunConfig
 from webapp.core import queue
 from webapp.runs import presets
 from webapp.runs.models import Checkpoint, Run
@@ -49,6 +49,12 @@ def send(client, data, query=""):
 def test_every_preset_is_a_whole_configuration(name):
     config = RunConfig.from_dict(presets.PRESETS[name].config())
     assert config.kind in presets.SECTIONS
+
+
+def test_every_shipped_configuration_is_a_preset_and_the_page_starts_the_same_run():
+    files = {preset.file: preset for preset in presets.PRESETS.values() if preset.file}
+    assert set(files) == {path.relative_to(CONFIGS).as_posix() for path in CONFIGS.rglob("*.toml")}
+    assert {name for preset in files.values() for name in preset.changes} == {"name"}
 
 
 @pytest.mark.parametrize("name", ["quick", "negotiation", "dialogue", "eval"])

@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from training.config import RunConfig
 from training.errors import BadInput
 from webapp.accounts.permissions import current_user, one, researchers
 from webapp.core.http import integer
@@ -43,7 +44,7 @@ def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[
     """The configuration to begin with, and the initial values of the upper half."""
     initial: dict[str, Any] = {}
     if source is not None:
-        config = {**presets.PRESETS["quick"].config(), **source.config}
+        config = {**RunConfig().to_dict(), **source.config}  # a section that is younger than the run: its defaults
         initial["name"] = f"{source.name} again"[:120]
         for name, key in (("dataset", source.dataset_version_id), ("opponent", source.opponent_checkpoint_id)):
             initial |= {name: key} if key else {}
