@@ -17,7 +17,7 @@ TIMEOUT_S = 120.0
 
 def judge_target(pk: int) -> None:
     """Score a target if it waits for its model and nobody else does it. Safe to call twice."""
-    claimed = services.claim(pk)
+    claimed = services.claim(pk=pk)
     if claimed is None:
         return
     target = Target.objects.with_games().select_related("queue__judge__remote").get(pk=pk)

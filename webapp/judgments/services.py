@@ -116,7 +116,7 @@ def hint(queue: Queue) -> None:
 
 
 @transaction.atomic
-def claim(pk: int) -> Target | None:
+def claim(*, pk: int) -> Target | None:
     """Take a target that waits for its judge model; None if there is nothing to do."""
     claimed = Target.objects.for_models().select_for_update(skip_locked=True, of=("self",)).filter(pk=pk).first()
     if claimed is not None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from django.db import transaction
-from django.db.models import ProtectedError
 from django.db.models.functions import Now
 
 from training import bases, games
@@ -15,6 +14,7 @@ from training.config import RunConfig
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.core import queue
+from webapp.core.deleting import refused_if_used
 from webapp.runs import files
 from webapp.runs.models import Checkpoint, Event, Run
 from webapp.runs.querysets import ALIVE, OVER
@@ -112,11 +112,10 @@ def delete_run(*, run: Run) -> None:
     locked = Run.objects.select_for_update().get(pk=run.pk)
     if locked.state in ALIVE:
         raise BadInput(f"it is {locked.state}: stop it first", locked.name)
-    saved = list(locked.checkpoints.order_by("-step"))
-    for checkpoint in saved:
-        _delete_checkpoint(checkpoint)
+    names = [f"runs/{run.pk}"]
+    for checkpoint in locked.checkpoints.order_by("-step"):
+        names += _delete_checkpoint(checkpoint)
     locked.delete()
-    names = [f"runs/{run.pk}", *(checkpoint.path for checkpoint in saved)]
     transaction.on_commit(lambda: _delete_files(names), robust=True)
 
 
@@ -128,19 +127,20 @@ def _delete_files(names: list[str]) -> None:
 @transaction.atomic
 def delete_checkpoint(*, checkpoint: Checkpoint) -> None:
     """Delete a checkpoint with its files; raises `BadInput` if something still uses it."""
-    _delete_checkpoint(checkpoint)
-    if checkpoint.kind != Checkpoint.Kind.BASE:
-        transaction.on_commit(lambda: _delete_files([checkpoint.path]), robust=True)
+    names = _delete_checkpoint(checkpoint)
+    transaction.on_commit(lambda: _delete_files(names), robust=True)
 
 
-def _delete_checkpoint(checkpoint: Checkpoint) -> None:
-    try:
-        with transaction.atomic():
-            Checkpoint.objects.get(pk=checkpoint.pk).delete()
-    except ProtectedError as error:
-        users = sorted({f"{used._meta.verbose_name} {used}" for used in error.protected_objects})
-        shown = ", ".join(users[:3]) + (f" and {len(users) - 3} more" if len(users) > 3 else "")
-        raise BadInput(f"it is still used by {shown}", checkpoint.name) from error
+def _delete_checkpoint(checkpoint: Checkpoint) -> list[str]:
+    """Delete the row, and the runs in which it was served; return the folders that belonged to them."""
+    served = Run.objects.filter(kind=Run.Kind.SERVE, start_checkpoint=checkpoint)
+    if served.alive().exists():
+        raise BadInput("it is being served: stop its deployment first", checkpoint.name)
+    names = [f"runs/{pk}" for pk in served.values_list("pk", flat=True)]
+    with refused_if_used(checkpoint.name):
+        served.delete()
+        Checkpoint.objects.get(pk=checkpoint.pk).delete()
+    return names if checkpoint.kind == Checkpoint.Kind.BASE else [*names, checkpoint.path]
 
 
 @transaction.atomic

@@ -22,6 +22,7 @@ from training.errors import BadInput
 from training.records import Scenario
 from webapp.accounts.models import User
 from webapp.core import queue
+from webapp.core.deleting import refused_if_used
 from webapp.scenarios import importers
 from webapp.scenarios.importers.reading import Reading, check_line
 from webapp.scenarios.models import Dataset, DatasetVersion, Import, StoredConversation, StoredScenario
@@ -168,11 +169,11 @@ def fork(*, version: DatasetVersion, name: str, by: User) -> DatasetVersion:
 
 @transaction.atomic
 def delete_dataset(*, dataset: Dataset) -> None:
-    """Delete a dataset with all versions; raise `BadInput` if a run or a match still names one of them."""
-    used = [str(version) for version in dataset.versions.filter(runs__isnull=False).distinct()]
-    if used:
-        raise BadInput(f"runs still use {', '.join(used)}; delete those runs first", dataset.name)
-    dataset.delete()
+    """Delete a dataset with all versions; raise `BadInput` if a run still names one of them. Matches keep their own
+    copy of what they play.
+    """
+    with refused_if_used(dataset.name):
+        dataset.delete()
 
 
 def upload(
@@ -198,7 +199,7 @@ def upload(
     return made
 
 
-def claim_import(pk: int) -> Import | None:
+def claim_import(*, pk: int) -> Import | None:
     """Take an import that nobody reads now; None if there is nothing to do."""
     with transaction.atomic():
         claimed = Import.objects.unread().select_for_update(skip_locked=True).filter(pk=pk).first()
@@ -211,7 +212,7 @@ def claim_import(pk: int) -> Import | None:
 
 def read_import(*, pk: int) -> None:
     """Read an uploaded import and leave its report: waiting for a yes, or refused. Safe to call twice."""
-    claimed = claim_import(pk)
+    claimed = claim_import(pk=pk)
     if claimed is None:
         return
     mine = Import.objects.filter(pk=pk, state=Import.State.READING)

@@ -153,7 +153,7 @@ def test_deleting_asks_for_unused_versions_only(client, researcher):
         kind="train", name="r", owner=researcher, queue="train-cpu", config={}, dataset_version=version
     )
     address = reverse("scenarios:delete", args=[version.dataset.name])
-    assert "delete those runs first" in client.post(address, follow=True).content.decode()
+    assert "still used by run r: delete that first" in client.post(address, follow=True).content.decode()
     run.delete()
     client.post(address)
     assert Dataset.objects.count() == 0

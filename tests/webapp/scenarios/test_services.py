@@ -8,6 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
+from tests.webapp.runs.making import make_run
 from tests.webapp.scenarios import files
 from training.dataset import DatasetLine
 from training.errors import BadInput
@@ -75,10 +76,10 @@ def test_a_dropped_upload_stores_nothing(researcher, django_capture_on_commit_ca
 
 def test_an_import_is_read_once_while_its_lease_holds(researcher):
     made = casino_import(researcher)
-    assert services.claim_import(made.pk) is not None
-    assert services.claim_import(made.pk) is None
+    assert services.claim_import(pk=made.pk) is not None
+    assert services.claim_import(pk=made.pk) is None
     Import.objects.update(claimed_until="2020-01-01T00:00:00Z")
-    assert services.claim_import(made.pk) is not None
+    assert services.claim_import(pk=made.pk) is not None
 
 
 def test_the_clock_sends_unread_uploads_again(researcher, sent):
@@ -89,6 +90,18 @@ def test_the_clock_sends_unread_uploads_again(researcher, sent):
     assert sent == [("scenarios.read_import", (made.pk,))]
     services.read_import(pk=made.pk)
     assert resend_imports() == 0
+
+
+def test_a_dataset_that_a_run_needs_stays(researcher):
+    version = stored_version(researcher)
+    run = make_run(researcher, name="needs it", dataset_version=version)
+    with pytest.raises(BadInput, match="still used by run needs it") as refused:
+        services.delete_dataset(dataset=version.dataset)
+    assert refused.value.where == version.dataset.name
+    assert StoredScenario.objects.filter(version=version).exists()
+    run.delete()
+    services.delete_dataset(dataset=version.dataset)
+    assert (Dataset.objects.count(), StoredScenario.objects.count()) == (0, 0)
 
 
 def test_a_name_is_given_once(researcher, other_researcher):

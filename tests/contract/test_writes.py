@@ -1,0 +1,45 @@
+"""Every write of the site: one transaction, named arguments only, and a word on what it does."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = [
+    path for top in ("webapp", "worker") for path in (ROOT / top).rglob("*.py") if "migrations" not in path.parts
+]
+
+
+def _found():
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and "transaction.atomic" in map(ast.unparse, node.decorator_list):
+                yield pytest.param(node, id=f"{path.relative_to(ROOT)}::{node.name}")
+
+
+WRITES = list(_found())
+
+
+@pytest.mark.parametrize("node", WRITES)
+def test_a_write_takes_named_arguments_only(node):
+    if not node.name.startswith("_"):
+        assert (node.args.posonlyargs, node.args.args, node.args.vararg) == ([], [], None)
+        assert ast.get_docstring(node)
+
+
+def test_the_writes_are_found():
+    found = {param.id for param in WRITES}
+    assert "webapp/arena/services.py::submit" in found
+    assert "webapp/runs/attempts.py::record" in found
+
+
+def test_whoever_is_asked_to_change_the_database_is_a_service():
+    """Views hold no transaction: what they change, a service changes."""
+    guilty = [
+        str(path.relative_to(ROOT))
+        for path in SOURCES
+        if ("views" in path.parts or path.name.endswith("views.py") or path.parent.name == "api")
+        and "transaction." in path.read_text()
+    ]
+    assert guilty == []
