@@ -14,7 +14,7 @@ from training.records import ALL, Scenario
 from webapp.accounts.models import User
 from webapp.accounts.permissions import one
 from webapp.api.access import caller
-from webapp.api.shapes import MatchIn, MatchOut, MoveIn, MoveOut, PlaceIn
+from webapp.api.shapes import MatchIn, MatchLineOut, MatchOut, MoveIn, MoveOut, PlaceIn
 from webapp.arena import persons, scenarios, tables, view
 from webapp.arena.models import Match, MatchMove, MatchQuerySet, MatchSeat
 from webapp.runs.models import Checkpoint
@@ -29,12 +29,13 @@ def match_as_seen(match: Match, user: User) -> dict[str, object]:
     viewer = view.viewer_of(match, user)
     scene = view.look(match, viewer, user)
     revealed = ALL in view.viewpoints(match, user)
+    told = revealed and view.told_who(match, user)
     return {
         "id": match.pk,
         "game": match.game,
         "state": match.state,
         "step": match.step,
-        "seats": [_seat(chair.seat, shown=revealed or chair.you, you=chair.you) for chair in scene.chairs],
+        "seats": [_seat(chair.seat, shown=told or chair.you, you=chair.you) for chair in scene.chairs],
         "messages": [{"number": row.number, **row.message} for row in view.rows_after(match, viewer, 0)],
         "actions": [action.to_dict() for action in scene.seen.actions],
         "max_chars": scene.seen.max_chars,
@@ -50,12 +51,12 @@ def _seat(seat: MatchSeat, *, shown: bool, you: bool) -> dict[str, object]:
     }  # fmt: skip
 
 
-@router.get("", response=list[dict])
+@router.get("", response=list[MatchLineOut])
 @paginate(LimitOffsetPagination)
 def list_matches(request: HttpRequest, state: str = "") -> MatchQuerySet:
     """Matches of which the caller may see something, newest first."""
     found = Match.objects.visible_to(caller(request)).order_by("-pk")
-    return (found.filter(state=state) if state else found).values("id", "game", "state", "step", "visibility")  # type: ignore[return-value]
+    return found.filter(state=state) if state else found
 
 
 @router.post("", response={201: MatchOut})
@@ -82,7 +83,8 @@ def create_match(request: HttpRequest, data: MatchIn) -> tuple[int, dict[str, ob
 
 def _drawn(data: MatchIn, user: User) -> tuple[Scenario, StoredScenario | None]:
     kind, _, rest = data.scenario.partition(":")
-    if kind not in {"sample", "version", "stored"} or (kind != "sample" and not rest.isdigit()):
+    number = rest.isascii() and rest.isdigit() and len(rest) < 19
+    if kind not in {"sample", "version", "stored"} or (kind != "sample" and not number):
         raise BadInput("must be sample, version:ID or stored:ID", "scenario")
     return scenarios.draw(data.scenario, user, data.game, secrets.randbits(62))
 

@@ -64,7 +64,7 @@ def get_run(request: HttpRequest, pk: int) -> Run:
 
 @router.get("/{int:pk}/metrics", response=list[MetricOut])
 def get_metrics(request: HttpRequest, pk: int, since: int = -1) -> list[dict[str, object]]:
-    """The numbers of every step above `since`, thinned evenly to about 2,000."""
+    """The numbers of every step above `since`, thinned evenly to about 600."""
     rows = one(_runs(request), pk=pk).metrics.since(since)
     return [{"step": step, "at": at, "values": values} for step, at, values in rows]
 

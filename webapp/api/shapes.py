@@ -29,7 +29,7 @@ class VersionOut(ModelSchema):
 
 
 class DatasetOut(Schema):
-    """One dataset with its versions, newest first."""
+    """One dataset with its versions, oldest first."""
 
     name: str
     title: str
@@ -98,8 +98,18 @@ class CheckpointOut(ModelSchema):
         fields = ["id", "name", "kind", "step", "base", "sha256", "metrics", "open_to_players", "created_at"]
 
 
+class MatchLineOut(Schema):
+    """A match in a list."""
+
+    id: int
+    game: str
+    state: str
+    step: int
+    visibility: str
+
+
 class SeatOut(Schema):
-    """One seat of a match. Who sits there is told once the game is over."""
+    """One seat of a match. Who sits there is told once the game is over and, if you played, rated."""
 
     seat: int
     name: str

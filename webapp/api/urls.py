@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from ninja import NinjaAPI
+from ninja.errors import ValidationError
 
 from training.errors import BadInput, IllegalMove
 from webapp.api import datasets, judgments, matches, runs
@@ -29,6 +30,14 @@ api.add_router("/judgments", judgments.router)
 def refuse_input(request: HttpRequest, error: BadInput) -> HttpResponse:
     """422: something given is wrong."""
     return api.create_response(request, {"where": error.where, "why": error.why}, status=422)
+
+
+@api.exception_handler(ValidationError)
+def refuse_shape(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    """422: a field is missing, or not of its type; the first one is named."""
+    first = error.errors[0]
+    where = ".".join(str(part) for part in first["loc"][1:] if part != "data")
+    return api.create_response(request, {"where": where, "why": first["msg"]}, status=422)
 
 
 @api.exception_handler(IllegalMove)

@@ -55,6 +55,7 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
     viewer = _place(request, allowed)
     step = integer(request, "step", match.step, 0, match.step)
     scene = view.look(match, viewer)
+    told = view.told_who(match, current_user(request))
     rows = [row for row in view.rows_after(match, viewer, 0) if row.step <= step]
     context = {
         "match": match,
@@ -65,7 +66,8 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         "before": step - 1 if step > 0 else None,
         "after": step + 1 if step < match.step else None,
         "rows": parts.rows_html(scene, rows),
-        "behind": _behind(match, step) if viewer == ALL else [],
+        "told": told,
+        "behind": _behind(match, step) if viewer == ALL and told else [],
     }
     return render_page(request, "arena/replay.html", context, block="replay")
 
@@ -90,6 +92,7 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
         "spec": REGISTRY[match.game],
         "mine": mine,
         "reveals": reveals,
+        "told": view.told_who(match, user),
         "lines": _lines(match, reveals=reveals),
         "metrics": _metrics(match) if reveals else {},
         "last": match.rows.filter(viewer=ALL if reveals else SPECTATOR).order_by("-number").first(),

@@ -45,6 +45,14 @@ def viewpoints(match: Match, user: User) -> list[Viewer]:
     return everything if assigned else [SPECTATOR]
 
 
+def told_who(match: Match, user: User) -> bool:
+    """Whether this person may be told who or what sat at the other seats: a player of a finished game says first what
+    they took them for.
+    """
+    mine = own_seat(match, user)
+    return match.over and (mine is None or match.state != Match.State.FINISHED or mine.guesses.exists())
+
+
 @dataclass(frozen=True)
 class Chair:
     """One seat as it is shown at the table."""

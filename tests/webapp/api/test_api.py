@@ -166,6 +166,10 @@ def test_a_seat_sees_only_its_own_side(call, player, researcher):
     [
         ({"game": "chess"}, "game"),
         ({"scenario": "other"}, "scenario"),
+        ({"scenario": "stored:²"}, "scenario"),
+        ({"scenario": "version:" + "9" * 5000}, "scenario"),
+        ({"consent": "perhaps"}, "consent"),
+        ({"places": [{"me": True}, {"checkpoint": "x"}]}, "places.1.checkpoint"),
         ({"places": [{"me": True}]}, "seats"),
         ({"places": [{"me": True, "scripted": "random"}, {}]}, "places"),
         ({"places": [{"scripted": "wizard"}, {}]}, "places"),
@@ -207,4 +211,9 @@ def test_a_spectator_learns_no_result_of_a_match_that_is_only_open(researcher, p
     Match.objects.filter(pk=pk).update(visibility="open")
     seen = Caller(player).get(f"matches/{pk}").json()
     assert (seen["returns"], {seat["who"] for seat in seen["seats"]}) == (None, {None})
-    assert call.get(f"matches/{pk}").json()["returns"] is not None
+    mine = call.get(f"matches/{pk}").json()
+    assert mine["returns"] is not None
+    assert [seat["kind"] for seat in mine["seats"]] == ["person", None], "who it was is told after the guess"
+    assert call.get("matches").json()["items"] == [
+        {"id": pk, "game": "negotiation", "state": "finished", "step": 2, "visibility": "open"}
+    ]

@@ -165,11 +165,22 @@ def test_viewpoints_during_and_after(client_of, player, ben, annotator, two_peop
     assert client_of(annotator).get(replay, {"viewer": ALL}).status_code == 200
 
 
-def test_the_result_reveals_and_leads_on(client_of, player, two_people):
+def test_the_result_reveals_and_leads_on(client_of, player, ben, two_people):
+    from webapp.judgments.models import Guess
+
     finish(two_people)
-    page = client_of(player).get(f"/play/{two_people.pk}/result/").content.decode()
+    result, replay = f"/play/{two_people.pk}/result/", f"/play/{two_people.pk}/replay/?viewer={ALL}"
+    page = client_of(player).get(result).content.decode()
     assert "cold nights" in page
-    assert "ben" in page
+    assert "Rate this game, and see who it was" in page
+    assert "> ben<" not in page, "what one takes the other for is asked first"
+    assert "Behind this step" in client_of(player).get(replay).content.decode()
+    assert client_of(player).get(replay).context["behind"] == []
+    mine, other = two_people.seats.get(user=player), two_people.seats.get(user=ben)
+    Guess.objects.create(by=mine, about=other, person=True)
+    assert "> ben<" in client_of(player).get(result).content.decode()
+    assert [move.seat for move in client_of(player).get(replay).context["behind"]] == [0]
+    assert "> pia<" not in client_of(ben).get(result).content.decode(), "each player is told after their own guess"
     client_of(player).post(f"/play/{two_people.pk}/again/")
     following = Match.objects.get(swapped_from=two_people)
     assert [seat.user.username for seat in following.seats.order_by("seat")] == ["ben", "pia"]
