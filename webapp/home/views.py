@@ -24,14 +24,12 @@ TINY = "tiny"
 def index(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     runs = Run.objects.visible_to(user).experiments().listed()
-    queues = Queue.objects.filter(annotators=user).order_by("-created_at")
-    judging = [{"queue": queue, "left": queue.targets.open_for(user).count()} for queue in queues]
     context = {
         "alive": runs.alive().order_by("-pk")[:SHOWN],
         "recent": runs.over().order_by("-pk")[:SHOWN],
         "waiting": Match.objects.waiting().with_seats().order_by("-created_at")[:SHOWN],
         "mine": Match.objects.of(user).filter(state__in=["open", "running"]).with_seats().order_by("-pk")[:SHOWN],
-        "judging": [item for item in judging if item["left"]],
+        "judging": Queue.objects.assigned_to(user).filter(left__gt=0)[:SHOWN],
         "fresh": user.is_researcher and not Run.objects.experiments().exists(),
         "tiny": Checkpoint.objects.visible_to(user).filter(name=TINY).first(),
         "finished": Match.objects.visible_to(user).filter(state="finished").order_by("-pk").first(),

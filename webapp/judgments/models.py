@@ -81,6 +81,12 @@ class QueueQuerySet(models.QuerySet["Queue"]):
             return self
         return self.filter(annotators=user) if user.is_annotator else self.none()
 
+    def assigned_to(self, user: User) -> QueueQuerySet:
+        """The queues that name this person as an annotator, newest first, with `left`: what they have not judged."""
+        done = Exists(Judgment.objects.filter(target=OuterRef("targets"), author=user))
+        left = Count("targets", filter=~done, distinct=True)
+        return self.filter(annotators=user).annotate(left=left).order_by("-created_at")
+
     def changeable_by(self, user: User) -> QueueQuerySet:
         """Researchers change their own queues, admins all."""
         if user.is_admin:

@@ -27,13 +27,9 @@ VALUE = "value"
 def queue_list(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     queues = Queue.objects.visible_to(user).listed().order_by("-created_at")
-    mine = [
-        {"queue": queue, "left": queue.targets.open_for(user).count()}
-        for queue in Queue.objects.filter(annotators=user).order_by("-created_at")
-    ]
     context = {
         "queues": queues,
-        "mine": mine,
+        "mine": Queue.objects.assigned_to(user),
         "rubrics": Rubric.objects.prefetch_related("versions").order_by("name"),
         "judges": JudgeModel.objects.select_related("remote").order_by("name"),
     }
@@ -132,16 +128,17 @@ def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
             form.add_error(None, f"{error.where}: {error.why}")
         else:
             return redirect("judgments:annotate", queue.pk)
-    return _annotation(request, queue, target, form, 400)
+    return _annotation(request, queue, target, form, reason, 400)
 
 
 def _annotation(
-    request: HttpRequest, queue: Queue, target: Target | None, form: ValuesForm, status: int = 200
+    request: HttpRequest, queue: Queue, target: Target | None, form: ValuesForm, reason: str = "", status: int = 200
 ) -> HttpResponse:
     user = current_user(request)
     total = queue.targets.count()
     left = queue.targets.open_for(user).count()
-    context: dict[str, Any] = {"queue": queue, "target": target, "form": form, "total": total, "done": total - left}
+    context: dict[str, Any] = {"queue": queue, "target": target, "form": form, "reason": reason}
+    context |= {"total": total, "done": total - left}
     if target is not None:
         try:
             game = games.game_of(target)

@@ -1,6 +1,8 @@
 """Pages of the judgments, as researchers, annotators and players use them."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tests.webapp.judgments.make import finished_match, people_queue, version
@@ -18,6 +20,23 @@ def test_empty_lists_name_the_next_step(client_of, researcher, annotator):
     assert reverse("judgments:queue-new") in page
     assert "No game is queued yet" in page
     assert "Nothing is assigned to you" in client_of(annotator).get(reverse("judgments:list")).content.decode()
+
+
+def test_the_list_costs_the_same_however_many_queues(client_of, researcher, annotator, django_assert_num_queries):
+    match, client = finished_match(researcher), client_of(annotator)
+    people_queue(researcher, match, [annotator])
+    client.get(reverse("judgments:list"))
+    with CaptureQueriesContext(connection) as once:
+        client.get(reverse("judgments:list"))
+    for _ in range(5):
+        people_queue(researcher, match, [annotator])
+    with django_assert_num_queries(len(once)):
+        page = client.get(reverse("judgments:list")).content.decode()
+    assert page.count("Judge: 2 left") == 6
+    values = dict.fromkeys(NAMES, 3)
+    services.annotate(target=Queue.objects.first().targets.first(), by=annotator, values=values)
+    services.annotate(target=Queue.objects.last().targets.first(), by=researcher, values=values)
+    assert client.get(reverse("judgments:list")).content.decode().count("Judge: 1 left") == 1
 
 
 def test_a_researcher_makes_a_queue_of_a_match(client_of, researcher, annotator):
