@@ -25,7 +25,7 @@ SCRIPTED = {"scripted": "Scripted player (plays sensibly)", "random": "Random pl
 
 def checkpoints_for(user: User, wanted: int | None = None) -> list[Checkpoint]:
     """The checkpoints this person may sit down against, newest first, with the wanted one among them."""
-    found = Checkpoint.objects.all() if user.is_researcher else Checkpoint.objects.filter(open_to_players=True)
+    found = Checkpoint.objects.visible_to(user)
     shown = list(found.order_by("-created_at")[:SHOWN_CHECKPOINTS])
     if wanted is not None and wanted not in {checkpoint.pk for checkpoint in shown}:
         shown = [*found.filter(pk=wanted), *shown]

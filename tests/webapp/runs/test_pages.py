@@ -287,12 +287,13 @@ def test_a_checkpoint_downloads_as_a_zip(page, researcher):
 
 def test_players_see_open_checkpoints_only(player, client_of, researcher):
     run = make_run(researcher)
-    make_checkpoint(run, step=1, name="shut")
+    make_checkpoint(run, step=1, name="shut", base="in-secret")
     opened = make_checkpoint(run, step=2, name="ajar", open_to_players=True)
     client = client_of(player)
     listed = client.get(reverse("runs:checkpoints")).content.decode()
     assert "ajar" in listed
     assert "shut" not in listed
+    assert "in-secret" not in listed, "not even as a choice of the filter"
     shown = client.get(reverse("runs:checkpoint", args=[opened.pk])).content.decode()
     assert "Download" not in shown
     assert "Lineage" not in shown
@@ -312,6 +313,18 @@ def test_deleting_what_is_used_says_by_what(page, researcher):
     response = page.client.post(reverse("runs:delete-checkpoint", args=[checkpoint.pk]), follow=True)
     assert f"still used by run {user}" in response.content.decode()
     assert Checkpoint.objects.filter(pk=checkpoint.pk).exists()
+
+
+def test_a_checkpoint_that_was_only_served_can_be_deleted_with_its_run(page, researcher):
+    run = make_run(researcher)
+    checkpoint = make_checkpoint(run)
+    server = make_run(researcher, kind="serve", state="running", start_checkpoint=checkpoint)
+    answer = page.client.post(reverse("runs:delete", args=[run.pk]), follow=True)
+    assert "it is being served: stop its deployment first" in answer.content.decode()
+    assert Run.objects.count() == 2
+    Run.objects.filter(pk=server.pk).update(state="stopped")
+    page.client.post(reverse("runs:delete", args=[run.pk]))
+    assert (Run.objects.count(), Checkpoint.objects.count()) == (0, 0)
 
 
 def test_a_run_that_is_alive_is_not_deleted(page, live_run):

@@ -24,7 +24,8 @@ PAGE = 50
 @members
 def checkpoint_list(request: HttpRequest) -> HttpResponse:
     """The checkpoints that this person may see; the address says which."""
-    found = Checkpoint.objects.visible_to(current_user(request)).listed()
+    seen = Checkpoint.objects.visible_to(current_user(request))
+    found = seen.listed()
     kind, base = request.GET.get("kind", ""), request.GET.get("base", "")[:200]
     words = request.GET.get("q", "")[:200]
     if kind:
@@ -38,7 +39,7 @@ def checkpoint_list(request: HttpRequest) -> HttpResponse:
         "kind": kind,
         "kinds": Checkpoint.Kind.choices,
         "base": base,
-        "bases": found.model.objects.order_by("base").values_list("base", flat=True).distinct(),
+        "bases": seen.order_by("base").values_list("base", flat=True).distinct(),
         "words": words,
     }
     return render_page(request, "runs/checkpoints.html", context, "results")
