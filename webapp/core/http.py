@@ -1,4 +1,4 @@
-"""Small helpers for views: a page or one named block of it, JSON, downloads."""
+"""Small helpers for views: a page or one named block of it, JSON, numbers in addresses."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -50,6 +50,6 @@ def integer(request: HttpRequest, name: str, default: int, low: int = 0, high: i
     text = request.GET.get(name, "")
     if not text:
         return default
-    if not text.isascii() or not text.isdigit() or not low <= int(text[:12]) <= high:
+    if not text.isascii() or not text.isdigit() or len(text) > 12 or not low <= int(text) <= high:
         raise Http404(f"{name} must be a whole number between {low} and {high}")
     return int(text)

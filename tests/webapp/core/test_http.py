@@ -51,7 +51,9 @@ def test_a_block_that_does_not_exist_is_our_mistake(templates):
         http.render_block(request(), "page", "other", {})
 
 
-@pytest.mark.parametrize("text", ["x", "-1", "1.5", "²", "99999999999999999999", "11"])
+@pytest.mark.parametrize(
+    "text", ["x", "-1", "1.5", "²", "99999999999999999999", "11", "0" * 12 + "7", "0" * 12 + "9" * 5000]
+)
 def test_a_number_out_of_range_is_not_found(text):
     with pytest.raises(Http404):
         http.integer(RequestFactory().get("/", {"page": text}), "page", 1, high=10)
