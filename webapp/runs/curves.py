@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from webapp.runs.models import Run
+from webapp.runs.querysets import OVER
 
 GROUPS: dict[str, dict[str, str]] = {
     "Outcome": {
@@ -79,7 +80,7 @@ def columns(run: Run, since: int) -> dict[str, Any]:
     return {
         "run": run.pk,
         "state": run.state,
-        "over": run.state in {"succeeded", "stopped", "failed"},
+        "over": run.state in OVER,
         "from": again,
         "steps": [step for step, _, _ in rows],
         "series": {name: [values.get(name) for _, _, values in rows] for name in names},

@@ -21,6 +21,7 @@ from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.core import queue
 from webapp.runs.models import Checkpoint, Run
+from webapp.runs.querysets import OVER
 from webapp.serving.models import Deployment, RemoteModel
 
 if TYPE_CHECKING:
@@ -128,8 +129,7 @@ def settle() -> int:
 
 def _follow_runs() -> int:
     """A deployment whose run has ended without a word (its worker died) is not up any more."""
-    over = [Run.State.SUCCEEDED, Run.State.STOPPED, Run.State.FAILED]
-    lost = list(Deployment.objects.local().up().filter(run__state__in=over).select_related("run"))
+    lost = list(Deployment.objects.local().up().filter(run__state__in=OVER).select_related("run"))
     gone = list(Deployment.objects.local().up().filter(run__isnull=True))
     for deployment in lost:
         if deployment.run is not None:
