@@ -8,9 +8,9 @@ again. A database that is away for a while stops nothing: what was written meanw
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
@@ -25,6 +25,7 @@ from worker.serving import Serving
 from worker.tail import Tail, clean
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 ALL_KINDS: dict[str, Kind] = {**KINDS, "serve": Serving()}
 LOOK_SECONDS = 0.5
 STOP_SECONDS = 24.0  # from the wish to stop until SIGTERM; the kill follows four seconds later
@@ -89,18 +90,21 @@ class Supervisor:
             self.child.kill()
 
     def _prepare(self) -> Launch:
-        """Prepare in a thread, and renew the lease meanwhile: a large dataset or a download takes its time."""
+        return self._meanwhile(lambda: self.kind.prepare(self.of, self.folder, self.attempt.number))
 
-        def work() -> Launch:
+    def _meanwhile(self, work: Callable[[], T]) -> T:
+        """Work in a thread, and renew the lease meanwhile: what copies large files takes its time."""
+
+        def closing() -> T:
             try:
-                return self.kind.prepare(self.of, self.folder, self.attempt.number)
+                return work()
             finally:
                 connections.close_all()
 
         with ThreadPoolExecutor(1) as pool:
-            future = pool.submit(work)
+            future = pool.submit(closing)
             while not wait([future], timeout=self._beat_seconds()).done:
-                attempts.beat(attempt=self.attempt, status={})
+                attempts.beat(attempt=self.attempt, status=self.status)  # a wish to stop is noticed afterwards
             return future.result()
 
     @staticmethod
@@ -157,10 +161,15 @@ class Supervisor:
             self._store(batch, self.tail, self.attempt)
 
     def _store(self, batch: attempts.Batch, tail: Tail, source: Attempt) -> None:
-        for found in batch.checkpoints:
-            files.publish_folder(found["source"], found["path"])
+        if batch.checkpoints:
+            self._meanwhile(lambda: self._publish(batch))
         attempts.record(attempt=self.attempt, batch=batch, source=source)
         tail.done(batch)
+
+    @staticmethod
+    def _publish(batch: attempts.Batch) -> None:
+        for found in batch.checkpoints:
+            files.publish_folder(found["source"], found["path"])
 
     def _read_status(self) -> bool:
         """Whether `status.json` has changed."""
@@ -203,7 +212,7 @@ class Supervisor:
                 self._take_up()
                 self._read_status()
                 attempts.beat(attempt=self.attempt, status=self.status)
-                self._publish_rest()
+                self._meanwhile(self._publish_rest)
                 self._say_how_it_ended()
                 return
             except DatabaseError as error:

@@ -12,7 +12,7 @@ from tests.worker.conftest import processes_of, wait_until
 from training.store import verify_directory
 from webapp.runs import attempts, files, services
 from webapp.runs.models import Attempt, Run
-from worker import lifecycle
+from worker import kinds, lifecycle
 from worker.supervise import supervise
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
@@ -117,16 +117,15 @@ def test_wrong_input_fails_at_once_with_the_reason(make_run):
     assert (run.state, run.error) == ("failed", "learn.lr: must be positive")
 
 
-def test_the_lease_is_renewed_while_inputs_are_prepared(make_run, background, monkeypatch):
-    from worker.kinds import Training
+@pytest.mark.parametrize("where, name", [(kinds.Training, "prepare"), (files, "publish_folder")])
+def test_the_lease_is_renewed_while_large_files_are_copied(make_run, background, monkeypatch, where, name):
+    copy = getattr(where, name)
 
-    prepare = Training.prepare
+    def slowly(*arguments):
+        time.sleep(3.5)
+        return copy(*arguments)
 
-    def slowly(self, *arguments):
-        time.sleep(5)
-        return prepare(self, *arguments)
-
-    monkeypatch.setattr(Training, "prepare", slowly)
+    monkeypatch.setattr(where, name, slowly)
     run = make_run(steps=2)
     thread = background(run)
     while thread.is_alive():
