@@ -69,6 +69,7 @@ ZERO = {"name": "omar", "filter": "zero"}
         ({"method": {"name": "omarr"}}, "method.name", "'omar'"),
         ({"method": {"name": "omar", "turn_value": "last_token"}}, "method.turn_value", "its advantage vanishes"),
         ({"method": ZERO, "reward": {"scale": "raw", "malformed": -0.1}}, "method.filter", "use min"),
+        ({"method": ZERO, "learn": {"kl": "k1"}}, "method.filter", "use min"),
         ({"game": {"name": "chess"}}, "game.name", "known: dialogue, negotiation"),
         ({"game": {"name": "dialogue"}}, "judge", "needs a judge"),
         ({"game": DIALOGUE, "reward": {"source": "outcome"}, "judge": JUDGE}, "reward.source", "only a judge"),
@@ -126,6 +127,9 @@ def test_resolving_leaves_nothing_open(tmp_path):
     assert found.engine.name in {"vllm", "transformers"}
     assert found.data.path == str(tmp_path / "starts.jsonl")
     assert found.model.base == str(tmp_path / "model")
+    assert (found.evaluate.model, found.evaluate.opponent) == ("", "")
+    against = config.resolve(config.parse({"evaluate": {"opponent": "model", "model": "tiny"}}), tmp_path).evaluate
+    assert (against.model, against.opponent) == ("tiny", str(tmp_path / "model"))
     assert config.resolve(RunConfig(), tmp_path).model.base == RunConfig().model.base
     with pytest.raises(BadInput, match="no such file") as caught:
         config.resolve(config.parse({"data": {"path": "none.jsonl"}}), tmp_path)

@@ -6,6 +6,7 @@ A wrong value raises `BadInput` with the file and the field's path, such as `run
 from __future__ import annotations
 
 import importlib.util
+import math
 import tomllib
 from functools import reduce
 from operator import or_
@@ -104,7 +105,9 @@ class RunConfig(Record):
 
     @property
     def reward_low(self) -> float:
-        """The least that one reward of a seat may be: its result, or the payment for a malformed reply."""
+        """The least that one reward of a seat may be: its result, or what it pays for malformed replies or distance."""
+        if self.learn.kl == "k1" and self.learn.kl_coef > 0:
+            return -math.inf  # paid for every token, as far as the policy may go
         low = SOTOPIA.mean_range()[0] if self.judged else games.REGISTRY[self.game.name].low
         return min(0.0 if self.reward.scale == "unit" else low, self.reward.malformed)
 
@@ -141,7 +144,11 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
         "engine": {"name": engine},
         "learn": {"critic_lr": critic_lr},
         "data": {"path": _file(config.data.path, folder, "data.path")},
-        "evaluate": {"path": _file(config.evaluate.path, folder, "evaluate.path")},
+        "evaluate": {
+            "path": _file(config.evaluate.path, folder, "evaluate.path"),
+            "model": _model(config.evaluate.model, folder),
+            "opponent": _model(config.evaluate.opponent, folder),
+        },
         "model": {"base": _model(config.model.base, folder)},
     }
     updated = {name: getattr(config, name).model_copy(update=change) for name, change in sections.items()}
@@ -160,7 +167,7 @@ def _file(path: str, folder: Path, field: str) -> str:
 def _model(base: str, folder: Path) -> str:
     """A name stays a name; a folder that exists beside the configuration becomes absolute."""
     beside = folder / base
-    return str(beside.absolute()) if beside.is_dir() else base
+    return str(beside.absolute()) if base and beside.is_dir() else base
 
 
 def schema() -> dict[str, Any]:

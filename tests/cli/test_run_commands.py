@@ -159,6 +159,8 @@ def test_eval_holds_an_arena(place, capfd):
         ("steps = 2", "steps = 0", "learn.steps"),
         ('path = "data.jsonl"', 'path = "nothing.jsonl"', "data.path"),
         ("[stop]", "[stop]\nspeed = 1", "stop.speed"),
+        ("conversations = 2", 'every = 1\nopponent = "nobody"', "model"),
+        ("conversations = 2", 'every = 1\nopponent = "http://nobody/v1 x"', "http://nobody/v1"),
         ('base = "', 'base = "/no/such', "model"),
         ("scenarios = 1", "scenarios = one", "run.toml"),
     ],

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from training.config import RunConfig
 from training.evaluate.arena import Side
-from training.evaluate.run import Arena, flat
+from training.evaluate.run import Arena, drawn, flat
+from training.evaluate.sides import check
 from training.evaluate.summary import summarise
 from training.seeding import derive
 from training.store import RunDir
@@ -28,7 +29,13 @@ async def during(trainer: Trainer, step: int) -> dict[str, float]:
 
 
 def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[str, Any]:
-    """Run or go on with a training run that holds an arena every `evaluate.every` steps."""
+    """Run or go on with a training run that holds an arena every `evaluate.every` steps.
+
+    Raises `BadInput` before anything is written, for an arena that could not be held, too.
+    """
     from training.learn import trainer
 
+    if config.evaluate.every:
+        drawn(config, run_dir)
+        check(config.evaluate.opponent or config.model.base)
     return trainer.run(config, run_dir, attempt, during)

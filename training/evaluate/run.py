@@ -13,6 +13,7 @@ import logging
 import platform
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from training.config import RunConfig
@@ -67,6 +68,15 @@ def _guarded(arena: Arena, progress: Progress, command: str) -> tuple[Result, st
         return "failed", why, {}
 
 
+def drawn(config: RunConfig, run_dir: RunDir) -> tuple[Path, list[Pairing]]:
+    """Return the file with an arena's scenarios and the pairings that will be held; raise `BadInput` for either."""
+    section = config.evaluate
+    if section.path:
+        config = config.model_copy(update={"data": config.data.model_copy(update={"path": section.path})})
+    path = data_path(config, run_dir)
+    return path, pairings(data.read_starts(config, path).scenarios, section.conversations, config.seed)
+
+
 class Arena:
     """One arena, ready to be held: scenarios read, sides opened. Raises `BadInput` for whatever does not fit.
 
@@ -75,10 +85,7 @@ class Arena:
 
     def __init__(self, config: RunConfig, run_dir: RunDir, learner: Side | None = None) -> None:
         self.config, section = config, config.evaluate
-        if section.path:
-            config = config.model_copy(update={"data": config.data.model_copy(update={"path": section.path})})
-        self.path = data_path(config, run_dir)
-        self.pairs = pairings(data.read_starts(config, self.path).scenarios, section.conversations, config.seed)
+        self.path, self.pairs = drawn(config, run_dir)
         asked = judge(config)
         self.judge = asked if section.judge else None
         self.tool = GoalCheck(asked) if asked else None

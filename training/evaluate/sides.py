@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from training import bases, engines, players
 from training.config import RunConfig
+from training.engines.addresses import AllowList
 from training.engines.base import Engine, Sampling
 from training.engines.remote import RemoteConfig
 from training.errors import BadInput
@@ -110,6 +111,16 @@ class Sides:
             "window": section.window,
             "sampling": self.sampling.to_dict(),
         }
+
+
+def check(source: str) -> None:
+    """Raise `BadInput` unless `source` names a side; nothing is loaded, nobody is asked."""
+    if source in players.NAMES:
+        return
+    if "://" in source:
+        AllowList.from_environment().check(remote_config(source).address)
+    else:
+        bases.resolve(source)
 
 
 def facts(folder: Path) -> dict[str, Any]:
