@@ -1,0 +1,166 @@
+"""The Transformers engine's own parts: drawing by hand, the prefix store, joining batches, the same bits twice."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from tests.toy_models import write_random_llama
+from training import engines
+from training.engines.base import SampleRequest, Sampling
+from training.engines.draw import Settings, draw
+from training.engines.kv import PrefixStore
+from training.engines.transformers import TransformersEngine
+from training.errors import BadInput, EngineError
+
+LOGITS = torch.tensor([0.4, 0.3, 0.2, 0.1]).log().unsqueeze(0)
+
+
+def drawn(uniform, temperature=1.0, top_k=0, top_p=1.0):
+    settings = Settings(torch.tensor([temperature]), torch.tensor([top_k]), torch.tensor([top_p], dtype=torch.float64))
+    token, logprob, discarded = draw(LOGITS, settings, torch.tensor([uniform], dtype=torch.float64))
+    return int(token), float(logprob.exp()), float(discarded)
+
+
+@pytest.mark.parametrize("uniform,token", [(0.0, 0), (0.39, 0), (0.41, 1), (0.69, 1), (0.71, 2), (0.95, 3)])
+def test_a_token_is_where_the_uniform_number_falls(uniform, token):
+    assert drawn(uniform) == pytest.approx((token, [0.4, 0.3, 0.2, 0.1][token], 0.0), abs=1e-6)
+
+
+def test_temperature_two_takes_square_roots():
+    roots = torch.tensor([0.4, 0.3, 0.2, 0.1]).sqrt()
+    assert drawn(0.0, temperature=2.0)[1] == pytest.approx(float(roots[0] / roots.sum()), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "top_k,top_p,last,cut",
+    [(2, 1.0, 1, 0.3), (0, 0.5, 1, 0.3), (0, 0.39, 0, 0.6), (3, 0.5, 1, 0.3), (1, 1.0, 0, 0.6), (0, 0.95, 3, 0.0)],
+)
+def test_what_is_cut_is_never_drawn_and_is_told(top_k, top_p, last, cut):
+    token, logprob, discarded = drawn(0.999999, top_k=top_k, top_p=top_p)
+    assert token == last
+    assert logprob == pytest.approx([0.4, 0.3, 0.2, 0.1][last], abs=1e-6)  # whole, not renormalised
+    assert discarded == pytest.approx(cut, abs=1e-6)
+
+
+def test_greedy_takes_the_likeliest_with_certainty():
+    assert drawn(0.99, temperature=0.0) == (0, 1.0, 0.0)
+
+
+def test_rows_do_not_mix():
+    logits = torch.randn(5, 50, generator=torch.Generator().manual_seed(0))
+    settings = Settings(
+        torch.tensor([1.0, 0.5, 0.0, 2.0, 1.0]),
+        torch.tensor([0, 3, 0, 10, 0]),
+        torch.tensor([1.0, 0.9, 1.0, 1.0, 0.3], dtype=torch.float64),
+    )
+    uniform = torch.rand(5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    together = draw(logits, settings, uniform)
+    for row in range(5):
+        part = slice(row, row + 1)
+        alone = draw(logits[part], Settings(*(values[part] for values in settings)), uniform[part])
+        assert torch.equal(together.tokens[part], alone.tokens)
+        assert torch.equal(together.logprobs[part], alone.logprobs)
+        torch.testing.assert_close(together.discarded[part], alone.discarded, rtol=0, atol=1e-6)
+
+
+def test_the_store_finds_the_longest_prefix_and_forgets_the_oldest():
+    entry = torch.zeros(1, 2, 1, 4, 8)  # 256 bytes
+    store = PrefixStore(capacity=600)
+    store.put([1, 2], entry)
+    store.put([1, 2, 3], entry + 1)
+    assert store.find([1, 2, 3, 4]) is not None
+    assert float(store.find([1, 2, 3, 4])[0, 0, 0, 0, 0]) == 1
+    assert float(store.find([1, 2, 3])[0, 0, 0, 0, 0]) == 0  # one token must be left to read
+    assert store.find([2, 1, 3]) is None
+    store.put([9], entry)
+    assert store.find([1, 2, 7]) is None
+    assert store.find([1, 2, 3, 4]) is not None
+    store.put([5], torch.zeros(1, 2, 1, 40, 8))
+    assert store.find([5, 6]) is None  # larger than the whole store
+    store.clear()
+    assert store.find([9, 9]) is None
+
+
+@pytest.fixture
+def toy(tmp_path):
+    return write_random_llama(tmp_path / "toy")
+
+
+def conversation(engine, seats=7, turns=3):
+    """Growing conversations of different speeds, which join and leave batches; return every sample."""
+
+    async def seat(index):
+        prompt, found = [3 + index] * (4 + 3 * index), []
+        for turn in range(turns):
+            sampling = Sampling(max_tokens=3 + 5 * ((index + turn) % 4))
+            sample = await engine.sample(SampleRequest(prompt, sampling, seed=10 * index + turn))
+            found.append(sample)
+            prompt += [*sample.tokens, 7, 8]
+            for _ in range(index):
+                await asyncio.sleep(0)
+        return found
+
+    async def main():
+        return await asyncio.gather(*(seat(index) for index in range(seats)))
+
+    return asyncio.run(main())
+
+
+def test_the_same_requests_in_the_same_order_give_the_same_bits(toy):
+    first = conversation(TransformersEngine(toy, max_running=4))
+    assert conversation(TransformersEngine(toy, max_running=4)) == first
+    engine = TransformersEngine(toy, max_running=4, cache_gib=1e-5)  # nothing stored: all is read anew
+    assert [[s.tokens for s in seat] for seat in conversation(engine)] == [[s.tokens for s in seat] for seat in first]
+
+
+def test_long_prompts_read_in_pieces_change_nothing(toy, monkeypatch):
+    first = conversation(TransformersEngine(toy))
+    monkeypatch.setattr("training.engines.transformers.READ_TOKENS", 16)
+    pieces = conversation(TransformersEngine(toy))
+    assert [[s.tokens for s in seat] for seat in pieces] == [[s.tokens for s in seat] for seat in first]
+
+
+def test_numbers_that_are_none_fail_the_requests_and_not_the_process(toy):
+    engine = TransformersEngine(toy)
+    weights = [(name, p.clone()) for name, p in engine._model.named_parameters()]
+    weights[-1][1].fill_(float("nan"))
+
+    async def main():
+        await engine.load_weights(weights)
+        asked = [engine.sample(SampleRequest([5, 6], Sampling(), seed)) for seed in range(3)]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    results = asyncio.run(main())
+    assert [type(result) for result in results] == [EngineError] * 3
+    assert "not finite" in str(results[0])
+
+
+def test_weights_come_from_a_folder_too_and_must_be_complete(toy, tmp_path):
+    other = write_random_llama(tmp_path / "other", seed=1)
+    engine, expected = TransformersEngine(toy), TransformersEngine(other)
+
+    async def main():
+        await engine.load_weights(other)
+        return await engine.score([5], [[6, 7]]), await expected.score([5], [[6, 7]])
+
+    found, wanted = asyncio.run(main())
+    assert found == wanted
+    fewer = TransformersEngine(toy)
+    with pytest.raises(EngineError, match="no weights came for"):
+        asyncio.run(fewer.load_weights(list(fewer._model.named_parameters())[:-1]))
+
+
+def test_models_with_windows_of_attention_are_refused(toy, monkeypatch):
+    class Windowed:
+        config = SimpleNamespace(layer_types=["full_attention", "sliding_attention"])
+
+        def to(self, device):
+            return self
+
+    monkeypatch.setattr("training.engines.transformers.load_merged", lambda model, dtype: Windowed())
+    with pytest.raises(BadInput, match="sliding_attention needs the vllm engine"):
+        engines.make("transformers", toy)
