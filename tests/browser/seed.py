@@ -82,6 +82,20 @@ def silent_run() -> int:
     return run.pk
 
 
+def ended_run() -> int:
+    """A run that is over, with the metrics of two steps."""
+    from django.db.models.functions import Now
+
+    from tests.webapp.runs.making import make_run
+    from webapp.accounts.models import User
+    from webapp.runs.models import Metric
+
+    run = make_run(User.objects.get(username="rosa"), name="ended", state="succeeded", steps=2, step=2)
+    for step in (1, 2):
+        Metric.objects.create(run=run, step=step, fence=1, at=Now(), values={"reward": step / 10})
+    return run.pk
+
+
 def payloads() -> dict[str, Any]:
     """Every payload wherever text is kept; returns pages with the least number of payloads that each must show."""
     from tests.browser import planting

@@ -1,0 +1,58 @@
+"""A run's page tells the truth while nobody reloads it: silence, stopping, a site that is away."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.wire import wire
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def silent(site):
+    return site.seed("silent_run")
+
+
+def seconds_of_silence(page):
+    said = page.get_by_text("No progress for").inner_text()
+    minutes, seconds = re.search(r"No progress for (?:(\d+) min ?)?(?:(\d+) s)?", said).groups()
+    return 60 * int(minutes or 0) + int(seconds or 0)
+
+
+def test_a_silent_run_says_since_when_and_counts_on(visit, silent):
+    page = visit("rosa").page
+    page.goto(f"/runs/{silent}/")
+    page.evaluate("window.stayed = true")
+    first = seconds_of_silence(page)
+    assert 90 <= first < 600
+    expect(page.locator("#run-header")).to_contain_text("sampling")
+    page.wait_for_timeout(5000)
+    assert seconds_of_silence(page) >= first + 2
+    assert page.evaluate("window.stayed") is True
+
+
+def test_a_page_whose_site_is_away_says_that_it_is_stale(visit, site, silent):
+    with wire(site.port) as line:
+        visitor = visit("rosa", address=line.address)
+        page = visitor.page
+        page.goto(f"/runs/{silent}/")
+        expect(page.get_by_text("No progress for")).to_be_visible()
+        line.cut()
+        expect(page.locator("#run-header.stale")).to_be_visible()
+        line.mend()
+        expect(page.locator("#run-header:not(.stale)")).to_be_visible()
+        visitor.forget("ERR_", "Failed to fetch", "error: htmx:")
+
+
+def test_a_run_that_is_over_is_not_asked_about_any_more(visit, site):
+    visitor = visit("rosa")
+    page = visitor.page
+    page.goto(f"/runs/{site.seed('ended_run')}/")
+    expect(page.locator("#curves canvas").first).to_be_visible()
+    page.wait_for_timeout(1000)
+    before = len([address for address in visitor.requested if "/live/" in address or "metrics" in address])
+    page.wait_for_timeout(5000)
+    after = len([address for address in visitor.requested if "/live/" in address or "metrics" in address])
+    assert after == before
