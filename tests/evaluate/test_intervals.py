@@ -44,12 +44,13 @@ def test_clustered_data_need_the_scenario_as_unit():
     # Each scenario has its own level; ten games of a scenario say little more than one.
     generator = np.random.default_rng(1)
     clustered = naive = 0
-    for i in range(200):
+    for i in range(60):
         games = generator.normal(0, 1, (40, 1)) + generator.normal(0, 0.3, (40, 10))
         clustered += interval(games.mean(axis=1).tolist(), seed=i).covers(0)
         naive += interval(games.ravel().tolist(), seed=i).covers(0)
-    assert clustered >= 180
-    assert naive <= 120
+    # 94 % and 48 % of 60 are 56 and 29 (the naive standard error is 1/3 of the true one); three standard errors off:
+    assert clustered >= 51
+    assert naive <= 41
 
 
 def test_the_same_seed_gives_the_same_interval():

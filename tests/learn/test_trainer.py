@@ -63,6 +63,15 @@ def test_sampler_and_trainer_agree_at_the_sampling_temperature(finished):
     assert all(line["importance"] == pytest.approx(1.0, abs=1e-3) for line in metrics)
 
 
+def test_the_engine_samples_from_every_new_policy(tmp_path):
+    learn = {"steps": 3, "lr": 1e-2, "critic_warmup": 0}
+    config, run_dir = make_run(tmp_path, learn=learn)
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    metrics = lines(run_dir.attempt(1).metrics)
+    assert metrics[-1]["kl"] > 1e-4  # the policy has moved, and the sampler with it
+    assert max(line["gap_max"] for line in metrics) < 1e-3
+
+
 def test_episodes_can_be_read_one_by_one_with_their_credit(finished):
     files = finished[1].attempt(1)
     index = lines(files.index)
