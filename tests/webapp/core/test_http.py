@@ -103,3 +103,8 @@ def test_a_link_keeps_the_other_filters():
     made = RequestFactory().get("/", {"state": "failed", "page": "3"})
     text = Template("{% query page=4 %} {% query state=None %}").render(Context({"request": made}))
     assert text == "?state=failed&amp;page=4 ?page=3"
+
+
+def test_help_in_a_list_reads_as_sentences():
+    listed = "<ul><li>Not your name.</li><li>Eight characters.</li></ul>"
+    assert parley.plain(listed) == "Not your name. Eight characters."

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django import template
 from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.template import Context
-from django.utils.html import format_html
+from django.utils.html import format_html, strip_tags
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
@@ -37,6 +37,12 @@ def figure(value: float | str | None, digits: int = 3) -> str:
     if isinstance(value, int):
         return str(value)
     return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+
+
+@register.filter
+def plain(text: str) -> str:
+    """Text without markup, its list items as sentences after one another."""
+    return " ".join(strip_tags(str(text).replace("</li>", "</li> ")).split())
 
 
 @register.filter
