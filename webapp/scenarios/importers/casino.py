@@ -14,7 +14,7 @@ from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games import make
 from training.records import ArgValue, Move, Scenario, Seat, SeatMove
-from webapp.scenarios.importers.reading import Progress, Reading, load_json, need, played
+from webapp.scenarios.importers.reading import Progress, Reading, load_json, need, played, storable
 
 ITEMS = ("Food", "Water", "Firewood")
 COUNT = 3
@@ -81,7 +81,8 @@ def _line(record: Any, where: str) -> DatasetLine:
         SeatMove(seat=seat, move=_move(entry, f"{where}, chat_logs.{n}"))
         for n, (seat, entry) in enumerate(zip(speakers, logs, strict=True))
     ]
-    return DatasetLine(scenario=scenario, conversations=(played(scenario, moves, f"casino:{key}", where),))
+    conversation = played(scenario, moves, f"casino:{key}", where)
+    return storable(DatasetLine(scenario=scenario, conversations=(conversation,)), where)
 
 
 def _playable(scenario: Scenario, where: str) -> None:

@@ -16,7 +16,7 @@ from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games import make
 from training.records import Move, Scenario, Seat, SeatMove
-from webapp.scenarios.importers.reading import Progress, Reading, played
+from webapp.scenarios.importers.reading import Progress, Reading, played, storable
 
 ITEMS = ("book", "hat", "ball")
 SEATS = ("Player 1", "Player 2")
@@ -153,7 +153,8 @@ def _line(view: View, number: int, where: str) -> DatasetLine:
         make(scenario)
     except BadInput as error:
         raise BadInput(error.why, f"{where}, {error.where}") from error
-    return DatasetLine(scenario=scenario, conversations=(played(scenario, moves, f"deal-or-no-deal:{number}", where),))
+    conversation = played(scenario, moves, f"deal-or-no-deal:{number}", where)
+    return storable(DatasetLine(scenario=scenario, conversations=(conversation,)), where)
 
 
 def _turn_limit(view: View, moves: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,13 +33,13 @@ class Reading:
     def error(self, problem: BadInput) -> None:
         """Note why the import is refused; beyond `MAX_PROBLEMS` only the last line says that there are more."""
         if len(self.errors) < MAX_PROBLEMS:
-            self.errors.append({"where": problem.where, "why": problem.why})
+            self.errors.append({"where": _clean(problem.where), "why": _clean(problem.why)})
         elif len(self.errors) == MAX_PROBLEMS:
             self.errors.append({"where": "", "why": f"more than {MAX_PROBLEMS} errors; the rest is not listed"})
 
     def notice(self, where: str, why: str) -> None:
         """Note something that was left out, and why."""
-        self.notices.append({"where": where, "why": why})
+        self.notices.append({"where": _clean(where), "why": _clean(why)})
 
     @property
     def conversations(self) -> int:
@@ -79,8 +80,34 @@ def need(record: Any, key: str, kind: type, where: str) -> Any:
     return value
 
 
+_PRINTED = re.compile(r"[^\x00-\x1f\x7f]+")
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def storable(line: DatasetLine, where: str) -> DatasetLine:
+    """Return the line; raise `BadInput` for text that no database holds, or an id that makes no address of its own."""
+    key = line.scenario.id
+    if not _PRINTED.fullmatch(key) or {"", ".", ".."} & set(key.split("/")) or key.endswith("/edit"):
+        why = "an id has no control characters, no empty, '.' or '..' part between slashes, and does not end in '/edit'"
+        raise BadInput(why, f"{where}, scenario.id")
+    text = line.dumps()
+    if _NUL.search(text):
+        raise BadInput("a text holds a NUL character, which cannot be stored", where)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput("a text holds half of a surrogate pair, which is no character", where) from error
+    return line
+
+
+def _clean(text: str) -> str:
+    """What a report can hold: characters that cannot be stored are shown as question marks."""
+    return text.encode("utf-8", "replace").decode().replace("\x00", "?")
+
+
 def check_line(line: DatasetLine, where: str) -> None:
     """Make the scenario's game and replay its conversations; raise `BadInput` naming scenario, setting or move."""
+    storable(line, where)
     try:
         make(line.scenario)
     except BadInput as error:
