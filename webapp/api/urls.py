@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from ninja import NinjaAPI
@@ -44,6 +45,13 @@ def refuse_shape(request: HttpRequest, error: ValidationError) -> HttpResponse:
 def refuse_move(request: HttpRequest, error: IllegalMove) -> HttpResponse:
     """409: the move is not possible now."""
     return api.create_response(request, {"where": "move", "why": str(error)}, status=409)
+
+
+@api.exception_handler(DataError)
+def refuse_unstorable(request: HttpRequest, error: DataError) -> HttpResponse:
+    """422: something given is no text or number that the database can hold."""
+    why = "a text holds a NUL character, or a number is too large or a text too long to be stored"
+    return api.create_response(request, {"where": "", "why": why}, status=422)
 
 
 urlpatterns = [path("v1/", api.urls)]

@@ -21,7 +21,7 @@ ROUTES = [
     Route("account_inactive", (), public=True),
     Route("account_signup", (), public=True),
     Route("account_reauthenticate", (*MEMBERS, "guest")),
-    Route("account_change_password", (*MEMBERS, "guest")),
+    Route("account_change_password", MEMBERS),
     Route("accounts:account", MEMBERS),
     Route("accounts:revoke-key", MEMBERS, NOBODY, method="POST", make=key),
     Route("accounts:people", ("admin",)),

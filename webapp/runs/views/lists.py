@@ -70,7 +70,7 @@ def _options() -> dict[str, list[str]]:
 
 
 def _chosen(found: RunQuerySet, data: QueryDict) -> list[Run]:
-    keys = [key for key in data.getlist("run") if key.isascii() and key.isdigit()][:200]
+    keys = [key for key in data.getlist("run") if key.isascii() and key.isdigit() and len(key) <= 18][:200]
     return list(found.filter(pk__in=keys).order_by("pk"))
 
 
