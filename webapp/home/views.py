@@ -29,7 +29,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "recent": runs.over().order_by("-pk")[:SHOWN],
         "waiting": Match.objects.waiting().with_seats().order_by("-created_at")[:SHOWN],
         "mine": Match.objects.of(user).filter(state__in=["open", "running"]).with_seats().order_by("-pk")[:SHOWN],
-        "judging": Queue.objects.assigned_to(user).filter(left__gt=0)[:SHOWN],
+        "judging": Queue.objects.assigned_to(user, unfinished=True)[:SHOWN],
         "fresh": user.is_researcher and not Run.objects.experiments().exists(),
         "tiny": Checkpoint.objects.visible_to(user).filter(name=TINY).first(),
         "finished": Match.objects.visible_to(user).filter(state="finished").order_by("-pk").first(),

@@ -81,11 +81,15 @@ class QueueQuerySet(models.QuerySet["Queue"]):
             return self
         return self.filter(annotators=user) if user.is_annotator else self.none()
 
-    def assigned_to(self, user: User) -> QueueQuerySet:
-        """The queues that name this person as an annotator, newest first, with `left`: what they have not judged."""
+    def assigned_to(self, user: User, *, unfinished: bool = False) -> QueueQuerySet:
+        """The queues that name this person as an annotator, newest first, with `left`: what they have not judged.
+
+        `unfinished`: only those in which something is left.
+        """
         done = Exists(Judgment.objects.filter(target=OuterRef("targets"), author=user))
         left = Count("targets", filter=~done, distinct=True)
-        return self.filter(annotators=user).annotate(left=left).order_by("-created_at")
+        found = self.filter(annotators=user).annotate(left=left).order_by("-created_at")
+        return found.filter(left__gt=0) if unfinished else found
 
     def changeable_by(self, user: User) -> QueueQuerySet:
         """Researchers change their own queues, admins all."""
