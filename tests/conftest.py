@@ -24,23 +24,30 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
 os.environ["PARLEY_ENV"] = "development"
 os.environ["PARLEY_HOME"] = str(_OWN)
 os.environ["PARLEY_TEST_DATABASE"] = f"test_parley_{_SESSION}"
-_WANTED = [name for name in ("DATABASE_URL", "REDIS_URL") if not os.environ.get(name)]
+# What the session starts itself. A process of a parallel session inherits the addresses of the one that began it, and
+# must not take them for somebody else's servers: so the names travel with them.
+_GIVEN = [name for name in ("DATABASE_URL", "REDIS_URL") if os.environ.get(name)]
+_WANTED = os.environ.setdefault("PARLEY_TEST_WANTED", ",".join({"DATABASE_URL", "REDIS_URL"} - set(_GIVEN))).split(",")
 
 from webapp.core import embedded  # noqa: E402  (after the environment is set)
 
 _POSTGRES = embedded.Postgres(SHARED, options=("fsync=off", "full_page_writes=off", "synchronous_commit=off"))
 _VALKEY = embedded.Valkey(_OWN)
-os.environ.setdefault("DATABASE_URL", _POSTGRES.url)
-os.environ.setdefault("REDIS_URL", _VALKEY.url)
+for _name, _url in (("DATABASE_URL", _POSTGRES.url), ("REDIS_URL", _VALKEY.url)):
+    if _name in _WANTED:
+        os.environ[_name] = _url
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Set Django up; pytest-django does the rest once the settings are there."""
     import django
     from django.conf import settings
 
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick; nothing here is secret
     django.setup()
+    if getattr(config.option, "numprocesses", None):
+        # With this name in their environment, parallel processes would load the settings before they come by here.
+        del os.environ["DJANGO_SETTINGS_MODULE"]
 
 
 def _drop_databases_of_dead_sessions() -> None:
