@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from django.http import HttpRequest, StreamingHttpResponse
-from ninja import File, Form, Router
+from ninja import File, Form, Router, Status
 from ninja.files import UploadedFile
 
 from training.errors import BadInput
@@ -35,7 +35,7 @@ def get_dataset(request: HttpRequest, name: str) -> Dataset:
 @router.post("", response={201: ImportOut, 422: ImportOut})
 def import_dataset(
     request: HttpRequest, format: Form[str], name: Form[str], files: File[list[UploadedFile]]
-) -> tuple[int, dict[str, object]]:
+) -> Status[dict[str, object]]:
     """Import one upload; with any error nothing is stored and the status is 422."""
     user = caller(request)
     importers.check_upload(format, [(file.name or "", file.size or 0) for file in files])
@@ -47,7 +47,7 @@ def import_dataset(
         path = Path(folder) if importers.FORMATS[format].folder else single
         reading, version = services.import_path(format=format, path=path, name=name, owner=user)
     report = {**reading.report(), "version": version.number if version else None}
-    return (201 if version else 422), report
+    return Status(201 if version else 422, report)
 
 
 @router.get("/{name}/versions/{number}/export", response={200: str, 404: Problem})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Q
 from django.http import Http404, HttpRequest
-from ninja import Router
+from ninja import Router, Status
 from ninja.pagination import LimitOffsetPagination, paginate
 
 from webapp.accounts.permissions import one
@@ -61,9 +61,9 @@ def list_judgments(request: HttpRequest, queue: int | None = None, match: int | 
 
 
 @router.post("", response={201: Shown})
-def add_judgment(request: HttpRequest, data: JudgmentIn) -> tuple[int, Judgment]:
+def add_judgment(request: HttpRequest, data: JudgmentIn) -> Status[Judgment]:
     """Judge one target of a queue that is assigned to the caller; sent again it replaces the first."""
-    user = caller(request)
+    user, visible = caller(request), _visible(request)
     target = one(Target.objects.with_games().filter(queue__annotators=user), pk=data.target)
     made = services.annotate(target=target, by=user, values=data.values, reason=data.reason)
-    return 201, one(_visible(request), pk=made.pk)
+    return Status(201, one(_visible(request), pk=made.pk))

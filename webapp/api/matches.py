@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 from django.http import Http404, HttpRequest
-from ninja import Router
+from ninja import Router, Status
 from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.errors import BadInput
@@ -60,7 +60,7 @@ def list_matches(request: HttpRequest, state: str = "") -> MatchQuerySet:
 
 
 @router.post("", response={201: MatchOut})
-def create_match(request: HttpRequest, data: MatchIn) -> tuple[int, dict[str, object]]:
+def create_match(request: HttpRequest, data: MatchIn) -> Status[dict[str, object]]:
     """Set up a table; it begins at once if everybody is there and has agreed."""
     user = caller(request)
     if user.is_guest:
@@ -78,7 +78,7 @@ def create_match(request: HttpRequest, data: MatchIn) -> tuple[int, dict[str, ob
         consent=data.consent,
     )
     match.refresh_from_db()
-    return 201, match_as_seen(match, user)
+    return Status(201, match_as_seen(match, user))
 
 
 def _drawn(data: MatchIn, user: User) -> tuple[Scenario, StoredScenario | None]:

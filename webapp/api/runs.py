@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpRequest
-from ninja import Router
+from ninja import Router, Status
 from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.config import RunConfig
@@ -33,7 +33,7 @@ def list_runs(request: HttpRequest, state: str = "", kind: str = "") -> RunQuery
 
 
 @router.post("", response={201: RunOut})
-def start_run(request: HttpRequest, data: RunIn) -> tuple[int, Run]:
+def start_run(request: HttpRequest, data: RunIn) -> Status[Run]:
     """Queue a run; a wrong configuration is refused with the field's name."""
     user = caller(request)
     run = services.create_run(
@@ -44,7 +44,7 @@ def start_run(request: HttpRequest, data: RunIn) -> tuple[int, Run]:
         start_checkpoint=_checkpoint(data.start_checkpoint, "start_checkpoint"),
         opponent_checkpoint=_checkpoint(data.opponent_checkpoint, "opponent_checkpoint"),
     )
-    return 201, run
+    return Status(201, run)
 
 
 def _checkpoint(pk: int | None, field: str) -> Checkpoint | None:
@@ -88,10 +88,10 @@ def resume_run(request: HttpRequest, pk: int) -> Run:
 
 
 @router.delete("/{int:pk}", response={204: None})
-def delete_run(request: HttpRequest, pk: int) -> tuple[int, None]:
+def delete_run(request: HttpRequest, pk: int) -> Status[None]:
     """Delete a run that is over, with its files."""
     services.delete_run(run=_own(request, pk))
-    return 204, None
+    return Status(204, None)
 
 
 @checkpoints.get("", response=list[CheckpointOut])
