@@ -5,7 +5,10 @@ Raises `BadInput` where the game cannot be read any more, such as a deleted epis
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from training.errors import BadInput
 from training.games import replay
@@ -48,25 +51,48 @@ def game_of(target: Target) -> JudgedGame:
     return of_episode(target.episode)
 
 
+def judgeable(target: Target) -> JudgedGame:
+    """Return the game for somebody to judge or to export; raise `BadInput` once a player has taken the yes back."""
+    if target.match_id is not None and not Match.objects.exportable().filter(pk=target.match_id).exists():
+        raise BadInput("somebody at the table did not agree to its use")
+    return game_of(target)
+
+
 def of_match(match: Match) -> JudgedGame:
     """Return a match; models are named by their deployment, people together as `person`."""
     seats = match.seats.select_related("deployment__checkpoint", "deployment__remote").order_by("seat")
-    players = tuple("person" if seat.kind == MatchSeat.Kind.PERSON else seat.who for seat in seats)
+    players = tuple(sitting(seat) for seat in seats)
     return JudgedGame(f"match:{match.pk}", Scenario.from_dict(match.scenario), tuple(moves_of(match)), players)
+
+
+def sitting(seat: MatchSeat) -> str:
+    """Return what sat at a seat of a match, as results name it."""
+    return "person" if seat.kind == MatchSeat.Kind.PERSON else seat.who
 
 
 def of_episode(played: PlayedEpisode) -> JudgedGame:
     """Return an episode of a run, read from its file; a seat is named by run and sampling policy."""
-    try:
-        record = files.read_member(played.file, played.offset, played.length)
-    except (OSError, ValueError, EOFError) as error:
-        raise BadInput("the episode's file is gone", played.file) from error
-    episode = Episode.from_dict(record["episode"])
+    episode = Episode.from_dict(_read(played.file, played.offset, played.length)["episode"])
     source = f"run:{played.run_id}/{played.step}/{played.number}"
-    policies = {trace.seat: trace.policy for trace in episode.traces}
-    players = tuple(_policy(played, policies.get(seat, "")) for seat in range(len(episode.scenario.seats)))
+    players = tuple(policy_at(played, seat) for seat in range(len(episode.scenario.seats)))
     return JudgedGame(source, episode.scenario, episode.moves, players)
 
 
-def _policy(played: PlayedEpisode, policy: str) -> str:
+def policy_at(played: PlayedEpisode, seat: int) -> str:
+    """Return what sat at a seat of an episode, as results name it."""
+    policy = _policies(played.file, played.offset, played.length).get(seat, "")
     return f"{played.run.name}: {policy}" if policy else played.run.name
+
+
+@functools.lru_cache(maxsize=20_000)
+def _policies(file: str, offset: int, length: int) -> Mapping[int, str]:
+    """The policy of each seat. What is written of an episode never changes, so it is read once."""
+    traces = _read(file, offset, length)["episode"]["traces"]
+    return {trace["seat"]: trace["policy"] for trace in traces}
+
+
+def _read(file: str, offset: int, length: int) -> dict[str, Any]:
+    try:
+        return files.read_member(file, offset, length)
+    except (OSError, ValueError, EOFError) as error:
+        raise BadInput("the episode's file is gone", file) from error

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from training.errors import BadInput
+from webapp.arena.models import MatchSeat
 from webapp.judgments import games
 from webapp.judgments.models import Judgment, Queue, Target
 
@@ -70,16 +71,20 @@ def of_queue(queue: Queue) -> dict[str, list[Estimate]]:
 
 
 def players_of(queue: Queue) -> dict[int, str]:
-    """Return who or what sat at each target's seat; each game is read once."""
-    seen: dict[tuple[int | None, int | None], tuple[str, ...]] = {}
+    """Return who or what sat at each target's seat; `unknown` where an episode's file is gone."""
+    seats = MatchSeat.objects.filter(match__targets__queue=queue).distinct()
+    at_tables = {
+        (seat.match_id, seat.seat): games.sitting(seat)
+        for seat in seats.select_related("deployment__checkpoint", "deployment__remote")
+    }
     found = {}
-    for target in Target.objects.with_games().filter(queue=queue):
-        key = (target.match_id, target.episode_id)
-        if key not in seen:
-            try:
-                seen[key] = games.game_of(target).players
-            except BadInput:
-                seen[key] = ()
-        players = seen[key]
-        found[target.pk] = players[target.seat] if target.seat < len(players) else "unknown"
+    for target in Target.objects.filter(queue=queue).select_related("episode__run"):
+        try:
+            found[target.pk] = (
+                at_tables[target.match_id or 0, target.seat]
+                if target.episode is None
+                else games.policy_at(target.episode, target.seat)
+            )
+        except BadInput:
+            found[target.pk] = "unknown"
     return found

@@ -4,15 +4,18 @@ import json
 import math
 
 import pytest
+from django.core.files.storage import default_storage
 
 from tests.stub import Status, Stub
 from tests.webapp.judgments.make import finished_match, people_queue, version
+from tests.webapp.runs.making import make_episode, make_run
 from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.rewards.rubrics import RUBRICS
 from webapp.core import queue as hints
 from webapp.judgments import export, judging, results, services
 from webapp.judgments.models import Guess, Judgment, Queue, Rubric, RubricVersion, Target
+from webapp.runs import files
 from webapp.scenarios.models import Dataset
 from webapp.scenarios.services import lines_of
 from webapp.serving.models import Deployment, RemoteModel
@@ -183,6 +186,42 @@ def test_results_are_means_over_games_with_students_interval(researcher, other_r
     assert estimate.mean == pytest.approx(4)
     assert estimate.half == pytest.approx(4.30265 * 2 / math.sqrt(3), rel=1e-5)
     assert (estimate.games, estimate.share) == (3, pytest.approx(0.4))
+
+
+def test_results_cost_the_same_however_many_games(researcher, django_assert_num_queries):
+    for amount in (1, 4):
+        matches = [finished_match(researcher) for _ in range(amount)]
+        queue = services.create_queue(
+            name="q", owner=researcher, rubric_version=version(), matches=matches, annotators=[researcher]
+        )
+        for target in queue.targets.all():
+            services.annotate(target=target, by=researcher, values=FIVES)
+        queue = Queue.objects.select_related("rubric_version__rubric").get(pk=queue.pk)
+        with django_assert_num_queries(3):
+            found = results.of_queue(queue)
+        assert {player: rows[0].games for player, rows in found.items()} == {
+            "a scripted player": amount, "person": amount,
+        }  # fmt: skip
+
+
+def test_an_episode_is_read_once_for_its_players(researcher, monkeypatch):
+    read, asked = files.read_member, []
+    monkeypatch.setattr(files, "read_member", lambda *where: asked.append(where) or read(*where))
+    episode = make_episode(make_run(researcher, name="self-play"))
+    queue = services.create_queue(
+        name="q", owner=researcher, rubric_version=version(), episodes=[episode], annotators=[researcher]
+    )
+    assert set(results.players_of(queue).values()) == {"self-play: learner", "self-play"}
+    assert set(results.players_of(queue).values()) == {"self-play: learner", "self-play"}
+    assert len(asked) == 1
+    default_storage.delete(episode.file)
+    assert "unknown" not in results.players_of(queue).values()
+    gone = make_episode(make_run(researcher))
+    default_storage.delete(gone.file)
+    queue = services.create_queue(
+        name="q", owner=researcher, rubric_version=version(), episodes=[gone], annotators=[researcher]
+    )
+    assert set(results.players_of(queue).values()) == {"unknown"}
 
 
 def test_one_game_has_no_interval():
