@@ -66,4 +66,4 @@ def add_judgment(request: HttpRequest, data: JudgmentIn) -> Status[Judgment]:
     user, visible = caller(request), _visible(request)
     target = one(Target.objects.with_games().filter(queue__annotators=user), pk=data.target)
     made = services.annotate(target=target, by=user, values=data.values, reason=data.reason)
-    return Status(201, one(_visible(request), pk=made.pk))
+    return Status(201, one(visible, pk=made.pk))

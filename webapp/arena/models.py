@@ -32,7 +32,7 @@ class MatchQuerySet(models.QuerySet["Match"]):
         seated = Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user))
         if user.is_guest:
             return self.filter(seated)
-        assigned = Exists(Match.objects.filter(pk=OuterRef("pk"), targets__queue__annotators=user))
+        assigned = Exists(Match.objects.assigned_to(user).filter(pk=OuterRef("pk")))
         opened = Q(visibility__in=[Match.Visibility.OPEN, Match.Visibility.PUBLIC])
         free = Q(state=Match.State.OPEN) & Exists(MatchSeat.objects.free().filter(match=OuterRef("pk")))
         return self.filter(Q(host=user) | opened | Q(free) | seated | assigned)
@@ -48,6 +48,10 @@ class MatchQuerySet(models.QuerySet["Match"]):
     def listed(self) -> MatchQuerySet:
         """Matches that their hosts made public, running or finished."""
         return self.filter(visibility=Match.Visibility.PUBLIC, state__in=[Match.State.RUNNING, Match.State.FINISHED])
+
+    def assigned_to(self, user: User) -> MatchQuerySet:
+        """Matches that an annotation queue gives this person to judge, as long as everybody there agrees to it."""
+        return self.exportable().filter(targets__queue__annotators=user) if user.is_annotator else self.none()
 
     def exportable(self) -> MatchQuerySet:
         """Finished matches in which nobody said no to their use."""

@@ -41,7 +41,7 @@ def viewpoints(match: Match, user: User) -> list[Viewer]:
     involved = match.host_id == user.pk or user.is_admin or own_seat(match, user) is not None
     if involved or match.visibility == Match.Visibility.PUBLIC:
         return everything
-    assigned = match.targets.filter(queue__annotators=user).exists()
+    assigned = Match.objects.assigned_to(user).filter(pk=match.pk).exists()
     return everything if assigned else [SPECTATOR]
 
 

@@ -18,7 +18,6 @@ from training.records import Judgment as JudgmentRecord
 from training.records import Scenario
 from training.store import dumps
 from webapp.accounts.models import User
-from webapp.arena.models import Match
 from webapp.judgments import games
 from webapp.judgments.models import Judgment, Queue, Target
 from webapp.scenarios.models import Dataset, DatasetVersion
@@ -68,12 +67,10 @@ def _name(target: Target) -> str:
 
 def _conversation(targets: list[Target]) -> Conversation:
     first = targets[0]
-    if first.match_id and not Match.objects.exportable().filter(pk=first.match_id).exists():
-        raise BadInput("somebody at the table did not agree to its use")
+    game = games.judgeable(first)
     judged = list(Judgment.objects.with_authors().scored().filter(target__in=targets))
     if not judged:
         raise BadInput("not scored")
-    game = games.game_of(first)
     if first.match is not None:  # what the players themselves said of it travels along
         judged += list(Judgment.objects.with_authors().scored().filter(match=first.match, target=None))
     episode = game.episode()

@@ -31,7 +31,7 @@ def judge_target(pk: int) -> None:
 
 def _ask(target: Target) -> Verdict:
     assert target.queue.judge is not None, "only targets of a judge model are claimed"
-    game = games.game_of(target)
+    game = games.judgeable(target)
     transcript = transcript_of(game.scenario, game.moves)
     rubric = target.queue.rubric_version.record()
     return asyncio.run(judge_client(target.queue.judge).score(transcript, rubric, target.seat, seed=target.pk))

@@ -182,6 +182,8 @@ def annotate(*, target: Target, by: User, values: Mapping[str, Any] | None, reas
     checked = None if values is None else check_values(target.queue.rubric_version, values)
     if checked is None and not reason.strip():
         raise BadInput("say in a word why it cannot be scored", "reason")
+    if checked is not None and target.match_id and not Match.objects.exportable().filter(pk=target.match_id).exists():
+        raise BadInput("somebody at the table has taken back their yes: it is not judged any more", "target")
     judged, _ = Judgment.objects.update_or_create(
         target=target,
         author=by,

@@ -141,7 +141,7 @@ def _annotation(
     context |= {"total": total, "done": total - left}
     if target is not None:
         try:
-            game = games.game_of(target)
+            game = games.judgeable(target)
             context |= {"lines": game.lines(), "seat_name": game.scenario.seats[target.seat]}
         except BadInput as error:
             context |= {"problem": str(error)}

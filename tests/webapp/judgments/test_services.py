@@ -278,8 +278,8 @@ def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
 
     match = finished_match(researcher, player)
     queue = people_queue(researcher, match)
-    tables.answer_consent(match=match, user=player, agreed=False)
     services.annotate(target=queue.targets.first(), by=researcher, values=FIVES)
+    tables.answer_consent(match=match, user=player, agreed=False)
     with pytest.raises(BadInput, match="did not agree"):
         export.store(queue=queue, name="judged", by=researcher)
     with pytest.raises(BadInput, match="did not agree"):

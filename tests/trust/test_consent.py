@@ -1,0 +1,59 @@
+"""A yes that is taken back: from then on nobody reads or scores the match for judging, person or model (trust 29)."""
+
+import pytest
+from django.urls import reverse
+
+from tests.stub import Stub
+from tests.webapp.judgments.make import finished_match, people_queue, version
+from training.errors import BadInput
+from webapp.arena import tables
+from webapp.judgments import judging, services
+from webapp.judgments.models import Judgment, Target
+from webapp.serving.models import RemoteModel
+
+pytestmark = pytest.mark.django_db
+
+
+def taken_back(match, user):
+    tables.answer_consent(match=match, user=user, agreed=False)
+
+
+def test_a_judge_model_is_never_sent_a_match_after_a_no(researcher, player, admin, monkeypatch):
+    with Stub() as stub:
+        monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
+        remote = RemoteModel.objects.create(name="stub", address=stub.url, model="stub-1", added_by=admin)
+        judge = services.add_judge(name="judge", remote=remote, temperature=0)
+        match = finished_match(researcher, player)
+        queue = services.create_queue(
+            name="m", owner=researcher, rubric_version=version(), matches=[match], judge=judge
+        )
+        taken_back(match, player)
+        for target in queue.targets.all():
+            judging.judge_target(target.pk)
+        assert stub.requests == []
+    assert set(queue.targets.values_list("state", flat=True)) == {Target.State.UNSCORED}
+    assert all("did not agree" in row.reason for row in Judgment.objects.filter(target__queue=queue))
+
+
+def test_an_annotator_no_longer_reads_a_match_after_a_no(researcher, player, annotator, client_of):
+    match = finished_match(researcher, player)
+    queue = people_queue(researcher, match, annotators=[annotator])
+    client = client_of(annotator)
+    addresses = [reverse(f"arena:{name}", args=[match.pk]) for name in ("table", "replay", "result")]
+    judging_page = reverse("judgments:annotate", args=[queue.pk])
+    assert "pen" in client.get(judging_page).content.decode()
+    assert all(client.get(address).status_code == 200 for address in addresses)
+    taken_back(match, player)
+    assert "pen" not in client.get(judging_page).content.decode()
+    assert all(client.get(address).status_code == 404 for address in addresses)
+
+
+def test_an_annotator_no_longer_scores_a_match_after_a_no(researcher, player, annotator):
+    match = finished_match(researcher, player)
+    target = people_queue(researcher, match, annotators=[annotator]).targets.first()
+    values = {dimension.name: 5 for dimension in version().record().dimensions}
+    taken_back(match, player)
+    with pytest.raises(BadInput, match="taken back"):
+        services.annotate(target=target, by=annotator, values=values)
+    services.annotate(target=target, by=annotator, values=None, reason="taken back")  # so that the queue can go on
+    assert not Judgment.objects.scored().exists()
