@@ -205,18 +205,17 @@ def awake(*, limit: int = 200) -> tuple[list[int], list[tuple[int, str]]]:
             "match_id",
             "match__deadline_s",
             "match__seats__deployment__state",
-            "match__seats__deployment__error",
             "created_at",
         )[:limit]
         ready, broken = [], []
-        for due_id, match_id, seconds, state, error, since in states:
+        for due_id, match_id, seconds, state, since in states:
             if state == Deployment.State.READY:
                 ready.append(due_id)
                 DueSeat.objects.filter(pk=due_id, deadline=None).update(
                     deadline=now + timedelta(seconds=seconds), hint_at=now + services.HINT_EVERY
                 )
             elif state == Deployment.State.FAILED:
-                broken.append((match_id, f"a model could not be started: {error}"))
+                broken.append((match_id, "a model could not be started"))
             elif since < now - WAKES_WITHIN:
                 broken.append((match_id, f"a model did not wake up within {WAKES_WITHIN.seconds // 60} minutes"))
     return ready, broken
