@@ -8,7 +8,6 @@ from django.urls import reverse
 
 from tests.trust.matrix.runs import run as made_run
 from tests.trust.matrix.scenarios import SCENARIO, version
-from training.dataset import DatasetLine
 from webapp.accounts.services import create_key
 from webapp.runs.models import Run
 from webapp.scenarios import services
@@ -111,7 +110,7 @@ def test_hostile_words_in_a_refusal_do_not_break_the_report(researcher):
 
 def test_every_scenario_of_an_upload_with_odd_ids_can_be_opened(researcher, client_of):
     ids = ["a b", "a/b", "a?b#c", "a%2F..%2Fb", '"><script>', "édit", "..."]
-    made = uploaded(researcher, *(line_with(id=id) for id in ids))
+    made = uploaded(researcher, *(line_with(id=key) for key in ids))
     assert made.state == "waiting", made.report
     stored = services.store_import(pk=made.pk)
     client = client_of(researcher)
