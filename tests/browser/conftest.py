@@ -53,6 +53,7 @@ def site() -> Iterator[Site]:
 def tiny(site: Site) -> None:
     """The tiny model, ready to be chosen."""
     site.prepare_tiny()
+    site.seed("models")
 
 
 @pytest.fixture(scope="module")

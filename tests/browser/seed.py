@@ -35,6 +35,13 @@ def people() -> list[str]:
     return list(PEOPLE)
 
 
+def models() -> int:
+    """Offer what has been prepared at once; the clock does it every now and then."""
+    from webapp.runs.services import register_bases
+
+    return register_bases()
+
+
 def pages() -> list[dict[str, str]]:
     """Every page that the routes know, with an object of the demo user's behind it where it shows one."""
     from django.db import transaction

@@ -92,7 +92,7 @@ class Site:
         return json.loads(self.run([sys.executable, "-m", "tests.browser.seed", what]))
 
     def prepare_tiny(self) -> None:
-        """Make the tiny model, once for all test sessions of this user; the clock offers it soon after."""
+        """Make the tiny model, once for all test sessions of this user."""
         self.run([sys.executable, "-c", "from tests import tiny_model; tiny_model.prepare()"], timeout=MODEL_SECONDS)
 
     def run(self, command: list[str], timeout: float = START_SECONDS) -> str:

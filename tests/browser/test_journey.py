@@ -1,7 +1,6 @@
 """The whole circle in one browser, with the tiny model: data, self-play, checkpoint, game, judgment, data again."""
 
 import re
-import time
 from uuid import uuid4
 
 import pytest
@@ -61,7 +60,7 @@ def launch_self_play(page: Page) -> str:
     page.get_by_role("link", name="Quick trial").click()
     page.get_by_label("Name", exact=True).fill(f"{NAME} run")
     choose(page, "Dataset", f"{NAME} v1")
-    wait_for_tiny(page)
+    choose(page, "Model", "tiny")
     for section, fields in QUICK.items():
         folded = page.locator("details", has=page.locator("summary", has_text=re.compile(rf"^\s*{section}\b")))
         if folded.get_attribute("open") is None:
@@ -77,18 +76,6 @@ def choose(page: Page, label: str, option: str) -> None:
     """Choose the option of a list that begins with a text."""
     box = page.get_by_label(label, exact=True)
     box.select_option(label=next(text for text in box.locator("option").all_inner_texts() if text.startswith(option)))
-
-
-def wait_for_tiny(page: Page) -> None:
-    """The clock notices a model that was made a moment ago."""
-    ends = time.monotonic() + 60
-    while not page.get_by_label("Model", exact=True).locator("option", has_text="tiny").count():
-        assert time.monotonic() < ends, "the site does not offer the tiny model"
-        page.wait_for_timeout(1000)
-        page.reload()
-        page.get_by_label("Name", exact=True).fill(f"{NAME} run")
-        choose(page, "Dataset", f"{NAME} v1")
-    choose(page, "Model", "tiny")
 
 
 def watch_it_learn(page: Page, run: str) -> None:

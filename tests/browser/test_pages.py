@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.slow
 SMALL = {"width": 360, "height": 740}
 WIDE = {"width": 1280, "height": 860}
+MOST_LINKS = 50
 LOOK = """() => {
   const root = document.scrollingElement;
   const wide = [...document.querySelectorAll("body *")]
@@ -67,23 +68,19 @@ def test_every_page_has_a_heading_names_and_protected_forms(visit, addresses):
 
 
 @pytest.mark.parametrize("name", ["rosa", "anna", "pia"])
-def test_every_link_that_a_role_is_shown_leads_somewhere(visit, name):
+def test_links_that_a_role_is_shown_lead_somewhere(visit, name):
     visitor = visit(name)
     seen, ahead, broken = set(), ["/"], []
-    while ahead:
-        address = ahead.pop()
+    while ahead and len(seen) < MOST_LINKS:
+        address = ahead.pop(0)
         seen.add(address)
         answer = visitor.page.goto(address)
         if answer.status != 200:
             broken.append((address, answer.status))
-            continue
         links = visitor.page.eval_on_selector_all(
             "a[href^='/']:not([download])", "links => links.map((link) => link.getAttribute('href').split(/[?#]/)[0])"
         )
         ahead += sorted({link for link in links if not link.endswith(".jsonl")} - seen - set(ahead))
-        ahead = ahead[:1] if len(seen) > 40 else ahead
-        if len(seen) > 60:
-            break
     assert broken == []
     assert len(seen) > 3
 
