@@ -25,7 +25,7 @@ def index(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     runs = Run.objects.visible_to(user).experiments().listed()
     context = {
-        "alive": runs.alive().order_by("-pk")[:SHOWN],
+        "alive": runs.alive().with_progress().order_by("-pk")[:SHOWN],
         "recent": runs.over().order_by("-pk")[:SHOWN],
         "waiting": Match.objects.waiting().with_seats().order_by("-created_at")[:SHOWN],
         "mine": Match.objects.of(user).filter(state__in=["open", "running"]).with_seats().order_by("-pk")[:SHOWN],

@@ -68,6 +68,10 @@ class RunQuerySet(models.QuerySet["Run"]):
         """With what a table row needs, and without the rest."""
         return self.select_related("owner").defer("config", "result", "error")
 
+    def with_progress(self) -> RunQuerySet:
+        """With `progressed_at`: when its process last said that it gets on."""
+        return self.annotate(progressed_at=models.Max("attempts__progressed_at"))
+
 
 class AttemptQuerySet(models.QuerySet["Attempt"]):
     """Reads of attempts."""

@@ -1,15 +1,18 @@
 """The first page and the demo data."""
 
 import re
+import time
 
 import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
 from tests.webapp.judgments.make import finished_match, people_queue
+from tests.webapp.runs.making import make_run
 from training import samples
 from webapp.accounts.models import User
 from webapp.home.management.commands import demo_data
+from webapp.runs import attempts
 from webapp.runs.models import Run
 from webapp.scenarios.models import Dataset
 
@@ -39,6 +42,18 @@ def test_the_first_page_shows_what_is_ones_own(client_of, researcher, annotator,
     assert "Running" not in shown
     assert "To judge" not in shown
     assert "No table waits" in shown
+
+
+def test_a_run_shows_its_trend_and_its_last_sign_of_progress(client_of, researcher, django_assert_max_num_queries):
+    for number in range(3):
+        run = make_run(researcher, name=f"run {number}", state="queued", sparkline=[1, 0.1, 0.5, 0.3])
+        attempt = attempts.claim(run_id=run.pk, worker="w:1:1", host="here")
+        attempts.beat(attempt=attempt, status={"phase": "sampling", "at": time.time() - 90})
+    client = client_of(researcher)
+    with django_assert_max_num_queries(16):
+        shown = page(client)
+    assert shown.count("<polyline") == 3
+    assert len(re.findall(r"got on <time [^>]*>a\sminute ago", shown)) == 3
 
 
 def test_what_is_running_is_a_count_with_a_list(client_of, researcher):
