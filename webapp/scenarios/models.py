@@ -22,9 +22,11 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
         return self if user.is_admin else self.visible_to(user).filter(owner=user)
 
     def listed(self, words: str = "", game: str = "", order: str = "-latest") -> DatasetQuerySet:
-        """Return datasets with `latest` (time of the newest version) and `version_count`, filtered and ordered."""
+        """Return datasets with `latest` (time of the newest version) and `used` (of the newest run), filtered and
+        ordered.
+        """
         found = self.select_related("owner").annotate(
-            latest=Max("versions__created_at"), version_count=Count("versions", distinct=True)
+            latest=Max("versions__created_at"), used=Max("versions__runs__created_at")
         )
         if words:
             found = found.filter(Q(name__icontains=words) | Q(title__icontains=words) | Q(source__icontains=words))

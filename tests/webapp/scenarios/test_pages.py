@@ -5,6 +5,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
+from tests.webapp.runs.making import make_run
 from tests.webapp.scenarios import files
 from training.dataset import DatasetLine
 from webapp.scenarios import services
@@ -85,6 +86,13 @@ def test_the_list_filters_and_takes_a_fixed_number_of_queries(client, researcher
     page = client.get(reverse("scenarios:list"), {"q": "mars"}).content.decode()
     assert "other" in page
     assert "pens-" not in page
+
+
+def test_the_list_says_when_a_dataset_was_last_used(client, researcher):
+    used, unused = stored_version(researcher), stored_version(researcher)
+    runs = [make_run(researcher, dataset_version=used) for _ in range(2)]
+    rows = {row.name: row.used for row in client.get(reverse("scenarios:list")).context["page"]}
+    assert rows == {used.dataset.name: runs[-1].created_at, unused.dataset.name: None}
 
 
 def test_a_fragment_is_only_the_results(client, researcher):
