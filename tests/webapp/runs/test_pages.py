@@ -271,6 +271,18 @@ def test_a_checkpoint_page_shows_where_it_comes_from(page, researcher):
     assert f"?checkpoint={parent.pk}" in shown
 
 
+def test_a_checkpoint_page_shows_what_it_scored_with_intervals(page, researcher):
+    checkpoint, other = (make_checkpoint(make_run(researcher), step=step, name=f"c{step}") for step in (1, 2))
+    found = {"a": {"points": {"mean": 0.5, "low": 0.4, "high": 0.6}}, "used": 98,
+             "difference": {"points": {"mean": 0.1, "low": -0.05, "high": 0.25}}}  # fmt: skip
+    common = {"kind": "eval", "start_checkpoint": checkpoint}
+    make_run(researcher, name="held", opponent_checkpoint=other, result={"summary": found}, **common)
+    make_run(researcher, name="to be held", state="queued", **common)
+    shown = body(page("checkpoint", checkpoint.pk))
+    for text in ("[0.4, 0.6]", "[-0.05, 0.25]", ">98<", ">c2<", "to be held"):
+        assert text in shown
+
+
 def test_a_checkpoint_downloads_as_a_zip(page, researcher):
     import io
     import zipfile

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -15,7 +17,7 @@ from webapp.accounts.permissions import admins, current_user, members, one, rese
 from webapp.core.http import integer, render_page
 from webapp.runs import archive, curves, files, lineage, services
 from webapp.runs.forms import BaseForm
-from webapp.runs.models import Checkpoint
+from webapp.runs.models import Checkpoint, Run
 
 PAGE = 50
 
@@ -53,16 +55,23 @@ def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
     found = one(Checkpoint.objects.visible_to(user).listed(), pk=checkpoint_id)
     names = curves.known(found.metrics)
     shown = [(curves.title(name), found.metrics[name], name in curves.TITLES) for name in names]
-    used = found.runs_started_here.filter(kind="eval").order_by("-pk")[:10] if user.is_researcher else []
+    held = found.runs_started_here.filter(kind="eval").select_related("opponent_checkpoint").order_by("-pk")
     context = {
         "checkpoint": found,
         "metrics": [(title, value) for title, value, main in shown if main],
         "more_metrics": [(title, value) for title, value, main in shown if not main],
         "tree": lineage.tree(found) if user.is_researcher else [],
-        "arenas": used,
+        "arenas": [_arena(run) for run in held[:10]] if user.is_researcher else [],
         "change": Checkpoint.objects.changeable_by(user).filter(pk=found.pk).exists(),
     }
     return render(request, "runs/checkpoint.html", context)
+
+
+def _arena(run: Run) -> dict[str, Any]:
+    """What an arena said of the checkpoint: conversations, and its points and lead over the other with intervals."""
+    summary = (run.result or {}).get("summary", {})
+    means = {name: summary.get(group, {}).get("points") for name, group in (("points", "a"), ("lead", "difference"))}
+    return {"run": run, "used": summary.get("used"), **means}
 
 
 @require_GET
