@@ -6,12 +6,13 @@ import re
 from typing import Any
 
 from django import forms
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.forms import BaseFormSet, formset_factory
 
 from training.rewards.rubrics import Dimension
 from webapp.accounts.models import Role, User
 from webapp.arena.models import Match
+from webapp.core.choices import offer
 from webapp.judgments.models import JudgeModel, RubricVersion
 from webapp.runs.models import PlayedEpisode, Run
 from webapp.serving.models import RemoteModel
@@ -123,15 +124,26 @@ class QueueForm(forms.Form):
         self._choose(
             "rubric_version", RubricVersion.objects.select_related("rubric").order_by("rubric__name", "-number")
         )
-        self._choose("match", Match.objects.exportable().order_by("-pk"))
-        self._choose("run", Run.objects.visible_to(user).filter(episodes__isnull=False).distinct().order_by("-pk"))
+        self._offer("match", Match.objects.exportable().order_by("-pk"))
+        played = Exists(PlayedEpisode.objects.filter(run=OuterRef("pk")))
+        self._offer("run", Run.objects.visible_to(user).filter(played).order_by("-pk"))
         people = User.objects.filter(is_active=True, role__in=[Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN])
         self._choose("annotators", people.order_by("username"))
 
-    def _choose(self, name: str, rows: QuerySet[Any]) -> None:
+    def _field(self, name: str) -> forms.ModelChoiceField[Any]:
         field = self.fields[name]
         assert isinstance(field, forms.ModelChoiceField)
-        field.queryset = rows
+        return field
+
+    def _choose(self, name: str, rows: QuerySet[Any]) -> None:
+        self._field(name).queryset = rows
+
+    def _offer(self, name: str, rows: QuerySet[Any]) -> None:
+        """Of many rows list the latest and those that are asked for."""
+        field = self._field(name)
+        sent = field.widget.value_from_datadict(self.data, self.files, self.add_prefix(name))
+        wanted = sent if self.is_bound else self.get_initial_for_field(field, name)
+        offer(field, rows, wanted if isinstance(wanted, list) else [wanted])
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

@@ -19,6 +19,7 @@ from training.config import RunConfig
 from training.errors import BadInput
 from training.sections import LoraConfig
 from webapp.accounts.models import User
+from webapp.core.choices import offer
 from webapp.core.schema import SchemaForm
 from webapp.runs import lineage, presets
 from webapp.runs.models import Checkpoint
@@ -26,7 +27,6 @@ from webapp.runs.services import TRAIN_QUEUES
 from webapp.scenarios.models import DatasetVersion
 
 PLACES = [(place, place.upper()) for place in TRAIN_QUEUES]
-MOST = 100  # choices in one list
 WEIGHTS = [("adapters", "adapters (LoRA)"), ("all", "all weights")]
 
 
@@ -64,28 +64,18 @@ class StartForm(forms.Form):
     def __init__(self, config: Mapping[str, Any], user: User, data: Mapping[str, Any] | None, **initial: Any) -> None:
         super().__init__(data, prefix="run", initial=initial)
         self.fields["game"].choices = [(name, name) for name in sorted(games.REGISTRY)]  # type: ignore[attr-defined]
-        versions = DatasetVersion.objects.select_related("dataset").order_by("dataset__name", "-number")
-        self.fields["dataset"].queryset = versions  # type: ignore[attr-defined]
         seen = Checkpoint.objects.visible_to(user).order_by("-kind", "-created_at")
-        for name in ("model", "opponent"):
-            self.fields[name].queryset = seen  # type: ignore[attr-defined]
-            self._offer(name, seen, initial.get(name))
-        self._offer("dataset", versions, initial.get("dataset"))
+        rows: dict[str, QuerySet[Any]] = {"dataset": DatasetVersion.objects.playable(), "model": seen, "opponent": seen}
+        for name, found in rows.items():
+            field = self.fields[name]
+            assert isinstance(field, forms.ModelChoiceField)
+            offer(field, found, [initial.get(name)])
         if config["kind"] == "sft":
             self.fields["dataset"].required = True
         if config["kind"] == "eval":
             del self.fields["weights"]
         if config["kind"] == "sft":
             del self.fields["opponent"]
-
-    def _offer(self, name: str, found: QuerySet[Any], chosen: Any) -> None:
-        """Show the first `MOST` and the chosen one; any other that may be seen is valid, too (its page links here)."""
-        field: Any = self.fields[name]
-        rows = list(found[:MOST])
-        if chosen and all(row.pk != chosen for row in rows):
-            rows += list(found.filter(pk=chosen))
-        empty = [("", field.empty_label)] if field.empty_label is not None else []
-        field.choices = [*empty, *((row.pk, field.label_from_instance(row)) for row in rows)]
 
 
 class RunForm:

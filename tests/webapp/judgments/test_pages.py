@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from tests.webapp.judgments.make import finished_match, people_queue, version
 from training.rewards.rubrics import CONDUCT
+from webapp.core import choices
 from webapp.judgments import services
 from webapp.judgments.models import Guess, Judgment, Queue, Rubric
 from webapp.scenarios.models import Dataset
@@ -47,6 +48,24 @@ def test_a_researcher_makes_a_queue_of_a_match(client_of, researcher, annotator)
     page = client_of(researcher).post(address, data, follow=True).content.decode()
     assert "0 of 2 scored" in page
     assert Queue.objects.get().targets.count() == 2
+
+
+def test_a_new_queue_lists_the_latest_and_what_is_asked_for(client_of, researcher, annotator, monkeypatch):
+    monkeypatch.setattr(choices, "MOST", 2)
+    oldest, *_, newest = matches = [finished_match(researcher) for _ in range(4)]
+    client, address = client_of(researcher), reverse("judgments:queue-new")
+
+    def listed(query):
+        return [pk for pk, _ in client.get(address + query).context["form"].fields["match"].choices]
+
+    assert listed("") == [newest.pk, matches[2].pk]
+    assert listed(f"?match={oldest.pk}&match=x") == [newest.pk, matches[2].pk, oldest.pk]
+    data = {"name": "old", "rubric_version": version().pk, "match": [oldest.pk], "most": 20}
+    again = client.post(address, data)
+    assert again.status_code == 400
+    assert f'<option value="{oldest.pk}" selected>' in again.content.decode(), "an old match stays chosen"
+    client.post(address, {**data, "annotators": [annotator.pk]})
+    assert {target.match for target in Queue.objects.get().targets.all()} == {oldest}
 
 
 @pytest.mark.parametrize("missing, why", [("match", "Choose finished matches"), ("annotators", "either a judge")])

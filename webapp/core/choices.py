@@ -1,0 +1,24 @@
+"""Choices out of many rows: a form lists some of them and accepts all that its query set holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import QuerySet
+from django.forms import ModelChoiceField
+
+MOST = 100
+
+
+def offer(field: ModelChoiceField[Any], found: QuerySet[Any], chosen: Iterable[object] = ()) -> None:
+    """List the first `MOST` rows and the chosen ones (by key; what is no key is ignored); any other that `found` holds
+    is valid, too, for its own page links here.
+    """
+    field.queryset = found
+    rows = list(found[:MOST])
+    texts = [str(key) for key in chosen]
+    keys = {int(text) for text in texts if text.isascii() and text.isdigit() and len(text) < 19}
+    rows += list(found.filter(pk__in=keys - {row.pk for row in rows}))
+    empty = [("", field.empty_label)] if field.empty_label is not None else []
+    field.choices = [*empty, *((row.pk, field.label_from_instance(row)) for row in rows)]
