@@ -6,10 +6,14 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from tests.trust.matrix.arena import seated
 from tests.trust.matrix.runs import run as made_run
 from tests.trust.matrix.scenarios import SCENARIO, version
+from tests.webapp.scenarios.files import write_sotopia_jsonl
+from training.errors import BadInput, IllegalMove
 from webapp.accounts.services import create_key
-from webapp.runs.models import Run
+from webapp.arena import model_seats, persons
+from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios import services
 from webapp.scenarios.models import Dataset, Import
 
@@ -125,3 +129,60 @@ def test_a_guest_has_no_password_to_change(guest, client_of):
     guest.set_unusable_password()
     guest.save()
     assert client_of(guest).get(reverse("account_change_password")).status_code == 404
+
+
+def test_a_file_with_a_very_long_name_is_refused(researcher, client_of):
+    file = SimpleUploadedFile("é" * 200 + ".jsonl", line_with().encode())
+    body = {"format": "jsonl", "name": "long", "chosen": file}
+    response = client_of(researcher).post(reverse("scenarios:upload"), body)
+    assert response.status_code == 400
+    assert not Import.objects.exists()
+
+
+def test_many_files_in_one_upload_can_still_be_stored(researcher, tmp_path):
+    write_sotopia_jsonl(tmp_path)
+    files = [SimpleUploadedFile(path.name, path.read_bytes()) for path in sorted(tmp_path.iterdir())]
+    files += [SimpleUploadedFile("z" * 100 + str(number), b"x") for number in range(20)]
+    made = services.upload(owner=researcher, format="sotopia-jsonl", name="many", files=files)
+    services.read_import(pk=made.pk)
+    assert len(services.store_import(pk=made.pk).note) <= 400
+
+
+@pytest.mark.parametrize("name", ['a"; filename="evil.exe', "a\r\nX-Evil: 1", "../..", "é"])
+def test_a_download_is_one_plain_file_whatever_the_checkpoint_is_called(name, researcher, client_of, tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    made = Checkpoint.objects.create(name=name, kind="base", base="b", path=str(tmp_path))
+    response = client_of(researcher).get(reverse("runs:download", args=[made.pk]))
+    assert response.status_code == 200
+    header = response.headers["Content-Disposition"]
+    assert header.count(";") == 1
+    assert header.count('"') in {0, 2}
+    assert "/" not in header
+    assert "X-Evil" not in response.headers
+
+
+MOVES = [
+    {"step": "0", "action": "talk", "text": "half \ud800 a pair"},
+    {"step": "0", "action": "talk", "text": "a NUL \x00"},
+    {"step": "0", "action": "propose", "propose.food": "9" * 6000},
+    {"step": "0", "action": "\ud800"},
+    {"step": "\ud800"},
+    {"step": "0", "action": "talk", "text": ["x"]},
+]
+
+
+@pytest.mark.parametrize("data", MOVES, ids=range(len(MOVES)))
+def test_a_move_that_is_no_text_or_number_is_refused_in_words(data, player):
+    match = seated(player)
+    with pytest.raises((BadInput, IllegalMove)) as refused:
+        persons.play(match_id=match.pk, user=player, data=data)
+    assert len(persons.explain(refused.value)) < 300
+    assert not match.moves.exists()
+
+
+def test_a_models_reply_with_a_nul_is_a_move_like_any_other(player):
+    match = seated(player)
+    match.seats.filter(user=player).update(kind="scripted", user=None, scripted="scripted")
+    held = model_seats.claim(due_id=match.due.get().pk)
+    model_seats.answer(answering=model_seats.Answering(held).heard("good \x00 morning"))
+    assert match.moves.get().move["text"] == "good \ufffd morning"

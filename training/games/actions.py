@@ -152,10 +152,14 @@ def _name_first(content: str, by_name: Mapping[str, Argument]) -> str:
     return ", ".join(turned)
 
 
+LONGEST_NUMBER = 40
+"""Characters of a number that is looked at; Python refuses to read one of many thousand digits."""
+
+
 def read_value(arg: Argument, written: str) -> ArgValue:
     """Return one argument's value; raise `IllegalMove` saying what would be legal."""
     if arg.kind == "integer":
-        match = _INTEGER.fullmatch(written)
+        match = _INTEGER.fullmatch(written) if len(written) <= LONGEST_NUMBER else None
         value = int(match.group(1).replace(",", "")) if match else None
         if value is None or not arg.low <= value <= arg.high:
             raise IllegalMove(f"{arg.name} must be a whole number from {arg.low} to {arg.high}, not {_short(written)}")

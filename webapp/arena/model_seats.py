@@ -137,8 +137,8 @@ class Answering:
         return with_refusals(self.held.seen, [*self.held.past, *self.refused])
 
     def heard(self, reply: str) -> Answering:
-        """After a reply: a move, or one more refusal."""
-        seen = self.held.seen
+        """After a reply: a move, or one more refusal. A NUL character, which no row can hold, is shown as unreadable."""
+        seen, reply = self.held.seen, reply.replace("\x00", "\ufffd")
         try:
             move, private = parse(reply, seen)
             self.held.game.check(self.held.seat, move)

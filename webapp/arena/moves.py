@@ -25,6 +25,8 @@ def _text(data: Mapping[str, Any], name: str) -> str:
     value = data.get(name, "")
     if not isinstance(value, str) or len(value) > LONGEST or "\x00" in value:
         raise BadInput("must be a text of at most 20,000 characters", name)
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        raise BadInput("holds half of a surrogate pair, which is no character", name)
     return value.strip()
 
 
