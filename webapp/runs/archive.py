@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import zipfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Any
 from django.core.files.storage import default_storage
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.http import content_disposition_header
 
 CHUNK = 1024 * 1024
+_NO_NAME = re.compile(r"[^\w. -]+")
 
 
 class _Sink(io.RawIOBase):
@@ -59,9 +62,9 @@ async def _without_blocking(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def zip_response(request: HttpRequest, title: str, root: str, names: Sequence[str]) -> StreamingHttpResponse:
-    """A download of the files `names` below `root`."""
+    """A download of the files `names` below `root`; `title` names it, whatever characters it holds."""
     pieces = zipped(root, names)
     content = _without_blocking(pieces) if isinstance(request, ASGIRequest) else pieces
     response = StreamingHttpResponse(content, content_type="application/zip")
-    response["Content-Disposition"] = f'attachment; filename="{title}.zip"'
+    response["Content-Disposition"] = content_disposition_header(True, f"{_NO_NAME.sub('-', title)}.zip")
     return response

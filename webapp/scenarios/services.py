@@ -258,7 +258,7 @@ def store_import(*, pk: int) -> DatasetVersion:
         lines=reading.lines,
         source=waiting.source,
         licence=waiting.licence,
-        note=f"imported from {', '.join(waiting.files)}",
+        note=f"imported from {', '.join(waiting.files)}"[:400],
     )
     waiting.state, waiting.version = Import.State.STORED, version
     waiting.save(update_fields=["state", "version"])

@@ -82,7 +82,7 @@ def download(request: HttpRequest, checkpoint_id: int) -> HttpResponseBase:
     names = list(files.walk(found.path))
     if not names:
         raise Http404
-    return archive.zip_response(request, found.name.replace("/", "-"), found.path, names)
+    return archive.zip_response(request, found.name, found.path, names)
 
 
 @require_POST

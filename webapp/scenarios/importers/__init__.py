@@ -13,6 +13,9 @@ from webapp.scenarios.importers.reading import Progress, Reading
 MAX_BYTES = 64 * 1024 * 1024
 """An upload larger than this is refused unread."""
 
+LONGEST_NAME = 150
+"""Bytes of a file's name, which must fit into a folder of the storage."""
+
 
 @dataclass(frozen=True)
 class Format:
@@ -51,6 +54,8 @@ def check_upload(format: str, files: Sequence[tuple[str, int]]) -> None:
         raise BadInput(f"unknown format {format!r}; known: {', '.join(FORMATS)}", "format")
     if sum(size for _name, size in files) > MAX_BYTES:
         raise BadInput(f"larger than {MAX_BYTES // 2**20} MiB in all", "file")
+    if any(len(name.encode("utf-8", "replace")) > LONGEST_NAME for name, _size in files):
+        raise BadInput(f"a file's name is longer than {LONGEST_NAME} bytes; rename it", "file")
     wanted = FORMATS[format].names
     if not wanted and len(files) != 1:
         raise BadInput(f"this format is one file, not {len(files)}", "file")
