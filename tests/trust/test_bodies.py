@@ -1,0 +1,53 @@
+"""No request fills the disk: a body over its limit is 413, whatever length it claims, before Django has it all."""
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from webapp.core.bodies import UPLOAD, USUAL, BoundedBody
+from webapp.scenarios import importers
+
+PIECE = 64 * 1024
+
+
+def asked(path, pieces, claimed=None):
+    """Send a body piece by piece to the site; return (status, how many pieces were taken)."""
+    from django.core.asgi import get_asgi_application
+
+    headers = [(b"host", b"testserver"), (b"content-type", b"multipart/form-data; boundary=x")]
+    headers += [(b"content-length", claimed)] if claimed else []
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
+    taken, statuses = 0, []
+
+    async def receive():
+        nonlocal taken
+        if taken >= pieces:
+            return {"type": "http.disconnect"}
+        taken += 1
+        return {"type": "http.request", "body": b"a" * PIECE, "more_body": taken < pieces}
+
+    async def send(message):
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    async_to_sync(BoundedBody(get_asgi_application()))(scope, receive, send)
+    return statuses, taken
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("claimed", [None, b"10"], ids=["no length", "an understated one"])
+def test_a_body_that_goes_on_is_cut_off(claimed):
+    statuses, taken = asked("/accounts/login/", 10_000, claimed)
+    assert statuses == [413]
+    assert taken == USUAL // PIECE + 1
+
+
+def test_a_body_that_says_it_is_too_large_is_not_even_read():
+    assert asked("/accounts/login/", 10_000, str(USUAL + 1).encode()) == ([413], 0)
+    assert asked("/datasets/import/", 10_000, str(UPLOAD + 1).encode()) == ([413], 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_usual_body_passes_and_an_import_has_more_room():
+    assert 413 not in asked("/accounts/login/", 3)[0]
+    assert 413 not in asked("/datasets/import/", USUAL // PIECE + 2)[0]
+    assert UPLOAD > importers.MAX_BYTES

@@ -1,0 +1,62 @@
+"""Bounds the body of every request before Django writes it to a temporary file: larger is answered with 413.
+
+What the request claims about its length is only believed where it claims too much; the bytes themselves are counted.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from django.core.exceptions import RequestAborted
+
+Message = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+
+USUAL = 5 * 1024 * 1024
+UPLOAD = 66 * 1024 * 1024
+"""Room for the largest import and the form around it."""
+UPLOADS = ("/datasets/import/", "/api/v1/datasets")
+_TEXT = b"The request is too large. Nothing was changed."
+
+
+class BoundedBody:
+    """The application `inner`, which is never given more than a body of `limit(path)` bytes."""
+
+    def __init__(self, inner: Application) -> None:
+        self.inner = inner
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        most, taken = limit(scope["path"]), 0
+        if _claimed(scope) > most:
+            await _refuse(send)
+            return
+
+        async def counted() -> Message:
+            nonlocal taken
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > most:
+                raise RequestAborted  # on which Django forgets the request without an answer
+            return message
+
+        await self.inner(scope, counted, send)
+        if taken > most:
+            await _refuse(send)
+
+
+def limit(path: str) -> int:
+    """The most bytes of a request's body at this path."""
+    return UPLOAD if path in UPLOADS else USUAL
+
+
+def _claimed(scope: dict[str, Any]) -> int:
+    given = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
+    return max((int(value) for value in given if value.isdigit() and len(value) < 20), default=0)
+
+
+async def _refuse(send: Send) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+    headers.append((b"content-length", str(len(_TEXT)).encode()))
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body", "body": _TEXT})
