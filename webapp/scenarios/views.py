@@ -44,11 +44,15 @@ def upload(request: HttpRequest) -> HttpResponseBase:
     form = UploadForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
-        made = services.upload(
-            owner=current_user(request), format=given["format"], name=given["name"], files=given["chosen"],
-            source=given["source"], licence=given["licence"],
-        )  # fmt: skip
-        return redirect("scenarios:import", made.pk)
+        try:
+            made = services.upload(
+                owner=current_user(request), format=given["format"], name=given["name"], files=given["chosen"],
+                source=given["source"], licence=given["licence"],
+            )  # fmt: skip
+        except BadInput as error:  # somebody took the name meanwhile
+            form.add_error("name", error.why)
+        else:
+            return redirect("scenarios:import", made.pk)
     return render(request, "scenarios/upload.html", {"form": form}, status=400 if form.errors else 200)
 
 
@@ -128,9 +132,13 @@ def fork(request: HttpRequest, name: str, number: int) -> HttpResponseBase:
     version = _version(request, name, number)
     form = ForkForm(request.POST)
     if form.is_valid():
-        made = services.fork(version=version, name=form.cleaned_data["name"], by=current_user(request))
-        messages.success(request, f"{version} was copied; this copy is yours to change.")
-        return redirect("scenarios:version", made.dataset.name, made.number)
+        try:
+            made = services.fork(version=version, name=form.cleaned_data["name"], by=current_user(request))
+        except BadInput as error:  # somebody took the name meanwhile
+            form.add_error("name", error.why)
+        else:
+            messages.success(request, f"{version} was copied; this copy is yours to change.")
+            return redirect("scenarios:version", made.dataset.name, made.number)
     return render(request, "scenarios/fork.html", {"form": form, "version": version}, status=400)
 
 
