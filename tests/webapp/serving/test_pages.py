@@ -80,13 +80,16 @@ def test_the_table_says_waking_up_and_the_clock_starts_when_it_is_ready(client_o
     assert "thinking" in page
 
 
-def test_a_model_that_cannot_start_ends_the_match_with_the_reason(client_of, player, waiting):
+def test_a_model_that_cannot_start_ends_the_match(client_of, player, researcher, waiting):
     services.settle()
     services.ended(run_id=Deployment.objects.get().run_id, error="no such file")
     assert clock.wake() == 1
     waiting.refresh_from_db()
     assert waiting.state == Match.State.ABORTED
-    assert "no such file" in client_of(player).get(f"/play/{waiting.pk}/").content.decode()
+    shown = client_of(player).get(f"/play/{waiting.pk}/").content.decode()
+    assert "a model could not be started" in shown
+    assert "no such file" not in shown, "what the server said is for who runs it"
+    assert "no such file" in client_of(researcher).get(reverse("serving:list")).content.decode()
 
 
 def test_a_model_that_never_wakes_up_ends_the_match(waiting):
