@@ -89,7 +89,7 @@ def test_a_model_that_cannot_start_ends_the_match(client_of, player, researcher,
     shown = client_of(player).get(f"/play/{waiting.pk}/").content.decode()
     assert "a model could not be started" in shown
     assert "no such file" not in shown, "what the server said is for who runs it"
-    assert "no such file" in client_of(researcher).get(reverse("serving:list")).content.decode()
+    assert "no such file" in client_of(researcher).get("/deployments/").content.decode()
 
 
 def test_a_model_that_never_wakes_up_ends_the_match(waiting):
