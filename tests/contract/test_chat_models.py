@@ -80,10 +80,11 @@ async def test_a_passing_fault_is_retried(stub, model, fault):
 )
 async def test_a_lasting_fault_ends_as_an_error_in_bounded_time(stub, model, fault, calls, says):
     stub.answer = fault
+    patience = 0.3 if calls == 3 else 10.0  # what is refused at sight must not be taken for slow on a busy machine
     start = time.monotonic()
     with pytest.raises(RemoteModelError, match=says):
-        await model().reply(HELLO, Sampling())
-    assert time.monotonic() - start < 3 * 0.3 + 1.0
+        await model(timeout_s=patience).reply(HELLO, Sampling())
+    assert time.monotonic() - start < 3 * patience + 5.0
     assert len(stub.requests) == calls <= 3
 
 
