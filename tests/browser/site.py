@@ -21,6 +21,8 @@ from typing import Any
 
 import psutil
 
+from tools.up import stop_with_parent
+
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 180.0
 MODEL_SECONDS = 900.0
@@ -68,6 +70,7 @@ class Site:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            preexec_fn=stop_with_parent,  # noqa: PLW1509 (a test session that is killed leaves no site behind)
         )
         lines: queue.Queue[str] = queue.Queue()
         output = self.process.stdout
