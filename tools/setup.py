@@ -1,4 +1,4 @@
-"""`make setup`: builds `.venv`, fetches browser assets, converts the default model, migrates. Done steps are skipped.
+"""`make setup`: builds `.venv`, fetches browser assets, prepares the models, migrates. Done steps are skipped.
 
 Runs on a bare Python 3.11–3.13 with the standard library alone. Each step has a key, made of the contents that decide
 its outcome; a step whose key is already written down is not run again. Fails with one sentence and the tail of what
@@ -23,7 +23,15 @@ PYTHON = VENV / "bin" / "python"
 REQUIREMENTS = ROOT / "requirements"
 VENDOR = ROOT / "static" / "vendor"
 HOME = Path(os.environ.get("PARLEY_HOME") or ROOT / "var")
-MODEL = "smollm2-135m"
+MODELS = {  # base model -> the sources that decide what it becomes
+    "smollm2-135m": ["training/learn/prepare.py"],
+    "tiny": [
+        "training/learn/tiny*.py",
+        "training/games/**/*.py",
+        "training/players/scripted/*.py",
+        "training/samples/*",
+    ],
+}
 ASSETS = {  # in node_modules -> in static/vendor
     "uplot/dist/uPlot.iife.min.js": "uPlot.iife.min.js",
     "uplot/dist/uPlot.min.css": "uPlot.min.css",
@@ -198,12 +206,17 @@ def main() -> int:
     return 0
 
 
+def prepare_model(model: str, sources: Iterable[Path]) -> None:
+    """Convert or pretrain one base model of the register; `tiny` takes a few minutes, once."""
+    prepare = [str(PYTHON), "-m", "training", "models", "prepare", model]
+    made = HOME / "models" / model / "manifest.json"
+    step(f"model: {model}", key(model, *sources), lambda: run(prepare, f"preparing {model}"), folder=HOME, made=made)
+
+
 def finish() -> None:
-    """The default model, the database and, in production, the static files as they are served."""
-    model = HOME / "models" / MODEL
-    prepare = [str(PYTHON), "-m", "training", "models", "prepare", MODEL]
-    made = model / "manifest.json"
-    step(f"model: {MODEL}", MODEL, lambda: run(prepare, f"preparing {MODEL}"), folder=HOME, made=made)
+    """The models, the database and, in production, the static files as they are served."""
+    for model, patterns in MODELS.items():
+        prepare_model(model, [path for pattern in patterns for path in sorted(ROOT.glob(pattern))])
     migrate = [str(PYTHON), "manage.py", "migrate", "--no-input", "--verbosity", "0"]
     where = os.environ.get("DATABASE_URL", "")
     cluster = None if where else HOME / "postgres" / "PG_VERSION"
