@@ -137,7 +137,7 @@ class Answering:
         return with_refusals(self.held.seen, [*self.held.past, *self.refused])
 
     def heard(self, reply: str) -> Answering:
-        """After a reply: a move, or one more refusal. A NUL character, which no row can hold, is shown as unreadable."""
+        """After a reply: a move, or one more refusal. A NUL character, which no row can hold, is replaced."""
         seen, reply = self.held.seen, reply.replace("\x00", "\ufffd")
         try:
             move, private = parse(reply, seen)
