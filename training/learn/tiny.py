@@ -17,7 +17,7 @@ from training import bases
 from training.learn.tiny_games import play
 from training.records import Episode, Record, Trace
 from training.sections import SftConfig
-from training.seeding import derive
+from training.seeding import rng
 from training.store import atomic_directory, dumps
 
 if TYPE_CHECKING:
@@ -38,38 +38,16 @@ APART = (r"</?[a-z_]+/?>", r"[^\s<>]+ (?=\d)", r"\d(, )?", r"\n", r"[:;,] ?")
 together across words, so that what every game says in the same words costs next to nothing to read."""
 
 
-class Phase(Record):
-    """One pass over games of its own. `everything`: in negotiations all tokens are targets, not only the replies.
-
-    Reading teaches a new model more than its own few replies do: to find an item's name again, above all.
-    """
-
-    items: int
-    prices: int
-    dialogues: int
-    everything: bool
-    lr: float
-    warmup: float
-
-    @property
-    def games(self) -> dict[str, int]:
-        """Games per sample."""
-        return {"items": self.items, "prices": self.prices, "dialogues": self.dialogues}
-
-    @property
-    def sft(self) -> SftConfig:
-        """The cold start's settings for this phase; small batches, for updates are what is scarce."""
-        return SftConfig(
-            tokens_per_batch=2048, batches_per_step=1, max_length=2048, lr=self.lr, warmup=self.warmup, lora=None
-        )
-
-
 class Recipe(Record):
-    """Everything that decides what `tiny` becomes."""
+    """Everything that decides what `tiny` becomes.
+
+    `context`: the share of what a seat reads that is target, too. Reading teaches a new model more than its own few
+    replies do: to find an item's name again, above all. Batches are small, for updates are scarce.
+    """
 
     version: int = 1
     seed: int = 0
-    vocabulary: int = 1536
+    vocabulary: int = 2048
     hidden: int = 128
     layers: int = 3
     heads: int = 4
@@ -77,10 +55,18 @@ class Recipe(Record):
     mlp: int = 320
     window: int = 4096
     spread: float = 0.06
-    phases: tuple[Phase, ...] = (
-        Phase(items=680, prices=160, dialogues=40, everything=True, lr=5e-3, warmup=0.05),
-        Phase(items=320, prices=100, dialogues=50, everything=False, lr=2e-3, warmup=0.02),
+    items: int = 650
+    prices: int = 310
+    dialogues: int = 70
+    context: float = 0.4
+    sft: SftConfig = SftConfig(
+        tokens_per_batch=1280, batches_per_step=1, max_length=2048, lr=5e-3, warmup=0.03, lora=None
     )
+
+    @property
+    def games(self) -> dict[str, int]:
+        """Games per sample."""
+        return {"items": self.items, "prices": self.prices, "dialogues": self.dialogues}
 
 
 RECIPE = Recipe()
@@ -88,7 +74,7 @@ RECIPE = Recipe()
 
 def key(recipe: Recipe = RECIPE) -> str:
     """Return the hash of the recipe and of a few of its games as text: the games' words are part of it."""
-    few = dict.fromkeys(recipe.phases[0].games, 3)
+    few = dict.fromkeys(recipe.games, 3)
     text = dumps(recipe.to_dict()) + "".join(_texts(play(few, recipe.seed)))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -111,13 +97,12 @@ def build(folder: Path, recipe: Recipe, digest: str) -> None:
     from training.learn.sft_fit import fit
     from training.text.template import ChatTokenizer
 
-    games = [play(phase.games, derive(recipe.seed, "phase", at)) for at, phase in enumerate(recipe.phases)]
-    tokenizer = make_tokenizer(_texts(games[0]), recipe)
+    games = play(recipe.games, recipe.seed)
+    tokenizer = make_tokenizer(_texts(_evenly(games)), recipe)
     model = make_model(tokenizer, recipe)
-    for at, phase in enumerate(recipe.phases):
-        read = _traces(games[at], ChatTokenizer(tokenizer), phase)
-        log.info("phase %d of %d: %d games", at + 1, len(recipe.phases), len(games[at]))
-        fit(model, tokenizer, read, plan([len(t.tokens) for t in read], phase.sft, recipe.seed), phase.sft)
+    read = list(_traces(games, ChatTokenizer(tokenizer), recipe))
+    log.info("%d games, %d tokens", len(games), sum(len(trace.tokens) for trace in read))
+    fit(model, tokenizer, read, plan([len(t.tokens) for t in read], recipe.sft, recipe.seed), recipe.sft)
     entry = bases.REGISTRY["tiny"]
     info = bases.ModelInfo(
         name="tiny",
@@ -130,28 +115,48 @@ def build(folder: Path, recipe: Recipe, digest: str) -> None:
     save(model, tokenizer, folder, info)
 
 
-def _traces(games: Sequence[Episode], chat: ChatTokenizer, phase: Phase) -> list[Trace]:
-    """Return all seats' traces, with everything as target where the phase wants it."""
+def _traces(games: Sequence[Episode], chat: ChatTokenizer, recipe: Recipe) -> Iterator[Trace]:
+    """Yield all seats' traces, with a share of what they read as targets; not the profiles of dialogues."""
     from training.text.conversations import traces
 
-    found: list[Trace] = []
+    for number, game in enumerate(games):
+        random = rng(recipe.seed, "context", number)
+        for trace in traces(game, chat, window=recipe.sft.max_length):
+            rules = 0 if game.scenario.game == "negotiation" else trace.tokens.index(chat.end_id)
+            mask = tuple(
+                int(own or (at > rules and random.random() < recipe.context)) for at, own in enumerate(trace.mask)
+            )
+            yield trace.model_copy(update={"mask": mask})
+
+
+def _evenly(games: Sequence[Episode]) -> list[Episode]:
+    """Return as many games of each kind as there are of the rarest, so that the tokenizer knows all equally."""
+    kinds: dict[str, list[Episode]] = {}
     for game in games:
-        read = traces(game, chat, window=phase.sft.max_length)
-        if phase.everything and game.scenario.game == "negotiation":
-            read = tuple(trace.model_copy(update={"mask": (1,) * len(trace.mask)}) for trace in read)
-        found += read
-    return found
+        deal = game.scenario.settings.get("deal", {})
+        kinds.setdefault(deal.get("kind", game.scenario.game), []).append(game)
+    least = min(len(kind) for kind in kinds.values())
+    return [game for kind in kinds.values() for game in kind[:least]]
 
 
 def _texts(games: Sequence[Episode]) -> Iterator[str]:
-    """Yield what each seat of each game reads and says, as text, roles included."""
+    """Yield what each seat of each game reads and says, as text, roles included; of equal rules the first only.
+
+    Rules are long and seldom new: told every time, they would leave the tokenizer nothing for what players say.
+    """
     from training.games import replay
     from training.text.messages import chat
 
+    told: set[str] = set()
     for game in games:
         state = replay(game.scenario, game.moves)
         for seat in range(len(game.scenario.seats)):
-            for message in chat(state.observe(seat), seat, game.scenario.seats):
+            rules, *rest = chat(state.observe(seat), seat, game.scenario.seats)
+            start = f"{game.scenario.id} {seat}"
+            if start not in told:
+                told.add(start)
+                yield f"{rules['role']}\n{rules['content']}"
+            for message in rest:
                 yield f"{message['role']}\n{message['content']}"
 
 

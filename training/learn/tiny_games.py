@@ -15,7 +15,9 @@ from training.records import Episode, Scenario
 from training.rollout import Job, Rules, collect
 from training.seeding import rng
 
-ITEMS = ("food", "water", "firewood", "book", "hat", "ball", "apples", "bread", "rope", "tea", "coins", "candles")
+ITEMS = ("book", "hat", "ball", "apples", "bread", "rope", "tea", "coins", "candles")
+CAMP = ("food", "water", "firewood")
+"""The items of CaSiNo, the corpus that most item negotiations come from."""
 NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hana", "Ivo", "June", "Kim", "Leo", "Mia", "Noa", "Sam")
 
 
@@ -33,8 +35,8 @@ def play(counts: dict[str, int], seed: int) -> list[Episode]:
 
 
 def vary(start: Scenario, random: Random) -> Scenario:
-    """Return a negotiation with other people and, of items, another pool; other games, and half the starts, as is."""
-    if start.game != "negotiation" or random.random() < 0.5:
+    """Return a negotiation with other people and, of items, another pool; other games, and most starts, as is."""
+    if start.game != "negotiation" or random.random() < 0.65:
         return start
     settings = dict(start.settings)
     if settings["deal"]["kind"] == "items":
@@ -44,7 +46,7 @@ def vary(start: Scenario, random: Random) -> Scenario:
 
 def _pool(random: Random) -> dict[str, Any]:
     """Return items with counts, and what they are worth to each side."""
-    names = random.sample(ITEMS, random.choice((2, 3, 3, 3)))
+    names = random.sample(CAMP, 3) if random.random() < 0.4 else random.sample(ITEMS, random.choice((2, 3, 3)))
     items = [{"name": name, "count": random.randint(1, 4)} for name in names]
     sides = []
     for _ in range(2):

@@ -1,0 +1,100 @@
+"""`tiny` as it is prepared: small, loadable, and good enough at its games to be played against and trained."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests import tiny_model
+from training import bases, samples
+from training.engines.base import Sampling
+from training.engines.loading import load_tokenizer
+from training.engines.transformers import TransformersEngine
+from training.learn import models, tiny, tiny_games
+from training.players.model import ModelPlayer
+from training.rollout import Job, Rules, collect
+from training.text.conversations import traces
+from training.text.template import ChatTokenizer
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder():
+    return tiny_model.prepare()
+
+
+def self_play(folder, sample, temperature, games=48):
+    """Play starts of a sample against itself, without retries; return the episodes."""
+    engine, chat = TransformersEngine(folder), ChatTokenizer(load_tokenizer(folder))
+    starts = samples.load(sample)
+    jobs = [Job(at, starts[at % len(starts)].with_seed(at + 1), ("tiny", "tiny")) for at in range(games)]
+
+    def player(scenario, seat):
+        sampling = Sampling(max_tokens=64, temperature=temperature)
+        return ModelPlayer(engine, chat, sampling, seat=seat, names=scenario.seats, window=2048)
+
+    return asyncio.run(collect(jobs, {"tiny": player}, lanes=games, rules=Rules(seed=1)))
+
+
+def test_it_is_small_and_fits_every_engine(folder):
+    model, tokenizer = models.load(folder)
+    assert models.count(model) < 2_000_000
+    assert model.config.head_dim in (32, 64)
+    assert bases.read_info(folder).dataset == (tiny.key(),)
+    ids = tokenizer.encode("<propose>food 2</propose> 100 %", add_special_tokens=False)
+    assert tokenizer.decode(ids) == "<propose>food 2</propose> 100 %"
+
+
+@pytest.mark.parametrize("temperature,least", [(0.7, 0.9), (1.0, 0.8)])
+@pytest.mark.parametrize("sample", samples.NAMES)
+def test_nine_replies_in_ten_are_moves(folder, sample, temperature, least):
+    episodes = self_play(folder, sample, temperature)
+    assert not [episode.error for episode in episodes if episode.error]
+    turns = [turn for episode in episodes for turn in episode.turns]
+    assert sum(turn.passed for turn in turns) / len(turns) >= least
+
+
+def test_it_reaches_deals(folder):
+    episodes = self_play(folder, "items", 0.7)
+    assert sum(episode.metrics["agreement"] for episode in episodes) / len(episodes) >= 0.7
+
+
+def test_a_prepared_tiny_is_kept_until_the_recipe_changes(folder, monkeypatch, tmp_path):
+    built = []
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
+
+    def build(target, recipe, digest):
+        built.append(digest)
+        (target / "config.json").write_text("{}")
+        (target / "model.safetensors").write_bytes(b"x")
+        bases.write_info(target, bases.ModelInfo(name="tiny", base="tiny", dataset=(digest,)))
+
+    monkeypatch.setattr(tiny, "build", build)
+    assert tiny.prepare_tiny() == tiny.prepare_tiny() == tmp_path / "models" / "tiny"
+    assert built == [tiny.key()]
+    monkeypatch.setattr(tiny, "RECIPE", tiny.RECIPE.model_copy(update={"seed": 1}))
+    monkeypatch.setattr(tiny, "key", lambda: "another")
+    tiny.prepare_tiny()
+    assert built[1:] == ["another"]
+
+
+def test_the_key_follows_the_recipe_and_the_words_of_the_games(monkeypatch):
+    first = tiny.key()
+    assert first == tiny.key()
+    assert tiny.key(tiny.RECIPE.model_copy(update={"layers": 2})) != first
+    monkeypatch.setattr(tiny, "_texts", lambda games: iter(["other words"]))
+    assert tiny.key() != first
+
+
+def test_varied_starts_are_legal_and_scripted_games_become_traces(folder):
+    chat = ChatTokenizer(load_tokenizer(folder))
+    games = tiny_games.play({"items": 30, "prices": 10, "dialogues": 5}, seed=3)
+    assert len(games) == 45
+    assert not [game.error for game in games if game.error]
+    pools = {tuple(item["name"] for item in g.scenario.settings["deal"].get("items", ())) for g in games[:30]}
+    assert len(pools) > 20
+    for game in games:
+        for trace in traces(game, chat, window=2048):
+            assert sum(trace.mask) > 0
