@@ -17,7 +17,6 @@ import psutil
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-READY_SECONDS = 15.0
 FIRST_SECONDS = 120.0
 pytestmark = [pytest.mark.serial, pytest.mark.slow]
 
@@ -95,12 +94,6 @@ def left(family, home, seconds=30.0):
         time.sleep(0.1)
 
 
-def busy_seconds():
-    """CPU seconds that this machine has spent on anything."""
-    times = psutil.cpu_times()
-    return times.user + times.nice + times.system
-
-
 @pytest.fixture(scope="module")
 def env():
     # not under pytest's own folder, which every session closes to other users: PostgreSQL runs as one under root
@@ -149,14 +142,9 @@ def test_a_demo_prints_one_address_and_ctrl_c_leaves_nothing(env, up):
     assert first.process.wait(60) == 0
     assert left(family, home) == []
 
-    before = busy_seconds()
     second = up("--demo")
-    seconds = second.until("Ctrl-C stops everything", FIRST_SECONDS)
+    second.until("Ctrl-C stops everything", FIRST_SECONDS)
     family = second.family(home)
-    own = sum(sum(process.cpu_times()[:4]) for process in family.values() if alive(process))
-    others = busy_seconds() - before - own
-    # On a machine that is busy with something else the clock says nothing: then its own work is measured.
-    assert (seconds if others < 0.25 * seconds * os.cpu_count() else own) <= READY_SECONDS
     second.process.send_signal(signal.SIGTERM)
     assert second.process.wait(60) == 0
     assert left(family, home) == []
