@@ -1,4 +1,4 @@
-"""`make demo` for real, on databases of its own: one address, in time, and nothing left after Ctrl-C or worse."""
+"""`make demo` for real, on databases of its own: one address, and nothing left after Ctrl-C or worse."""
 
 import os
 import queue
