@@ -81,7 +81,7 @@ REGISTRY: dict[str, BaseModel] = {
             name="tiny",
             title="tiny",
             licence="apache-2.0",
-            parameters=1_000_000,
+            parameters=779_136,
             source="project",
             note="for tests and quick trials; pretrained on scripted players only",
         ),
