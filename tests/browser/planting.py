@@ -19,7 +19,8 @@ from webapp.arena import tables
 from webapp.judgments import services as judging
 from webapp.judgments.models import Judgment
 from webapp.runs.models import Attempt, Checkpoint, Event, Metric, Run
-from webapp.scenarios.services import create_dataset, upload
+from webapp.scenarios.imports import upload
+from webapp.scenarios.services import create_dataset
 
 ALL = len(PAYLOADS)
 TEXT = "\n".join(PAYLOADS)
@@ -66,7 +67,7 @@ def _datasets(owner: User) -> list[tuple[str, int]]:
         licence=PAYLOADS[5],
     )
     one = "/datasets/payloads/v1/scenarios/scene-3/"
-    from webapp.scenarios.services import read_import
+    from webapp.scenarios.imports import read_import
 
     read_import(pk=broken.pk)
     return [

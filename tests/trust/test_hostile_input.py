@@ -14,7 +14,7 @@ from training.errors import BadInput, IllegalMove
 from webapp.accounts.services import create_key
 from webapp.arena import model_seats, persons
 from webapp.runs.models import Checkpoint, Run
-from webapp.scenarios import services
+from webapp.scenarios import imports, services
 from webapp.scenarios.models import Dataset, Import
 
 NUL, LONG, PADDED = "\x00", "9" * 30, "0" * 13 + "9" * 5000
@@ -82,8 +82,8 @@ def test_a_run_that_cannot_be_stored_is_refused(config, researcher, client):
 
 def uploaded(owner, *lines, name="hostile"):
     file = SimpleUploadedFile("own.jsonl", "\n".join(lines).encode("utf-8"))
-    made = services.upload(owner=owner, format="jsonl", name=name, files=[file])
-    services.read_import(pk=made.pk)
+    made = imports.upload(owner=owner, format="jsonl", name=name, files=[file])
+    imports.read_import(pk=made.pk)
     return Import.objects.get(pk=made.pk)
 
 
@@ -116,7 +116,7 @@ def test_every_scenario_of_an_upload_with_odd_ids_can_be_opened(researcher, clie
     ids = ["a b", "a/b", "a?b#c", "a%2F..%2Fb", '"><script>', "édit", "..."]
     made = uploaded(researcher, *(line_with(id=key) for key in ids))
     assert made.state == "waiting", made.report
-    stored = services.store_import(pk=made.pk)
+    stored = imports.store_import(pk=made.pk)
     client = client_of(researcher)
     page = client.get(reverse("scenarios:version", args=[stored.dataset.name, stored.number]))
     assert page.status_code == 200
@@ -143,9 +143,9 @@ def test_many_files_in_one_upload_can_still_be_stored(researcher, tmp_path):
     write_sotopia_jsonl(tmp_path)
     files = [SimpleUploadedFile(path.name, path.read_bytes()) for path in sorted(tmp_path.iterdir())]
     files += [SimpleUploadedFile("z" * 100 + str(number), b"x") for number in range(20)]
-    made = services.upload(owner=researcher, format="sotopia-jsonl", name="many", files=files)
-    services.read_import(pk=made.pk)
-    assert len(services.store_import(pk=made.pk).note) <= 400
+    made = imports.upload(owner=researcher, format="sotopia-jsonl", name="many", files=files)
+    imports.read_import(pk=made.pk)
+    assert len(imports.store_import(pk=made.pk).note) <= 400
 
 
 @pytest.mark.parametrize("name", ['a"; filename="evil.exe', "a\r\nX-Evil: 1", "../..", "é"])

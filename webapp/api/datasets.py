@@ -13,7 +13,7 @@ from training.errors import BadInput
 from webapp.accounts.permissions import one
 from webapp.api.access import Key, caller
 from webapp.api.shapes import DatasetOut, ImportOut, Problem
-from webapp.scenarios import importers, services
+from webapp.scenarios import importers, imports, services
 from webapp.scenarios.models import Dataset, DatasetVersion
 
 router = Router(tags=["datasets"], auth=Key(researchers=True))
@@ -45,7 +45,7 @@ def import_dataset(
                 target.writelines(file.chunks())
         single = Path(folder) / Path(files[0].name or "file").name
         path = Path(folder) if importers.FORMATS[format].folder else single
-        reading, version = services.import_path(format=format, path=path, name=name, owner=user)
+        reading, version = imports.import_path(format=format, path=path, name=name, owner=user)
     report = {**reading.report(), "version": version.number if version else None}
     return Status(201 if version else 422, report)
 

@@ -16,7 +16,7 @@ from training.games import REGISTRY, make, replay
 from training.records import ALL, Episode, Scenario
 from webapp.accounts.permissions import current_user, one, researchers
 from webapp.core.http import integer, render_page
-from webapp.scenarios import services
+from webapp.scenarios import imports, services
 from webapp.scenarios.forms import ForkForm, ScenarioForm, UploadForm
 from webapp.scenarios.models import Dataset, DatasetVersion, Import, StoredScenario
 
@@ -45,7 +45,7 @@ def upload(request: HttpRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
         try:
-            made = services.upload(
+            made = imports.upload(
                 owner=current_user(request), format=given["format"], name=given["name"], files=given["chosen"],
                 source=given["source"], licence=given["licence"],
             )  # fmt: skip
@@ -68,7 +68,7 @@ def import_page(request: HttpRequest, pk: int) -> HttpResponse:
 def import_store(request: HttpRequest, pk: int) -> HttpResponseBase:
     made = one(Import.objects.changeable_by(current_user(request)), pk=pk)
     try:
-        version = services.store_import(pk=made.pk)
+        version = imports.store_import(pk=made.pk)
     except BadInput as error:
         return render(request, "scenarios/import.html", {"import": made, "problem": str(error)}, status=409)
     messages.success(request, f"Stored as {version}.")
@@ -79,7 +79,7 @@ def import_store(request: HttpRequest, pk: int) -> HttpResponseBase:
 @researchers
 def import_drop(request: HttpRequest, pk: int) -> HttpResponseBase:
     made = one(Import.objects.changeable_by(current_user(request)), pk=pk)
-    services.drop_import(pk=made.pk)
+    imports.drop_import(pk=made.pk)
     messages.info(request, "The upload was dropped; nothing was stored.")
     return redirect("scenarios:list")
 

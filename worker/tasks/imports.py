@@ -4,7 +4,7 @@ from celery import shared_task
 from django.db import close_old_connections
 
 from webapp.core.queue import READ_IMPORT
-from webapp.scenarios.services import read_import as read
+from webapp.scenarios.imports import read_import as read
 
 
 @shared_task(name=READ_IMPORT.name)

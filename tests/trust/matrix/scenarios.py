@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from tests.trust.matrix.base import RESEARCHERS, Route
 from training.dataset import DatasetLine
 from training.records import Scenario
-from webapp.scenarios import services
+from webapp.scenarios import imports, services
 
 NUMBERS = itertools.count()
 SCENARIO = Scenario(
@@ -44,8 +44,8 @@ def scenario(owner: Any) -> dict[str, Any]:
 
 def waiting(owner: Any) -> dict[str, Any]:
     file = SimpleUploadedFile("own.jsonl", DatasetLine(scenario=SCENARIO).dumps().encode())
-    made = services.upload(owner=owner, format="jsonl", name=f"upload-{next(NUMBERS)}", files=[file])
-    services.read_import(pk=made.pk)
+    made = imports.upload(owner=owner, format="jsonl", name=f"upload-{next(NUMBERS)}", files=[file])
+    imports.read_import(pk=made.pk)
     return {"pk": made.pk}
 
 

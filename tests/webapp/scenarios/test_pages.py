@@ -8,7 +8,7 @@ from tests.trust.matrix.scenarios import SCENARIO, stored_version
 from tests.webapp.runs.making import make_run
 from tests.webapp.scenarios import files
 from training.dataset import DatasetLine
-from webapp.scenarios import services
+from webapp.scenarios import imports, services
 from webapp.scenarios.models import Dataset, Import
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ def test_the_whole_way_of_an_upload(client):
     address = post_upload(client)["Location"]
     made = Import.objects.get()
     assert "Waiting for a worker" in client.get(address).content.decode()
-    services.read_import(pk=made.pk)
+    imports.read_import(pk=made.pk)
     page = client.get(address).content.decode()
     assert "<strong>1</strong> scenarios and <strong>1</strong> conversations" in page
     stored = client.post(reverse("scenarios:import-store", args=[made.pk]), follow=True)
@@ -52,7 +52,7 @@ def test_a_refused_upload_shows_every_error_with_its_place(client):
         dialogue["chat_logs"][0]["id"] = "<b>nobody</b>"
 
     address = post_upload(client, content=files.casino(wrong))["Location"]
-    services.read_import(pk=Import.objects.get().pk)
+    imports.read_import(pk=Import.objects.get().pk)
     page = client.get(address).content.decode()
     assert "casino.json, dialogue 0, chat_logs.0, id" in page
     assert "&lt;b&gt;nobody&lt;/b&gt;" in page

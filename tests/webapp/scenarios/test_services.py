@@ -13,7 +13,7 @@ from tests.webapp.scenarios import files
 from training.dataset import DatasetLine
 from training.errors import BadInput
 from webapp.core import queue
-from webapp.scenarios import services
+from webapp.scenarios import imports, services
 from webapp.scenarios.models import Dataset, Import, StoredConversation, StoredScenario
 
 pytestmark = pytest.mark.django_db
@@ -33,21 +33,21 @@ def sent(monkeypatch):
 
 def casino_import(owner, content=None, name="camp"):
     file = SimpleUploadedFile("casino.json", (content or files.casino()).encode())
-    return services.upload(owner=owner, format="casino", name=name, files=[file])
+    return imports.upload(owner=owner, format="casino", name=name, files=[file])
 
 
 def test_an_upload_is_read_by_a_worker_and_stored_on_a_yes(researcher, sent, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         made = casino_import(researcher)
     assert sent == [("scenarios.read_import", (made.pk,))]
-    services.read_import(pk=made.pk)
+    imports.read_import(pk=made.pk)
     made.refresh_from_db()
     assert (made.state, made.report["scenarios"], made.report["conversations"]) == ("waiting", 1, 1)
     assert Dataset.objects.count() == 0
     with django_capture_on_commit_callbacks(execute=True):
-        version = services.store_import(pk=made.pk)
+        version = imports.store_import(pk=made.pk)
     assert (version.scenario_count, version.conversation_count, version.dataset.licence) == (1, 1, "CC BY 4.0")
-    assert services.store_import(pk=made.pk) == version
+    assert imports.store_import(pk=made.pk) == version
     assert not default_storage.exists(f"{made.folder}/casino.json")
 
 
@@ -56,30 +56,30 @@ def test_a_wrong_file_is_refused_whole(researcher):
         dialogue["chat_logs"][0]["id"] = "x"
 
     made = casino_import(researcher, files.casino(lambda d: None, wrong))
-    services.read_import(pk=made.pk)
+    imports.read_import(pk=made.pk)
     made.refresh_from_db()
     assert made.state == "refused"
     with pytest.raises(BadInput, match="refused"):
-        services.store_import(pk=made.pk)
+        imports.store_import(pk=made.pk)
     assert (Dataset.objects.count(), StoredScenario.objects.count()) == (0, 0)
 
 
 def test_a_dropped_upload_stores_nothing(researcher, django_capture_on_commit_callbacks):
     made = casino_import(researcher)
-    services.read_import(pk=made.pk)
+    imports.read_import(pk=made.pk)
     with django_capture_on_commit_callbacks(execute=True):
-        services.drop_import(pk=made.pk)
+        imports.drop_import(pk=made.pk)
     with pytest.raises(BadInput):
-        services.store_import(pk=made.pk)
+        imports.store_import(pk=made.pk)
     assert not default_storage.exists(f"{made.folder}/casino.json")
 
 
 def test_an_import_is_read_once_while_its_lease_holds(researcher):
     made = casino_import(researcher)
-    assert services.claim_import(pk=made.pk) is not None
-    assert services.claim_import(pk=made.pk) is None
+    assert imports.claim_import(pk=made.pk) is not None
+    assert imports.claim_import(pk=made.pk) is None
     Import.objects.update(claimed_until="2020-01-01T00:00:00Z")
-    assert services.claim_import(pk=made.pk) is not None
+    assert imports.claim_import(pk=made.pk) is not None
 
 
 def test_the_clock_sends_unread_uploads_again(researcher, sent):
@@ -88,7 +88,7 @@ def test_the_clock_sends_unread_uploads_again(researcher, sent):
     made = casino_import(researcher)
     assert resend_imports() == 1
     assert sent == [("scenarios.read_import", (made.pk,))]
-    services.read_import(pk=made.pk)
+    imports.read_import(pk=made.pk)
     assert resend_imports() == 0
 
 
@@ -119,8 +119,8 @@ def test_a_name_must_be_an_address(researcher, name):
 
 def test_an_edit_makes_the_next_version_and_leaves_the_old_one(researcher):
     made = casino_import(researcher)
-    services.read_import(pk=made.pk)
-    first = services.store_import(pk=made.pk)
+    imports.read_import(pk=made.pk)
+    first = imports.store_import(pk=made.pk)
     stored = first.scenarios.get()
     changed = SCENARIO.model_copy(update={"id": stored.key})
     second = services.change_scenario(stored=stored, scenario=changed, by=researcher)
@@ -147,8 +147,8 @@ def test_the_hash_is_that_of_the_export(researcher, tmp_path):
     import hashlib
 
     made = casino_import(researcher)
-    services.read_import(pk=made.pk)
-    version = services.store_import(pk=made.pk)
+    imports.read_import(pk=made.pk)
+    version = imports.store_import(pk=made.pk)
     path = tmp_path / "out.jsonl"
     call_command("export_dataset", "camp", "--output", str(path))
     assert hashlib.sha256(path.read_bytes()).hexdigest() == version.sha256

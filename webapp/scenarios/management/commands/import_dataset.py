@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from training.errors import BadInput
 from webapp.accounts.models import Role, User
-from webapp.scenarios import importers, services
+from webapp.scenarios import importers, imports, services
 
 
 class Command(BaseCommand):
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         try:
             owner = _owner(options["owner"])
             services.check_name(options["name"])
-            reading, version = services.import_path(
+            reading, version = imports.import_path(
                 format=options["format"], path=options["path"], name=options["name"], owner=owner
             )
         except BadInput as error:
