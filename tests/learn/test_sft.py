@@ -7,7 +7,6 @@ import math
 
 import pytest
 import torch
-from trl import SFTTrainer
 
 from tests.learn.conversations import write_conversations
 from tests.toy_models import write_random_llama
@@ -155,13 +154,13 @@ def test_a_stopped_run_goes_on_to_the_same_bits(base, dataset, tmp_path, monkeyp
 
 def poison(monkeypatch, updates):
     """Make the loss of some updates (from 1) not a number."""
-    compute = SFTTrainer.compute_loss
+    compute = sft_fit._Loop.compute_loss
 
     def poisoned(self, *args, **kwargs):
         loss = compute(self, *args, **kwargs)
         return loss * math.nan if self.state.global_step + 1 in updates else loss
 
-    monkeypatch.setattr(SFTTrainer, "compute_loss", poisoned)
+    monkeypatch.setattr(sft_fit._Loop, "compute_loss", poisoned)
 
 
 def test_an_update_that_is_not_finite_changes_nothing_and_is_counted(base, dataset, tmp_path, monkeypatch):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 ADAPTER = "default"
+UNUSUAL = ("final_logit_softcapping", "logit_scale", "logits_scaling")
+"""Settings of models that change logits after the head."""
 
 
 def load(
@@ -74,6 +76,12 @@ def _peft(lora: LoraConfig) -> PeftLora:
 def plain(model: PreTrainedModel | PeftModel) -> PreTrainedModel:
     """Return the Hugging Face model inside (with its adapter layers still in place, if it has any)."""
     return model.get_base_model() if isinstance(model, PeftModel) else model
+
+
+def refuse_unusual_logits(model: PreTrainedModel) -> None:
+    """Raise `BadInput` for a model whose logits are not simply its head on its hidden state."""
+    if unusual := [name for name in UNUSUAL if getattr(model.config, name, None) not in (None, 1.0)]:
+        raise BadInput(f"models with {', '.join(unusual)} cannot be trained here", "model.base")
 
 
 @torch.no_grad()

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-UNUSUAL = ("final_logit_softcapping", "logit_scale", "logits_scaling")
-"""Settings of models that change logits after the head."""
-
 
 class Policy:
     """The model being trained, its value heads, and the model it started from as reference.
@@ -49,9 +46,8 @@ class Policy:
     ) -> None:
         self.model, self.tokenizer, self.learn, self.temperature = model, tokenizer, learn, temperature
         self.inner = models.plain(model)
+        models.refuse_unusual_logits(self.inner)
         config: Any = self.inner.config
-        if unusual := [name for name in UNUSUAL if getattr(config, name, None) not in (None, 1.0)]:
-            raise BadInput(f"models with {', '.join(unusual)} cannot be trained here", "model.base")
         self.device: torch.device = self.inner.device
         self.heads = nn.ModuleDict({name: nn.Linear(config.hidden_size, 1) for name in heads}).to(self.device)
         for parameter in self.heads.parameters():

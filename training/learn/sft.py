@@ -18,7 +18,7 @@ from training.config import RunConfig
 from training.errors import BadInput, DivergedError, ParleyError
 from training.learn import checkpoint, models
 from training.learn.checkpoint import TrainerState
-from training.learn.progress import Progress, Result, StopAsked, logging_to
+from training.learn.progress import Progress, Result, StopAsked, loading, logging_to
 from training.learn.sft_data import plan, read_traces
 from training.learn.sft_fit import fit
 from training.seeding import derive
@@ -44,6 +44,7 @@ class ColdStart:
         self.resumed = checkpoint.read(found[1]) if found else None
         self.step = self.saved = self.resumed.step if self.resumed else 0
         self.model, self.tokenizer = self._load(found[1] if found else None)
+        models.refuse_unusual_logits(models.plain(self.model))
         longest = int(models.plain(self.model).config.max_position_embeddings)
         chat = ChatTokenizer(self.tokenizer)
         self.traces = read_traces(path, chat, limit=config.data.limit, window=min(self.sft.max_length, longest))
@@ -188,8 +189,9 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[
     """Run or go on with a cold start; return `{"result", "why", "step", "attempt", "exit"}` as the trainer does."""
     found = run_dir.latest_checkpoint()
     number = attempt if attempt is not None else max(run_dir.attempts(), default=0) + 1
-    cold = ColdStart(config, run_dir, found)
-    progress = Progress(run_dir.attempt(number), cold.steps, step=cold.step)
+    with loading(run_dir.attempt(number), 0, step=found[0] if found else 0) as progress:
+        cold = ColdStart(config, run_dir, found)
+    progress.steps = cold.steps
     began = time.monotonic()
     with progress.listening(), logging_to(progress):
         progress.phase("starting")

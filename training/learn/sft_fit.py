@@ -1,6 +1,6 @@
 """TRL's SFTTrainer as one function: batches of traces in, changed weights out; asked after every batch and update.
 
-TRL brings the loss (computed at the targets only), the optimizer's loop and precision; the order of the data, the
+TRL brings the optimizer's loop and precision; the loss (computed at the targets only), the order of the data, the
 schedule, saving and going on are ours. An update whose loss or gradient is not finite changes nothing.
 """
 
@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from datasets import Dataset
+from torch import nn
 from torch.utils.data import DataLoader
 from transformers import PrinterCallback, TrainerCallback
 from trl import SFTConfig as TrlConfig
 from trl import SFTTrainer
 
 from training.errors import DivergedError
-from training.learn.sft_data import example
+from training.learn import models
+from training.learn.head import logprobs
+from training.learn.sft_data import IGNORED, example
 from training.records import Trace
 from training.sections import SftConfig
 
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+CHUNK = 512
+"""Targets whose logits are in memory at once."""
 logging.getLogger("trl").setLevel(logging.ERROR)
 
 
@@ -141,6 +146,28 @@ class _Loop(SFTTrainer):
         self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer or self.optimizer, share)
         return self.lr_scheduler
 
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Tensor],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | None = None,
+    ) -> Tensor:
+        """Return −log p summed over the targets, by the number of targets of the whole update.
+
+        TRL's own loss, but its head is run at every position where there is no Triton, and most are prompt.
+        """
+        own = inputs["labels"][:, 1:] != IGNORED
+        plain = models.plain(self.accelerator.unwrap_model(model))
+        with self.accelerator.autocast():
+            # padding stands on the right, where no token looks: no mask
+            hidden = plain.base_model(input_ids=inputs["input_ids"], use_cache=False).last_hidden_state
+        targets = inputs["input_ids"][:, 1:][own]
+        head, dtype = plain.get_output_embeddings(), torch.bfloat16 if self.args.bf16 else None
+        logp, entropy = logprobs(head, hidden[:, :-1][own], targets, temperature=1.0, chunk=CHUNK, dtype=dtype)
+        self._metrics["train"]["entropy"].append(float(entropy.mean()))
+        return -logp.sum() / (len(targets) if num_items_in_batch is None else num_items_in_batch)
+
     def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
         """Read one batch; note a loss that is not a number."""
         loss: Tensor = super().training_step(*args, **kwargs)
@@ -184,7 +211,6 @@ class _Guard(TrainerCallback):
         tokens = sum(self.lengths[index] for batch in read for index in batch)
         names = {"loss": "loss", "grad_norm": "grad_norm", "learning_rate": "lr", "entropy": "entropy"}
         metrics = {ours: float(logs[theirs]) for theirs, ours in names.items() if theirs in logs}
-        metrics["token_accuracy"] = float(logs.get("mean_token_accuracy", 0.0))
         metrics |= {"tokens": float(tokens), "learning_tokens_per_s": tokens / max(now - self.began, 1e-9)}
         if self.bad:
             metrics["bad_steps"] = 1.0

@@ -28,7 +28,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "grad_norm": "Gradient norm",
         "advantage_std": "Spread of advantages",
         "lr": "Learning rate",
-        "token_accuracy": "Token accuracy",
     },
     "Machine": {
         "sampling_tokens_per_s": "Sampling, tokens/s",
