@@ -116,6 +116,7 @@ def test_every_scenario_of_an_upload_with_odd_ids_can_be_opened(researcher, clie
     ids = ["a b", "a/b", "a?b#c", "a%2F..%2Fb", '"><script>', "édit", "..."]
     made = uploaded(researcher, *(line_with(id=key) for key in ids))
     assert made.state == "waiting", made.report
+    imports.accept_import(pk=made.pk)
     stored = imports.store_import(pk=made.pk)
     client = client_of(researcher)
     page = client.get(reverse("scenarios:version", args=[stored.dataset.name, stored.number]))
@@ -145,6 +146,7 @@ def test_many_files_in_one_upload_can_still_be_stored(researcher, tmp_path):
     files += [SimpleUploadedFile("z" * 100 + str(number), b"x") for number in range(20)]
     made = imports.upload(owner=researcher, format="sotopia-jsonl", name="many", files=files)
     imports.read_import(pk=made.pk)
+    imports.accept_import(pk=made.pk)
     assert len(imports.store_import(pk=made.pk).note) <= 400
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import tempfile
 from collections.abc import Iterable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,45 +21,79 @@ from webapp.accounts.models import User
 from webapp.core import queue
 from webapp.scenarios import importers
 from webapp.scenarios.importers.reading import Reading
-from webapp.scenarios.models import DatasetVersion, Import
+from webapp.scenarios.models import DatasetVersion, Import, ImportQuerySet
 from webapp.scenarios.services import check_name, create_dataset
 from webapp.scenarios.titles import title_of
 
 LEASE = timedelta(seconds=60)
+PROGRESS_EVERY = 50  # records
+UNFINISHED = timedelta(hours=1)
+"""No request takes this long to hand over its files."""
 
 
 def upload(
     *, owner: User, format: str, name: str, files: Iterable[UploadedFile], source: str = "", licence: str = ""
 ) -> Import:
-    """Keep the uploaded files and queue their reading; raise `BadInput` if they do not fit the format."""
+    """Keep the uploaded files and queue their reading; raise `BadInput` if they do not fit the format.
+
+    The row is there before the first file, so whatever fails, or dies, leaves no file that nobody knows of.
+    """
     chosen = list(files)
     importers.check_upload(format, [(file.name or "", file.size or 0) for file in chosen])
     check_name(name)
-    folder = f"imports/{secrets.token_hex(12)}"
-    names = [default_storage.save(f"{folder}/{Path(file.name or 'file').name}", file) for file in chosen]
-    with transaction.atomic():
-        made = Import.objects.create(
-            owner=owner,
-            format=format,
-            dataset_name=name,
-            source=source or importers.FORMATS[format].source,
-            licence=licence or importers.FORMATS[format].licence,
-            folder=folder,
-            files=[Path(stored).name for stored in names],
-        )
-        queue.send(queue.READ_IMPORT, made.pk)
+    made = Import.objects.create(
+        owner=owner,
+        format=format,
+        dataset_name=name,
+        source=source or importers.FORMATS[format].source,
+        licence=licence or importers.FORMATS[format].licence,
+        folder=f"imports/{secrets.token_hex(12)}",
+        state=Import.State.UPLOADING,
+    )
+    try:
+        _keep(made, chosen)
+    finally:
+        if made.state == Import.State.UPLOADING:
+            _forget_upload(made)
     return made
+
+
+def _keep(made: Import, chosen: list[UploadedFile]) -> None:
+    """Save the files in the import's folder, and only then queue it."""
+    names = [default_storage.save(f"{made.folder}/{Path(file.name or 'file').name}", file) for file in chosen]
+    made.files = [Path(name).name for name in names]
+    with transaction.atomic():
+        Import.objects.filter(pk=made.pk).update(state=Import.State.QUEUED, files=made.files)
+        queue.send(queue.READ_IMPORT, made.pk)
+    made.state = Import.State.QUEUED
+
+
+def _forget_upload(made: Import) -> None:
+    _delete_files(made.folder)
+    Import.objects.filter(pk=made.pk, state=Import.State.UPLOADING).delete()
+
+
+def forget_unfinished() -> int:
+    """Clock step: delete uploads whose request died before all their files were kept; returns how many."""
+    left = list(Import.objects.filter(state=Import.State.UPLOADING, created_at__lt=Now() - UNFINISHED))
+    for made in left:
+        _forget_upload(made)
+    return len(left)
+
+
+def _claim(found: ImportQuerySet, pk: int, state: str) -> Import | None:
+    """Take an import that nobody works at now; None if there is nothing to do."""
+    with transaction.atomic():
+        claimed = found.select_for_update(skip_locked=True).filter(pk=pk).first()
+        if claimed:
+            claimed.state, claimed.claimed_until = state, Now() + LEASE
+            claimed.save(update_fields=["state", "claimed_until"])
+    return claimed
 
 
 def claim_import(*, pk: int) -> Import | None:
     """Take an import that nobody reads now; None if there is nothing to do."""
-    with transaction.atomic():
-        claimed = Import.objects.unread().select_for_update(skip_locked=True).filter(pk=pk).first()
-        if claimed:
-            claimed.state = Import.State.READING
-            claimed.claimed_until = Now() + LEASE
-            claimed.save(update_fields=["state", "claimed_until"])
-    return claimed
+    return _claim(Import.objects.unread(), pk, Import.State.READING)
 
 
 def read_import(*, pk: int) -> None:
@@ -65,54 +101,90 @@ def read_import(*, pk: int) -> None:
     claimed = claim_import(pk=pk)
     if claimed is None:
         return
-    mine = Import.objects.filter(pk=pk, state=Import.State.READING)
-
-    def progress(done: int, total: int) -> None:
-        if done % 50 == 0 or done == total:
-            mine.update(progress=done / max(total, 1), claimed_until=Now() + LEASE)
-
-    reading = _read_stored(claimed, progress)
+    reading = _read_stored(claimed)
     report: dict[str, Any] = reading.report()
     report["preview"] = [
         {"id": line.scenario.id, "title": title_of(line.scenario), "conversations": len(line.conversations)}
         for line in reading.lines[:12]
     ]
     state = Import.State.REFUSED if reading.errors else Import.State.WAITING
-    mine.update(state=state, report=report, progress=1)
+    Import.objects.filter(pk=pk, state=Import.State.READING).update(state=state, report=report, progress=1)
 
 
-def _read_stored(stored: Import, progress: importers.Progress) -> Reading:
+def _read_stored(claimed: Import) -> Reading:
+    """Read the kept files; how far it is can be seen meanwhile, and renews the lease."""
+    mine = Import.objects.filter(pk=claimed.pk, state=claimed.state)
+
+    def progress(done: int, total: int) -> None:
+        if done % PROGRESS_EVERY == 0 or done == total:
+            mine.update(progress=done / max(total, 1), claimed_until=Now() + LEASE)
+
     with tempfile.TemporaryDirectory(prefix="parley-import-") as folder:
-        for name in stored.files:
-            with default_storage.open(f"{stored.folder}/{name}") as source, (Path(folder) / name).open("wb") as target:
-                while chunk := source.read(1 << 20):
-                    target.write(chunk)
-        fmt = importers.FORMATS[stored.format]
-        return importers.read(stored.format, Path(folder) if fmt.folder else Path(folder) / stored.files[0], progress)
+        try:
+            for name in claimed.files:
+                with default_storage.open(f"{claimed.folder}/{name}") as kept, (Path(folder) / name).open("wb") as copy:
+                    shutil.copyfileobj(kept, copy, 1 << 20)
+        except FileNotFoundError:
+            gone = Reading()
+            gone.error(BadInput("the uploaded file is gone; upload it again", name))
+            return gone
+        fmt = importers.FORMATS[claimed.format]
+        return importers.read(claimed.format, Path(folder) if fmt.folder else Path(folder) / claimed.files[0], progress)
 
 
 @transaction.atomic
-def store_import(*, pk: int) -> DatasetVersion:
-    """The yes: store what was read as a dataset; raise `BadInput` if it is not waiting, or the name is taken now."""
+def accept_import(*, pk: int) -> None:
+    """The yes: queue what was read to be stored; raise `BadInput` if it is not waiting, or the name is taken now.
+
+    Saying yes twice changes nothing.
+    """
     waiting = Import.objects.select_for_update().get(pk=pk)
-    if waiting.state == Import.State.STORED and waiting.version:
-        return waiting.version
+    if waiting.state in {Import.State.STORING, Import.State.STORED}:
+        return
     if waiting.state != Import.State.WAITING:
         raise BadInput(f"this import is {waiting.get_state_display().lower()}, so it cannot be stored", "import")
-    reading = _read_stored(waiting, lambda _done, _total: None)
-    if reading.errors:
-        raise BadInput(reading.errors[0]["why"], reading.errors[0]["where"])
+    check_name(waiting.dataset_name)
+    waiting.state, waiting.progress, waiting.claimed_until = Import.State.STORING, 0, None
+    waiting.save(update_fields=["state", "progress", "claimed_until"])
+    queue.send(queue.STORE_IMPORT, waiting.pk)
+
+
+def store_import(*, pk: int) -> DatasetVersion | None:
+    """Store an accepted import as a dataset and forget its files; None if there is nothing to do. Safe to call twice.
+
+    If it cannot be stored any more (somebody took the name meanwhile), nothing is, and its page says why.
+    """
+    claimed = _claim(Import.objects.unstored(), pk, Import.State.STORING)
+    if claimed is None:
+        return None
+    reading = _read_stored(claimed)
+    try:
+        if reading.errors:
+            raise BadInput(reading.errors[0]["why"], reading.errors[0]["where"])
+        return _store(pk, reading)
+    except BadInput as error:
+        report = {**claimed.report, "problem": str(error)}
+        mine = Import.objects.filter(pk=pk, state=Import.State.STORING)
+        mine.update(state=Import.State.WAITING, report=report, progress=1)
+        return None
+
+
+@transaction.atomic
+def _store(pk: int, reading: Reading) -> DatasetVersion | None:
+    storing = Import.objects.select_for_update().filter(pk=pk, state=Import.State.STORING).first()
+    if storing is None:  # dropped while it was read
+        return None
     version = create_dataset(
-        name=waiting.dataset_name,
-        owner=waiting.owner,
+        name=storing.dataset_name,
+        owner=storing.owner,
         lines=reading.lines,
-        source=waiting.source,
-        licence=waiting.licence,
-        note=f"imported from {', '.join(waiting.files)}"[:400],
+        source=storing.source,
+        licence=storing.licence,
+        note=f"imported from {', '.join(storing.files)}"[:400],
     )
-    waiting.state, waiting.version = Import.State.STORED, version
-    waiting.save(update_fields=["state", "version"])
-    _forget_files(waiting)
+    storing.state, storing.version, storing.progress = Import.State.STORED, version, 1
+    storing.save(update_fields=["state", "version", "progress"])
+    transaction.on_commit(partial(_delete_files, storing.folder), robust=True)
     return version
 
 
@@ -123,15 +195,18 @@ def drop_import(*, pk: int) -> None:
     if not waiting.is_over or waiting.state == Import.State.REFUSED:
         waiting.state = Import.State.DROPPED
         waiting.save(update_fields=["state"])
-        _forget_files(waiting)
+        transaction.on_commit(partial(_delete_files, waiting.folder), robust=True)
 
 
-def _forget_files(done: Import) -> None:
-    def forget() -> None:
-        for name in done.files:
-            default_storage.delete(f"{done.folder}/{name}")
-
-    transaction.on_commit(forget, robust=True)
+def _delete_files(folder: str) -> None:
+    """Delete a folder of the storage, whatever files it holds by now."""
+    try:
+        _folders, names = default_storage.listdir(folder)
+    except FileNotFoundError:
+        return
+    for name in names:
+        default_storage.delete(f"{folder}/{name}")
+    default_storage.delete(folder)  # a local folder stays behind otherwise
 
 
 def import_path(*, format: str, path: Path, name: str, owner: User) -> tuple[Reading, DatasetVersion | None]:

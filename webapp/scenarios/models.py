@@ -164,14 +164,24 @@ class ImportQuerySet(models.QuerySet["Import"]):
         waiting = Q(state=Import.State.QUEUED) | Q(state=Import.State.READING, claimed_until__lt=Now())
         return self.filter(waiting)
 
+    def unstored(self) -> ImportQuerySet:
+        """Imports that got their yes and that no worker is storing now."""
+        return self.filter(Q(claimed_until=None) | Q(claimed_until__lt=Now()), state=Import.State.STORING)
+
+    def under_way(self) -> ImportQuerySet:
+        """Imports that wait for a worker or for a yes."""
+        return self.filter(state__in=["queued", "reading", "waiting", "storing"])
+
 
 class Import(models.Model):
     """An uploaded file on its way in: read and checked first, stored as a version only on a yes."""
 
     class State(models.TextChoices):
+        UPLOADING = "uploading"
         QUEUED = "queued"
         READING = "reading"
         WAITING = "waiting", "waiting for a yes"
+        STORING = "storing"
         REFUSED = "refused"
         STORED = "stored"
         DROPPED = "dropped"
@@ -185,7 +195,9 @@ class Import(models.Model):
     files = models.JSONField(default=list, help_text="Names of the uploaded files.")
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     progress = models.FloatField(default=0, help_text="0 to 1.")
-    report = models.JSONField(default=dict, help_text='{"scenarios", "conversations", "errors", "notices", "preview"}')
+    report = models.JSONField(
+        default=dict, help_text='{"scenarios", "conversations", "errors", "notices", "preview", "problem"}'
+    )
     version = models.ForeignKey(
         DatasetVersion, null=True, blank=True, on_delete=models.SET_NULL, related_name="imports"
     )
@@ -193,6 +205,11 @@ class Import(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = ImportQuerySet.as_manager()
+
+    @property
+    def is_worked_at(self) -> bool:
+        """A worker has it, or will take it."""
+        return self.state in {self.State.QUEUED, self.State.READING, self.State.STORING}
 
     @property
     def is_over(self) -> bool:

@@ -9,13 +9,14 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from training.errors import BadInput
 from training.games import REGISTRY, make, replay
 from training.records import ALL, Episode, Scenario
 from webapp.accounts.permissions import current_user, one, researchers
-from webapp.core.http import integer, render_page
+from webapp.core.http import integer, render_page, wants_fragment
 from webapp.scenarios import imports, services
 from webapp.scenarios.forms import ForkForm, ScenarioForm, UploadForm
 from webapp.scenarios.models import Dataset, DatasetVersion, Import, StoredScenario
@@ -33,7 +34,7 @@ def dataset_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(found.prefetch_related("versions"), PAGE).get_page(integer(request, "page", 1, 1))
     context = {
         "page": page, "words": words, "game": game, "order": order, "games": sorted(REGISTRY),
-        "imports": Import.objects.filter(owner=current_user(request), state__in=["queued", "reading", "waiting"]),
+        "imports": Import.objects.filter(owner=current_user(request)).under_way(),
     }  # fmt: skip
     return render_page(request, "scenarios/list.html", context, "results")
 
@@ -59,8 +60,12 @@ def upload(request: HttpRequest) -> HttpResponseBase:
 @require_GET
 @researchers
 def import_page(request: HttpRequest, pk: int) -> HttpResponse:
-    made = one(Import.objects.changeable_by(current_user(request)), pk=pk)
-    return render_page(request, "scenarios/import.html", {"import": made}, "state")
+    """What was read, and the question whether to store it; who watches it being stored is led to the dataset."""
+    made = one(Import.objects.changeable_by(current_user(request)).select_related("version__dataset"), pk=pk)
+    response = render_page(request, "scenarios/import.html", {"import": made}, "state")
+    if wants_fragment(request) and made.state == Import.State.STORED and made.version is not None:
+        response["HX-Redirect"] = reverse("scenarios:version", args=[made.version.dataset.name, made.version.number])
+    return response
 
 
 @require_POST
@@ -68,11 +73,10 @@ def import_page(request: HttpRequest, pk: int) -> HttpResponse:
 def import_store(request: HttpRequest, pk: int) -> HttpResponseBase:
     made = one(Import.objects.changeable_by(current_user(request)), pk=pk)
     try:
-        version = imports.store_import(pk=made.pk)
+        imports.accept_import(pk=made.pk)
     except BadInput as error:
         return render(request, "scenarios/import.html", {"import": made, "problem": str(error)}, status=409)
-    messages.success(request, f"Stored as {version}.")
-    return redirect("scenarios:version", version.dataset.name, version.number)
+    return redirect("scenarios:import", pk)
 
 
 @require_POST

@@ -1,16 +1,25 @@
-"""The task that reads an uploaded dataset."""
+"""The tasks that read an uploaded dataset, and store it once somebody has said yes."""
 
 from celery import shared_task
 from django.db import close_old_connections
 
-from webapp.core.queue import READ_IMPORT
-from webapp.scenarios.imports import read_import as read
+from webapp.core.queue import READ_IMPORT, STORE_IMPORT
+from webapp.scenarios import imports
 
 
 @shared_task(name=READ_IMPORT.name)
 def read_import(pk: int) -> None:
     """Read and check the upload if nobody does; its page then waits for a yes."""
     try:
-        read(pk=pk)
+        imports.read_import(pk=pk)
+    finally:
+        close_old_connections()
+
+
+@shared_task(name=STORE_IMPORT.name)
+def store_import(pk: int) -> None:
+    """Store the accepted upload if nobody does."""
+    try:
+        imports.store_import(pk=pk)
     finally:
         close_old_connections()

@@ -42,9 +42,14 @@ def test_the_whole_way_of_an_upload(client):
     imports.read_import(pk=made.pk)
     page = client.get(address).content.decode()
     assert "<strong>1</strong> scenarios and <strong>1</strong> conversations" in page
-    stored = client.post(reverse("scenarios:import-store", args=[made.pk]), follow=True)
-    assert stored.redirect_chain[-1][0] == reverse("scenarios:version", args=["camp", 1])
-    assert "casino-7" in stored.content.decode()
+    said_yes = client.post(reverse("scenarios:import-store", args=[made.pk]), follow=True)
+    assert "Storing it as camp" in said_yes.content.decode()
+    imports.store_import(pk=made.pk)
+    watched = client.get(address, headers={"HX-Request": "true"})
+    assert watched["HX-Redirect"] == reverse("scenarios:version", args=["camp", 1])
+    assert "HX-Redirect" not in client.get(address)
+    assert watched["HX-Redirect"] in client.get(address).content.decode()
+    assert "casino-7" in client.get(watched["HX-Redirect"]).content.decode()
 
 
 def test_a_refused_upload_shows_every_error_with_its_place(client):

@@ -1,9 +1,6 @@
-"""Writes of datasets: versions, edits, forks, imports; and that bad input changes nothing."""
-
-import json
+"""Writes of datasets: versions, edits, forks; and that bad input changes nothing."""
 
 import pytest
-from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 
@@ -12,9 +9,8 @@ from tests.webapp.runs.making import make_run
 from tests.webapp.scenarios import files
 from training.dataset import DatasetLine
 from training.errors import BadInput
-from webapp.core import queue
 from webapp.scenarios import imports, services
-from webapp.scenarios.models import Dataset, Import, StoredConversation, StoredScenario
+from webapp.scenarios.models import Dataset, StoredConversation, StoredScenario
 
 pytestmark = pytest.mark.django_db
 
@@ -24,72 +20,13 @@ def media(settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "files"
 
 
-@pytest.fixture
-def sent(monkeypatch):
-    hints = []
-    monkeypatch.setattr(queue, "publish", lambda task, *args, **options: hints.append((task.name, args)))
-    return hints
-
-
-def casino_import(owner, content=None, name="camp"):
-    file = SimpleUploadedFile("casino.json", (content or files.casino()).encode())
-    return imports.upload(owner=owner, format="casino", name=name, files=[file])
-
-
-def test_an_upload_is_read_by_a_worker_and_stored_on_a_yes(researcher, sent, django_capture_on_commit_callbacks):
-    with django_capture_on_commit_callbacks(execute=True):
-        made = casino_import(researcher)
-    assert sent == [("scenarios.read_import", (made.pk,))]
+def imported(owner):
+    """A dataset named camp, of one dialogue with its conversation."""
+    file = SimpleUploadedFile("casino.json", files.casino().encode())
+    made = imports.upload(owner=owner, format="casino", name="camp", files=[file])
     imports.read_import(pk=made.pk)
-    made.refresh_from_db()
-    assert (made.state, made.report["scenarios"], made.report["conversations"]) == ("waiting", 1, 1)
-    assert Dataset.objects.count() == 0
-    with django_capture_on_commit_callbacks(execute=True):
-        version = imports.store_import(pk=made.pk)
-    assert (version.scenario_count, version.conversation_count, version.dataset.licence) == (1, 1, "CC BY 4.0")
-    assert imports.store_import(pk=made.pk) == version
-    assert not default_storage.exists(f"{made.folder}/casino.json")
-
-
-def test_a_wrong_file_is_refused_whole(researcher):
-    def wrong(dialogue):
-        dialogue["chat_logs"][0]["id"] = "x"
-
-    made = casino_import(researcher, files.casino(lambda d: None, wrong))
-    imports.read_import(pk=made.pk)
-    made.refresh_from_db()
-    assert made.state == "refused"
-    with pytest.raises(BadInput, match="refused"):
-        imports.store_import(pk=made.pk)
-    assert (Dataset.objects.count(), StoredScenario.objects.count()) == (0, 0)
-
-
-def test_a_dropped_upload_stores_nothing(researcher, django_capture_on_commit_callbacks):
-    made = casino_import(researcher)
-    imports.read_import(pk=made.pk)
-    with django_capture_on_commit_callbacks(execute=True):
-        imports.drop_import(pk=made.pk)
-    with pytest.raises(BadInput):
-        imports.store_import(pk=made.pk)
-    assert not default_storage.exists(f"{made.folder}/casino.json")
-
-
-def test_an_import_is_read_once_while_its_lease_holds(researcher):
-    made = casino_import(researcher)
-    assert imports.claim_import(pk=made.pk) is not None
-    assert imports.claim_import(pk=made.pk) is None
-    Import.objects.update(claimed_until="2020-01-01T00:00:00Z")
-    assert imports.claim_import(pk=made.pk) is not None
-
-
-def test_the_clock_sends_unread_uploads_again(researcher, sent):
-    from webapp.scenarios.clock import resend_imports
-
-    made = casino_import(researcher)
-    assert resend_imports() == 1
-    assert sent == [("scenarios.read_import", (made.pk,))]
-    imports.read_import(pk=made.pk)
-    assert resend_imports() == 0
+    imports.accept_import(pk=made.pk)
+    return imports.store_import(pk=made.pk)
 
 
 def test_a_dataset_that_a_run_needs_stays(researcher):
@@ -118,9 +55,7 @@ def test_a_name_must_be_an_address(researcher, name):
 
 
 def test_an_edit_makes_the_next_version_and_leaves_the_old_one(researcher):
-    made = casino_import(researcher)
-    imports.read_import(pk=made.pk)
-    first = imports.store_import(pk=made.pk)
+    first = imported(researcher)
     stored = first.scenarios.get()
     changed = SCENARIO.model_copy(update={"id": stored.key})
     second = services.change_scenario(stored=stored, scenario=changed, by=researcher)
@@ -146,9 +81,7 @@ def test_a_fork_has_the_same_hash_and_names_its_origin(researcher, other_researc
 def test_the_hash_is_that_of_the_export(researcher, tmp_path):
     import hashlib
 
-    made = casino_import(researcher)
-    imports.read_import(pk=made.pk)
-    version = imports.store_import(pk=made.pk)
+    version = imported(researcher)
     path = tmp_path / "out.jsonl"
     call_command("export_dataset", "camp", "--output", str(path))
     assert hashlib.sha256(path.read_bytes()).hexdigest() == version.sha256
@@ -159,32 +92,3 @@ def test_exporting_takes_a_fixed_number_of_queries(researcher, django_assert_num
     version = services.create_dataset(name="many", owner=researcher, lines=lines)
     with django_assert_num_queries(2):
         assert len(list(services.lines_of(version))) == 40
-
-
-def run_import(capsys, *args):
-    try:
-        call_command("import_dataset", *args, "--json")
-        code = 0
-    except SystemExit as stopped:
-        code = stopped.code
-    return code, json.loads(capsys.readouterr().out)
-
-
-def test_the_command_stores_and_prints_one_object(admin, tmp_path, capsys):
-    path = tmp_path / "casino.json"
-    path.write_text(files.casino())
-    code, printed = run_import(capsys, "casino", str(path), "--name", "camp")
-    assert (code, printed) == (0, {"scenarios": 1, "conversations": 1, "errors": [], "notices": []})
-    assert Dataset.objects.get().owner == admin
-
-
-@pytest.mark.parametrize(
-    "name, path, where",
-    [("camp", "missing.json", "missing.json"), ("a b", "casino.json", "name"), ("camp", ".", "")],
-)
-def test_the_command_exits_2_and_stores_nothing(admin, tmp_path, capsys, name, path, where):
-    (tmp_path / "casino.json").write_text(files.casino())
-    code, printed = run_import(capsys, "casino", str(tmp_path / path), "--name", name)
-    assert code == 2
-    assert where in printed["errors"][0]["where"]
-    assert Dataset.objects.count() == 0

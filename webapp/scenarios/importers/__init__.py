@@ -56,10 +56,13 @@ def check_upload(format: str, files: Sequence[tuple[str, int]]) -> None:
         raise BadInput(f"larger than {MAX_BYTES // 2**20} MiB in all", "file")
     if any(len(name.encode("utf-8", "replace")) > LONGEST_NAME for name, _size in files):
         raise BadInput(f"a file's name is longer than {LONGEST_NAME} bytes; rename it", "file")
+    names = [name for name, _size in files]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise BadInput(f"two files are called {twice[0]}", "file")
     wanted = FORMATS[format].names
     if not wanted and len(files) != 1:
         raise BadInput(f"this format is one file, not {len(files)}", "file")
-    missing = set(wanted) - {name for name, _size in files}
+    missing = set(wanted) - set(names)
     if missing:
         raise BadInput(f"missing {', '.join(sorted(missing))}", "file")
 
