@@ -102,6 +102,54 @@ def test_a_judge_adds_twelve_dimensions(arena, monkeypatch):
     assert result["summary"]["scored"] == {"sotopia": 12, "fine-grained": 12}
 
 
+@pytest.mark.parametrize("code", [200, 500])
+def test_judge_and_remote_side_are_closed_at_the_end(arena, monkeypatch, code):
+    from training.engines.chat import RemoteModel
+
+    made, closed = [], set()
+    close = RemoteModel.close
+    init = RemoteModel.__init__
+
+    def noted(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        made.append(self)
+
+    async def counted(self):
+        await close(self)
+        closed.add(self)
+
+    monkeypatch.setattr(RemoteModel, "__init__", noted)
+    monkeypatch.setattr(RemoteModel, "close", counted)
+    with Stub("Hello." if code == 200 else Status(code)) as stub:
+        monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
+        judge = {"address": stub.url, "model": "stub", "retries": 0}
+        arena({"model": f"{stub.url} stub", "opponent": "scripted", "judge": True}, judge=judge)
+    assert len(made) == 2
+    assert closed == set(made)
+
+
+def test_a_watcher_sees_loading_and_every_reply(arena, tmp_path, monkeypatch):
+    from training.evaluate import run as runs
+    from training.learn.progress import Progress
+
+    seen, beats = [], []
+    opened = runs.Sides.open
+
+    def watched(self, source, policy):
+        seen.append(json.loads((tmp_path / "run0/attempts/0001/status.json").read_text())["phase"])
+        return opened(self, source, policy)
+
+    monkeypatch.setattr(runs.Sides, "open", watched)
+    monkeypatch.setattr(Progress, "beat", lambda self, **facts: beats.append((self._phase, facts)))
+    result, attempt = arena({"model": "scripted", "opponent": "random"})
+    assert result["result"] == "succeeded"
+    assert seen == ["loading", "loading"]
+    with gzip.open(attempt.episodes(0), "rt") as file:
+        turns = sum(len(json.loads(line)["episode"]["turns"]) for line in file)
+    replies = [facts["replies"] for phase, facts in beats if phase == "sampling" and "replies" in facts]
+    assert replies == list(range(1, turns + 1))
+
+
 def test_a_judge_at_work_is_a_sign_of_life(arena, monkeypatch):
     from training.learn.progress import Progress
 

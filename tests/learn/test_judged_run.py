@@ -8,6 +8,8 @@ import pytest
 from tests.learn.small_runs import make_run
 from tests.rewards.samples import dialogue
 from tests.stub import Status, Stub
+from training.engines.chat import RemoteModel
+from training.evaluate import during
 from training.learn import trainer
 from training.learn.progress import Progress
 from training.rewards.rubrics import SOTOPIA
@@ -75,6 +77,46 @@ def test_every_scored_game_is_a_sign_of_life(judged, monkeypatch):
     monkeypatch.setattr(Progress, "beat", lambda self, **facts: phases.append(self._phase))
     assert trainer.run(config, run_dir)["result"] == "succeeded"
     assert phases.count("scoring") == 4  # two games in each of two steps
+
+
+@pytest.fixture
+def connections(monkeypatch):
+    """How many remote models were asked, and are closed."""
+    asked, closed = set(), set()
+    reply, close = RemoteModel.reply, RemoteModel.close
+
+    async def counted_reply(self, *args, **kwargs):
+        asked.add(self)
+        return await reply(self, *args, **kwargs)
+
+    async def counted_close(self):
+        await close(self)
+        closed.add(self)
+
+    monkeypatch.setattr(RemoteModel, "reply", counted_reply)
+    monkeypatch.setattr(RemoteModel, "close", counted_close)
+    return asked, closed
+
+
+@pytest.mark.parametrize("answer", [obliging, Status(500)], ids=["succeeds", "fails"])
+def test_the_judge_is_closed_when_the_run_ends(judged, connections, answer):
+    stub, config, run_dir = judged
+    stub.answer = answer
+    trainer.run(config, run_dir)
+    asked, closed = connections
+    assert len(asked) == 1
+    assert closed == asked
+
+
+def test_the_judge_of_an_arena_during_the_run_is_closed_too(judged, connections):
+    stub, config, run_dir = judged
+    stub.answer = obliging
+    evaluate = config.evaluate.model_copy(update={"every": 1, "conversations": 2, "opponent": "scripted"})
+    told = during.run(config.model_copy(update={"evaluate": evaluate}), run_dir)
+    assert told["result"] == "succeeded", told
+    asked, closed = connections
+    assert len(asked) == 3  # the run's, and one of each arena
+    assert closed >= asked
 
 
 def test_a_judge_that_is_down_is_an_error_never_a_zero(judged):

@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from training.learn.progress import Progress, StopAsked, logging_to, rounded
+from training.errors import BadInput
+from training.learn.progress import Progress, StopAsked, loading, logging_to, rounded
 from training.store import AttemptDir, read_lines, read_member
 
 
@@ -67,6 +68,27 @@ def test_episodes_are_found_by_their_line_in_the_index(progress):
     line = index[1]
     path = progress.attempt.root / "episodes" / line["file"]
     assert read_member(path, line["offset"], line["length"]) == {"number": 1, "text": "é"}
+
+
+def test_loading_is_told_before_it_begins(tmp_path):
+    attempt = AttemptDir(tmp_path / "attempts" / "0001")
+    with loading(attempt, 7, step=3) as progress:
+        told = json.loads(attempt.status.read_text())
+    assert (told["phase"], told["step"], told["steps"]) == ("loading", 3, 7)
+    progress.phase("starting")
+    assert json.loads(attempt.status.read_text())["phase"] == "starting"
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+def test_what_cannot_be_loaded_leaves_nothing_behind(tmp_path, supervised):
+    attempt = AttemptDir(tmp_path / "attempts" / "0001")
+    if supervised:  # whoever started us keeps a log there already
+        attempt.root.mkdir(parents=True)
+        attempt.log.touch()
+    with pytest.raises(BadInput), loading(attempt, 7):
+        raise BadInput("no such model", "model.base")
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["log.txt"] * supervised
+    assert (tmp_path / "attempts").exists() == supervised
 
 
 def test_finish_is_the_last_word(progress):

@@ -88,3 +88,6 @@ class ChatModel(Protocol):
 
     async def reply(self, messages: Sequence[ChatMessage], sampling: Sampling, seed: int | None = None) -> ChatReply:
         """Answer a chat."""
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop; calling it twice is fine."""

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from training.errors import BadInput
 from training.games import REGISTRY
+from training.players.base import Reply
 from training.records import Episode, Scenario, Seat
 from training.rollout import Job, PlayerFactory, Rules, Tool, rollout
 from training.seeding import derive, rng
@@ -52,6 +53,14 @@ class Match:
     episode: Episode
 
 
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Who is told as an arena is held: `seen` of each conversation that ended, `replied` of each reply in one."""
+
+    seen: Callable[[Match], None] = lambda match: None
+    replied: Callable[[Reply], None] = lambda reply: None
+
+
 def pairings(scenarios: Sequence[Scenario], conversations: int, seed: int) -> list[Pairing]:
     """Return at least `conversations` pairings: every scenario in both seatings, repeated with new seeds if needed.
 
@@ -83,16 +92,17 @@ async def play(
     lanes: int,
     rules: Rules,
     tool: Tool | None = None,
-    seen: Callable[[Match], None] = lambda match: None,
+    tell: Tell | None = None,
 ) -> list[Match]:
-    """Hold every pairing; `seen` is called as each conversation ends. The result is in the order of `pairs`."""
+    """Hold every pairing; the result is in the order of `pairs`."""
+    tell = tell or Tell()
     by_number = {pairing.number: pairing for pairing in pairs}
     jobs = [Job(p.number, p.scenario, NAMES[::-1] if p.swapped else NAMES) for p in pairs]
     players = {"a": a.player, "b": b.player}
     found: dict[int, Match] = {}
     # closed at once when `seen` raises: nothing may be in flight when the caller closes the engines
-    async with aclosing(rollout(jobs, players, lanes=lanes, rules=rules, tool=tool)) as playing:
+    async with aclosing(rollout(jobs, players, lanes=lanes, rules=rules, tool=tool, replied=tell.replied)) as playing:
         async for job, episode in playing:
             found[job.number] = Match(by_number[job.number], episode)
-            seen(found[job.number])
+            tell.seen(found[job.number])
     return [found[pairing.number] for pairing in pairs]

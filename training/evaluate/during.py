@@ -5,6 +5,7 @@ Failures of the opponent's engine end the run as any engine's failure does.
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from training.config import RunConfig
@@ -24,7 +25,8 @@ async def during(trainer: Trainer, step: int) -> dict[str, float]:
     config = trainer.config
     run_dir = RunDir(trainer.progress.attempt.root.parents[1])
     arena = Arena(config, run_dir, learner=Side("learner", trainer.parts.player))
-    matches = await arena.play(trainer.progress)
+    async with aclosing(arena):
+        matches = await arena.play(trainer.progress)
     return flat(summarise(matches, {}, derive(config.seed, "intervals", step)))
 
 

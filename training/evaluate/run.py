@@ -13,19 +13,21 @@ import logging
 import platform
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any
 
 from training.config import RunConfig
 from training.errors import BadInput, OutsideError, ParleyError
-from training.evaluate.arena import NAMES, Match, Pairing, Side, pairings, play
+from training.evaluate.arena import NAMES, Match, Pairing, Side, Tell, pairings, play
 from training.evaluate.intervals import RESAMPLES
 from training.evaluate.sides import Sides
 from training.evaluate.social import SOCIAL, judge_all
 from training.evaluate.summary import Summary, summarise
 from training.learn import data
 from training.learn.parts import data_path, judge, pick_device
-from training.learn.progress import Progress, Result, StopAsked, logging_to
+from training.learn.progress import Progress, Result, StopAsked, loading, logging_to
+from training.players.base import Reply
 from training.records import Judgment
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
@@ -43,8 +45,8 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[
     `exit`: 0 succeeded or stopped, 1 failed, 130 stopped by SIGINT.
     """
     number = attempt if attempt is not None else max(run_dir.attempts(), default=0) + 1
-    arena = Arena(config, run_dir)
-    progress = Progress(run_dir.attempt(number), 0)
+    with loading(run_dir.attempt(number), 0) as progress:
+        arena = Arena(config, run_dir)
     command = f"python -m training eval config.json --dir {run_dir.root.name}"
     with progress.listening(), logging_to(progress):
         progress.phase("starting")
@@ -86,10 +88,10 @@ class Arena:
     def __init__(self, config: RunConfig, run_dir: RunDir, learner: Side | None = None) -> None:
         self.config, section = config, config.evaluate
         self.path, self.pairs = drawn(config, run_dir)
-        asked = judge(config)
-        self.judge = asked if section.judge else None
-        self.tool = GoalCheck(asked) if asked else None
-        if section.judge and asked is None:
+        self._asked = judge(config)
+        self.judge = self._asked if section.judge else None
+        self.tool = GoalCheck(self._asked) if self._asked else None
+        if section.judge and self._asked is None:
             raise BadInput("an arena with a judge needs the section judge: address and model", "judge")
         self.sides = Sides(config, pick_device(config.model.device).partition(":")[0])
         self.a = learner or self.sides.open(section.model or config.model.base, "a")
@@ -97,7 +99,11 @@ class Arena:
         self.rules = Rules(config.seed, 0, config.rollout.retries, config.rollout.on_refused)
 
     async def hold(self, progress: Progress, command: str) -> dict[str, Any]:
-        """Play, judge, summarise and write; return what was found."""
+        """Play, judge, summarise and write; return what was found. Closes the arena, whatever happens."""
+        async with aclosing(self):
+            return await self._hold(progress, command)
+
+    async def _hold(self, progress: Progress, command: str) -> dict[str, Any]:
         began = time.monotonic()
         progress.phase("sampling", done=0, of=len(self.pairs))
         matches = await self.play(progress)
@@ -119,8 +125,8 @@ class Arena:
         return found
 
     async def play(self, progress: Progress) -> list[Match]:
-        """Hold all conversations; close the sides, whatever happens."""
-        ended = 0
+        """Hold all conversations; every reply is a sign of life. The sides are closed, whatever happens."""
+        ended = replies = 0
 
         def seen(match: Match) -> None:
             nonlocal ended
@@ -128,11 +134,23 @@ class Arena:
             progress.check()
             progress.beat(done=ended, of=len(self.pairs))
 
+        def replied(reply: Reply) -> None:
+            nonlocal replies
+            replies += 1
+            progress.check()
+            progress.beat(replies=replies)
+
         lanes = self.config.rollout.lanes or self.config.engine.max_running
-        try:
-            return await play(self.pairs, self.a, self.b, lanes=lanes, rules=self.rules, tool=self.tool, seen=seen)
-        finally:
-            await self.sides.close()
+        tell = Tell(seen, replied)
+        async with aclosing(self.sides):  # at once: a judge needs no model in memory
+            return await play(self.pairs, self.a, self.b, lanes=lanes, rules=self.rules, tool=self.tool, tell=tell)
+
+    async def aclose(self) -> None:
+        """Free the models and the judge's connections; calling it twice is fine."""
+        async with AsyncExitStack() as left:
+            left.push_async_callback(self.sides.aclose)
+            if self._asked is not None:
+                left.push_async_callback(self._asked.close)
 
     async def _judged(self, judge: Judge, matches: Sequence[Match], progress: Progress) -> dict[int, list[Judgment]]:
         """Let the judge score all conversations; each that is done is a sign of life."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,12 +49,11 @@ class Sides:
             return self._remote(source)
         return self._local(source, policy)
 
-    async def close(self) -> None:
-        """Close every engine and connection."""
-        for engine in self._engines.values():
-            await engine.close()
-        for remote in self._remotes:
-            await remote.close()
+    async def aclose(self) -> None:
+        """Close every engine and connection, the rest also if one fails; calling it twice is fine."""
+        async with AsyncExitStack() as left:
+            for one in (*self._engines.values(), *self._remotes):
+                left.push_async_callback(one.close)
 
     @property
     def sampling(self) -> Sampling:

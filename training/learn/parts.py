@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +24,9 @@ from training.learn.policy import Policy
 from training.learn.update import Updater
 from training.learn.watchdog import Watchdog
 from training.methods import Method
-from training.players.base import Player, Reply
+from training.players.base import Player
 from training.players.model import ModelPlayer
-from training.records import Observation, Scenario, Seat
+from training.records import Scenario, Seat
 from training.rewards import Reward
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
@@ -54,32 +54,19 @@ class Parts:
     tool: Tool | None = None
     step: int = 0
     resumed: TrainerState | None = None
-    replied: Callable[[Reply], None] = lambda reply: None
+
+    async def close(self) -> None:
+        """Free the engine and the judge's connections, the one also if the other fails."""
+        async with AsyncExitStack() as left:
+            left.push_async_callback(self.engine.close)
+            if self.judge is not None:
+                left.push_async_callback(self.judge.close)
 
     def player(self, scenario: Scenario, seat: Seat) -> Player:
-        """Return the learner at one seat of one episode; `replied` is told of every reply."""
+        """Return the learner at one seat of one episode."""
         longest = int(self.policy.inner.config.max_position_embeddings)
         window = min(self.config.engine.window or longest, longest)
-        return _Learner(
-            self.engine, self.chat, self.config.sampling, seat=seat, names=scenario.seats, window=window
-        ).telling(self.replied)
-
-
-class _Learner(ModelPlayer):
-    """A model player whose every reply is a sign of life of the run."""
-
-    _tell: Callable[[Reply], None]
-
-    def telling(self, tell: Callable[[Reply], None]) -> _Learner:
-        """Call `tell` after every reply; return self."""
-        self._tell = tell
-        return self
-
-    async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
-        """Reply, then tell."""
-        reply = await super().act(seat, seen, seed)
-        self._tell(reply)
-        return reply
+        return ModelPlayer(self.engine, self.chat, self.config.sampling, seat=seat, names=scenario.seats, window=window)
 
 
 def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) -> Parts:

@@ -21,13 +21,13 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
-from training.errors import ParleyError
+from training.errors import BadInput, ParleyError
 from training.store import AttemptDir, append_line, append_member, write_json
 
 if TYPE_CHECKING:
     from training.records import Floats
 
-Phase = Literal["starting", "sampling", "scoring", "learning", "syncing", "saving", "evaluating", "finished"]
+Phase = Literal["loading", "starting", "sampling", "scoring", "learning", "syncing", "saving", "evaluating", "finished"]
 Result = Literal["succeeded", "stopped", "failed"]
 GRACE_S = 25.0
 """Seconds from the end of standard input to the end of the process, whatever it is doing."""
@@ -46,7 +46,7 @@ class Progress:
         attempt.root.mkdir(parents=True, exist_ok=True)
         self.attempt, self.steps, self.step = attempt, steps, step
         self.reason = ""
-        self._phase: Phase = "starting"
+        self._phase: Phase = "loading"
         self._facts: dict[str, Any] = {}
         self._beaten = 0.0
         self._stop = threading.Event()
@@ -152,6 +152,24 @@ class Progress:
         self.stop("whoever held standard input is gone")
         time.sleep(GRACE_S)
         os._exit(1)
+
+
+@contextmanager
+def loading(attempt: AttemptDir, steps: int, *, step: int = 0) -> Iterator[Progress]:
+    """Yield the attempt's progress, which says that models are loaded while the block runs.
+
+    A block that raises `BadInput` leaves nothing of this behind.
+    """
+    made = [folder for folder in (attempt.root, attempt.root.parent) if not folder.exists()]
+    progress = Progress(attempt, steps, step=step)
+    progress.phase("loading")
+    try:
+        yield progress
+    except BadInput:
+        attempt.status.unlink()
+        for folder in made:
+            folder.rmdir()
+        raise
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from training.config import RunConfig
 from training.errors import DivergedError, ParleyError
 from training.learn import checkpoint, data, report, sync
 from training.learn.parts import Parts, build
-from training.learn.progress import Progress, Result, StopAsked, logging_to
+from training.learn.progress import Progress, Result, StopAsked, loading, logging_to
 from training.learn.score import Played, give_credit, measured, score
 from training.learn.update import BadStep
 from training.players.base import Reply
@@ -123,10 +123,10 @@ class Trainer:
             replies, tokens = replies + 1, tokens + len(reply.tokens)
             self.progress.beat(replies=replies, tokens=tokens)
 
-        self.parts.replied = replied
         found: dict[int, Episode] = {}
+        policies = {LEARNER: self.parts.player}
         async for job, episode in rollout(
-            jobs, {LEARNER: self.parts.player}, lanes=lanes, rules=rules, tool=self.parts.tool
+            jobs, policies, lanes=lanes, rules=rules, tool=self.parts.tool, replied=replied
         ):
             found[job.number] = episode
             self.progress.beat(done=len(found))
@@ -233,8 +233,8 @@ def run(
     """
     found = run_dir.latest_checkpoint()
     number = attempt if attempt is not None else max(run_dir.attempts(), default=0) + 1
-    parts = build(config, run_dir, found)
-    progress = Progress(run_dir.attempt(number), config.learn.steps, step=parts.step)
+    with loading(run_dir.attempt(number), config.learn.steps, step=found[0] if found else 0) as progress:
+        parts = build(config, run_dir, found)
     with progress.listening(), logging_to(progress):
         progress.phase("starting")
         progress.event("started", attempt=number, step=parts.step, checkpoint=str(found[1].name) if found else None)
@@ -251,7 +251,7 @@ def _guarded(trainer: Trainer) -> tuple[Result, str]:
         try:
             return await trainer.loop()
         finally:
-            await trainer.parts.engine.close()
+            await trainer.parts.close()
 
     try:
         return asyncio.run(main())

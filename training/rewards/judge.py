@@ -160,6 +160,10 @@ class Judge:
         self.attempts = attempts
         self.spent = Cost()
 
+    async def close(self) -> None:
+        """Close the model's connections; the judge stays usable."""
+        await self.model.close()
+
     async def score(self, transcript: Transcript, rubric: Rubric, seat: Seat, *, seed: int = 0) -> Verdict:
         """Return one value per dimension about one seat; raise `JudgeError` if none could be had."""
         messages = rubric_messages(rubric, transcript, seat)

@@ -12,7 +12,7 @@ from typing import Any
 
 from training.errors import BadInput, OutsideError, boundary
 from training.games import Game, make
-from training.players.base import Measured, Player
+from training.players.base import Measured, Player, Reply
 from training.records import Episode, ErrorRecord, Move, Scenario, Seat, SeatMove, Trace, Turn
 from training.rollout.seats import Attempts, Rules, SeatRecord
 
@@ -30,9 +30,18 @@ async def play(
     rules: Rules | None = None,
     number: int = 0,
     tool: Tool | None = None,
+    replied: Callable[[Reply], None] = lambda reply: None,
 ) -> Episode:
-    """Play one episode, `players[seat]` at each seat; `number` is its place within the training step."""
-    table = _Table(make(scenario), players, rules or Rules(), number, tool)
+    """Play one episode, `players[seat]` at each seat; `number` is its place within the training step.
+
+    `replied` is told of every reply, usable or not.
+    """
+    game = make(scenario)
+    if len(players) != len(scenario.seats):
+        raise BadInput(f"{len(scenario.seats)} seats need as many players, not {len(players)}", "players")
+    rules = rules or Rules()
+    seats = [SeatRecord(seat, player, rules, number, replied) for seat, player in enumerate(players)]
+    table = _Table(game, seats, tool)
     error: ErrorRecord | None = None
     traces: tuple[Trace, ...] = ()
     try:
@@ -56,17 +65,14 @@ async def play(
 class _Table:
     """An episode in the making."""
 
-    def __init__(self, game: Game, players: Sequence[Player], rules: Rules, number: int, tool: Tool | None) -> None:
-        seats = len(game.scenario.seats)
-        if len(players) != seats:
-            raise BadInput(f"{seats} seats need as many players, not {len(players)}", "players")
+    def __init__(self, game: Game, seats: Sequence[SeatRecord], tool: Tool | None) -> None:
         self.game = game
         self.moves: list[SeatMove] = []
         self.turns: list[Turn] = []
-        self._seats = [SeatRecord(seat, player, rules, number) for seat, player in enumerate(players)]
-        self._places: list[list[int]] = [[] for _ in players]
+        self._seats = seats
+        self._places: list[list[int]] = [[] for _ in seats]
         self._tool = tool
-        self._unread = dict.fromkeys(range(seats), 0)
+        self._unread = dict.fromkeys(range(len(seats)), 0)
 
     async def play(self) -> None:
         """Play to the end; what was said before a failure is kept."""

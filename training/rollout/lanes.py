@@ -6,10 +6,11 @@ Which episodes happen to run together changes nothing: every request's seed come
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from training.errors import BadInput
+from training.players.base import Reply
 from training.records import Episode, Scenario
 from training.rollout.episode import Tool, play
 from training.rollout.pool import PlayerFactory
@@ -32,10 +33,11 @@ async def rollout(
     lanes: int,
     rules: Rules,
     tool: Tool | None = None,
+    replied: Callable[[Reply], None] = lambda reply: None,
 ) -> AsyncGenerator[tuple[Job, Episode], None]:
     """Yield (job, episode) as episodes end, `lanes` of them in flight; closing the generator cancels the rest.
 
-    Raises `BadInput` for a policy that is not given or a scenario that its game refuses. What fails outside the model
+    `replied` is told of every reply, usable or not; what it raises ends the rollout. Raises `BadInput` for a policy that is not given or a scenario that its game refuses. What fails outside the model
     is the `error` of its episode, and the others go on.
     """
     if lanes < 1:
@@ -49,7 +51,7 @@ async def rollout(
 
     async def one(job: Job) -> tuple[Job, Episode]:
         players = [policies[name](job.scenario, seat) for seat, name in enumerate(job.policies)]
-        return job, await play(job.scenario, players, rules=rules, number=job.number, tool=tool)
+        return job, await play(job.scenario, players, rules=rules, number=job.number, tool=tool, replied=replied)
 
     def start() -> None:
         job = next(waiting, None)

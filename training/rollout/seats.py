@@ -7,6 +7,7 @@ sees only grows. Failures outside the model raise `OutsideError`.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -46,14 +47,17 @@ class Attempts:
 
 
 class SeatRecord:
-    """One seat's side of an episode: its player, and what it has been refused so far."""
+    """One seat's side of an episode: its player, and what it has been refused so far. `replied` hears every reply."""
 
-    def __init__(self, seat: Seat, player: Player, rules: Rules, episode: int) -> None:
+    def __init__(
+        self, seat: Seat, player: Player, rules: Rules, episode: int, replied: Callable[[Reply], None]
+    ) -> None:
         self.seat = seat
         self.player = player
         self.forfeited = False
         self._rules = rules
         self._episode = episode
+        self._replied = replied
         self._asked = 0
         self._refusals: list[Refusal] = []
 
@@ -63,6 +67,7 @@ class SeatRecord:
             for _ in range(self._rules.retries + 1):
                 shown = game.observe(self.seat)
                 reply = await self._reply(with_refusals(shown, self._refusals))
+                self._replied(reply)
                 if self._take(game, shown, reply, attempts):
                     return
         attempts.move = self._fall_back(game)
