@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-
 from django.http import Http404, HttpRequest
 from ninja import Router, Status
 from ninja.pagination import LimitOffsetPagination, paginate
@@ -86,7 +84,7 @@ def _drawn(data: MatchIn, user: User) -> tuple[Scenario, StoredScenario | None]:
     number = rest.isascii() and rest.isdigit() and len(rest) < 19
     if kind not in {"sample", "version", "stored"} or (kind != "sample" and not number):
         raise BadInput("must be sample, version:ID or stored:ID", "scenario")
-    return scenarios.draw(data.scenario, user, data.game, secrets.randbits(62))
+    return scenarios.draw(data.scenario, user, data.game, tables.new_seed())
 
 
 def _place(place: PlaceIn, user: User) -> tables.Place:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -100,7 +99,7 @@ class NewTable(forms.Form):
 
     def drawn(self) -> tuple[Scenario, StoredScenario | None]:
         """The scenario that was chosen, with a fresh seed; raises `BadInput` if it cannot be played."""
-        return scenarios.draw(self.cleaned_data["scenario"], self.user, self.spec.name, secrets.randbits(62))
+        return scenarios.draw(self.cleaned_data["scenario"], self.user, self.spec.name, tables.new_seed())
 
     def places(self) -> list[tables.Place]:
         """Who sits where."""

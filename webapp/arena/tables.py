@@ -5,6 +5,7 @@ Each function is one transaction. `BadInput` says what is wrong and changes noth
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,11 @@ from webapp.serving.models import Deployment
 
 DEADLINES = (10, 3600)
 """Fewest and most seconds for a move."""
+
+
+def new_seed() -> int:
+    """A seed that nobody can guess, for the chance of one match."""
+    return secrets.randbits(62)
 
 
 @dataclass(frozen=True)
@@ -212,14 +218,17 @@ def close(*, match: Match) -> None:
 
 
 def again(*, match: Match, host: User) -> Match:
-    """The same scenario with everybody one seat further; people are asked for their consent anew."""
+    """The same scenario with everybody one seat further; people are asked for their consent anew.
+
+    Its chance is drawn anew: who has seen the reveal must not know what is hidden this time.
+    """
     if not match.over:
         raise BadInput("the game is not over yet")
     seats = list(match.seats.select_related("user", "deployment").order_by("seat"))
     places = [Place(seat.user, seat.deployment, seat.scripted) for seat in seats]
     return create(
         host=host,
-        scenario=services.scenario_of(match),
+        scenario=services.scenario_of(match).with_seed(new_seed()),
         places=[places[-1], *places[:-1]],
         visibility=match.visibility,
         deadline_s=match.deadline_s,

@@ -118,3 +118,11 @@ def test_giving_up_loses(two_people):
     two_people.refresh_from_db()
     assert two_people.state == Match.State.FINISHED
     assert two_people.returns["0"] == 0
+
+
+def test_a_rematch_is_the_same_scenario_with_another_draw(player, two_people):
+    services.abort(match_id=two_people.pk, why="enough")
+    two_people.refresh_from_db()
+    before, after = (services.scenario_of(m) for m in (two_people, tables.again(match=two_people, host=player)))
+    assert after.seed != before.seed
+    assert after.with_seed(before.seed) == before
