@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 
 from training.games import REGISTRY
 from training.records import Scenario
@@ -57,6 +57,18 @@ class MatchQuerySet(models.QuerySet["Match"]):
         """Finished matches in which nobody said no to their use."""
         refused = MatchSeat.objects.filter(match=OuterRef("pk"), kind=MatchSeat.Kind.PERSON).exclude(consent=True)
         return self.filter(state=Match.State.FINISHED).exclude(Exists(refused))
+
+    def untold_to(self, user: User) -> MatchQuerySet:
+        """Finished matches of which this person is not told yet who or what sat there.
+
+        A player says first what they took the others for; an annotator first judges every seat assigned to them.
+        """
+        unrated = MatchSeat.objects.filter(match=OuterRef("pk"), user=user, guesses__isnull=True)
+        assigned = Match.objects.filter(pk=OuterRef("pk"), targets__queue__annotators=user)
+        judged = Count("targets__judgments", filter=Q(targets__judgments__author=user), distinct=True)
+        unjudged = assigned.annotate(given=Count("targets", distinct=True), judged=judged).filter(judged__lt=F("given"))
+        withheld = Q(Exists(unrated)) | Q(Exists(unjudged)) if user.is_annotator else Q(Exists(unrated))
+        return self.filter(withheld, state=Match.State.FINISHED)
 
     def with_seats(self) -> MatchQuerySet:
         """With what a list of tables shows."""

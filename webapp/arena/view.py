@@ -6,7 +6,7 @@ Everything comes from the viewer's own observation, its own rows, and what is pu
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -46,11 +46,37 @@ def viewpoints(match: Match, user: User) -> list[Viewer]:
 
 
 def told_who(match: Match, user: User) -> bool:
-    """Whether this person may be told who or what sat at the other seats: a player of a finished game says first what
-    they took them for.
+    """Whether this person may be told who or what sat at the other seats: once the game is over, and they have rated
+    it (as a player) or judged it (as an annotator it is assigned to).
     """
-    mine = own_seat(match, user)
-    return match.over and (mine is None or match.state != Match.State.FINISHED or mine.guesses.exists())
+    return match.over and not Match.objects.filter(pk=match.pk).untold_to(user).exists()
+
+
+def chose_seats(match: Match, user: User) -> bool:
+    """Whether this person knows the kinds of the seats because they chose them; who only asked for a rematch did not."""
+    return match.host_id == user.pk and match.swapped_from_id is None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A match in a list: each seat with whether this person may be told what sits there."""
+
+    match: Match
+    seats: Sequence[tuple[MatchSeat, bool]]
+
+
+def lines(matches: Iterable[Match], user: User) -> list[Line]:
+    """Matches (loaded `with_seats`) as lists show them to this person."""
+    found = list(matches)
+    untold = set(
+        Match.objects.filter(pk__in=[match.pk for match in found]).untold_to(user).values_list("pk", flat=True)
+    )
+
+    def shown(match: Match, seat: MatchSeat) -> bool:
+        told = match.over and match.pk not in untold
+        return told or chose_seats(match, user) or seat.user_id == user.pk or seat.kind == MatchSeat.Kind.OPEN
+
+    return [Line(match, [(seat, shown(match, seat)) for seat in match.seats.all()]) for match in found]
 
 
 @dataclass(frozen=True)
@@ -79,6 +105,7 @@ class Scene:
     deadline: datetime | None
     moved: bool
     hosting: bool = False
+    knows_kinds: bool = False
     can_sit: bool = False
     shared: Sequence[str] = field(default_factory=list)
     private: Sequence[str] = field(default_factory=list)
@@ -148,6 +175,7 @@ def look(match: Match, viewer: Viewer, user: User | None = None) -> Scene:
         chairs=[_chair(seat, viewer, acting - ({viewer} if moved else set()), due) for seat in seats],
         yours=yours,
         hosting=user is not None and (user.is_admin or match.host_id == user.pk),
+        knows_kinds=user is not None and chose_seats(match, user),
         can_sit=member and yours is None and match.state == Match.State.OPEN and match.seats.free().exists(),
         deadline=_deadline(viewer, acting, due, moved=moved),
         moved=moved,

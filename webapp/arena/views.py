@@ -42,7 +42,11 @@ def lobby(request: HttpRequest) -> HttpResponse:
     waiting = Match.objects.waiting().with_seats().order_by("-created_at")
     mine = Match.objects.of(user).with_seats().order_by("-created_at")
     public = Match.objects.listed().with_seats().order_by("-created_at")
-    context = {"waiting": waiting[:PER_PAGE], "mine": mine[:10], "public": public[:5], "games": REGISTRY}
+    context = {
+        "waiting": view.lines(waiting[:PER_PAGE], user),
+        "mine": view.lines(mine[:10], user),
+        "public": view.lines(public[:5], user),
+    }
     return render(request, "arena/lobby.html", context)
 
 
@@ -57,7 +61,7 @@ def matches(request: HttpRequest) -> HttpResponse:
     if game in REGISTRY:
         found = found.filter(game=game)
     page = Paginator(found.with_seats().order_by("-created_at"), PER_PAGE).get_page(integer(request, "page", 1, 1))
-    context = {"page": page, "own": own, "game": game, "games": REGISTRY.values()}
+    context = {"page": page, "lines": view.lines(page, user), "own": own, "game": game, "games": REGISTRY.values()}
     return render(request, "arena/matches.html", context)
 
 

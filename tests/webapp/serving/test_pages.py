@@ -80,6 +80,15 @@ def test_the_table_says_waking_up_and_the_clock_starts_when_it_is_ready(client_o
     assert "thinking" in page
 
 
+def test_only_who_chose_the_seats_reads_that_it_is_a_model_that_wakes_up(client_of, person, waiting):
+    watcher = client_of(person("player", "watcher"))
+    Match.objects.update(visibility="open")
+    page = watcher.get(f"/play/{waiting.pk}/").content.decode()
+    assert "getting ready" in page
+    assert "waking" not in page
+    assert "awake" not in page
+
+
 def test_a_model_that_cannot_start_ends_the_match(client_of, player, researcher, waiting):
     services.settle()
     services.ended(run_id=Deployment.objects.get().run_id, error="no such file")

@@ -48,6 +48,16 @@ def mark(seat: MatchSeat) -> SafeString:
 
 
 @register.filter
+def taken(seat: MatchSeat) -> SafeString:
+    """A taken seat of which it is not told yet who or what sits there."""
+    return format_html(
+        '<span class="mark mark-taken" title="{name}: taken"><span aria-hidden="true">?</span>'
+        '<span class="unseen">{name}: taken</span></span>',
+        name=seat.name,
+    )
+
+
+@register.filter
 def words(name: str) -> str:
     """A name of the code as words: `joint_points` reads “joint points”."""
     return name.replace("_", " ")

@@ -1,0 +1,116 @@
+"""Who or what sits at a seat is told after the game: to players once they have rated it, to annotators once judged."""
+
+import re
+
+import pytest
+
+from tests.webapp.api.test_api import Caller
+from tests.webapp.arena.conftest import negotiation
+from tests.webapp.judgments.make import people_queue
+from training.games.base import FORFEIT
+from training.records import ALL
+from training.rewards.rubrics import CONDUCT
+from webapp.arena import parts, services, tables, view
+from webapp.arena.models import Match
+from webapp.judgments import services as judging
+from webapp.judgments.models import Guess
+
+pytestmark = pytest.mark.django_db
+LINE = re.compile(r'<li class="table-line">.*?</li>', re.DOTALL)
+MARK = re.compile(r'title="(Ann|Ben): ([a-z ]+)"')
+
+
+def marks(client, address="/play/", match=None):
+    """The marks of a match in a list (of the only one, however often the list shows it)."""
+    lines = LINE.findall(client.get(address).content.decode())
+    found = set(MARK.findall("".join(line for line in lines if match is None or f'"/play/{match.pk}/"' in line)))
+    assert len(found) == 2
+    return dict(sorted(found))
+
+
+def finish(match):
+    services.submit(match_id=match.pk, seat=0, step=0, move=FORFEIT)
+    match.refresh_from_db()
+
+
+def guess(match, user):
+    mine = match.seats.get(user=user)
+    Guess.objects.create(by=mine, about=match.seats.exclude(pk=mine.pk).get(), person=True)
+
+
+def test_marks_of_a_list_tell_after_the_reveal(client_of, player, ben, annotator, two_people):
+    Match.objects.update(visibility="public")
+    host, other, stranger = client_of(player), client_of(ben), client_of(annotator)
+    assert marks(host) == {"Ann": "person", "Ben": "person"}, "the host chose them"
+    assert marks(other) == marks(other, "/play/matches/?of=me") == {"Ann": "taken", "Ben": "person"}
+    assert marks(stranger) == marks(stranger, "/play/matches/") == {"Ann": "taken", "Ben": "taken"}
+    finish(two_people)
+    assert marks(other) == {"Ann": "taken", "Ben": "person"}, "he has not said what he took her for"
+    assert marks(stranger) == {"Ann": "person", "Ben": "person"}
+    guess(two_people, ben)
+    assert marks(other) == {"Ann": "person", "Ben": "person"}
+
+
+def test_a_rematch_tells_its_host_nothing_new(client_of, player, ben, two_people):
+    finish(two_people)
+    client_of(ben).post(f"/play/{two_people.pk}/again/")
+    match = Match.objects.get(swapped_from=two_people)
+    assert match.host == ben
+    assert marks(client_of(ben), match=match) == {"Ann": "person", "Ben": "taken"}
+
+
+def seen_of(client_of, host, user, place):
+    """What a player sees of a running match whose other seat is taken by `place`: lobby, page, API."""
+    match = tables.create(host=host, scenario=negotiation(), places=[tables.Place(user=user), place])
+    for seat in match.seats.filter(kind="person"):
+        tables.answer_consent(match=match, user=seat.user, agreed=True)
+    match.refresh_from_db()
+    assert match.state == Match.State.RUNNING
+    scene = view.look(match, 0, user)
+    (line,) = LINE.findall(client_of(user).get("/play/").content.decode())
+    api = Caller(user).get(f"matches/{match.pk}").json()
+    assert scene.deadline is not None
+    shown = str((line, parts.contents(scene), {**api, "deadline": None}))
+    own = rf"/play/{match.pk}/|data-draft=\"{match.pk}-|'id': {match.pk},"
+    clock = r'data-deadline="\d+"|datetime="[^"]+"|\d\d:\d\d:\d\d|title="[^"]+ UTC"'
+    match.delete()
+    return re.sub(f"{own}|{clock}", "", shown)
+
+
+def test_a_player_sees_the_same_of_a_person_and_of_a_scripted_player(client_of, player, ben, researcher):
+    person = seen_of(client_of, researcher, player, tables.Place(user=ben))
+    assert person == seen_of(client_of, researcher, player, tables.Place(scripted="scripted"))
+    assert "Ben: taken" in person
+
+
+def test_only_the_host_is_told_that_somebody_still_reads(player, ben, two_people):
+    Match.objects.update(state="open")
+    two_people.seats.update(consent=None)
+    match = Match.objects.get()
+    told, blind = (parts.contents(view.look(match, *who))["situation"] for who in ((0, player), (1, ben)))
+    assert ("reading" in told, "getting ready" in told) == (True, False)
+    assert ("reading" in blind, "getting ready" in blind) == (False, True)
+
+
+def test_an_annotator_judges_before_being_told(client_of, player, ben, annotator, researcher, two_people):
+    finish(two_people)
+    Match.objects.update(visibility="public")
+    client, caller = client_of(annotator), Caller(annotator)
+    result, replay = f"/play/{two_people.pk}/result/", f"/play/{two_people.pk}/replay/?viewer={ALL}"
+
+    def told():
+        page = client.get(result).content.decode()
+        kinds = [seat["kind"] for seat in caller.get(f"matches/{two_people.pk}").json()["seats"]]
+        assert ("> pia<" in page or " pia</p>" in page) == (kinds == ["person", "person"])
+        assert bool(client.get(replay).context["behind"]) == (kinds == ["person", "person"])
+        assert (marks(client) == {"Ann": "person", "Ben": "person"}) == (kinds == ["person", "person"])
+        return kinds[0] is not None
+
+    assert told(), "nothing is assigned yet"
+    queue = people_queue(researcher, two_people, [annotator])
+    values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
+    for target in queue.targets.order_by("position"):
+        assert not told()
+        judging.annotate(target=target, by=annotator, values=values)
+    assert told()
+    assert "once you have judged it" not in client.get(result).content.decode()
