@@ -13,6 +13,7 @@ from training.errors import BadInput
 from webapp.accounts.permissions import one
 from webapp.api.access import Key, caller
 from webapp.api.shapes import DatasetOut, ImportOut, Problem
+from webapp.core import streaming
 from webapp.scenarios import importers, imports, services
 from webapp.scenarios.models import Dataset, DatasetVersion
 
@@ -54,8 +55,8 @@ def import_dataset(
 def export_version(request: HttpRequest, name: str, number: int) -> StreamingHttpResponse:
     """One version as JSONL, one scenario a line."""
     version = one(DatasetVersion.objects.visible_to(caller(request)), dataset__name=name, number=number)
-    lines = (line.dumps() + "\n" for line in services.lines_of(version))
-    return StreamingHttpResponse(lines, content_type="application/jsonl; charset=utf-8")
+    lines = streaming.lines(line.dumps() for line in services.lines_of(version))
+    return streaming.stream(request, lines, "application/jsonl; charset=utf-8")
 
 
 def version_named(name: str, number: int | None) -> DatasetVersion:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import re
 import zipfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from django.core.files.storage import default_storage
-from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.http import content_disposition_header
+
+from webapp.core.streaming import Pieces, stream
 
 CHUNK = 1024 * 1024
 _NO_NAME = re.compile(r"[^\w. -]+")
@@ -42,7 +42,7 @@ def _opened(name: str) -> Any:
     return Path(name).open("rb") if Path(name).is_absolute() else default_storage.open(name, "rb")
 
 
-def zipped(root: str, names: Sequence[str]) -> Iterator[bytes]:
+def zipped(root: str, names: Sequence[str]) -> Pieces:
     """The zip file piece by piece. Weights do not compress, so files are stored as they are."""
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
@@ -55,16 +55,8 @@ def zipped(root: str, names: Sequence[str]) -> Iterator[bytes]:
     yield sink.take()
 
 
-async def _without_blocking(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """The same for an ASGI server, which would otherwise collect everything before it sends anything."""
-    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
-        yield piece
-
-
 def zip_response(request: HttpRequest, title: str, root: str, names: Sequence[str]) -> StreamingHttpResponse:
     """A download of the files `names` below `root`; `title` names it, whatever characters it holds."""
-    pieces = zipped(root, names)
-    content = _without_blocking(pieces) if isinstance(request, ASGIRequest) else pieces
-    response = StreamingHttpResponse(content, content_type="application/zip")
+    response = stream(request, zipped(root, names), "application/zip")
     response["Content-Disposition"] = content_disposition_header(True, f"{_NO_NAME.sub('-', title)}.zip")
     return response

@@ -16,6 +16,7 @@ from training.errors import BadInput
 from training.games import REGISTRY, make, replay
 from training.records import ALL, Episode, Scenario
 from webapp.accounts.permissions import current_user, one, researchers
+from webapp.core import streaming
 from webapp.core.http import integer, render_page, wants_fragment
 from webapp.scenarios import imports, services
 from webapp.scenarios.forms import ForkForm, ScenarioForm, UploadForm
@@ -123,8 +124,8 @@ def version_page(request: HttpRequest, name: str, number: int) -> HttpResponse:
 @researchers
 def export(request: HttpRequest, name: str, number: int) -> StreamingHttpResponse:
     version = _version(request, name, number)
-    lines = (line.dumps() + "\n" for line in services.lines_of(version))
-    response = StreamingHttpResponse(lines, content_type="application/jsonl; charset=utf-8")
+    lines = streaming.lines(line.dumps() for line in services.lines_of(version))
+    response = streaming.stream(request, lines, "application/jsonl; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}-v{number}.jsonl"'
     response["X-Content-SHA256"] = version.sha256
     return response
