@@ -53,7 +53,7 @@ def told_who(match: Match, user: User) -> bool:
 
 
 def chose_seats(match: Match, user: User) -> bool:
-    """Whether this person knows the kinds of the seats because they chose them; who only asked for a rematch did not."""
+    """Whether this person knows what sits where because they chose it; who only asked for a rematch did not."""
     return match.host_id == user.pk and match.swapped_from_id is None
 
 
