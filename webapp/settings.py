@@ -15,7 +15,8 @@ SERVE_SLOTS           how many models this node serves at once (default: 1)
 SERVE_ENGINE          what serves them: auto (default: vLLM where it is installed), vllm, transformers
 SERVE_START_SECONDS   within which a served model must answer (default: 300)
 SERVE_IDLE_SECONDS    after which a served model that nobody asks is stopped (default: 900)
-MODEL_ADDRESSES       comma-separated addresses of remote models that may be called, such as https://host.example/v1
+MODEL_ADDRESSES       comma-separated addresses of remote models that may be called, each with the name of the secret
+                      that may be sent there, such as https://host.example/v1=HOST_API_KEY, or alone: none may
 RUN_LEASE_SECONDS     how long a worker may be silent before its run is given to another (default: 30)
 RUN_STALL_MINUTES     how long a run may make no progress before it is killed and queued again (default: 20)
 PARLEY_LOG_LEVEL      DEBUG, INFO (default), WARNING

@@ -16,6 +16,7 @@ from django.conf import settings
 
 from training import bases, samples
 from training import config as configs
+from training.engines.addresses import check_remote
 from training.engines.remote import secret_from_environment
 from training.errors import BadInput
 from training.store import RunDir, dumps, write_json
@@ -115,8 +116,10 @@ class Training:
             write_json(folder.config, config.to_dict())
         config = configs.load(folder.config)
         self._fetch_last_checkpoint(run, folder, attempt)
-        secret = config.judge.secret if config.judge else ""
-        secrets = {secret: secret_from_environment(secret)} if secret else {}
+        secrets = {}
+        if config.judge is not None and (secret := config.judge.secret):
+            check_remote(config.judge, "judge")
+            secrets[secret] = secret_from_environment(secret)
         command = [*settings.RUN_COMMAND, "resume", str(folder.root), "--attempt", str(attempt)]
         return Launch(command, secrets)
 

@@ -36,7 +36,7 @@ async def model(stub):
 
     def make(**changes):
         config = RemoteConfig(address=stub.url, model="stub", **{"timeout_s": 0.3, **changes})
-        made.append(RemoteModel(config, allowed=AllowList.of([stub.url])))
+        made.append(RemoteModel(config, allowed=AllowList.of([f"{stub.url}=CANARY_API_KEY"])))
         return made[-1]
 
     yield make

@@ -88,6 +88,42 @@ def test_nothing_is_allowed_without_a_list(monkeypatch):
     RemoteModel(RemoteConfig(address="https://models.example/v1", model="m"))
 
 
+def test_a_secret_goes_only_where_an_entry_names_it():
+    ours, theirs = "https://ours.example/v1", "https://theirs.example/v1"
+    listed = AllowList.of([f"{ours}=OURS_API_KEY", f"{theirs}=THEIRS_API_KEY", "https://free.example/v1"])
+    for address, secret in ((ours, "OURS_API_KEY"), (f"{ours}/deeper", "OURS_API_KEY"), (theirs, ""), (ours, "")):
+        listed.check(address, secret)
+    for address in (theirs, "https://free.example/v1"):
+        with pytest.raises(BadInput, match=f"may not be sent to .*{address}=OURS_API_KEY in MODEL_ADDRESSES") as caught:
+            listed.check(address, "OURS_API_KEY")
+        assert caught.value.where == "secret"
+    with pytest.raises(BadInput, match="not on the list"):
+        listed.check("https://ours.example/other", "OURS_API_KEY")
+
+
+def test_an_address_listed_twice_takes_either_secret():
+    listed = AllowList.of(["https://a.example=ONE_API_KEY", "https://a.example/v1=TWO_API_KEY"])
+    listed.check("https://a.example/v1", "ONE_API_KEY")
+    listed.check("https://a.example/v1", "TWO_API_KEY")
+    with pytest.raises(BadInput, match="may not be sent"):
+        listed.check("https://a.example/v2", "TWO_API_KEY")
+
+
+@pytest.mark.parametrize(
+    "entry", ["https://a.example/v1=DATABASE_URL", "https://a.example/v1=", "https://a.example=x=y"]
+)
+def test_an_entry_names_a_secret_or_none(entry):
+    with pytest.raises(BadInput, match="https://a.example"):
+        AllowList.of([entry])
+
+
+def test_a_model_is_not_made_with_a_secret_of_another_address(monkeypatch):
+    monkeypatch.setenv("MODEL_ADDRESSES", "https://a.example/v1=A_API_KEY, https://b.example/v1=B_API_KEY")
+    RemoteModel(RemoteConfig(address="https://a.example/v1", model="m", secret="A_API_KEY"))
+    with pytest.raises(BadInput, match="A_API_KEY may not be sent to b.example"):
+        RemoteModel(RemoteConfig(address="https://b.example/v1", model="m", secret="A_API_KEY"))
+
+
 @pytest.mark.parametrize(
     "number, host, refused",
     [

@@ -185,10 +185,12 @@ def test_goals_are_checked_by_the_judge_even_where_nobody_is_rated(arena, monkey
         ({"model": "nobody"}, "no such model"),
         ({"model": "https://models.example/v1 gpt"}, "MODEL_ADDRESSES"),
         ({"model": "https://models.example/v1"}, "named by address, model"),
+        ({"model": "https://free.example/v1 gpt OTHER_API_KEY"}, "OTHER_API_KEY may not be sent to free.example"),
     ],
 )
 def test_a_side_that_does_not_exist_is_refused_before_anything_runs(arena, tmp_path, monkeypatch, evaluate, says):
-    monkeypatch.delenv("MODEL_ADDRESSES", raising=False)
+    monkeypatch.setenv("MODEL_ADDRESSES", "https://free.example/v1,https://other.example/v1=OTHER_API_KEY")
+    monkeypatch.setenv("OTHER_API_KEY", "sk-canary")
     with pytest.raises(BadInput, match=says):
         arena(evaluate)
     assert not list(tmp_path.glob("run*/attempts"))

@@ -9,6 +9,7 @@ from tests.learn.small_runs import make_run
 from tests.rewards.samples import dialogue
 from tests.stub import Status, Stub
 from training.engines.chat import RemoteModel
+from training.errors import BadInput
 from training.evaluate import during
 from training.learn import trainer
 from training.learn.progress import Progress
@@ -77,6 +78,18 @@ def test_every_scored_game_is_a_sign_of_life(judged, monkeypatch):
     monkeypatch.setattr(Progress, "beat", lambda self, **facts: phases.append(self._phase))
     assert trainer.run(config, run_dir)["result"] == "succeeded"
     assert phases.count("scoring") == 4  # two games in each of two steps
+
+
+def test_a_secret_of_another_address_is_refused_before_anything_is_written(judged, monkeypatch):
+    stub, config, run_dir = judged
+    monkeypatch.setenv("MODEL_ADDRESSES", f"{stub.url},https://other.example/v1=OTHER_API_KEY")
+    monkeypatch.setenv("OTHER_API_KEY", "sk-canary")
+    wrong = config.model_copy(update={"judge": config.judge.model_copy(update={"secret": "OTHER_API_KEY"})})
+    with pytest.raises(BadInput, match="may not be sent") as caught:
+        trainer.run(wrong, run_dir)
+    assert caught.value.where == "judge.secret"
+    assert run_dir.attempts() == []
+    assert stub.requests == []
 
 
 @pytest.fixture

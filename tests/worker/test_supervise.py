@@ -68,6 +68,7 @@ def test_the_process_sees_no_secret_of_the_site(make_run, monkeypatch):
 
 def test_a_named_secret_reaches_the_process_and_is_blotted_out_of_its_log(make_run, monkeypatch):
     monkeypatch.setenv("JUDGE_API_KEY", "sk-canary-123456")
+    monkeypatch.setenv("MODEL_ADDRESSES", "http://127.0.0.1:1/v1=JUDGE_API_KEY")
     run = make_run(steps=1)
     judge = {"address": "http://127.0.0.1:1/v1", "model": "m", "secret": "JUDGE_API_KEY"}
     Run.objects.filter(pk=run.pk).update(config={**run.config, "judge": judge})
@@ -136,6 +137,7 @@ def test_the_lease_is_renewed_while_large_files_are_copied(make_run, background,
 
 def test_a_missing_secret_fails_before_a_process_starts(make_run, monkeypatch):
     monkeypatch.delenv("JUDGE_API_KEY", raising=False)
+    monkeypatch.setenv("MODEL_ADDRESSES", "http://127.0.0.1:1/v1=JUDGE_API_KEY")
     run = make_run(steps=1)
     judge = {"address": "http://127.0.0.1:1/v1", "model": "m", "secret": "JUDGE_API_KEY"}
     Run.objects.filter(pk=run.pk).update(config={**run.config, "judge": judge})
@@ -143,6 +145,19 @@ def test_a_missing_secret_fails_before_a_process_starts(make_run, monkeypatch):
     run.refresh_from_db()
     assert run.state == "failed"
     assert "JUDGE_API_KEY is not set" in run.error
+    assert run.attempts.get().pid is None
+
+
+def test_a_secret_of_another_address_never_reaches_a_process(make_run, monkeypatch):
+    monkeypatch.setenv("OTHER_API_KEY", "sk-canary-123456")
+    monkeypatch.setenv("MODEL_ADDRESSES", "http://127.0.0.1:1/v1,https://other.example/v1=OTHER_API_KEY")
+    run = make_run(steps=1)
+    judge = {"address": "http://127.0.0.1:1/v1", "model": "m", "secret": "OTHER_API_KEY"}
+    Run.objects.filter(pk=run.pk).update(config={**run.config, "judge": judge})
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert run.state == "failed"
+    assert "judge.secret: OTHER_API_KEY may not be sent to 127.0.0.1" in run.error
     assert run.attempts.get().pid is None
 
 

@@ -1,6 +1,7 @@
-"""Where a remote model may live: an allow-list of addresses, and numbers that no name may lead to.
+"""Where a remote model may live and which key it is sent: an allow-list, and numbers that no name may lead to.
 
-An address is refused (`BadInput`) unless it is a plain http(s) base under an entry of the list.
+An address is refused (`BadInput`) unless it is a plain http(s) base under an entry of the list, and a secret unless
+such an entry names it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,15 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 import httpx2
 
+from training.engines.remote import RemoteConfig, check_secret_name
 from training.errors import BadInput
 
 VARIABLE = "MODEL_ADDRESSES"
-"""Environment variable with the allowed addresses, separated by commas or spaces."""
+"""Environment variable with the allowed addresses, separated by commas or spaces.
+
+`ADDRESS=SOME_API_KEY` says that the key in the variable SOME_API_KEY may be sent there, `ADDRESS` alone that none may.
+An address that several keys may be sent to is listed once with each.
+"""
 
 IPAddress = IPv4Address | IPv6Address
 
@@ -52,33 +58,71 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class AllowList:
-    """The addresses that may be spoken to: scheme, host and port must be equal, the path must lie under the entry's."""
+class Entry:
+    """One line of the list: a base address, and the name of the secret that may be sent there; empty = none."""
 
-    entries: tuple[httpx2.URL, ...]
+    url: httpx2.URL
+    secret: str = ""
 
     @classmethod
-    def of(cls, addresses: Iterable[str]) -> AllowList:
-        """Build from texts such as `https://models.example.org/v1`; raise `BadInput` for one that is malformed."""
-        return cls(tuple(parse_address(text) for text in addresses))
+    def of(cls, text: str) -> Entry:
+        """Read `ADDRESS` or `ADDRESS=SOME_API_KEY`; raise `BadInput` for either that is malformed."""
+        address, _, secret = text.partition("=")
+        if not secret and text.endswith("="):
+            raise BadInput("after = comes the name of the secret that may be sent there", address)
+        try:
+            return cls(parse_address(address), check_secret_name(secret))
+        except ValueError as error:
+            raise BadInput(str(error), address) from error
+
+    def covers(self, url: httpx2.URL) -> bool:
+        """Return whether scheme, host and port of `url` are the entry's and its path lies under the entry's."""
+        return _origin(url) == _origin(self.url) and url.path.startswith(self.url.path)
+
+
+@dataclass(frozen=True, slots=True)
+class AllowList:
+    """The addresses that may be spoken to, and the secrets that may be sent there."""
+
+    entries: tuple[Entry, ...]
+
+    @classmethod
+    def of(cls, entries: Iterable[str]) -> AllowList:
+        """Build from texts such as `https://models.example.org/v1=EXAMPLE_API_KEY`; raise `BadInput` for a wrong one."""
+        return cls(tuple(Entry.of(text) for text in entries))
 
     @classmethod
     def from_environment(cls) -> AllowList:
         """Read `MODEL_ADDRESSES`; without it nothing is allowed."""
         return cls.of(os.environ.get(VARIABLE, "").replace(",", " ").split())
 
-    def check(self, address: str) -> httpx2.URL:
-        """Return the parsed address; raise `BadInput` if no entry covers it."""
+    def check(self, address: str, secret: str = "") -> httpx2.URL:
+        """Return the parsed address; raise `BadInput` if no entry covers it, or none that does names the secret."""
         url = parse_address(address)
-        if not self.covers(url):
+        covering = [entry for entry in self.entries if entry.covers(url)]
+        if not covering:
             raise BadInput(
                 f"not on the list of allowed model addresses; an administrator adds it to {VARIABLE}", address
+            )
+        if secret and secret not in {entry.secret for entry in covering}:
+            raise BadInput(
+                f"{secret} may not be sent to {url.host}; an administrator allows it by the entry "
+                f"{str(url).rstrip('/')}={secret} in {VARIABLE}",
+                "secret",
             )
         return url
 
     def covers(self, url: httpx2.URL) -> bool:
         """Return whether `url` lies under an entry."""
-        return any(_origin(url) == _origin(entry) and url.path.startswith(entry.path) for entry in self.entries)
+        return any(entry.covers(url) for entry in self.entries)
+
+
+def check_remote(remote: RemoteConfig, section: str) -> None:
+    """Raise `BadInput` at `section.address` or `section.secret` unless the environment's list allows the two."""
+    try:
+        AllowList.from_environment().check(remote.address, remote.secret)
+    except BadInput as error:
+        raise BadInput(error.why, f"{section}.{'secret' if error.where == 'secret' else 'address'}") from error
 
 
 def refusal(address: IPAddress, host: str) -> str | None:

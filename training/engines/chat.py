@@ -47,7 +47,7 @@ class RemoteModel:
     ) -> None:
         self.config = config
         self._allowed = AllowList.from_environment() if allowed is None else allowed
-        self._base = self._allowed.check(config.address)
+        self._base = self._allowed.check(config.address, config.secret)
         self._secret = secret
         self._lanes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Lane] = WeakKeyDictionary()
 

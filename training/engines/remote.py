@@ -23,7 +23,8 @@ SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
 def check_secret_name(name: str) -> str:
     """Return `name`; raise `ValueError` unless it is empty or looks like `SOMETHING_API_KEY`.
 
-    The form of the name keeps a configuration from sending some other variable, such as a database password, away.
+    The form of the name keeps a configuration from sending some other variable, such as a database password, away;
+    which key may be sent where is for the allow-list to say.
     """
     if name and not SECRET_NAME.fullmatch(name):
         raise ValueError("give the name of an environment variable that ends in _API_KEY, never the key itself")
@@ -50,7 +51,10 @@ class RemoteConfig(Record):
 
     address: str = Field(min_length=1, max_length=500, description="Base address, such as https://host.example/v1")
     model: str = Field(min_length=1, max_length=200, description="The model's name at that address")
-    secret: str = Field(default="", description="Name of the environment variable that holds the key; empty: none")
+    secret: str = Field(
+        default="",
+        description="Name of the environment variable that holds the key; MODEL_ADDRESSES says what may be sent where",
+    )
     timeout_s: float = Field(default=60.0, gt=0, le=600, description="Longest wait for one answer, in seconds")
     retries: int = Field(default=2, ge=0, le=2, description="Further attempts after a failed call")
     max_bytes: int = Field(default=1_000_000, ge=1_000, le=8_000_000, description="Longest answer, in bytes")

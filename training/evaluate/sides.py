@@ -118,7 +118,8 @@ def check(source: str) -> None:
     if source in players.NAMES:
         return
     if "://" in source:
-        AllowList.from_environment().check(remote_config(source).address)
+        remote = remote_config(source)
+        AllowList.from_environment().check(remote.address, remote.secret)
     else:
         bases.resolve(source)
 

@@ -127,11 +127,13 @@ def data_path(config: RunConfig, run_dir: RunDir) -> Path:
 
 
 def judge(config: RunConfig) -> Judge | None:
-    """Return the run's judge, if it has one."""
+    """Return the run's judge, if it has one; raise `BadInput` if its address may not be asked or sent the secret."""
     if config.judge is None:
         return None
+    from training.engines.addresses import check_remote
     from training.engines.chat import RemoteModel
 
+    check_remote(config.judge, "judge")
     return Judge(RemoteModel(config.judge), config.judge.model)
 
 

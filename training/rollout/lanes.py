@@ -37,8 +37,9 @@ async def rollout(
 ) -> AsyncGenerator[tuple[Job, Episode], None]:
     """Yield (job, episode) as episodes end, `lanes` of them in flight; closing the generator cancels the rest.
 
-    `replied` is told of every reply, usable or not; what it raises ends the rollout. Raises `BadInput` for a policy that is not given or a scenario that its game refuses. What fails outside the model
-    is the `error` of its episode, and the others go on.
+    `replied` is told of every reply, usable or not; what it raises ends the rollout. Raises `BadInput` for a policy
+    that is not given or a scenario that its game refuses. What fails outside the model is the `error` of its episode,
+    and the others go on.
     """
     if lanes < 1:
         raise BadInput("at least one episode must be in flight", "lanes")

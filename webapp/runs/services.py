@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from training import bases, games
 from training.config import RunConfig
+from training.engines.addresses import check_remote
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.core import queue
@@ -70,6 +71,8 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
         raise BadInput(f"no base model is called {config.model.base!r}", "model.base")
     if config.game.name not in games.REGISTRY:
         raise BadInput(f"no game is called {config.game.name!r}", "game.name")
+    if config.judge is not None:
+        check_remote(config.judge, "judge")
     if version is None:
         return
     if config.game.name not in version.games:

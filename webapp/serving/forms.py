@@ -19,6 +19,7 @@ class RemoteForm(forms.Form):
         max_length=120,
         required=False,
         label="Name of its key",
-        help_text="The environment variable that holds the key, ending in _API_KEY; never the key itself.",
+        help_text="The environment variable that holds the key, ending in _API_KEY; never the key itself. "
+        "The address's entry in MODEL_ADDRESSES must name it: ADDRESS=SOME_API_KEY.",
     )
     open_to_players = forms.BooleanField(required=False, label="Players may sit down against it")

@@ -184,14 +184,14 @@ def chat_model(deployment: Deployment, *, timeout_s: float) -> RemoteChat:
     if not deployment.address:
         raise BadInput("it is not running", str(deployment))
     config = RemoteConfig(address=deployment.address, secret=KEY_NAME, **common)
-    return chat.RemoteModel(config, allowed=AllowList.of([deployment.address]), secret=lambda _name: deployment.key)
+    return chat.RemoteModel(config, allowed=AllowList.of([f"{deployment.address}={KEY_NAME}"]), secret=lambda _name: deployment.key)
 
 
 @transaction.atomic
 def add_remote(*, by: User, name: str, address: str, model: str, secret_name: str, open_to_players: bool) -> Deployment:
     """Register a remote model at an allowed address; raises `BadInput` naming the field that is wrong."""
     RemoteConfig.from_dict({"address": address, "model": model, "secret": secret_name})
-    AllowList.from_environment().check(address)
+    AllowList.from_environment().check(address, secret_name)
     if RemoteModel.objects.filter(name=name).exists():
         raise BadInput("another remote model has this name", "name")
     remote = RemoteModel.objects.create(

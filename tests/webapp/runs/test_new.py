@@ -60,6 +60,7 @@ def test_every_shipped_configuration_is_a_preset_and_the_page_starts_the_same_ru
 @pytest.mark.parametrize("name", ["quick", "negotiation", "dialogue", "eval"])
 def test_a_preset_starts_as_it_is(client, base, name, researcher, django_capture_on_commit_callbacks, monkeypatch):
     sent = []
+    monkeypatch.setenv("MODEL_ADDRESSES", "http://127.0.0.1:8000/v1=JUDGE_API_KEY")
     monkeypatch.setattr(queue, "publish", lambda task, *args, queue=None, **_: sent.append((task.name, args, queue)))
     with django_capture_on_commit_callbacks(execute=True):
         response = send(client, filled(client, f"?preset={name}"), f"?preset={name}")
@@ -125,6 +126,21 @@ def test_a_judge_can_be_added(client, base):
     response = send(client, data, "?preset=negotiation&judge=1")
     assert response.status_code == 400
     assert "never the key itself" in str(errors(response))
+
+
+def test_a_judges_key_goes_only_where_the_list_says(client, base, monkeypatch):
+    query = "?preset=negotiation&judge=1"
+    monkeypatch.setenv("MODEL_ADDRESSES", "http://127.0.0.1:8000/v1,https://other.example/v1=JUDGE_API_KEY")
+    response = send(client, filled(client, query), query)
+    assert response.status_code == 400
+    assert list(errors(response)) == ['["judge", "secret"]']
+    assert "JUDGE_API_KEY may not be sent to 127.0.0.1" in str(errors(response))
+    monkeypatch.setenv("MODEL_ADDRESSES", "https://other.example/v1=JUDGE_API_KEY")
+    response = send(client, filled(client, query), query)
+    assert list(errors(response)) == ['["judge", "address"]']
+    assert Run.objects.count() == 0
+    monkeypatch.setenv("MODEL_ADDRESSES", "http://127.0.0.1:8000/v1=JUDGE_API_KEY")
+    assert send(client, filled(client, query), query).status_code == 302
 
 
 def test_a_clone_begins_with_the_same_configuration(client, base, researcher):

@@ -170,6 +170,12 @@ def test_remote_models_need_an_allowed_address(admin, monkeypatch):
         services.add_remote(
             name="x", address="https://models.example.org/v1", **{**fields, "secret_name": "DATABASE_URL"}
         )
+    monkeypatch.setenv("MODEL_ADDRESSES", "https://models.example.org/v1,https://other.example.org/v1=OTHER_API_KEY")
+    with pytest.raises(BadInput, match="OTHER_API_KEY may not be sent to models.example.org") as caught:
+        services.add_remote(
+            name="x", address="https://models.example.org/v1", **{**fields, "secret_name": "OTHER_API_KEY"}
+        )
+    assert caught.value.where == "secret"  # the form's field
     assert not Deployment.objects.exists()
     made = services.add_remote(name="x", address="https://models.example.org/v1", **fields)
     assert services.want(deployment=made)
