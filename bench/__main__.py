@@ -58,7 +58,9 @@ def _miniature(command: ArgumentParser) -> None:
     command.add_argument(
         "--conversations", type=int, default=1000, metavar="N", help="conversations of an arena (1000)"
     )
-    command.add_argument("--dir", type=Path, metavar="DIR", help="new directory for the runs of negotiation")
+    command.add_argument(
+        "--dir", type=Path, metavar="DIR", help="directory of the runs of negotiation; one that was broken off goes on"
+    )
 
 
 def main(argv: list[str] | None = None) -> int:

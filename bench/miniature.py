@@ -3,10 +3,13 @@
 `toy`: steps until the reward holds at 90 %. `negotiation`: a training run per form and seed with the real trainer, then
 an arena of its last checkpoint against the frozen cold start, seats swapped on every scenario. Intervals: 95 %,
 percentile bootstrap over seeds; beside them each arena's own, over scenarios. A run that fails is told, not left out.
+What was measured stays in `row.json` of its folder: the same command again goes on where it was broken off.
 """
 
 from __future__ import annotations
 
+import shutil
+import sys
 import time
 from argparse import Namespace
 from pathlib import Path
@@ -16,6 +19,7 @@ from typing import Any
 from training.errors import BadInput
 from training.methods.omar import OmarConfig
 from training.seeding import derive
+from training.store import loads, write_json
 
 FORMS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -36,7 +40,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     if arguments.part == "toy":
         return toy(forms, arguments.seeds, arguments.steps)
     if arguments.dir is None:
-        raise BadInput("negotiation runs need a new directory", "--dir")
+        raise BadInput("negotiation runs need a directory", "--dir")
     return negotiation(forms, arguments.seeds, arguments.steps, arguments.conversations, arguments.dir)
 
 
@@ -98,7 +102,9 @@ def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, fo
     rows: dict[str, list[dict[str, Any]]] = {form: [] for form in forms}
     for seed in range(seeds):
         for form in forms:
-            rows[form].append(_train_and_measure(form, seed, steps or 60, conversations, folder / f"{form}-{seed}"))
+            row = _measured(form, seed, steps or 60, conversations, folder / f"{form}-{seed}")
+            print(f"{form}, seed {seed}: {row['difference']}", file=sys.stderr)
+            rows[form].append(row)
     found: dict[str, Any] = {}
     for form in forms:
         gains = [row["difference"]["mean"] for row in rows[form] if row["difference"]]
@@ -109,6 +115,21 @@ def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, fo
         "seeds": seeds,
         "forms": found,
     }
+
+
+def _measured(form: str, seed: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
+    """Return what a form and seed came to: as its folder has it from an earlier call, else measured now."""
+    wanted = {"steps_wanted": steps, "conversations": conversations}
+    if (known := folder / "row.json").is_file():
+        row: dict[str, Any] = loads(known.read_text())
+        if {name: row[name] for name in wanted} != wanted:
+            raise BadInput(f"{folder} was measured with {row['steps_wanted']} steps: choose a new directory", "--dir")
+        return row
+    if folder.exists():  # broken off half-way
+        shutil.rmtree(folder)
+    row = {**_train_and_measure(form, seed, steps, conversations, folder), **wanted}
+    write_json(known, row)
+    return row
 
 
 def _train_and_measure(form: str, seed: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:

@@ -5,11 +5,13 @@ import json
 import numpy as np
 import pytest
 
+from bench import miniature
 from bench.__main__ import main, parser
 from bench.conversation import _cut, _until_stop
 from bench.learning import item
 from bench.talks import scenarios
 from bench.trl_side import per_pass
+from training.errors import BadInput
 from training.games import make
 from training.records import Trace
 
@@ -74,3 +76,23 @@ def test_the_toy_prints_one_object(capfd):
 def test_wrong_input_exits_2(capsys, wrong):
     part = "toy" if wrong else "negotiation"
     assert main(["miniature", part, *wrong]) == 2
+
+
+def test_a_comparison_that_was_broken_off_goes_on(tmp_path, monkeypatch):
+    measured = []
+
+    def measure(form, seed, steps, conversations, folder):
+        measured.append((form, seed))
+        folder.mkdir(parents=True)
+        if len(measured) == 3:
+            raise KeyboardInterrupt
+        return {"seed": seed, "difference": {"mean": float(seed)}}
+
+    monkeypatch.setattr(miniature, "_train_and_measure", measure)
+    with pytest.raises(KeyboardInterrupt):
+        miniature.negotiation(["default", "flat"], 2, 5, 10, tmp_path)
+    found = miniature.negotiation(["default", "flat"], 2, 5, 10, tmp_path)
+    assert measured == [("default", 0), ("flat", 0), ("default", 1), ("default", 1), ("flat", 1)]
+    assert [row["seed"] for row in found["forms"]["flat"]["runs"]] == [0, 1]
+    with pytest.raises(BadInput, match="new directory"):
+        miniature.negotiation(["default"], 1, 6, 10, tmp_path)
