@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -161,13 +162,22 @@ class Supervisor:
             self._store(batch, self.tail, self.attempt)
 
     def _store(self, batch: attempts.Batch, tail: Tail, source: Attempt) -> None:
-        if batch.checkpoints:
-            self._meanwhile(lambda: self._publish(batch))
+        played = self._unreadable(batch, tail)
+        if batch.checkpoints or played:
+            self._meanwhile(lambda: self._publish(batch, played))
         attempts.record(attempt=self.attempt, batch=batch, source=source)
         tail.done(batch)
 
     @staticmethod
-    def _publish(batch: attempts.Batch) -> None:
+    def _unreadable(batch: attempts.Batch, tail: Tail) -> dict[str, Path]:
+        """The episode files of a batch that no page could read yet, by their names: none where the storage is local."""
+        named = {line["file"] for line in batch.episodes if files.local(line["file"]) is None}
+        return {name: tail.attempt.root / "episodes" / name.rpartition("/")[2] for name in sorted(named)}
+
+    @staticmethod
+    def _publish(batch: attempts.Batch, played: Mapping[str, Path]) -> None:
+        for name, path in played.items():
+            files.publish_file(path, name)
         for found in batch.checkpoints:
             files.publish_folder(found["source"], found["path"])
 

@@ -62,11 +62,14 @@ def publish_folder(folder: Path, name: str) -> None:
 
 
 def fetch_folder(name: str, target: Path) -> Path:
-    """A local folder with the content of the stored one: itself if the storage is local, else a download."""
+    """A local folder with the content of the stored one: itself if the storage is local, else a download.
+
+    The manifest comes last, so a download that was cut off is not taken for a whole folder.
+    """
     found = local(name)
     if found is not None:
         return found
-    for entry in walk(name):
+    for entry in sorted(walk(name), key=lambda found: found.endswith(f"/{MANIFEST}")):
         path = target / entry.removeprefix(name + "/")
         path.parent.mkdir(parents=True, exist_ok=True)
         with default_storage.open(entry, "rb") as source, path.open("wb") as copy:
@@ -75,11 +78,17 @@ def fetch_folder(name: str, target: Path) -> Path:
 
 
 def walk(name: str) -> Iterator[str]:
-    """The names of all files below a stored folder, or of a local one that is given by its absolute path."""
+    """The names of all files below a stored folder, or of a local one that is given by its absolute path.
+
+    None if it is not there.
+    """
     if Path(name).is_absolute():
         yield from sorted(str(path) for path in Path(name).rglob("*") if path.is_file())
         return
-    folders, files = default_storage.listdir(name)
+    try:
+        folders, files = default_storage.listdir(name)
+    except FileNotFoundError:  # a bucket lists nothing instead
+        return
     yield from (f"{name}/{file}" for file in sorted(files))
     for folder in sorted(folders):
         yield from walk(f"{name}/{folder}")

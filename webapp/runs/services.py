@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -111,7 +114,10 @@ def resume_run(*, run: Run) -> None:
 
 @transaction.atomic
 def delete_run(*, run: Run) -> None:
-    """Delete a run that is over, with its files and checkpoints; raises `BadInput` if something still uses them."""
+    """Delete a run that is over with its checkpoints, and its files in the storage and on this machine.
+
+    Raises `BadInput` if something still uses them.
+    """
     locked = Run.objects.select_for_update().get(pk=run.pk)
     if locked.state in ALIVE:
         raise BadInput(f"it is {locked.state}: stop it first", locked.name)
@@ -120,6 +126,7 @@ def delete_run(*, run: Run) -> None:
         names += _delete_checkpoint(checkpoint)
     locked.delete()
     transaction.on_commit(lambda: _delete_files(names), robust=True)
+    transaction.on_commit(partial(shutil.rmtree, settings.RUNS_ROOT / str(run.pk), ignore_errors=True), robust=True)
 
 
 def _delete_files(names: list[str]) -> None:

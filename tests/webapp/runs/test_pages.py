@@ -297,6 +297,14 @@ def test_a_checkpoint_downloads_as_a_zip(page, researcher):
     }
 
 
+def test_a_checkpoint_whose_folder_is_gone_is_not_found(page, researcher):
+    from webapp.runs import files
+
+    checkpoint = make_checkpoint(make_run(researcher), name="run-y-step-5")
+    files.delete_folder(checkpoint.path)
+    assert page("download", checkpoint.pk).status_code == 404
+
+
 def test_players_see_open_checkpoints_only(player, client_of, researcher):
     run = make_run(researcher)
     make_checkpoint(run, step=1, name="shut", base="in-secret")

@@ -1,0 +1,161 @@
+"""The whole way of files where the storage is a bucket: there are no local paths, and no node sees another's disk."""
+
+import io
+import json
+import shutil
+import zipfile
+
+import pytest
+from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from tests import bucket
+from tests.webapp.runs.making import make_checkpoint
+from tests.webapp.scenarios import files as sample
+from training.errors import BadInput
+from training.store import RunDir
+from webapp.runs import attempts, files, services
+from webapp.runs.models import Run
+from webapp.scenarios import imports
+from worker import kinds, lifecycle
+from worker.supervise import supervise
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
+
+
+@pytest.fixture(autouse=True)
+def stored(settings):
+    settings.STORAGES = bucket.SETTINGS
+    with pytest.raises(NotImplementedError):
+        default_storage.path("x")
+    return default_storage.objects
+
+
+@pytest.fixture
+def signed_in(client_of, researcher):
+    return client_of(researcher)
+
+
+def import_by_page(client):
+    file = SimpleUploadedFile("casino.json", sample.casino().encode())
+    sent = client.post(reverse("scenarios:upload"), {"format": "casino", "chosen": file, "name": "camp"})
+    pk = int(sent["Location"].rstrip("/").split("/")[-1])
+    imports.read_import(pk=pk)
+    client.post(reverse("scenarios:import-store", args=[pk]))
+    version = imports.store_import(pk=pk)
+    assert version is not None
+    return version
+
+
+def test_a_dataset_is_imported_exported_and_given_to_a_run(signed_in, researcher, stored, tmp_path):
+    version = import_by_page(signed_in)
+    assert list(stored) == []  # the upload is forgotten
+    response = signed_in.get(reverse("scenarios:export", args=["camp", 1]))
+    exported = b"".join(response.streaming_content)
+    assert json.loads(exported)["scenario"]["id"] == "casino-7"
+    assert kinds.put_dataset(version, RunDir(tmp_path)).read_bytes() == exported
+
+
+def test_a_dropped_upload_is_gone(signed_in, stored):
+    file = SimpleUploadedFile("casino.json", sample.casino().encode())
+    signed_in.post(reverse("scenarios:upload"), {"format": "casino", "chosen": file, "name": "camp"})
+    assert len(stored) == 1
+    signed_in.post(reverse("scenarios:import-drop", args=[imports.Import.objects.get().pk]))
+    assert list(stored) == []
+
+
+def test_a_run_is_given_its_checkpoints_as_local_folders(make_run, quick, tmp_path):
+    run = make_run()
+    run.start_checkpoint = make_checkpoint(None, name="start", base="tiny")
+    run.opponent_checkpoint = make_checkpoint(None, name="rival", base="tiny")
+    given = kinds.filled_in(run, RunDir(tmp_path))
+    for path, name in ((given["model"]["base"], "start"), (given["evaluate"]["opponent"], "rival")):
+        assert path == str(tmp_path / "inputs" / name)
+        assert (tmp_path / "inputs" / name / "model.safetensors").read_bytes() == b"weights"
+
+
+def test_a_checkpoint_whose_files_are_gone_is_said(make_run, quick, tmp_path, stored):
+    run = make_run()
+    run.start_checkpoint = make_checkpoint(None, name="start", base="tiny")
+    stored.clear()
+    with pytest.raises(BadInput, match="its files are gone"):
+        kinds.filled_in(run, RunDir(tmp_path))
+
+
+def test_a_checkpoint_is_downloaded_and_deleted(signed_in, make_run, stored):
+    run = make_run()
+    found = make_checkpoint(run)
+    address = reverse("runs:download", args=[found.pk])
+    with zipfile.ZipFile(io.BytesIO(b"".join(signed_in.get(address).streaming_content))) as archive:
+        assert archive.testzip() is None
+        assert {name: archive.read(name) for name in archive.namelist()} == {
+            "config.json": b"{}",
+            "model.safetensors": b"weights",
+        }
+    kept = dict(stored)
+    stored.clear()
+    assert signed_in.get(address).status_code == 404
+    stored.update(kept)
+    services.delete_checkpoint(checkpoint=found)
+    assert list(stored) == []
+
+
+def test_a_run_leaves_its_episodes_and_checkpoints_in_the_bucket(make_run, quick, stored):
+    run = make_run(steps=5)
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.error) == ("succeeded", "")
+    quick.RUNS_ROOT.rename(quick.RUNS_ROOT.with_name("elsewhere"))  # the site is another machine
+    episode = run.episodes.get(step=3, number=1)
+    assert files.read_member(episode.file, episode.offset, episode.length)["episode"] == {"scenario": "s1"}
+    assert f"{run.checkpoints.get().path}/manifest.json" in stored
+    quick.RUNS_ROOT.with_name("elsewhere").rename(quick.RUNS_ROOT)
+    services.delete_run(run=run)
+    assert list(stored) == []
+    assert list(quick.RUNS_ROOT.iterdir()) == []
+
+
+def test_episodes_can_be_read_while_the_run_goes_on(make_run, quick, monkeypatch):
+    run = make_run(steps=5)
+    readable = []
+    record = attempts.record
+
+    def recorded(**given):
+        record(**given)
+        found = given["batch"].episodes
+        records = [files.read_member(line["file"], line["offset"], line["length"]) for line in found]
+        readable.extend(record["episode"]["scenario"] for record in records)
+
+    monkeypatch.setattr(attempts, "record", recorded)
+    supervise(run.pk)
+    assert readable == ["s0", "s1"] * 5
+
+
+def test_a_download_that_was_cut_off_is_no_checkpoint(make_run, quick, tmp_path, monkeypatch):
+    run = make_run(steps=5)
+    supervise(run.pk)
+    opened = bucket.Bucket._open
+    target = RunDir(tmp_path).attempt(1).checkpoint(5)
+
+    def cut_off(storage, name, mode="rb"):
+        if name.endswith("model.safetensors"):
+            raise OSError("connection reset")
+        return opened(storage, name, mode)
+
+    monkeypatch.setattr(bucket.Bucket, "_open", cut_off)
+    with pytest.raises(OSError, match="connection reset"):
+        files.fetch_folder(run.checkpoints.get().path, target)
+    assert not (target / "manifest.json").exists()
+
+
+def test_another_node_goes_on_from_the_checkpoint_in_the_bucket(make_run, quick, monkeypatch):
+    run = make_run(steps=12, crash_at=7)
+    supervise(run.pk)
+    assert Run.objects.get().state == "queued"
+    shutil.rmtree(quick.RUNS_ROOT)
+    monkeypatch.setattr(lifecycle, "identity", lambda: "other:1:1.0")
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.attempts.get(number=2).start_step) == ("succeeded", 5)
+    assert list(run.metrics.order_by("step").values_list("step", flat=True)) == list(range(1, 13))
