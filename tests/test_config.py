@@ -58,6 +58,7 @@ def test_it_loads_without_torch():
 
 JUDGE = {"address": "http://127.0.0.1:1/v1", "model": "m"}
 DIALOGUE = {"name": "dialogue"}
+FLAT = {"name": "omar", "advantage": "group_relative"}
 ZERO = {"name": "omar", "filter": "zero"}
 
 
@@ -75,7 +76,9 @@ ZERO = {"name": "omar", "filter": "zero"}
         ({"game": DIALOGUE, "reward": {"source": "outcome"}, "judge": JUDGE}, "reward.source", "only a judge"),
         ({"reward": {"judge_filter": True}}, "judge", "needs a judge"),
         ({"engine": {"window": 128}, "sampling": {"max_tokens": 128}}, "engine.window", "whole window"),
-        ({"learn": {"steps": 10, "critic_warmup": 10}}, "learn.critic_warmup", "never learn"),
+        ({"learn": {"steps": 10}}, "learn.critic_warmup", "lower learn.critic_warmup or raise learn.steps"),
+        ({"learn": {"steps": 10, "critic_warmup": 4, "warmup": 6}}, "learn.warmup", "6 of the 6 steps"),
+        ({"learn": {"steps": 5, "warmup": 5}, "method": FLAT}, "learn.warmup", "lower learn.warmup or raise"),
         ({"learn": {"lora": {"dropout": 0.1}}}, "learn.lora.dropout", "another than the sampled one"),
         ({"judge": {**JUDGE, "secret": "hunter2"}}, "judge.secret", "never the key itself"),
         ({"kind": "eval", "evaluate": {"judge": True}}, "judge", "address and model"),

@@ -91,12 +91,28 @@ class RunConfig(Record):
             )
         if self.learn.lora is not None and self.learn.lora.dropout > 0:
             raise BadInput("dropout would make the trained policy another than the sampled one", "learn.lora.dropout")
-        if self.method.build().needs.critic and self.learn.critic_warmup >= self.learn.steps:
-            raise BadInput("the policy would never learn: fewer warm-up steps, or more steps", "learn.critic_warmup")
+        self._check_warmup()
         try:
             self.method.check(self.reward_low, self.rollout.games)
         except BadInput as error:
             raise BadInput(error.why, f"method.{error.where}") from error
+
+    def _check_warmup(self) -> None:
+        steps, first = self.learn.steps, 0
+        if self.method.build().needs.critic:
+            first = self.learn.critic_warmup
+            if first >= steps:
+                raise BadInput(
+                    f"the policy would never learn: in the first {first} of {steps} steps only the value heads do; "
+                    "lower learn.critic_warmup or raise learn.steps",
+                    "learn.critic_warmup",
+                )
+        if 0 < self.learn.warmup >= steps - first:
+            raise BadInput(
+                f"the policy would never learn at its rate, which rises over {self.learn.warmup} of the "
+                f"{steps - first} steps in which it learns; lower learn.warmup or raise learn.steps",
+                "learn.warmup",
+            )
 
     @property
     def judged(self) -> bool:

@@ -165,9 +165,11 @@ class LearnSection(Record):
     )
     vf_coef: float = Field(default=0.5, ge=0, description="Weight of the value loss.")
     kl: Literal["none", "k1", "k2", "k3"] = Field(
-        default="k2", description="Distance to the starting model: k1 as a penalty in the reward; k2, k3 in the loss."
+        default="k2",
+        description="Distance to the starting model: k1 as a penalty in the reward; k2, k3 in the loss; "
+        "none = not even measured, which saves a pass (and, without adapters, a copy of the model).",
     )
-    kl_coef: float = Field(default=0.01, ge=0, description="Weight of that distance.")
+    kl_coef: float = Field(default=0.01, ge=0, description="Weight of that distance; 0 = it is only measured.")
     ent_coef: float = Field(default=0.0, ge=0, description="Weight of the entropy bonus.")
     save_every: int = Field(default=10, ge=1, description="Steps between checkpoints.")
     keep: int = Field(default=3, ge=1, description="Newest checkpoints that stay on disk.")
@@ -187,7 +189,10 @@ class StopSection(Record):
         description="Stop when entropy rises all the while, by more than this share of where it began.",
     )
     kl_ceiling: float = Field(
-        default=0.5, gt=0, description="Stop when the policy is further than this from its start."
+        default=0.5,
+        gt=0,
+        description="Stop when the policy is further than this from its start, in nats a token; "
+        "with learn.kl none nobody measures it.",
     )
     patience: int = Field(default=5, ge=1, description="Steps in a row that a rule must hold.")
     bad_steps: int = Field(

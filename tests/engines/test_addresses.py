@@ -113,14 +113,14 @@ def test_an_address_listed_twice_takes_either_secret():
     "entry", ["https://a.example/v1=DATABASE_URL", "https://a.example/v1=", "https://a.example=x=y"]
 )
 def test_an_entry_names_a_secret_or_none(entry):
-    with pytest.raises(BadInput, match="https://a.example"):
+    with pytest.raises(BadInput, match=r"https://a\.example"):
         AllowList.of([entry])
 
 
 def test_a_model_is_not_made_with_a_secret_of_another_address(monkeypatch):
     monkeypatch.setenv("MODEL_ADDRESSES", "https://a.example/v1=A_API_KEY, https://b.example/v1=B_API_KEY")
     RemoteModel(RemoteConfig(address="https://a.example/v1", model="m", secret="A_API_KEY"))
-    with pytest.raises(BadInput, match="A_API_KEY may not be sent to b.example"):
+    with pytest.raises(BadInput, match=r"A_API_KEY may not be sent to b\.example"):
         RemoteModel(RemoteConfig(address="https://b.example/v1", model="m", secret="A_API_KEY"))
 
 

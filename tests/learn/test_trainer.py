@@ -227,6 +227,19 @@ def test_every_kind_of_divergence_term_runs(tmp_path, kl):
     last = lines(run_dir.attempt(1).metrics)[-1]
     assert ("kl" in last) == (kl != "none")
     assert (f"kl_loss_{kl}" in last) == (kl in ("k2", "k3"))
+    warned = [line["why"] for line in lines(run_dir.attempt(1).events) if line["kind"] == "warning"]
+    assert [why for why in warned if "stop.kl_ceiling" in why] == warned
+    assert len(warned) == (kl == "none")
+
+
+@pytest.mark.parametrize("lora", [None, {"rank": 4, "alpha": 8.0}], ids=["full", "adapters"])
+def test_the_ceiling_holds_for_a_distance_that_is_only_measured(tmp_path, lora):
+    learn = {"steps": 4, "kl_coef": 0.0, "critic_warmup": 0, "lr": 1e-2, "lora": lora or False}
+    config, run_dir = make_run(tmp_path, learn=learn, stop={"kl_ceiling": 1e-9, "patience": 2})
+    told = trainer.run(config, run_dir)
+    assert told["result"] == "stopped"
+    assert "further than 1e-09 nats from its start" in told["why"]
+    assert "kl_loss_k2" not in lines(run_dir.attempt(1).metrics)[-1]
 
 
 @pytest.mark.parametrize(

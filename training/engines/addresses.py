@@ -88,7 +88,7 @@ class AllowList:
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> AllowList:
-        """Build from texts such as `https://models.example.org/v1=EXAMPLE_API_KEY`; raise `BadInput` for a wrong one."""
+        """Build from texts such as `https://models.example/v1=MODELS_API_KEY`; raise `BadInput` for a wrong one."""
         return cls(tuple(Entry.of(text) for text in entries))
 
     @classmethod

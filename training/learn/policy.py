@@ -139,7 +139,7 @@ def load(
     if learn.lora is not None:
         torch.manual_seed(derive(seed, "adapters"))
         model = models.adapt(model, learn.lora).eval()  # merged: no adapters yet
-    elif learn.kl != "none" and learn.kl_coef > 0:
+    elif learn.kl != "none":
         reference = models.load(base, dtype, None, device)[0].requires_grad_(False)
     return Policy(model, tokenizer, heads, learn, temperature=temperature, reference=reference)
 

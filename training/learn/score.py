@@ -81,8 +81,7 @@ def measured(
     """
     items = learnable(played)
     learn = policy.learn
-    reference = learn.kl != "none" and learn.kl_coef > 0
-    values = measure(policy, items, old=old or learn.kl == "k1", reference=reference, beat=beat)
+    values = measure(policy, items, old=old or learn.kl == "k1", reference=learn.kl != "none", beat=beat)
     by_item = {id(item): found for item, found in zip(items, values, strict=True)}
     for item in items:
         known = [row for row in (item.old, item.reference, *by_item[id(item)].values()) if row is not None]

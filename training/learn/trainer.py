@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 NO_GRADIENT = 1e-7
 """A smaller gradient norm is the rounding of equal numbers: such an update teaches nothing."""
+UNWATCHED = "stop.kl_ceiling is not watched: with learn.kl none the distance to the start is not measured"
 Evaluate = Callable[["Trainer", int], Awaitable[dict[str, float]]]
 """Plays an arena with the present weights; its numbers become an event and metrics."""
 
@@ -238,6 +239,8 @@ def run(
     with progress.listening(), logging_to(progress):
         progress.phase("starting")
         progress.event("started", attempt=number, step=parts.step, checkpoint=str(found[1].name) if found else None)
+        if config.learn.kl == "none":
+            progress.event("warning", step=parts.step, why=UNWATCHED)
         result, why = _guarded(Trainer(parts, progress, evaluate))
         progress.finish(result, why)
     code = 1 if result == "failed" else 130 if "SIGINT" in progress.reason else 0

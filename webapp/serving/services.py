@@ -184,7 +184,8 @@ def chat_model(deployment: Deployment, *, timeout_s: float) -> RemoteChat:
     if not deployment.address:
         raise BadInput("it is not running", str(deployment))
     config = RemoteConfig(address=deployment.address, secret=KEY_NAME, **common)
-    return chat.RemoteModel(config, allowed=AllowList.of([f"{deployment.address}={KEY_NAME}"]), secret=lambda _name: deployment.key)
+    own = AllowList.of([f"{deployment.address}={KEY_NAME}"])
+    return chat.RemoteModel(config, allowed=own, secret=lambda _name: deployment.key)
 
 
 @transaction.atomic
