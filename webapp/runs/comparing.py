@@ -52,7 +52,7 @@ def comparison(runs: Sequence[Run]) -> dict[str, Any]:
             "groups": curves.groups(names),
             "runs": [
                 {
-                    "name": run.name,
+                    "name": f"{run.name} #{run.pk}",
                     "url": reverse("runs:metrics", args=[run.pk]),
                     "href": reverse("runs:detail", args=[run.pk]),
                 }
