@@ -69,7 +69,12 @@ class Scenario(Record):
     game: str
     settings: dict[str, Any] = Field(default_factory=dict)
     seats: tuple[str, ...] = Field(min_length=1)
-    seed: int = Field(default=0, ge=0, lt=2**63)
+    seed: int = Field(
+        default=0,
+        ge=0,
+        lt=2**63,
+        description="All chance in the game comes from it. 0: whoever plays it draws a new one; any other is kept.",
+    )
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:

@@ -45,6 +45,13 @@ def test_replays_of_a_start_share_id_and_seed():
     assert {job.policies for job in found} == {("learner", "learner")}
 
 
+def test_a_start_with_a_seed_of_its_own_is_the_same_in_every_pass():
+    fixed = Starts([starts(count=1).scenarios[0].with_seed(77)], 3, shuffle=True)
+    config = RunConfig().model_copy(update={"rollout": RunConfig().rollout.model_copy(update={"scenarios": 1})})
+    assert {jobs(config, fixed, step)[0].scenario.seed for step in (1, 2, 3)} == {77}
+    assert len({jobs(config, starts(count=1), step)[0].scenario.seed for step in (1, 2, 3)}) == 3
+
+
 def test_steps_go_on_where_the_last_one_ended_with_seeds_of_their_own():
     config = RunConfig().model_copy(update={"rollout": RunConfig().rollout.model_copy(update={"scenarios": 5})})
     steps = [[job.scenario for job in jobs(config, starts(shuffle=False), step)] for step in (1, 2)]

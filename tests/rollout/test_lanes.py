@@ -1,7 +1,6 @@
 """Many episodes at once: the same in any number of lanes; failures stay in their episode; nothing is left over."""
 
 import asyncio
-from collections import Counter
 
 import pytest
 
@@ -9,7 +8,7 @@ from tests.table_talk import dialogue, models, negotiation, reply_tokens, say_an
 from training.engines.scripted import ScriptedEngine
 from training.errors import BadInput, EngineError
 from training.records import LEARNER, Scenario
-from training.rollout import Job, OpponentPool, Rules, collect, rollout
+from training.rollout import Job, Rules, collect, rollout
 
 RULES = Rules(seed=9, step=4)
 
@@ -109,23 +108,3 @@ def test_wrong_input_is_refused_before_or_instead_of_playing():
         with pytest.raises(BadInput, match=why):
             asyncio.run(collect(work, {LEARNER: models(engine)}, lanes=lanes, rules=RULES))
     assert asyncio.run(collect([], {LEARNER: models(engine)}, lanes=2, rules=RULES)) == []
-
-
-def test_self_play_without_opponents():
-    assert OpponentPool().seat(negotiation(), 3, seed=0) == (LEARNER, LEARNER)
-
-
-def test_opponents_are_drawn_by_weight_and_the_learner_changes_seats():
-    pool = OpponentPool({"old": 3.0, "older": 1.0})
-    seatings = [pool.seat(negotiation(), episode, seed=1) for episode in range(4000)]
-    assert [seating.index(LEARNER) for seating in seatings[:4]] == [0, 1, 0, 1]
-    assert all(seating.count(LEARNER) == 1 for seating in seatings)
-    drawn = Counter(name for seating in seatings for name in seating if name != LEARNER)
-    assert drawn["old"] / 4000 == pytest.approx(0.75, abs=0.03)  # four standard errors
-    assert seatings == [pool.seat(negotiation(), episode, seed=1) for episode in range(4000)]
-
-
-@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_weight_must_be_a_positive_number(weight):
-    with pytest.raises(BadInput, match="weight of old"):
-        OpponentPool({"old": weight})

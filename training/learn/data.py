@@ -11,8 +11,8 @@ from pathlib import Path
 from training import dataset, games
 from training.config import RunConfig
 from training.errors import BadInput
-from training.records import Scenario
-from training.rollout import Job, OpponentPool
+from training.records import LEARNER, Scenario
+from training.rollout import Job
 from training.seeding import derive, rng
 
 
@@ -57,12 +57,15 @@ def read_starts(config: RunConfig, path: Path) -> Starts:
 
 
 def jobs(config: RunConfig, starts: Starts, step: int) -> list[Job]:
-    """Return the games of one training step. Replays of one start share its id and seed and form a same-start set."""
-    rollout, pool = config.rollout, OpponentPool()
+    """Return the games of one training step, the learner at every seat.
+
+    A scenario with seed 0 is given a new one whenever it comes up; any other seed is part of the start and is kept.
+    Replays within a step share id and seed and form a same-start set.
+    """
+    rollout = config.rollout
     found: list[Job] = []
     for place, scenario in enumerate(starts.take((step - 1) * rollout.scenarios, rollout.scenarios)):
         seeded = scenario.with_seed(derive(config.seed, "start", step, place)) if scenario.seed == 0 else scenario
         for _ in range(rollout.games):
-            number = len(found)
-            found.append(Job(number, seeded, pool.seat(seeded, number, config.seed)))
+            found.append(Job(len(found), seeded, (LEARNER,) * len(seeded.seats)))
     return found

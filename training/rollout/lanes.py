@@ -10,11 +10,13 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from training.errors import BadInput
-from training.players.base import Reply
-from training.records import Episode, Scenario
+from training.players.base import Player, Reply
+from training.records import Episode, Scenario, Seat
 from training.rollout.episode import Tool, play
-from training.rollout.pool import PlayerFactory
 from training.rollout.seats import Rules
+
+PlayerFactory = Callable[[Scenario, Seat], Player]
+"""Makes a fresh player for one seat of one episode."""
 
 
 @dataclass(frozen=True, slots=True)

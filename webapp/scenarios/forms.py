@@ -102,7 +102,7 @@ class ScenarioForm(SchemaForm):
             f"seat {n}": forms.CharField(max_length=80, label=f"Seat {n + 1}", help_text="Display name.", initial=name)
             for n, name in enumerate(scenario.seats)
         }
-        said = "All chance in the game comes from it."
+        said = "All chance in the game comes from it. 0: training draws a new one each time; any other is replayed."
         seed = forms.IntegerField(min_value=0, max_value=2**63 - 1, initial=scenario.seed, help_text=said)
         self.fields = {**seats, "seed": seed, **self.fields}
         self.preview: list[tuple[str, Observation]] = []
