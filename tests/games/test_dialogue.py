@@ -49,10 +49,10 @@ PROFILE = {
     [
         (0, "strangers", []),
         (1, "know each other by name", []),
-        (2, "acquaintances", ["34-year-old nonbinary baker", "They/them", "PUBLIC."]),
-        (3, "friends", ["34-year-old nonbinary baker", "They/them", "PUBLIC.", "VALUES."]),
-        (4, "romantic partners", ["34-year-old nonbinary baker", "They/them", "PUBLIC.", "VALUES."]),
-        (5, "family members", ["34-year-old nonbinary baker", "They/them", "PUBLIC.", "VALUES."]),
+        (2, "acquaintances", ["34-year-old nonbinary, Baker", "They/them", "PUBLIC."]),
+        (3, "friends", ["34-year-old nonbinary, Baker", "They/them", "PUBLIC.", "VALUES."]),
+        (4, "romantic partners", ["34-year-old nonbinary, Baker", "They/them", "PUBLIC.", "VALUES."]),
+        (5, "family members", ["34-year-old nonbinary, Baker", "They/them", "PUBLIC.", "VALUES."]),
     ],
 )
 def test_what_a_relationship_reveals_of_the_other(relationship, word, known):
@@ -60,7 +60,7 @@ def test_what_a_relationship_reveals_of_the_other(relationship, word, known):
     game = make(dialogue(people, relationship=relationship))
     text = game.observe(0).messages[0].text
     assert word in text
-    everything = ["34-year-old nonbinary baker", "They/them", "PUBLIC.", "VALUES.", "SECRET.", "TRAITS", "Theirs"]
+    everything = ["34-year-old nonbinary, Baker", "They/them", "PUBLIC.", "VALUES.", "SECRET.", "TRAITS", "Theirs"]
     assert [part for part in everything if part in text] == known
     about = next(line for line in text.splitlines() if line.startswith("About the other"))
     assert about.startswith({0: "About the other: you know nothing."}.get(relationship, "About the other: Ben"))
@@ -69,6 +69,21 @@ def test_what_a_relationship_reveals_of_the_other(relationship, word, known):
     public = game.observe(SPECTATOR).messages[0].text
     assert not [part for part in everything if part in public]
     assert all(part in game.observe(ALL).messages[0].text for part in everything)
+
+
+@pytest.mark.parametrize(
+    "profile, shown",
+    [
+        ({"occupation": "NASA engineer", "age": 50, "gender": "Woman"}, "Ben: 50-year-old woman, NASA engineer."),
+        ({"occupation": "X-ray technician at St. Mary's"}, "Ben: X-ray technician at St. Mary's."),
+        ({"occupation": "Has a Ph.D.", "gender": "Man"}, "Ben: man, Has a Ph.D."),
+        ({"age": 7}, "Ben: 7-year-old."),
+    ],
+)
+def test_an_occupation_is_told_as_it_is_written(profile, shown):
+    game = make(dialogue([{"goal": "Mine"}, {"goal": "Theirs", "profile": profile}], relationship=2))
+    about = next(line for line in game.observe(0).messages[0].text.splitlines() if line.startswith("About the other"))
+    assert about == f"About the other: {shown}"
 
 
 @pytest.mark.parametrize(

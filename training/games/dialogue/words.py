@@ -50,8 +50,10 @@ def _sentence(text: str) -> str:
 
 def _person(name: str, profile: Profile) -> str:
     age = f"{profile.age}-year-old" if profile.age is not None else ""
-    described = " ".join(part for part in (age, profile.gender.lower(), profile.occupation.lower()) if part)
-    return f"{name}: {described}." if described else f"{name}."
+    who = " ".join(part for part in (age, profile.gender.lower()) if part)
+    # an occupation stays as it is written: NASA engineer, X-ray technician
+    described = ", ".join(part for part in (who, profile.occupation.strip()) if part)
+    return _sentence(f"{name}: {described}" if described else name)
 
 
 # --- the first message -----------------------------------------------------------------------------------------------
