@@ -127,14 +127,27 @@ def test_a_wrong_line_of_a_scenario_file_is_named(capsys, tmp_path):
     assert "holds no scenario" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [[], ["fly"], ["play"], [*PLAY, "--episodes", "0"], [*PLAY, "--seed", "-1"]])
-def test_wrong_arguments_have_code_2(capsys, arguments):
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
+@pytest.mark.parametrize(
+    "arguments, where",
+    [
+        ([], "arguments"),
+        (["fly"], "COMMAND"),
+        (["play"], "arguments"),
+        ([*PLAY[:-1], "--episodes", "0"], "--episodes"),
+        ([*PLAY[:-1], "--seed", "-1"], "--seed"),
+        (["games", "--loud"], "arguments"),
+    ],
+)
+def test_wrong_arguments_have_code_2(capsys, arguments, where):
+    assert main(arguments) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "usage:" in shown.err
+    assert "usage: python -m training" in shown.err
+    assert main([*arguments, "--json"]) == 2
+    shown = capsys.readouterr()
+    error = json.loads(shown.out)["error"]
+    assert (error["kind"], error["where"]) == ("input", where)
+    assert error["why"] in shown.err
 
 
 @pytest.mark.parametrize("command", ["", "games", "play", "sft", "run", "resume", "eval", "models"])

@@ -15,7 +15,7 @@ from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from training.cli.parser import build
+from training.cli.parser import WrongArguments, build
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -25,7 +25,11 @@ DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
-    arguments = build().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    try:
+        arguments = build().parse_args(given)
+    except WrongArguments as error:
+        return _misread(error, json_wanted="--json" in given)
     from training.errors import BadInput, ParleyError
 
     try:
@@ -46,8 +50,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _fail(arguments: Namespace, code: int, error: dict[str, str], text: str) -> int:
     print(f"{arguments.prog}: {text}", file=sys.stderr)
     if arguments.json:
-        print(json.dumps({"error": error}, ensure_ascii=False))
+        _print_error(error)
     return code
+
+
+def _misread(error: WrongArguments, *, json_wanted: bool) -> int:
+    """Say what is wrong with the command line, as argparse does, and in JSON if that was among it."""
+    print(f"{error.usage}{error.prog}: error: {error}", file=sys.stderr)
+    if json_wanted:
+        name, _, why = str(error).removeprefix("argument ").partition(": ")
+        at = (name, why) if str(error).startswith("argument ") and why else ("arguments", str(error))
+        _print_error({"kind": "input", "where": at[0], "why": at[1]})
+    return WRONG_INPUT
+
+
+def _print_error(error: dict[str, str]) -> None:
+    print(json.dumps({"error": error}, ensure_ascii=False))
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 EXIT_CODES = """\
 exit codes:
@@ -13,6 +14,22 @@ exit codes:
   2    wrong input: what and where is on standard error, nothing was changed
   130  interrupted by Ctrl-C; a run saves a checkpoint before it leaves
 """
+
+
+class WrongArguments(Exception):
+    """The command line cannot be read. `usage` is the command's, `prog` its name, the message argparse's."""
+
+    def __init__(self, message: str, prog: str, usage: str) -> None:
+        super().__init__(message)
+        self.prog, self.usage = prog, usage
+
+
+class Parser(ArgumentParser):
+    """Raises `WrongArguments` where argparse would print and exit, for the answer may have to be JSON."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise `WrongArguments`."""
+        raise WrongArguments(message, self.prog, self.format_usage())
 
 
 def whole(text: str, *, low: int, high: int) -> int:
@@ -33,7 +50,7 @@ RETRIES = partial(whole, low=0, high=5)
 
 def build() -> ArgumentParser:
     """Return the parser; every command names the module that runs it in `module`."""
-    parser = ArgumentParser(
+    parser = Parser(
         prog="python -m training",
         description="Self-play training of language models in conversation games.",
         epilog=EXIT_CODES,
