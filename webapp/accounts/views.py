@@ -1,14 +1,23 @@
 """The account page (API keys) and, for administrators, the list of people."""
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.core.paginator import Paginator
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.accounts import services
 from webapp.accounts.forms import KeyForm, PersonForm
 from webapp.accounts.models import ApiKey, Role, User
 from webapp.accounts.permissions import admins, current_user, members, one
+from webapp.core.http import integer, render_page
+from webapp.core.sorting import Order
+
+PAGE = 50
+SORTS = {"name": "username", "joined": "-date_joined", "seen": "-last_login", "role": "role"}
+TITLES = {"name": "Name", "joined": "Joined", "seen": "Last signed in", "role": "Role"}
 
 
 @require_http_methods(["GET", "POST"])
@@ -38,10 +47,25 @@ def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
 @require_GET
 @admins
 def people(request: HttpRequest) -> HttpResponse:
-    """Everybody with a password, their roles and whether they may sign in."""
-    found = User.objects.exclude(role=Role.GUEST).order_by("username")
-    rows = [(person, PersonForm(initial={"role": person.role, "active": person.is_active})) for person in found]
-    return render(request, "accounts/people.html", {"rows": rows})
+    """Who has a password, as the address says, with their roles and whether they may sign in."""
+    words, role, order = request.GET.get("q", "")[:200], request.GET.get("role", ""), Order.asked(request, "name")
+    found = User.objects.exclude(role=Role.GUEST)
+    if words:
+        found = found.filter(Q(username__icontains=words) | Q(email__icontains=words))
+    if role:
+        found = found.filter(role=role)
+    page = Paginator(order.apply(found, SORTS, "name"), PAGE).get_page(integer(request, "page", 1, low=1))
+    forms = [PersonForm(initial={"role": person.role, "active": person.is_active}) for person in page]
+    context = {
+        "page": page,
+        "rows": list(zip(page, forms, strict=True)),
+        "words": words,
+        "role": role,
+        "roles": [(known.value, known.label) for known in Role if known is not Role.GUEST],
+        "order": order,
+        "columns": order.columns(TITLES, SORTS),
+    }
+    return render_page(request, "accounts/people.html", context, "results")
 
 
 @require_POST
@@ -57,4 +81,5 @@ def change_person(request: HttpRequest, user_id: int) -> HttpResponse:
     else:
         services.set_role(user=person, role=Role(form.cleaned_data["role"]), active=form.cleaned_data["active"])
         messages.success(request, f"{person.username} is now {form.cleaned_data['role']}.")
-    return redirect("accounts:people")
+    back = QueryDict(request.POST.get("back", "")[:500]).urlencode()
+    return redirect(f"{reverse('accounts:people')}?{back}" if back else "accounts:people")

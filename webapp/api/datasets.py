@@ -8,6 +8,7 @@ from pathlib import Path
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import File, Form, Router, Status
 from ninja.files import UploadedFile
+from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.errors import BadInput
 from webapp.accounts.permissions import one
@@ -15,16 +16,16 @@ from webapp.api.access import Key, caller
 from webapp.api.shapes import DatasetOut, ImportOut, Problem
 from webapp.core import streaming
 from webapp.scenarios import importers, imports, services
-from webapp.scenarios.models import Dataset, DatasetVersion
+from webapp.scenarios.models import Dataset, DatasetQuerySet, DatasetVersion
 
 router = Router(tags=["datasets"], auth=Key(researchers=True))
 
 
 @router.get("", response=list[DatasetOut])
-def list_datasets(request: HttpRequest, q: str = "", game: str = "") -> list[Dataset]:
-    """Every dataset, newest first."""
-    found = Dataset.objects.visible_to(caller(request)).listed(q, game)
-    return list(found.prefetch_related("versions__dataset"))
+@paginate(LimitOffsetPagination)
+def list_datasets(request: HttpRequest, q: str = "", game: str = "") -> DatasetQuerySet:
+    """Datasets, newest first."""
+    return Dataset.objects.visible_to(caller(request)).listed(q, game).prefetch_related("versions__dataset")
 
 
 @router.get("/{name}", response=DatasetOut)

@@ -25,6 +25,15 @@ SORTS = {
     "progress": "step",
     "metric": "key_metric",
 }
+CHECKPOINT_SORTS = {
+    "name": "name",
+    "kind": "kind",
+    "base": "base",
+    "run": "run__name",
+    "step": "step",
+    "reward": "metrics__reward",
+    "age": "-created_at",
+}
 
 
 class RunQuerySet(models.QuerySet["Run"]):
@@ -56,13 +65,6 @@ class RunQuerySet(models.QuerySet["Run"]):
         """Runs whose name holds the text and whose fields equal the given ones; an empty value filters nothing."""
         found = self.filter(**{name: value for name, value in fields.items() if value})
         return found.filter(Q(name__icontains=text) | Q(owner__username__iexact=text)) if text else found
-
-    def sorted_by(self, name: str, *, down: bool) -> RunQuerySet:
-        """In the order of one column of `SORTS` (an unknown name: by age), newest first among equals."""
-        field = SORTS.get(name, SORTS["age"])
-        down = down != field.startswith("-")
-        column = F(field.removeprefix("-"))
-        return self.order_by(column.desc(nulls_last=True) if down else column.asc(nulls_last=True), "-pk")
 
     def listed(self) -> RunQuerySet:
         """With what a table row needs, and without the rest."""
@@ -126,6 +128,11 @@ class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
         if user.is_admin:
             return self
         return self.filter(run__owner=user) if user.is_researcher else self.none()
+
+    def matching(self, *, text: str = "", **fields: str) -> CheckpointQuerySet:
+        """Those whose name or run's name holds the text and whose fields are the given ones; empty filters nothing."""
+        found = self.filter(**{name: value for name, value in fields.items() if value})
+        return found.filter(Q(name__icontains=text) | Q(run__name__icontains=text)) if text else found
 
     def listed(self) -> CheckpointQuerySet:
         """With what a list needs."""

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 
 if TYPE_CHECKING:
     from webapp.accounts.models import User
+
+
+SORTS = {"name": "name", "state": "state", "used": "-used_at"}
 
 
 class RemoteModel(models.Model):
@@ -51,6 +55,12 @@ class DeploymentQuerySet(models.QuerySet["Deployment"]):
         return self.select_related("checkpoint", "remote", "run").order_by(
             models.F("used_at").desc(nulls_last=True), "pk"
         )
+
+    def matching(self, *, text: str = "", state: str = "") -> DeploymentQuerySet:
+        """With their `name`, those whose name holds the text and that are in this state; empty filters nothing."""
+        found = self.annotate(name=Coalesce("checkpoint__name", "remote__name"))
+        found = found.filter(state=state) if state else found
+        return found.filter(name__icontains=text) if text else found
 
 
 class Deployment(models.Model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -12,12 +13,14 @@ from django.views.decorators.http import require_GET, require_POST
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.accounts.permissions import admins, current_user, one, researchers
-from webapp.core.http import render_page
+from webapp.core.http import integer, render_page
+from webapp.core.sorting import Order
 from webapp.runs.models import Checkpoint
 from webapp.serving import services
 from webapp.serving.forms import RemoteForm
-from webapp.serving.models import Deployment, RemoteModel
+from webapp.serving.models import SORTS, Deployment, RemoteModel
 
+PAGE = 50
 LATEST = 20
 
 
@@ -27,12 +30,22 @@ def _may_stop(user: User, deployment: Deployment) -> bool:
     return user.is_admin or (run is not None and user.may_change(run.owner_id))
 
 
-def _context(user: User, form: RemoteForm | None = None) -> dict[str, Any]:
-    found = Deployment.objects.visible_to(user).named().select_related("checkpoint__run")
-    served = [deployment.checkpoint_id for deployment in found if deployment.checkpoint_id]
+def _context(request: HttpRequest, form: RemoteForm | None = None) -> dict[str, Any]:
+    user = current_user(request)
+    words, state, order = request.GET.get("q", "")[:200], request.GET.get("state", ""), Order.asked(request, "used")
+    seen = Deployment.objects.visible_to(user)
+    found = seen.matching(text=words, state=state).named().select_related("checkpoint__run")
+    page = Paginator(order.apply(found, SORTS, "used"), PAGE).get_page(integer(request, "page", 1, low=1))
+    others = Checkpoint.objects.filter(deployment=None).order_by("-created_at")[:LATEST]
     return {
-        "rows": [(deployment, _may_stop(user, deployment)) for deployment in found],
-        "others": Checkpoint.objects.exclude(pk__in=served).order_by("-created_at")[:LATEST],
+        "page": page,
+        "rows": [(deployment, _may_stop(user, deployment)) for deployment in page],
+        "words": words,
+        "state": state,
+        "states": Deployment.State.choices,
+        "order": order,
+        "columns": order.columns({"name": "Model", "where": "Where", "state": "State", "used": "Last used"}, SORTS),
+        "others": others,
         "form": form or RemoteForm(),
     }
 
@@ -40,8 +53,8 @@ def _context(user: User, form: RemoteForm | None = None) -> dict[str, Any]:
 @require_GET
 @researchers
 def deployments(request: HttpRequest) -> HttpResponse:
-    """Everything that can be asked, with its state; the list asks for itself anew every few seconds."""
-    return render_page(request, "serving/list.html", _context(current_user(request)), block="rows")
+    """What can be asked, as the address says, with its state; the list asks for itself anew every few seconds."""
+    return render_page(request, "serving/list.html", _context(request), block="rows")
 
 
 @require_POST
@@ -86,7 +99,7 @@ def add_remote(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, f"{data['name']} can be chosen at new tables from now on.")
             return redirect("serving:list")
-    return render(request, "serving/list.html", _context(current_user(request), form), status=400)
+    return render(request, "serving/list.html", _context(request, form), status=400)
 
 
 @require_POST

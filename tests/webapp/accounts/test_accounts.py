@@ -110,3 +110,37 @@ def test_the_bar_shows_what_a_role_may_use(client_of, person):
         "researcher": ["Play", "Datasets", "Runs", "Checkpoints", "Judgments"],
         "admin": ["Play", "Datasets", "Runs", "Checkpoints", "Judgments", "People"],
     }
+
+
+@pytest.mark.parametrize(
+    "query, names",
+    [
+        ("", ["ada", "pia", "rosa"]),
+        ("?sort=-name", ["rosa", "pia", "ada"]),
+        ("?sort=joined", ["rosa", "pia", "ada"]),
+        ("?sort=nonsense", ["ada", "pia", "rosa"]),
+        ("?q=OSA", ["rosa"]),
+        ("?role=player", ["pia"]),
+        ("?q=nobody", []),
+    ],
+)
+def test_people_are_filtered_and_sorted_by_their_address(client_of, admin, player, researcher, query, names):
+    services.create_guest(shown_name="Somebody")
+    answer = client_of(admin).get(reverse("accounts:people") + query)
+    assert [person.username for person in answer.context["page"]] == names
+    assert ("Nobody matches" in answer.content.decode()) == (not names)
+
+
+def test_many_people_come_in_pages_of_few_queries(client_of, admin, django_assert_max_num_queries):
+    User.objects.bulk_create(User(username=f"player-{n:03}", role=Role.PLAYER) for n in range(120))
+    client = client_of(admin)
+    with django_assert_max_num_queries(6):
+        answer = client.get(reverse("accounts:people") + "?page=3&role=player")
+    assert [person.username for person in answer.context["page"]] == [f"player-{n:03}" for n in range(100, 120)]
+    assert "101–120 of 120" in answer.content.decode()
+
+
+def test_who_changes_a_person_comes_back_to_the_same_page(client_of, admin, player):
+    change = {"role": "annotator", "active": "on", "back": "role=player&page=1"}
+    answer = client_of(admin).post(reverse("accounts:change-person", args=[player.pk]), change)
+    assert answer["Location"] == reverse("accounts:people") + "?role=player&page=1"

@@ -68,9 +68,17 @@ def test_datasets_are_listed_imported_and_exported(call):
     made = call.client.post("/api/v1/datasets", {"format": "casino", "name": "camp", "files": file})
     assert (made.status_code, made.json()["scenarios"], made.json()["version"]) == (201, 1, 1)
     listed = call.get("datasets").json()
-    assert [(d["name"], d["versions"][0]["conversation_count"]) for d in listed] == [("camp", 1)]
+    assert [(d["name"], d["versions"][0]["conversation_count"]) for d in listed["items"]] == [("camp", 1)]
     exported = b"".join(call.get("datasets/camp/versions/1/export").streaming_content)
     assert json.loads(exported)["scenario"]["id"] == "casino-7"
+
+
+def test_datasets_come_in_pages(call, researcher, django_assert_max_num_queries):
+    names = [stored_version(researcher).dataset.name for _ in range(5)]
+    with django_assert_max_num_queries(8):
+        first = call.get("datasets?limit=2").json()
+    assert ([d["name"] for d in first["items"]], first["count"]) == (names[:-3:-1], 5)
+    assert [d["name"] for d in call.get("datasets?limit=2&offset=4").json()["items"]] == names[:1]
 
 
 def test_a_wrong_import_says_where_and_stores_nothing(call):
@@ -197,6 +205,42 @@ def test_a_judgment_is_added_by_who_is_assigned(call, researcher, annotator):
     added = Caller(annotator).post("judgments", target=target.pk, values=values)
     assert (added.status_code, added.json()["queue"], added.json()["values"]["mutual_benefit"]) == (201, queue.pk, 6.0)
     assert [row["id"] for row in call.get("judgments", queue=queue.pk).json()["items"]] == [added.json()["id"]]
+
+
+def test_what_is_assigned_and_open_is_listed(call, researcher, annotator, person, player):
+    match = finished_match(researcher)
+    queue, other = (people_queue(researcher, match, [annotator]) for _ in range(2))
+    caller = Caller(annotator)
+    listed = caller.get("judgments/targets").json()
+    assert [(row["queue"], row["match"], row["seat"]) for row in listed["items"]] == [
+        (made.pk, match.pk, seat) for made in (queue, other) for seat in (0, 1)
+    ]  # fmt: skip
+    assert {row["rubric"] for row in listed["items"]} == {"fine-grained v1"}
+    assert [d["name"] for d in listed["items"][0]["dimensions"]] == [d.name for d in CONDUCT.dimensions]
+    page = caller.get("judgments/targets", limit=1, offset=1).json()
+    assert (page["count"], [row["seat"] for row in page["items"]]) == (4, [1])
+    values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
+    caller.post("judgments", target=listed["items"][0]["id"], values=values)
+    assert [row["id"] for row in caller.get("judgments/targets", queue=queue.pk).json()["items"]] == [
+        listed["items"][1]["id"]
+    ]
+    assert caller.get("judgments/targets").json()["count"] == 3
+    assert call.get("judgments/targets").json()["count"] == 0, "a researcher's own list, not everybody's"
+    assert Caller(person("annotator", "someone")).get("judgments/targets").json()["items"] == []
+    assert Caller(player).get("judgments/targets").status_code == 404
+    match.seats.filter(seat=0).update(consent=False)
+    assert caller.get("judgments/targets").json()["count"] == 3, "still assigned: to be marked as not to be scored"
+
+
+def test_others_values_are_read_after_ones_own_judgment(call, researcher, annotator):
+    queue = people_queue(researcher, finished_match(researcher), [researcher, annotator])
+    target = queue.targets.first()
+    values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
+    Caller(annotator).post("judgments", target=target.pk, values=values)
+    assert call.get("judgments", queue=queue.pk).json()["items"] == []
+    call.post("judgments", target=target.pk, values=values)
+    assert len(call.get("judgments", queue=queue.pk).json()["items"]) == 2
+    assert len(Caller(annotator).get("judgments").json()["items"]) == 1
 
 
 def test_a_wrong_judgment_is_refused(annotator, researcher):

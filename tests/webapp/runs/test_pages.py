@@ -305,6 +305,30 @@ def test_a_checkpoint_whose_folder_is_gone_is_not_found(page, researcher):
     assert page("download", checkpoint.pk).status_code == 404
 
 
+@pytest.mark.parametrize(
+    "query, names",
+    [
+        ("", ["c", "b", "a"]),
+        ("?sort=-age", ["a", "b", "c"]),
+        ("?sort=name", ["a", "b", "c"]),
+        ("?sort=-reward", ["b", "a", "c"]),
+        ("?sort=step", ["c", "a", "b"]),
+        ("?sort=run", ["c", "b", "a"]),
+        ("?sort=nonsense", ["c", "b", "a"]),
+        ("?sort=name&q=A", ["a", "b", "c"]),
+        ("?q=b&kind=full", ["b"]),
+        ("?base=other", []),
+    ],
+)
+def test_checkpoints_are_filtered_and_sorted_by_their_address(page, researcher, query, names):
+    run = make_run(researcher, name="a run")
+    for name, step, metrics in (("a", 10, {"reward": 0.5}), ("b", 20, {"reward": 2}), ("c", 5, {})):
+        make_checkpoint(run, name=name, step=step, metrics=metrics)
+    answer = page("checkpoints", query=query)
+    assert [checkpoint.name for checkpoint in answer.context["page"]] == names
+    assert ("No checkpoint matches" in body(answer)) == (not names)
+
+
 def test_players_see_open_checkpoints_only(player, client_of, researcher):
     run = make_run(researcher)
     make_checkpoint(run, step=1, name="shut", base="in-secret")

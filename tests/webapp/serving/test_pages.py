@@ -1,6 +1,6 @@
 """The page of the deployments, and a seat that waits for its model."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -35,6 +35,44 @@ def test_serve_and_stop(client_of, admin, checkpoint):
     assert "starting" in client.get("/deployments/", HTTP_HX_REQUEST="true").content.decode()
     client.post(f"/deployments/{Deployment.objects.get().pk}/stop/")
     assert Deployment.objects.get().state == "stopping"
+
+
+@pytest.mark.parametrize(
+    "query, names",
+    [
+        ("", ["late", "early", "never"]),
+        ("?sort=-used", ["early", "late", "never"]),
+        ("?sort=name", ["early", "late", "never"]),
+        ("?sort=-name", ["never", "late", "early"]),
+        ("?sort=where", ["late", "early", "never"]),
+        ("?state=ready", ["late"]),
+        ("?q=E&sort=name", ["early", "late", "never"]),
+        ("?q=ever&state=failed", []),
+    ],
+)
+def test_deployments_are_filtered_and_sorted_by_their_address(client_of, researcher, query, names):
+    for name, day, state in (("early", 1, "failed"), ("late", 2, "ready"), ("never", None, "cold")):
+        made = Checkpoint.objects.create(name=name, kind="base", base="tiny", path="/models/x")
+        used = datetime(2026, 1, day, tzinfo=UTC) if day else None
+        Deployment.objects.create(checkpoint=made, state=state, used_at=used)
+    answer = client_of(researcher).get("/deployments/" + query)
+    assert [str(deployment) for deployment, _ in answer.context["rows"]] == names
+    assert ("Nothing matches" in answer.content.decode()) == (not names)
+
+
+def test_many_deployments_come_in_pages_and_ask_for_their_own_page_anew(
+    client_of, researcher, django_assert_max_num_queries
+):
+    made = Checkpoint.objects.bulk_create(
+        Checkpoint(name=f"c{n:03}", kind="base", base="tiny", path="/models/x") for n in range(60)
+    )
+    Deployment.objects.bulk_create(Deployment(checkpoint=checkpoint) for checkpoint in made)
+    client = client_of(researcher)
+    with django_assert_max_num_queries(7):
+        page = client.get("/deployments/?sort=name&page=2").content.decode()
+    assert "51–60 of 60" in page
+    assert page.count("Sit down against it") == 10
+    assert 'hx-get="/deployments/?sort=name&amp;page=2"' in page
 
 
 def test_an_admin_adds_a_remote_model_and_is_told_what_is_wrong(client_of, admin, monkeypatch):

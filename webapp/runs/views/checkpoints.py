@@ -15,11 +15,23 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from training.errors import BadInput
 from webapp.accounts.permissions import admins, current_user, members, one, researchers
 from webapp.core.http import integer, render_page
+from webapp.core.sorting import Order
 from webapp.runs import archive, curves, files, lineage, services
 from webapp.runs.forms import BaseForm
 from webapp.runs.models import Checkpoint, Run
+from webapp.runs.querysets import CHECKPOINT_SORTS
 
 PAGE = 50
+TITLES = {
+    "name": "Name",
+    "kind": "Kind",
+    "base": "Base",
+    "run": "Run",
+    "step": "Step",
+    "reward": "Reward",
+    "open": "Open to players",
+    "age": "Saved",
+}
 
 
 @require_GET
@@ -27,22 +39,18 @@ PAGE = 50
 def checkpoint_list(request: HttpRequest) -> HttpResponse:
     """The checkpoints that this person may see; the address says which."""
     seen = Checkpoint.objects.visible_to(current_user(request))
-    found = seen.listed()
     kind, base = request.GET.get("kind", ""), request.GET.get("base", "")[:200]
-    words = request.GET.get("q", "")[:200]
-    if kind:
-        found = found.filter(kind=kind)
-    if base:
-        found = found.filter(base=base)
-    if words:
-        found = found.filter(name__icontains=words) | found.filter(run__name__icontains=words)
+    words, order = request.GET.get("q", "")[:200], Order.asked(request, "age")
+    found = order.apply(seen.matching(text=words, kind=kind, base=base).listed(), CHECKPOINT_SORTS, "age")
     context = {
-        "page": Paginator(found.order_by("-created_at", "-pk"), PAGE).get_page(integer(request, "page", 1, low=1)),
+        "page": Paginator(found, PAGE).get_page(integer(request, "page", 1, low=1)),
         "kind": kind,
         "kinds": Checkpoint.Kind.choices,
         "base": base,
         "bases": seen.order_by("base").values_list("base", flat=True).distinct(),
         "words": words,
+        "order": order,
+        "columns": order.columns(TITLES, CHECKPOINT_SORTS, ("step", "reward")),
     }
     return render_page(request, "runs/checkpoints.html", context, "results")
 

@@ -12,12 +12,23 @@ from django.views.decorators.http import require_GET, require_POST
 from training.errors import BadInput
 from webapp.accounts.permissions import current_user, researchers
 from webapp.core.http import integer, render_page
+from webapp.core.sorting import Order
 from webapp.runs import comparing, services
 from webapp.runs.models import Run
 from webapp.runs.querysets import SORTS, RunQuerySet
 
 PAGE = 50
 FILTERS = ("kind", "state", "method", "game", "base")
+TITLES = {
+    "state": "State",
+    "name": "Name",
+    "method": "Method",
+    "game": "Game",
+    "base": "Base",
+    "progress": "Step",
+    "metric": "Key metric",
+    "age": "Age",
+}
 MOST_COMPARED = 8
 
 
@@ -27,35 +38,22 @@ def run_list(request: HttpRequest) -> HttpResponse:
     """All runs; the address says which and in what order."""
     user = current_user(request)
     chosen = {name: request.GET.get(name, "")[:200] for name in FILTERS}
-    words, order = request.GET.get("q", "")[:200], request.GET.get("sort", "age")
-    name, down = order.removeprefix("-"), order.startswith("-")
+    words, order = request.GET.get("q", "")[:200], Order.asked(request, "age")
     runs = Run.objects.visible_to(user).experiments().matching(text=words, **chosen)
     if request.GET.get("owner") == "me":
         runs = runs.filter(owner=user)
-    paginator = Paginator(runs.sorted_by(name, down=down).listed(), PAGE)
+    paginator = Paginator(order.apply(runs.listed(), SORTS, "age"), PAGE)
     context = {
         "page": paginator.get_page(integer(request, "page", 1, low=1)),
         "chosen": chosen,
         "words": words,
         "mine": request.GET.get("owner") == "me",
         "order": order,
-        "columns": _columns(name, down=down),
+        "columns": order.columns(TITLES, SORTS, ("progress", "metric")),
         "options": _options(),
         "filtered": bool(words or any(chosen.values()) or request.GET.get("owner")),
     }
     return render_page(request, "runs/list.html", context, "results")
-
-
-def _columns(name: str, *, down: bool) -> list[dict[str, str]]:
-    """The sortable columns: title, the order a click asks for, and the present one for a screen reader."""
-    titles = {"state": "State", "name": "Name", "method": "Method", "game": "Game", "base": "Base"}
-    titles |= {"progress": "Step", "metric": "Key metric", "age": "Age"}
-    assert set(titles) == set(SORTS)
-    columns = []
-    for key, title in titles.items():
-        now = ("descending" if down else "ascending") if key == name else ""
-        columns.append({"key": key, "title": title, "next": f"-{key}" if key == name and not down else key, "now": now})
-    return columns
 
 
 def _options() -> dict[str, list[str]]:
