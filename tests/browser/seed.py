@@ -103,6 +103,20 @@ def ended_run() -> int:
     return run.pk
 
 
+def judging() -> str:
+    """The page at which anna judges the four seats of two games."""
+    from tests.webapp.judgments.make import finished_match, version
+    from webapp.accounts.models import User
+    from webapp.judgments import services
+
+    rosa, anna = (User.objects.get(username=name) for name in ("rosa", "anna"))
+    matches = [finished_match(rosa) for _ in range(2)]
+    made = services.create_queue(
+        name="two games", owner=rosa, rubric_version=version(), matches=matches, annotators=[anna]
+    )
+    return f"/judgments/queues/{made.pk}/annotate/"
+
+
 def payloads() -> dict[str, Any]:
     """Every payload wherever text is kept; returns pages with the least number of payloads that each must show."""
     from tests.browser import planting

@@ -151,7 +151,7 @@ def play_and_rate(page: Page) -> str:
 
 def fill_scales(page: Page) -> None:
     """Choose a value in every row of the rating form."""
-    rows = page.locator("fieldset.dimension")
+    rows = page.locator("fieldset.dimension:visible")
     assert rows.count() >= 5
     for number in range(rows.count()):
         rows.nth(number).locator("input[type=radio]").nth(1).check()
@@ -170,7 +170,7 @@ def queue_and_annotate(page: Page, match: str) -> None:
     page.get_by_role("listitem").filter(has_text=f"{NAME} queue").get_by_role("link", name="Judge: 2 left").click()
     for done in range(2):
         expect(page.get_by_text(f"{done} of 2 done")).to_be_visible()
-        expect(page.locator("ol.talk")).to_contain_text("I need food most")
+        expect(page.locator("ol.talk:visible")).to_contain_text("I need food most")
         fill_scales(page)
         page.get_by_role("button", name="Save and next").click()
     expect(page.get_by_text("Nothing is left for you here")).to_be_visible()

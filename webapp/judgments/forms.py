@@ -38,6 +38,7 @@ class DimensionForm(forms.Form):
     high = forms.FloatField(help_text="Highest value.")
     question = forms.CharField(max_length=1000, widget=forms.Textarea(attrs={"rows": 2}))
     anchors = forms.CharField(
+        max_length=4000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text="What some values mean, one a line: 0 = not at all.",

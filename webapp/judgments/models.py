@@ -15,6 +15,16 @@ from django.db.models.functions import Now
 from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.models import User
 
+QUEUE_SORTS = {
+    "name": "name",
+    "rubric": "rubric_version__rubric__name",
+    "scored": "targets_scored",
+    "left": "targets_left",
+    "seats": "targets_all",
+    "owner": "owner__username",
+    "age": "-created_at",
+}
+"""The columns by which a list of queues can be sorted; a minus in front: the largest first."""
 LEASE = timedelta(minutes=15)
 """How long a worker may take for one target before another tries it."""
 
@@ -97,12 +107,26 @@ class QueueQuerySet(models.QuerySet["Queue"]):
             return self
         return self.filter(owner=user) if user.is_researcher else self.none()
 
+    def matching(self, *, text: str = "", by: str = "", left: bool = False) -> QueueQuerySet:
+        """Queues whose name or owner holds the text, judged by `people` or a `model`, with seats left to be judged."""
+        found = self.filter(Q(name__icontains=text) | Q(owner__username__iexact=text)) if text else self
+        if by in {"people", "model"}:
+            found = found.filter(judge__isnull=by == "people")
+        return found.filter(Exists(Target.objects.filter(queue=OuterRef("pk"), state="pending"))) if left else found
+
+    def sorted_by(self, name: str, *, down: bool) -> QueueQuerySet:
+        """In the order of one column of `QUEUE_SORTS` (any other name: by age), newest first among equals; `listed`."""
+        field = QUEUE_SORTS.get(name, QUEUE_SORTS["age"])
+        column = field.removeprefix("-")
+        return self.order_by(f"-{column}" if down != field.startswith("-") else column, "-pk")
+
     def listed(self) -> QueueQuerySet:
-        """With the counts of a list: `targets_all`, `targets_scored`, `targets_unscored`."""
+        """With the counts of a list: `targets_all`, `targets_scored`, `targets_unscored`, `targets_left`."""
         return self.select_related("owner", "judge", "rubric_version__rubric").annotate(
             targets_all=Count("targets", distinct=True),
             targets_scored=Count("targets", filter=Q(targets__state="scored"), distinct=True),
             targets_unscored=Count("targets", filter=Q(targets__state="unscored"), distinct=True),
+            targets_left=Count("targets", filter=Q(targets__state="pending"), distinct=True),
         )
 
 
@@ -131,9 +155,10 @@ class TargetQuerySet(models.QuerySet["Target"]):
         return self.filter(free, state=Target.State.PENDING, queue__judge__isnull=False)
 
     def open_for(self, user: User) -> TargetQuerySet:
-        """Targets of a people's queue that this person has not judged yet, in order."""
+        """Targets of people's queues that are assigned to this person and that they have not judged yet, in order."""
         mine = Judgment.objects.filter(target=OuterRef("pk"), author=user)
-        return self.filter(queue__judge=None).exclude(Exists(mine)).order_by("position")
+        assigned = self.filter(queue__judge=None, queue__annotators=user)
+        return assigned.exclude(Exists(mine)).order_by("queue", "position")
 
     def with_games(self) -> TargetQuerySet:
         """With what reading the judged game needs."""
@@ -173,6 +198,12 @@ class Target(models.Model):
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
     """Reads of judgments."""
+
+    def readable_by(self, user: User) -> JudgmentQuerySet:
+        """Researchers read all but what others said of a seat that they have yet to judge; annotators their own."""
+        if not user.is_researcher:
+            return self.filter(author=user) if user.is_annotator else self.none()
+        return self.exclude(Exists(Target.objects.open_for(user).filter(pk=OuterRef("target"))))
 
     def scored(self) -> JudgmentQuerySet:
         """Those with values."""

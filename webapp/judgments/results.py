@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from statistics import mean
 
 from training.errors import BadInput
-from webapp.arena.models import MatchSeat
+from webapp.accounts.models import User
+from webapp.arena.models import Match, MatchSeat
 from webapp.judgments import games
 from webapp.judgments.models import Judgment, Queue, Target
+
+UNTOLD = "told once you have rated the game"
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,12 @@ def interval(values: Iterable[float]) -> tuple[float | None, float | None]:
     return mean(found), half
 
 
-def of_queue(queue: Queue) -> dict[str, list[Estimate]]:
-    """Return the estimates of a queue by player (`person`, a deployment, a run's policy)."""
+def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]]:
+    """Return the estimates of a queue by player (`person`, a deployment, a run's policy), as far as `user` is told."""
     scored: dict[int, list[Mapping[str, float]]] = defaultdict(list)
     for target_id, values in Judgment.objects.scored().filter(target__queue=queue).values_list("target_id", "values"):
         scored[target_id or 0].append(values or {})
-    players = players_of(queue)
+    players = players_of(queue, user)
     by_player: dict[str, list[dict[str, float]]] = defaultdict(list)
     for target_id, judged in scored.items():
         by_player[players[target_id]].append({name: mean(values[name] for values in judged) for name in judged[0]})
@@ -70,21 +73,26 @@ def of_queue(queue: Queue) -> dict[str, list[Estimate]]:
     return made
 
 
-def players_of(queue: Queue) -> dict[int, str]:
-    """Return who or what sat at each target's seat; `unknown` where an episode's file is gone."""
+def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:
+    """Return who or what sat at each target's seat; `unknown` where an episode's file is gone, `UNTOLD` where `user`
+    played a match and has not said yet what they took the others for.
+    """
     seats = MatchSeat.objects.filter(match__targets__queue=queue).distinct()
     at_tables = {
         (seat.match_id, seat.seat): games.sitting(seat)
         for seat in seats.select_related("deployment__checkpoint", "deployment__remote")
     }
+    played = Match.objects.filter(targets__queue=queue)
+    untold = set(played.untold_to(user).values_list("pk", flat=True)) if user is not None else set()
     found = {}
     for target in Target.objects.filter(queue=queue).select_related("episode__run"):
         try:
-            found[target.pk] = (
-                at_tables[target.match_id or 0, target.seat]
-                if target.episode is None
-                else games.policy_at(target.episode, target.seat)
-            )
+            if target.match_id in untold:
+                found[target.pk] = UNTOLD
+            elif target.episode is None:
+                found[target.pk] = at_tables[target.match_id or 0, target.seat]
+            else:
+                found[target.pk] = games.policy_at(target.episode, target.seat)
         except BadInput:
             found[target.pk] = "unknown"
     return found

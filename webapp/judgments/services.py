@@ -49,10 +49,17 @@ def save_rubric(*, name: str, title: str, dimensions: Sequence[Mapping[str, Any]
     content = [dimension.to_dict() for dimension in record.dimensions]
     if last is not None and (last.title, last.dimensions) == (title, content):
         return last
-    rubric = rubric or Rubric.objects.create(name=name, title=title, owner=by)
+    rubric = rubric or _new_rubric(name, title, by)
     rubric.title = title
     rubric.save(update_fields=["title"])
     return RubricVersion.objects.create(rubric=rubric, number=number, title=title, dimensions=content, created_by=by)
+
+
+def _new_rubric(name: str, title: str, owner: User) -> Rubric:
+    try:
+        return Rubric.objects.create(name=name, title=title, owner=owner)
+    except IntegrityError as error:
+        raise BadInput("somebody has just made a rubric of this name: look at it, or choose another title") from error
 
 
 def may_change_rubric(rubric: Rubric, user: User) -> bool:
@@ -63,9 +70,10 @@ def may_change_rubric(rubric: Rubric, user: User) -> bool:
 @transaction.atomic
 def add_judge(*, name: str, remote: RemoteModel, temperature: float) -> JudgeModel:
     """Let a remote model judge."""
-    if JudgeModel.objects.filter(name=name).exists():
-        raise BadInput(f"a judge is called {name!r} already", "name")
-    return JudgeModel.objects.create(name=name, remote=remote, temperature=temperature)
+    try:
+        return JudgeModel.objects.create(name=name, remote=remote, temperature=temperature)
+    except IntegrityError as error:
+        raise BadInput(f"a judge is called {name!r} already", "name") from error
 
 
 @transaction.atomic
@@ -156,10 +164,14 @@ def record_verdict(*, target: Target, verdict: Verdict | None, why: str = "") ->
 
 @transaction.atomic
 def retry(*, queue: Queue) -> int:
-    """Put every target that could not be scored back; return how many."""
+    """Put every target that a judge model could not score back; return how many.
+
+    What a person said they could not score is their judgment: only they change it.
+    """
+    if queue.judge is None:
+        return 0
     count = queue.targets.filter(state=Target.State.UNSCORED).update(state=Target.State.PENDING, claimed_until=None)
-    if queue.judge is not None:
-        hint(queue)
+    hint(queue)
     return count
 
 

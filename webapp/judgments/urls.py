@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.judgments import rating, rubric_views, views
+from webapp.judgments import annotating, rating, rubric_views, views
 
 app_name = "judgments"
 urlpatterns = [
@@ -11,7 +11,7 @@ urlpatterns = [
     path("queues/<int:pk>/", views.queue_page, name="queue"),
     path("queues/<int:pk>/retry/", views.queue_retry, name="queue-retry"),
     path("queues/<int:pk>/export/", views.queue_export, name="queue-export"),
-    path("queues/<int:pk>/annotate/", views.annotate, name="annotate"),
+    path("queues/<int:pk>/annotate/", annotating.annotate, name="annotate"),
     path("rubrics/new/", rubric_views.rubric_new, name="rubric-new"),
     path("rubrics/<slug:name>/v<int:number>/", rubric_views.rubric_page, name="rubric"),
     path("rubrics/<slug:name>/edit/", rubric_views.rubric_edit, name="rubric-edit"),

@@ -1,10 +1,9 @@
-"""Pages of queues: what waits, judging one target after the other, results, retry, export."""
+"""Pages of queues: what waits, results, retry, export."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -12,28 +11,66 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from training.errors import BadInput
 from webapp.accounts.permissions import annotators, current_user, one, researchers
-from webapp.core.http import render_page
-from webapp.judgments import export, games, results, services
-from webapp.judgments.forms import QueueForm, ValuesForm
-from webapp.judgments.models import JudgeModel, Queue, Rubric, Target
+from webapp.arena.models import Match
+from webapp.core.http import integer, render_page, wants_fragment
+from webapp.judgments import agreement, export, results, services
+from webapp.judgments.forms import QueueForm
+from webapp.judgments.models import QUEUE_SORTS, JudgeModel, Queue, Rubric, Target
 from webapp.scenarios.forms import DatasetNameForm
 
-VALUE = "value"
-"""Stands before a dimension's name in the form, so that no dimension is taken for another field."""
+PAGE = 50
+
+
+STOP_ASKING = 286
+"""The status that tells htmx that there will be nothing new."""
 
 
 @require_GET
 @annotators
 def queue_list(request: HttpRequest) -> HttpResponse:
+    """What is assigned to this person; for researchers every queue, as the address says which and in what order."""
     user = current_user(request)
-    queues = Queue.objects.visible_to(user).listed().order_by("-created_at")
+    words, by = request.GET.get("q", "")[:200], request.GET.get("by", "")
+    left, order = "left" in request.GET, request.GET.get("sort", "age")
+    name, down = order.removeprefix("-"), order.startswith("-")
+    queues = Queue.objects.visible_to(user).matching(text=words, by=by, left=left)
+    paginator = Paginator(queues.listed().sorted_by(name, down=down), PAGE)
     context = {
-        "queues": queues,
+        "page": paginator.get_page(integer(request, "page", 1, low=1)),
+        "words": words,
+        "by": by,
+        "left": left,
+        "order": order,
+        "columns": _columns(name, down=down),
+        "filtered": bool(words or by or left),
         "mine": Queue.objects.assigned_to(user),
         "rubrics": Rubric.objects.prefetch_related("versions").order_by("name"),
         "judges": JudgeModel.objects.select_related("remote").order_by("name"),
     }
-    return render(request, "judgments/list.html", context)
+    return render_page(request, "judgments/list.html", context, "results")
+
+
+def _columns(name: str, *, down: bool) -> list[dict[str, str]]:
+    """The columns: title, the order that a click asks for, the present one for a screen reader, their class."""
+    titles = {
+        "name": "Queue",
+        "rubric": "Rubric",
+        "by": "By",
+        "scored": "Scored",
+        "not": "Could not",
+        "left": "Waiting",
+    }
+    titles |= {"seats": "Seats", "owner": "Owner", "age": "Made"}
+    assert set(titles) == set(QUEUE_SORTS) | {"by", "not"}
+    return [
+        {
+            "title": title,
+            "next": "" if key not in QUEUE_SORTS else f"-{key}" if key == name and not down else key,
+            "now": ("descending" if down else "ascending") if key == name else "",
+            "class": "number" if key in {"scored", "not", "left", "seats"} else "",
+        }
+        for key, title in titles.items()
+    ]
 
 
 @require_http_methods(["GET", "POST"])
@@ -68,16 +105,23 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
     user = current_user(request)
     queue = one(Queue.objects.visible_to(user).listed(), pk=pk)
     unscored = queue.targets.filter(state=Target.State.UNSCORED).prefetch_related("judgments")[:50]
+    matches = [target.match_id for target in unscored if target.match_id]
+    withheld = queue.targets.open_for(user).exists()
+    agreed = [] if withheld or queue.judge else agreement.of_queue(queue)
     context = {
         "queue": queue,
-        "left": queue.targets.filter(state=Target.State.PENDING).count(),
-        "results": results.of_queue(queue),
-        "unscored": unscored,
+        "withheld": withheld,
+        "results": {} if withheld else results.of_queue(queue, user),
+        "agreement": agreed,
+        "overall": agreement.overall(agreed),
+        "unscored": [] if withheld else unscored,
+        "readable": set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True)),
         "annotators": queue.annotators.order_by("username"),
         "may_change": user.may_change(queue.owner_id),
         "export_form": DatasetNameForm(initial={"name": f"judged-{queue.pk}"}),
     }
-    return render_page(request, "judgments/queue.html", context, "progress")
+    done = wants_fragment(request) and not queue.targets_left
+    return render_page(request, "judgments/queue.html", context, "progress", STOP_ASKING if done else 200)
 
 
 @require_POST
@@ -106,43 +150,3 @@ def queue_export(request: HttpRequest, pk: int) -> HttpResponseBase:
                 messages.warning(request, f"{len(left_out)} games were left out: {'; '.join(left_out[:5])}.")
             return redirect("scenarios:version", version.dataset.name, version.number)
     return render(request, "judgments/export.html", {"form": form, "queue": queue}, status=400)
-
-
-@require_http_methods(["GET", "POST"])
-@annotators
-def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The next target of a queue for this person: the conversation left, the rubric right."""
-    user = current_user(request)
-    queue = one(Queue.objects.filter(annotators=user).select_related("rubric_version__rubric"), pk=pk)
-    waiting = queue.targets.open_for(user).with_games()
-    if request.method == "GET":
-        return _annotation(request, queue, waiting.first(), ValuesForm(queue.rubric_version, prefix=VALUE))
-    target = one(queue.targets.with_games(), pk=request.POST.get("target", ""))
-    form = ValuesForm(queue.rubric_version, request.POST, prefix=VALUE)
-    reason = request.POST.get("reason", "")
-    skipped = "unscored" in request.POST
-    if skipped or form.is_valid():
-        try:
-            services.annotate(target=target, by=user, values=None if skipped else form.values(), reason=reason)
-        except BadInput as error:
-            form.add_error(None, f"{error.where}: {error.why}")
-        else:
-            return redirect("judgments:annotate", queue.pk)
-    return _annotation(request, queue, target, form, reason, 400)
-
-
-def _annotation(
-    request: HttpRequest, queue: Queue, target: Target | None, form: ValuesForm, reason: str = "", status: int = 200
-) -> HttpResponse:
-    user = current_user(request)
-    total = queue.targets.count()
-    left = queue.targets.open_for(user).count()
-    context: dict[str, Any] = {"queue": queue, "target": target, "form": form, "reason": reason}
-    context |= {"total": total, "done": total - left}
-    if target is not None:
-        try:
-            game = games.judgeable(target)
-            context |= {"lines": game.lines(), "seat_name": game.scenario.seats[target.seat]}
-        except BadInput as error:
-            context |= {"problem": str(error)}
-    return render(request, "judgments/annotate.html", context, status=status)

@@ -1,16 +1,21 @@
 """Pages of the judgments, as researchers, annotators and players use them."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
+from django.db.models.signals import pre_save
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from tests.webapp.judgments.make import finished_match, people_queue, version
 from training.rewards.rubrics import CONDUCT
 from webapp.core import choices
 from webapp.judgments import services
-from webapp.judgments.models import Guess, Judgment, Queue, Rubric
+from webapp.judgments.models import Guess, JudgeModel, Judgment, Queue, Rubric
 from webapp.scenarios.models import Dataset
+from webapp.serving.models import RemoteModel
 
 pytestmark = pytest.mark.django_db
 NAMES = [dimension.name for dimension in CONDUCT.dimensions]
@@ -181,3 +186,168 @@ def test_a_player_rates_and_then_sees_who_it_was(client_of, researcher, player):
 def test_only_who_sat_there_rates(client_of, researcher, other_researcher):
     match = finished_match(researcher)
     assert client_of(other_researcher).get(reverse("judgments:rate", args=[match.pk])).status_code == 404
+
+
+def judge(queue, people, values):
+    for user, value in zip(people, values, strict=True):
+        for target in queue.targets.all():
+            services.annotate(target=target, by=user, values=dict.fromkeys(NAMES, value + target.seat))
+
+
+def test_what_others_said_is_shown_after_ones_own_judgment(client_of, researcher, other_researcher, annotator, player):
+    match = finished_match(other_researcher, player)
+    queue = people_queue(researcher, match, [researcher, annotator])
+    judge(queue, [annotator], [3])
+    client, address = client_of(researcher), reverse("judgments:queue", args=[queue.pk])
+    before = client.get(address)
+    assert (before.context["results"], before.context["agreement"]) == ({}, [])
+    assert "once you have judged" in before.content.decode()
+    assert "Agreement" in client_of(other_researcher).get(address).content.decode(), "who is not to judge may read"
+    assert client.get(reverse("judgments:annotate", args=[queue.pk])).context["overall"] is None
+    judge(queue, [researcher], [3])
+    after = client.get(address)
+    assert after.context["overall"] == 1
+    assert list(after.context["results"]) == ["person"]
+
+
+def test_results_do_not_tell_a_player_who_it_was_before_the_guess(client_of, researcher):
+    match = finished_match(researcher)
+    queue = people_queue(researcher, match)
+    judge(queue, [researcher], [3])
+    client, address = client_of(researcher), reverse("judgments:queue", args=[queue.pk])
+    assert list(client.get(address).context["results"]) == ["told once you have rated the game"]
+    mine, other = match.seats.get(seat=0), match.seats.get(seat=1)
+    Guess.objects.create(by=mine, about=other, person=False)
+    assert sorted(client.get(address).context["results"]) == ["a scripted player", "person"]
+
+
+def test_a_match_is_a_link_only_for_who_may_open_it(client_of, researcher, other_researcher, annotator):
+    match = finished_match(researcher)
+    queue = people_queue(researcher, match, [annotator])
+    services.annotate(target=queue.targets.first(), by=annotator, values=None, reason="too short")
+    link, address = reverse("arena:replay", args=[match.pk]), reverse("judgments:queue", args=[queue.pk])
+    for user, status in ((researcher, 200), (other_researcher, 404)):
+        page = client_of(user).get(address).content.decode()
+        assert f"match {match.pk}" in page
+        assert (f'href="{link}"' in page) == (status == 200)
+        assert client_of(user).get(link).status_code == status
+
+
+def test_coverage_offers_a_retry_to_who_may_change_the_queue(client_of, researcher, other_researcher, judge_queue):
+    address, retry = (reverse(f"judgments:{name}", args=[judge_queue.pk]) for name in ("queue", "queue-retry"))
+    client, part = client_of(researcher), {"headers": {"HX-Request": "true"}}
+    waiting = client.get(address, **part)
+    assert waiting.status_code == 200
+    assert "0 of 2 scored</strong>, 2 waiting." in waiting.content.decode()
+    for target in judge_queue.targets.all():
+        services.record_verdict(target=target, verdict=None, why="the judge does not answer")
+    done = client.get(address, **part)
+    assert done.status_code == 286, "the page stops asking"
+    assert "0 of 2 scored</strong>, 2 could not be scored: <button" in done.content.decode()
+    assert "does not answer" in done.content.decode()
+    assert "<button form" not in client_of(other_researcher).get(address).content.decode()
+    assert client_of(other_researcher).post(retry).status_code == 404
+    assert "2 seats are judged again" in client.post(retry, follow=True).content.decode()
+    assert set(judge_queue.targets.values_list("state", flat=True)) == {"pending"}
+
+
+def test_what_a_person_could_not_score_is_not_retried(client_of, researcher):
+    queue = people_queue(researcher, finished_match(researcher))
+    services.annotate(target=queue.targets.first(), by=researcher, values=None, reason="too short")
+    client = client_of(researcher)
+    assert ": <button" not in client.get(reverse("judgments:queue", args=[queue.pk])).content.decode()
+    client.post(reverse("judgments:queue-retry", args=[queue.pk]))
+    assert queue.targets.first().state == "unscored"
+
+
+@pytest.fixture
+def judge_queue(researcher):
+    address = "http://127.0.0.1:9/v1"
+    remote = RemoteModel.objects.create(name="judge", address=address, model="m", added_by=researcher)
+    judge = services.add_judge(name="stub", remote=remote, temperature=0)
+    match = finished_match(researcher)
+    return services.create_queue(
+        name="modelled", owner=researcher, rubric_version=version(), matches=[match], judge=judge
+    )
+
+
+@pytest.mark.parametrize(
+    "query, names",
+    [
+        ("", ["modelled", "by people"]),
+        ("?sort=name", ["by people", "modelled"]),
+        ("?sort=-name", ["modelled", "by people"]),
+        ("?sort=-scored", ["by people", "modelled"]),
+        ("?by=model", ["modelled"]),
+        ("?by=people&sort=x", ["by people"]),
+        ("?q=PEOPLE", ["by people"]),
+        ("?left=1", ["modelled"]),
+        ("?q=nothing", []),
+    ],
+)
+def test_queues_are_filtered_and_sorted_by_their_address(client_of, researcher, judge_queue, query, names):
+    judge(people_queue(researcher, finished_match(researcher)), [researcher], [3])
+    people, modelled = Queue.objects.get(judge=None), judge_queue
+    Queue.objects.filter(pk=people.pk).update(created_at=modelled.created_at - timedelta(days=1))
+    answer = client_of(researcher).get(reverse("judgments:list") + query)
+    assert [queue.name for queue in answer.context["page"]] == names
+    assert ("No queue matches" in answer.content.decode()) == (not names)
+
+
+def htmx(client, address, data):
+    return client.post(address, data, headers={"HX-Request": "true"}).content.decode()
+
+
+def test_the_next_seat_is_loaded_beforehand(client_of, researcher, annotator):
+    queue = people_queue(researcher, finished_match(researcher), [annotator])
+    client, address = client_of(annotator), reverse("judgments:annotate", args=[queue.pk])
+    first, second = queue.targets.order_by("position")
+    assert f'hx-get="{address}?after={first.pk}"' in client.get(address).content.decode()
+    ahead = client.get(f"{address}?after={first.pk}", headers={"HX-Request": "true"}).content.decode()
+    assert "Judge <strong>Ben</strong>" in ahead
+    assert f'form="judge-{first.pk}" name="next" value="{second.pk}"' in ahead
+    values = {f"value-{name}": "3" for name in NAMES}
+    wrong = htmx(client, address, {"target": first.pk, "next": second.pk})
+    assert "Judge <strong>Ann</strong>" in wrong
+    assert "This field is required" in wrong
+    held = htmx(client, address, {"target": first.pk, "next": second.pk, **values})
+    assert f'<div id="seat-{second.pk}" hx-preserve="true"></div>' in held
+    assert "1 of 2 done" in held
+    assert "Judge <strong>" not in held
+    assert "?after=" not in held, "it is the last"
+    fresh = htmx(client, address, {"target": first.pk, **values})
+    assert "Judge <strong>Ben</strong>" in fresh, "a page that does not hold the seat gets it"
+    assert "Nothing is left" in htmx(client, address, {"target": second.pk, **values})
+
+
+def rival(model):
+    """Somebody else who stores a row of the same name in the moment before ours is stored."""
+
+    def store(sender, instance, **kwargs):
+        kept = {f.name: getattr(instance, f.name) for f in model._meta.concrete_fields if f.name != "id"}
+        model.objects.bulk_create([model(**{**kept, "created_at": timezone.now()})])
+
+    return store
+
+
+@pytest.mark.parametrize("model", [Rubric, JudgeModel])
+def test_who_saves_the_same_name_in_the_same_moment_reads_so(client_of, admin, model):
+    RemoteModel.objects.create(name="judge", address="http://127.0.0.1:9/v1", model="m", added_by=admin)
+    faster = rival(model)
+    pre_save.connect(faster, sender=model)
+    try:
+        if model is Rubric:
+            answer = client_of(admin).post(reverse("judgments:rubric-new"), rubric_data())
+        else:
+            data = {"name": "j", "remote": RemoteModel.objects.get().pk, "temperature": "0"}
+            answer = client_of(admin).post(reverse("judgments:judge-new"), data)
+    finally:
+        pre_save.disconnect(faster, sender=model)
+    assert answer.status_code == 400
+    assert {Rubric: "just made a rubric of this name", JudgeModel: "already"}[model] in answer.content.decode()
+
+
+def test_anchors_have_an_end(client_of, researcher):
+    response = client_of(researcher).post(reverse("judgments:rubric-new"), rubric_data(anchors="0 = " + "x" * 4000))
+    assert response.status_code == 400
+    assert "at most 4000 characters" in response.content.decode()

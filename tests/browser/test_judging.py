@@ -1,0 +1,35 @@
+"""Judging in a real browser: the next seat is on the page before it is asked for, and moves into place."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_journey import fill_scales
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_next_seat_is_there_before_the_first_is_saved(visit, site):
+    visitor = visit("anna")
+    page = visitor.page
+    page.goto(site.seed("judging"))
+    expect(page.get_by_text("0 of 4 done")).to_be_visible()
+    second = page.locator("#next > .two")
+    expect(second).to_have_count(1)
+    expect(second).to_be_hidden()
+    name = second.get_attribute("id")
+    page.evaluate("name => { document.getElementById(name).dataset.mark = 'the same element'; }", name)
+    fill_scales(page)
+    page.get_by_role("button", name="Save and next").click()
+    expect(page.get_by_text("1 of 4 done")).to_be_visible()
+    shown = page.locator(f"#{name}")
+    expect(shown).to_be_visible()
+    expect(shown).to_have_attribute("data-mark", "the same element")
+    expect(page.locator("#next > .two")).to_have_count(1)
+    page.get_by_role("button", name="Could not score").click()
+    expect(page.get_by_role("alert")).to_contain_text("say in a word")
+    page.get_by_label("Comment").first.fill("too short")
+    page.get_by_role("button", name="Could not score").click()
+    expect(page.get_by_text("2 of 4 done")).to_be_visible()
+    fill_scales(page)
+    page.get_by_role("button", name="Save and next").click()
+    expect(page.get_by_text("3 of 4 done")).to_be_visible()
