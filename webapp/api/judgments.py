@@ -1,4 +1,4 @@
-"""Judgments over the API: read them all, add one's own."""
+"""Judgments over the API: read them, see what is assigned and open, add one's own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ninja.pagination import LimitOffsetPagination, paginate
 
 from webapp.accounts.permissions import one
 from webapp.api.access import caller
-from webapp.api.shapes import JudgmentIn, JudgmentOut
+from webapp.api.shapes import JudgmentIn, JudgmentOut, TargetOut
 from webapp.judgments import services
-from webapp.judgments.models import Judgment, JudgmentQuerySet, Target
+from webapp.judgments.models import Judgment, JudgmentQuerySet, Target, TargetQuerySet
 
 router = Router(tags=["judgments"])
 
@@ -44,20 +44,30 @@ def _visible(request: HttpRequest) -> JudgmentQuerySet:
     user = caller(request)
     if not user.is_annotator:
         raise Http404
-    found = Judgment.objects.with_authors().select_related("target", "judge__remote")
-    return found if user.is_researcher else found.filter(author=user)
+    return Judgment.objects.readable_by(user).with_authors().select_related("target", "judge__remote")
 
 
 @router.get("", response=list[Shown])
 @paginate(LimitOffsetPagination)
 def list_judgments(request: HttpRequest, queue: int | None = None, match: int | None = None) -> JudgmentQuerySet:
-    """Judgments in the order they were made: researchers all, annotators their own."""
+    """Judgments in the order they were made: annotators' own; researchers' all, but of seats they are yet to judge."""
     chosen = Q()
     if queue is not None:
         chosen &= Q(target__queue=queue)
     if match is not None:
         chosen &= Q(match=match)
     return _visible(request).filter(chosen)
+
+
+@router.get("/targets", response=list[TargetOut])
+@paginate(LimitOffsetPagination)
+def list_targets(request: HttpRequest, queue: int | None = None) -> TargetQuerySet:
+    """What is assigned to the caller and not judged yet, in the order of the queues."""
+    user = caller(request)
+    if not user.is_annotator:
+        raise Http404
+    found = Target.objects.open_for(user).with_games()
+    return found if queue is None else found.filter(queue=queue)
 
 
 @router.post("", response={201: Shown})

@@ -7,6 +7,7 @@ from typing import Any
 
 from ninja import Field, ModelSchema, Schema
 
+from webapp.judgments.models import Target
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.models import DatasetVersion
 
@@ -193,6 +194,26 @@ class JudgmentOut(Schema):
     reason: str
     prompt_sha256: str
     created_at: datetime
+
+
+class TargetOut(Schema):
+    """One seat of a match or of an episode that waits for the caller's judgment."""
+
+    id: int = Field(description="The `target` of the judgment to send.")
+    queue: int = Field(alias="queue_id")
+    match: int | None = Field(alias="match_id")
+    episode: int | None = Field(alias="episode_id")
+    seat: int
+    rubric: str
+    dimensions: list[dict[str, Any]] = Field(description="What to value: name, title, low, high, question, anchors.")
+
+    @staticmethod
+    def resolve_rubric(row: Target) -> str:
+        return str(row.queue.rubric_version)
+
+    @staticmethod
+    def resolve_dimensions(row: Target) -> list[dict[str, Any]]:
+        return list(row.queue.rubric_version.dimensions)
 
 
 class JudgmentIn(Schema):

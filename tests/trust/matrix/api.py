@@ -55,6 +55,7 @@ ROUTES = [
     api("api:get_match", EVERYONE, ADMIN, make=match),
     api("api:make_move", EVERYONE, ADMIN, method="POST", make=match, data={"step": 0, "action": "accept"}),
     api("api:list_judgments", ANNOTATORS),
+    api("api:list_targets", ANNOTATORS),
     # the target is in the body: whose it may be is tested with the API itself
     api("api:add_judgment", NOBODY, method="POST", data={"target": 0}),
     api("api:import_dataset", RESEARCHERS, method="POST"),
