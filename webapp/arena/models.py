@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from webapp.accounts.models import User
 
 
+MATCH_SORTS = {"age": "-created_at", "game": "game", "state": "state", "host": "host__username"}
+"""How a list of matches can be sorted; the newest come first by themselves."""
+
+
 class MatchQuerySet(models.QuerySet["Match"]):
     """Reads of matches."""
 
@@ -69,6 +73,17 @@ class MatchQuerySet(models.QuerySet["Match"]):
         unjudged = assigned.annotate(given=Count("targets", distinct=True), judged=judged).filter(judged__lt=F("given"))
         withheld = Q(Exists(unrated)) | Q(Exists(unjudged)) if user.is_annotator else Q(Exists(unrated))
         return self.filter(withheld, state=Match.State.FINISHED)
+
+    def matching(self, *, game: str = "", state: str = "") -> MatchQuerySet:
+        """Matches of this game and in this state; an empty value filters nothing."""
+        chosen = {"game": game, "state": state}
+        return self.filter(**{name: value for name, value in chosen.items() if value})
+
+    def sorted_by(self, name: str, *, down: bool) -> MatchQuerySet:
+        """In the order of one of `MATCH_SORTS` (any other name: by age), newest first among equals."""
+        field = MATCH_SORTS.get(name, MATCH_SORTS["age"])
+        column = field.removeprefix("-")
+        return self.order_by(f"-{column}" if down != field.startswith("-") else column, "-pk")
 
     def with_seats(self) -> MatchQuerySet:
         """With what a list of tables shows."""

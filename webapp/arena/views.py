@@ -18,9 +18,10 @@ from webapp.accounts.permissions import current_user, everyone, members, one
 from webapp.arena import parts, persons, scenarios, services, tables, view
 from webapp.arena.forms import GuestName, NewTable
 from webapp.arena.models import Match
-from webapp.core.http import integer
+from webapp.core.http import integer, render_page
 
 PER_PAGE = 30
+ORDERS = {"age": "newest first", "-age": "oldest first", "game": "by game", "state": "by state", "host": "by host"}
 
 
 def visible_match(request: HttpRequest, match_id: int) -> Match:
@@ -53,16 +54,19 @@ def lobby(request: HttpRequest) -> HttpResponse:
 @require_GET
 @members
 def matches(request: HttpRequest) -> HttpResponse:
-    """All matches of one's own, or all public ones, page by page."""
+    """All matches of one's own, or all public ones; the address says which and in what order."""
     user = current_user(request)
     own = request.GET.get("of") == "me"
-    found = Match.objects.of(user) if own else Match.objects.listed()
-    game = request.GET.get("game", "")
-    if game in REGISTRY:
-        found = found.filter(game=game)
-    page = Paginator(found.with_seats().order_by("-created_at"), PER_PAGE).get_page(integer(request, "page", 1, 1))
-    context = {"page": page, "lines": view.lines(page, user), "own": own, "game": game, "games": REGISTRY.values()}
-    return render(request, "arena/matches.html", context)
+    chosen = {name: request.GET.get(name, "")[:40] for name in ("game", "state")}
+    order = request.GET.get("sort", "age")
+    found = (Match.objects.of(user) if own else Match.objects.listed()).matching(**chosen)
+    name, down = order.removeprefix("-"), order.startswith("-")
+    paginator = Paginator(found.with_seats().sorted_by(name, down=down), PER_PAGE)
+    page = paginator.get_page(integer(request, "page", 1, 1))
+    states = Match.State.choices if own else [(s.value, s.label) for s in (Match.State.RUNNING, Match.State.FINISHED)]
+    context = {"page": page, "lines": view.lines(page, user), "own": own, "chosen": chosen, "order": order}
+    context |= {"games": REGISTRY.values(), "states": states, "orders": ORDERS, "filtered": any(chosen.values())}
+    return render_page(request, "arena/matches.html", context, "results")
 
 
 @require_http_methods(["GET", "POST"])

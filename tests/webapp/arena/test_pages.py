@@ -220,3 +220,26 @@ def test_the_lobby_costs_the_same_however_many_tables(client_of, player, ben, dj
     client = client_of(player)
     with django_assert_max_num_queries(12):
         client.get("/play/")
+
+
+@pytest.mark.parametrize(
+    "query, names",
+    [
+        ("", ["dialogue", "negotiation"]),
+        ("&sort=-age", ["negotiation", "dialogue"]),
+        ("&sort=game", ["dialogue", "negotiation"]),
+        ("&sort=-game", ["negotiation", "dialogue"]),
+        ("&sort=state", ["dialogue", "negotiation"]),
+        ("&state=running", ["negotiation"]),
+        ("&state=open&game=dialogue", ["dialogue"]),
+        ("&game=dialogue&state=running", []),
+        ("&game=chess", []),
+    ],
+)
+def test_matches_are_filtered_and_sorted_by_their_address(client_of, player, two_people, query, names):
+    from tests.webapp.arena.conftest import dialogue
+
+    tables.create(host=player, scenario=dialogue(), places=[tables.Place(user=player), tables.Place()], consent=True)
+    answer = client_of(player).get(f"/play/matches/?of=me{query}")
+    assert [match.game for match in answer.context["page"]] == names
+    assert ("Show all" in answer.content.decode()) == (not names)
