@@ -52,6 +52,10 @@ class RemoteModelError(OutsideError):
     kind = "remote"
 
 
+class WindowFull(RemoteModelError):
+    """A remote model refused a conversation for being longer than its window."""
+
+
 class JudgeError(OutsideError):
     """A judge could not score: a state of its own, never a zero."""
 

@@ -1,6 +1,7 @@
 """Contract of ChatModel over a server with faults: every failure is `RemoteModelError`, in bounded time and memory."""
 
 import asyncio
+import json
 import logging
 import socket
 import threading
@@ -14,7 +15,7 @@ from training.engines.addresses import AllowList
 from training.engines.base import ChatMessage, Sampling
 from training.engines.chat import RemoteModel
 from training.engines.remote import RemoteConfig
-from training.errors import BadInput, RemoteModelError
+from training.errors import BadInput, RemoteModelError, WindowFull
 
 HELLO = [ChatMessage(role="system", content="Be brief."), ChatMessage(role="user", content="Hello?")]
 
@@ -86,6 +87,26 @@ async def test_a_lasting_fault_ends_as_an_error_in_bounded_time(stub, model, fau
         await model(timeout_s=patience).reply(HELLO, Sampling())
     assert time.monotonic() - start < 3 * patience + 5.0
     assert len(stub.requests) == calls <= 3
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This model's maximum context length is 2048 tokens. However, you requested 256 output tokens",
+        '{"code": "context_length_exceeded"}',
+        "the request exceeds the available context size",
+        "`inputs` tokens + `max_new_tokens` must be <= 2048",
+    ],
+)
+async def test_a_chat_that_is_too_long_is_an_error_of_its_own(stub, model, said):
+    stub.answer = Status(400, json.dumps({"error": {"message": said}}))
+    with pytest.raises(WindowFull):
+        await model().reply(HELLO, Sampling())
+    assert len(stub.requests) == 1
+    stub.answer = Status(400)
+    with pytest.raises(RemoteModelError) as caught:
+        await model().reply(HELLO, Sampling())
+    assert type(caught.value) is RemoteModelError
 
 
 async def test_a_server_cannot_make_us_wait_longer_than_the_bound(stub, model, monkeypatch):

@@ -1,5 +1,6 @@
 """A served model: the prompt tokens of training, a key, an end when asked to (both servers)."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -11,13 +12,20 @@ import urllib.request
 import pytest
 
 from tests.toy_models import write_random_llama
+from training.engines.addresses import AllowList
+from training.engines.base import ChatMessage, Sampling
+from training.engines.chat import RemoteModel
+from training.engines.remote import RemoteConfig
 from training.engines.served import ServeConfig
+from training.errors import WindowFull
 from training.games import make
+from training.players.remote import RemotePlayer
 from training.records import Move, Scenario
 from training.store import RunDir, write_json
 from training.text.messages import chat
 
 KEY = "random-key-of-this-test"
+LONG = {"scenario": "A queue.", "participants": [{"goal": "Wait."}, {"goal": "Go."}], "turn_limit": 100}
 
 
 def observation():
@@ -72,6 +80,24 @@ class Process:
             self.process.kill()
 
 
+async def long_conversation(address):
+    """What the model at `address` says after a talk of about twice its window of 2048 bytes."""
+    seats = ("Ann", "Ben")
+    game = make(Scenario(id="s", game="dialogue", seats=seats, settings=LONG))
+    for turn in range(40):
+        game.step({turn % 2: Move(action="speak", text=f"{turn}: " + "word " * 20)})
+    config = RemoteConfig(address=address, model="parley", secret="SERVED_API_KEY", retries=0)
+    allowed = AllowList.of([f"{address}=SERVED_API_KEY"])
+    model = RemoteModel(config, allowed=allowed, secret=lambda _: KEY)
+    try:
+        whole = [ChatMessage(**message) for message in chat(game.observe(0), 0, seats)]
+        with pytest.raises(WindowFull):
+            await model.reply(whole, Sampling(max_tokens=16))
+        return await RemotePlayer(model, Sampling(max_tokens=16), seats).act(0, game.observe(0), 1)
+    finally:
+        await model.close()
+
+
 @pytest.fixture(params=["transformers", pytest.param("vllm", marks=pytest.mark.vllm)])
 def served(request, tmp_path):
     if request.param == "vllm":
@@ -111,6 +137,10 @@ def test_the_server_reads_what_training_reads(served):
     with pytest.raises(urllib.error.HTTPError) as refused:
         process.ask("/chat/completions", asked, key="wrong")
     assert refused.value.code == 401
+
+    # a conversation that outgrew the window goes on without its oldest messages
+    answer = asyncio.run(long_conversation(process.status()["address"]))
+    assert answer.text
 
     process.run.attempt(1).ask("stop")
     assert process.wait("finished", 30)["result"] == "stopped"

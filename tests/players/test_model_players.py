@@ -9,7 +9,7 @@ from tests.table_talk import negotiation, reply_tokens
 from training import games
 from training.engines.base import ChatReply, Sampling
 from training.engines.scripted import BigramEngine, ScriptedEngine
-from training.errors import EngineError
+from training.errors import EngineError, WindowFull
 from training.players.base import Measured
 from training.players.model import ModelPlayer
 from training.players.remote import RemotePlayer
@@ -43,6 +43,51 @@ def test_a_remote_player_sends_the_observation_as_a_chat():
     assert [message.model_dump() for message in messages] == chat(game.observe(0), 0, scenario.seats)
     assert (given, seed) == (sampling, 1)
     assert 0 <= remote.asked[0][2] < 2**31
+
+
+class Narrow(Remote):
+    """A ChatModel whose window is so many characters."""
+
+    def __init__(self, window):
+        super().__init__()
+        self.window = window
+
+    async def reply(self, messages, sampling, seed=None):
+        self.asked.append(messages)
+        if sum(len(message.content) for message in messages) > self.window:
+            raise WindowFull("too long")
+        return ChatReply("Hello.")
+
+
+def long_talk(turns=40):
+    scenario = negotiation(turn_limit=100)
+    game = games.make(scenario)
+    for turn in range(turns):
+        game.step({turn % 2: Move(action="talk", text=f"{turn}: " + "word " * 20)})
+    return scenario, game.observe(0)
+
+
+def test_a_remote_model_with_an_outgrown_window_is_sent_the_newest_messages():
+    scenario, seen = long_talk()
+    whole = chat(seen, 0, scenario.seats)
+    window = len(whole[0]["content"]) + 1000
+    remote = Narrow(window)
+    assert asyncio.run(RemotePlayer(remote, Sampling(), scenario.seats).act(0, seen, 1)).text == "Hello."
+    *_, sent = [[message.model_dump() for message in asked] for asked in remote.asked]
+    kept = len(sent) - 1
+    assert sent == [whole[0], *whole[-kept:]]  # the rules, and the end of the talk without a gap
+    assert [message["role"] for message in sent[:3]] == ["system", "user", "assistant"]
+    # what was kept is not far below the window: one more cut to three quarters was not needed
+    assert 0.5 * 1000 < sum(len(message["content"]) for message in sent[1:]) <= 1000
+    assert len(remote.asked) < 10
+
+
+def test_newest_messages_that_do_not_fit_are_an_error():
+    scenario, seen = long_talk()
+    remote = Narrow(10)
+    with pytest.raises(WindowFull):
+        asyncio.run(RemotePlayer(remote, Sampling(), scenario.seats).act(0, seen, 1))
+    assert [message.role for message in remote.asked[-1]] == ["system", "user"]
 
 
 def test_a_model_player_passes_sampling_seed_and_stops_to_the_engine():

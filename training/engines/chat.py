@@ -7,6 +7,7 @@ wrong configuration raises `BadInput`.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +21,14 @@ from training.engines.addresses import AllowList
 from training.engines.base import ChatMessage, ChatReply, Sampling
 from training.engines.remote import Parameter, RemoteConfig, secret_from_environment
 from training.engines.transport import GuardedTransport, Refused
-from training.errors import BadInput, RemoteModelError
+from training.errors import BadInput, RemoteModelError, WindowFull
 from training.records import explain
 
 PATIENCE_S = 4.0
 """Most seconds of waiting before a retry; a server's Retry-After may ask the client for two minutes."""
+
+TOO_LONG = re.compile(r"context.?(length|window|size)|max_new_tokens", re.IGNORECASE)
+"""How servers say that a prompt does not fit: OpenAI's code and vLLM's, llama.cpp's and TGI's words."""
 
 
 @dataclass(slots=True)
@@ -52,9 +56,10 @@ class RemoteModel:
         self._lanes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Lane] = WeakKeyDictionary()
 
     async def reply(self, messages: Sequence[ChatMessage], sampling: Sampling, seed: int | None = None) -> ChatReply:
-        """Answer a chat; raise `RemoteModelError` if no usable answer came."""
+        """Answer a chat; raise `RemoteModelError` if no usable answer came, `WindowFull` if the chat is too long."""
         parameters = self.parameters(sampling, seed)
         key = self._secret(self.config.secret) if self.config.secret else ""
+        failure = RemoteModelError
         lane = self._lane()
         bound = self.config.timeout_s + self.config.retries * (self.config.timeout_s + PATIENCE_S)
         try:
@@ -69,6 +74,8 @@ class RemoteModel:
             why = f"no complete answer within {self.config.timeout_s:g} s"
         except APIStatusError as error:
             why = f"status {error.status_code}: {error.response.text[:200]}"
+            if error.status_code in (400, 413) and TOO_LONG.search(error.response.text[:2000]):
+                failure = WindowFull
         except (APIConnectionError, APIError) as error:
             why = f"cannot connect: {error.__cause__ or error}"
         except Refused as error:
@@ -79,7 +86,7 @@ class RemoteModel:
         else:
             return answer.to_reply()
         # Raised outside the handlers, so that no chained error carries a server's echo of the key into a log.
-        raise RemoteModelError(f"{self.config.model} at {self._base.host}: {_without(key, why)}")
+        raise failure(f"{self.config.model} at {self._base.host}: {_without(key, why)}")
 
     def parameters(self, sampling: Sampling, seed: int | None) -> dict[str, Any]:
         """Return what is sent of `sampling`: only what the address accepts; raise `BadInput` if out of range."""

@@ -45,10 +45,10 @@ class ChatRequest(Record):
 
 
 class Server:
-    """The ASGI application."""
+    """The ASGI application. `window` is the engine's: the most tokens of prompt and reply together."""
 
-    def __init__(self, engine: Engine, chat: ChatTokenizer, name: str, key: str = "") -> None:
-        self._engine, self._chat, self._name, self._key = engine, chat, name, key
+    def __init__(self, engine: Engine, chat: ChatTokenizer, name: str, *, window: int, key: str = "") -> None:
+        self._engine, self._chat, self._name, self._window, self._key = engine, chat, name, window, key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -86,6 +86,12 @@ class Server:
         if asked.model and asked.model != self._name:
             raise BadInput(f"this server knows {self._name} only", "model")
         prompt = self._chat.prompt([Chat(role=m.role, content=m.content) for m in asked.messages])
+        if len(prompt) + asked.max_tokens > self._window:
+            raise BadInput(
+                f"this model's maximum context length is {self._window} tokens; the prompt has {len(prompt)} and "
+                f"{asked.max_tokens} were asked for",
+                "messages",
+            )
         sampling = Sampling(temperature=asked.temperature, top_p=asked.top_p, max_tokens=asked.max_tokens)
         seed = secrets.randbits(62) if asked.seed is None else asked.seed
         sample = await self._engine.sample(SampleRequest(prompt, sampling, seed, self._chat.stop_ids))
@@ -140,7 +146,7 @@ def main() -> None:
         given.folder, dtype="bfloat16" if cuda else "float32", device="cuda" if cuda else "cpu", max_running=16
     )
     chat = ChatTokenizer(load_tokenizer(given.folder))
-    server = Server(engine, chat, given.name, os.environ.get("VLLM_API_KEY", ""))
+    server = Server(engine, chat, given.name, window=engine.window, key=os.environ.get("VLLM_API_KEY", ""))
     uvicorn.run(server, host=given.host, port=given.port, log_level="warning", lifespan="off", server_header=False)
 
 
