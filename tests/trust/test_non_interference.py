@@ -1,4 +1,4 @@
-"""A seat learns nothing it may not know (trust 1), at the site: page, socket, replay, API, errors, model prompts.
+"""A seat learns nothing it may not know (trust 1): page, socket, replay, API, exports, errors, model prompts, traces.
 
 Worlds that differ only in what is hidden from a viewer give that viewer the same bytes, in the same number and order;
 and no canary of anybody else's secret is found in anything that the viewer gets. The clock stands still, and what
@@ -14,12 +14,21 @@ import pytest
 from channels.db import database_sync_to_async
 from django.urls import reverse
 
+from tests.chat_tokenizers import tokenizer
 from tests.stub import Stub
 from tests.webapp.arena.browser import Tab
+from tests.webapp.judgments.make import people_queue, version
+from training.dataset import DatasetLine, parse_line
 from training.games import make
 from training.records import SPECTATOR, Move, Scenario
+from training.text.conversations import traces
+from training.text.template import ChatTokenizer
 from webapp.arena import consumers, services, tables
 from webapp.arena.models import Match
+from webapp.judgments import export
+from webapp.judgments import services as judging
+from webapp.scenarios.models import Dataset
+from webapp.scenarios.services import create_dataset
 from webapp.serving.models import Deployment, RemoteModel
 from worker.play import play
 
@@ -153,7 +162,8 @@ def standing_clock(monkeypatch):
 
 @pytest.fixture
 def people(person):
-    return [person("player", name) for name in ("ann", "ben", "watcher")]
+    """Two players, somebody who watches, and two who know everything: they judged a match over the same secrets."""
+    return [*(person("player", name) for name in ("ann", "ben", "watcher")), person("researcher"), person("researcher")]
 
 
 def begin(scenario, ann, ben):
@@ -189,12 +199,46 @@ def api_of(client, match, key):
     return {name: value for name, value in data.items() if name not in {"id", "created_at", "started_at"}}
 
 
+def play_through(match, move_of):
+    while moves := next_moves(match, move_of):
+        for seat, step, move in moves:
+            services.submit(match_id=match.pk, seat=seat, step=step, move=move)
+
+
+def judged_before(scenario, move_of, owner, partner):
+    """The same secrets once more: an earlier match over them, judged in a queue, and the dataset they come from."""
+    Dataset.objects.all().delete()  # both worlds use the same addresses
+    create_dataset(name="worlds", owner=owner, lines=[DatasetLine(scenario=scenario)])
+    match = begin(scenario, owner, partner)
+    play_through(match, move_of)
+    queue = people_queue(owner=owner, match=match)
+    values = {dimension.name: dimension.low for dimension in version().record().dimensions}
+    for target in queue.targets.all():
+        judging.annotate(target=target, by=owner, values=values)
+    return queue
+
+
+def exports(client, queue, key):
+    """Every export that has the secrets in it, as this person gets it."""
+    bearer = {"Authorization": f"Bearer {key}"}
+    got = [
+        client.get("/datasets/worlds/v1/export.jsonl"),
+        client.get("/api/v1/datasets/worlds/versions/1/export", headers=bearer),
+        client.get("/api/v1/judgments", headers=bearer),
+        client.post(f"/judgments/queues/{queue.pk}/export/", {"name": "stolen"}),
+        client.get("/datasets/stolen/v1/export.jsonl"),
+        client.get("/datasets/worlds/v1/scenarios/w/"),
+    ]
+    return [(answer.status_code, plain(b"".join(answer).decode())) for answer in got]
+
+
 async def everything_seen(scenario, people, viewer, move_of, client_of):
     """Play a match through; return all that the viewer got, step by step."""
     from webapp.accounts.services import create_key
     from webapp.asgi import application as site
 
-    ann, ben, watcher = people
+    ann, ben, watcher, *others = people
+    queue = await sync(judged_before, scenario, move_of, *others)
     match = await sync(begin, scenario, ann, ben)
     user = {0: ann, 1: ben, SPECTATOR: watcher}[viewer]
     client = await sync(client_of, user)
@@ -211,6 +255,7 @@ async def everything_seen(scenario, people, viewer, move_of, client_of):
         if match.state == Match.State.RUNNING:
             seen.append(await sync(pages, client, match))
             seen.append(await sync(api_of, client, match, key))
+            seen.append(await sync(exports, client, queue, key))
     await tab.leave()
     return seen
 
@@ -233,7 +278,7 @@ async def test_hidden_facts_change_nothing_that_a_viewer_gets(name, viewer, peop
 
 
 @pytest.mark.parametrize("viewer", [0, 1])
-@pytest.mark.parametrize("name", ["negotiation-items", "negotiation-price", "dialogue"])
+@pytest.mark.parametrize("name", sorted(WORLDS))
 def test_hidden_facts_change_nothing_that_a_model_is_asked(name, viewer, people, admin, monkeypatch):
     """The seat is a model's: every request that its server gets is the same in both worlds, seeds aside."""
     move_of = WORLDS[name][2]
@@ -260,6 +305,38 @@ def test_hidden_facts_change_nothing_that_a_model_is_asked(name, viewer, people,
     assert asked[0] == asked[1]
     assert f"canary-same-{viewer}-" in json.dumps(asked)
     assert not re.search(r"canary-(one|two)-", json.dumps(asked))
+
+
+@pytest.mark.parametrize("name", sorted(WORLDS))
+def test_hidden_facts_change_nothing_that_a_seat_learns_from_an_export(name, people):
+    """A cold start on exported games: what a seat's trace holds is the same in both worlds, the other's is not."""
+    chat = ChatTokenizer(tokenizer("chatml"))
+    for viewer in (0, 1):
+        learned = []
+        for scenario in two_worlds(name, viewer, seed=7):
+            queue = judged_before(scenario, WORLDS[name][2], *people[3:])
+            (line,) = export.collect(queue).lines
+            (conversation,) = parse_line(line.dumps(), "export").conversations
+            assert "canary-" in line.dumps()
+            learned.append([traces(conversation.episode, chat, seats=[seat]) for seat in (viewer, 1 - viewer)])
+        (own, other), (own_too, other_too) = learned
+        assert own == own_too
+        assert other != other_too
+        text = chat.decode(own[0].tokens)
+        assert f"canary-same-{viewer}-" in text
+        assert "canary-one-" not in text
+
+
+def test_who_may_export_does_find_the_secrets(people, client_of):
+    """Else equal refusals would prove nothing."""
+    from webapp.accounts.services import create_key
+
+    scenario, _ = two_worlds("dialogue", 0, seed=3)
+    queue = judged_before(scenario, chatting, *people[3:])
+    key = create_key(user=people[3], name="k")[1]
+    got = exports(client_of(people[3]), queue, key)
+    assert [status for status, _ in got] == [200, 200, 200, 302, 200, 200]
+    assert all("canary-one-1-secret" in got[place][1] for place in (0, 1, 4, 5))
 
 
 def test_the_worlds_do_differ_for_the_others():
