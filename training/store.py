@@ -130,6 +130,18 @@ def atomic_directory(final: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def looks_complete(path: Path) -> bool:
+    """Return whether a directory has a manifest and every file that it names, in the length that it says.
+
+    That tells a torn directory, for the manifest is written last; it reads no file's content (`verify_directory` does).
+    """
+    try:
+        manifest = json.loads((path / MANIFEST).read_text("utf-8"))
+        return all((path / name).stat().st_size == entry["bytes"] for name, entry in manifest["files"].items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
 def verify_directory(path: Path) -> dict[str, Any]:
     """Return the manifest of a complete directory; raise `BadInput` if it is torn, changed or not one of ours."""
     manifest_path = path / MANIFEST
@@ -183,15 +195,12 @@ class AttemptDir:
         return self.root / "checkpoints" / f"step_{step:06d}"
 
     def checkpoints(self) -> list[tuple[int, Path]]:
-        """Return the complete checkpoints as (step, folder), oldest first; torn ones are skipped."""
-        found = []
-        for folder in sorted((self.root / "checkpoints").glob("step_*")):
-            try:
-                verify_directory(folder)
-            except (BadInput, ValueError, KeyError):
-                continue
-            found.append((int(folder.name.removeprefix("step_")), folder))
-        return found
+        """Return the complete checkpoints as (step, folder), oldest first; torn ones are skipped.
+
+        Hashes are not compared here: whoever reads a checkpoint does that.
+        """
+        folders = sorted((self.root / "checkpoints").glob("step_*"))
+        return [(int(folder.name.removeprefix("step_")), folder) for folder in folders if looks_complete(folder)]
 
     def ask(self, control: str) -> None:
         """Leave a wish for the process: `stop` or `save`."""
@@ -229,12 +238,16 @@ class RunDir:
         return sorted(int(p.name) for p in (self.root / "attempts").glob("[0-9]*") if p.is_dir())
 
     def latest_checkpoint(self) -> tuple[int, Path] | None:
-        """Return (step, folder) of the newest complete checkpoint of any attempt.
+        """Return (step, folder) of the newest checkpoint of any attempt whose files match their hashes.
 
         A later attempt supersedes earlier ones above the step it started from, so the newest attempt that has a
         complete checkpoint wins.
         """
         for number in reversed(self.attempts()):
-            if found := self.attempt(number).checkpoints():
-                return found[-1]
+            for step, folder in reversed(self.attempt(number).checkpoints()):
+                try:
+                    verify_directory(folder)
+                except (BadInput, ValueError, KeyError, OSError):
+                    continue
+                return step, folder
         return None

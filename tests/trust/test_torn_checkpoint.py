@@ -131,6 +131,30 @@ def test_a_complete_checkpoint_is_not_written_again(run, toy):
     assert [(p, p.stat().st_mtime_ns) for p in files(run)] == before
 
 
+def test_only_the_checkpoint_that_is_gone_on_from_is_hashed(run, toy, monkeypatch):
+    hashed = []
+    real = store.sha256
+    monkeypatch.setattr(store, "sha256", lambda path: hashed.append(path) or real(path))
+    assert [step for step, _ in run.attempt(1).checkpoints()] == [1, 2]
+    checkpoint.prune(run.attempt(1), 2)
+    assert hashed == []
+    assert run.latest_checkpoint()[0] == 2
+    assert sorted(hashed) == [path for path in files(run) if path.name != store.MANIFEST]
+
+
+def test_a_torn_one_is_told_without_reading_it(run):
+    folder = run.attempt(1).checkpoint(2)
+    assert store.looks_complete(folder)
+    for file in files(run):
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-1])
+        assert not store.looks_complete(folder), file.name
+        file.unlink()
+        assert not store.looks_complete(folder), file.name
+        file.write_bytes(whole)
+    assert store.looks_complete(folder)
+
+
 def test_pruning_keeps_the_newest(run, toy):
     save(toy, run.attempt(1), 3)
     checkpoint.prune(run.attempt(1), 2)
