@@ -232,6 +232,24 @@ def test_every_kind_of_divergence_term_runs(tmp_path, kl):
     assert len(warned) == (kl == "none")
 
 
+def test_every_tokens_entropy_and_reference_are_written_beside_it(tmp_path):
+    config, run_dir = make_run(tmp_path, steps=1, learn={"steps": 1, "critic_warmup": 0})
+    trainer.run(config, run_dir)
+    files = run_dir.attempt(1)
+    found = []
+    for line in lines(files.index):
+        record = read_member(files.root / "episodes" / line["file"], line["offset"], line["length"])
+        for trace, credit in zip(record["episode"]["traces"], record["credit"], strict=True):
+            assert len(credit["entropy"]) == len(credit["reference"]) == len(trace["tokens"])
+            assert all(e == 0 for e, sampled in zip(credit["entropy"], trace["mask"], strict=True) if not sampled)
+            found += [e for e, sampled in zip(credit["entropy"], trace["mask"], strict=True) if sampled]
+            # nothing was learned before the first step: the policy is its own start
+            sampler = np.array(trace["logprobs"]) * np.array(trace["mask"])
+            assert np.array(credit["reference"]) == pytest.approx(sampler, abs=1e-3)
+    # every token weighs the same, so the step's metric is the mean over the tokens
+    assert np.mean(found) == pytest.approx(lines(files.metrics)[-1]["entropy"], abs=1e-4)
+
+
 @pytest.mark.parametrize("lora", [None, {"rank": 4, "alpha": 8.0}], ids=["full", "adapters"])
 def test_the_ceiling_holds_for_a_distance_that_is_only_measured(tmp_path, lora):
     learn = {"steps": 4, "kl_coef": 0.0, "critic_warmup": 0, "lr": 1e-2, "lora": lora or False}

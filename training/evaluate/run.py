@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from training.config import RunConfig
-from training.errors import BadInput, OutsideError, ParleyError
+from training.errors import BadInput, OutsideError, ParleyError, boundary
 from training.evaluate.arena import NAMES, Match, Pairing, Side, Tell, pairings, play
 from training.evaluate.intervals import RESAMPLES
 from training.evaluate.sides import Sides
@@ -60,14 +60,14 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[
 def _guarded(arena: Arena, progress: Progress, command: str) -> tuple[Result, str, dict[str, Any]]:
     """Hold the arena; the root of the task, where every failure becomes a result."""
     try:
-        return "succeeded", "", asyncio.run(arena.hold(progress, command))
+        with boundary():
+            return "succeeded", "", asyncio.run(arena.hold(progress, command))
     except StopAsked as asked:
         return "stopped", str(asked), {}
-    except Exception as error:
+    except ParleyError as error:
         log.exception("the arena failed")
-        why = str(error) if isinstance(error, ParleyError) else f"{type(error).__name__}: {error}"
-        progress.event("error", why=why)
-        return "failed", why, {}
+        progress.event("error", why=str(error))
+        return "failed", str(error), {}
 
 
 def drawn(config: RunConfig, run_dir: RunDir) -> tuple[Path, list[Pairing]]:

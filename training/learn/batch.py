@@ -32,7 +32,7 @@ class Item:
     """One trace; all arrays have one entry a token. `trajectory` names the seat's part in an episode.
 
     `old` are the trainer's log-probabilities before the update, `reference` those of the starting model; None where
-    they are not needed.
+    they are not needed. `entropy` is the policy's before each token, in nats, as the first pass of the update found it.
     """
 
     trace: Trace
@@ -40,6 +40,7 @@ class Item:
     credit: TraceCredit = field(default_factory=TraceCredit)
     old: Floats | None = None
     reference: Floats | None = None
+    entropy: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.trace.tokens)
@@ -72,7 +73,7 @@ class Batch:
     """One forward pass. `ids` are (B, L), padded on the right; `rows`, `at` pick the N scored tokens, in row order.
 
     `streams[name]` are (N,) float32 tensors; `values[head]` = (rows, positions, targets, weights) of the M places
-    where a value is learned.
+    where a value is learned. `items` are what the rows were made from.
     """
 
     ids: Tensor
@@ -80,6 +81,7 @@ class Batch:
     at: Tensor
     streams: Mapping[str, Tensor]
     values: Mapping[str, tuple[Tensor, Tensor, Tensor, Tensor]]
+    items: tuple[Item, ...]
 
     @property
     def targets(self) -> Tensor:
@@ -94,7 +96,16 @@ class Batch:
             self.at.to(device),
             {name: stream.to(device) for name, stream in self.streams.items()},
             {head: tuple(t.to(device) for t in parts) for head, parts in self.values.items()},  # type: ignore[misc]
+            self.items,
         )
+
+    def note_entropy(self, entropy: Tensor) -> None:
+        """Keep the entropy (N,) at the scored tokens with the items that have none yet."""
+        rows, at, found = self.rows.cpu().numpy(), self.at.cpu().numpy(), entropy.detach().double().cpu().numpy()
+        for row, item in enumerate(self.items):
+            if item.entropy is None:
+                item.entropy = np.zeros(len(item))
+                item.entropy[at[rows == row]] = found[rows == row]
 
 
 def updates(items: Sequence[Item], tokens: int, seed: int) -> list[list[Item]]:
@@ -162,6 +173,7 @@ def _pad(group: Sequence[Item], weights: Mapping[int, Mapping[str, Floats]], cou
         torch.from_numpy(at),
         {name: torch.from_numpy(np.concatenate(parts)).float() for name, parts in streams.items()},
         {head: _values(group, head, count) for head, count in counts.items() if count},
+        tuple(group),
     )
 
 

@@ -104,7 +104,7 @@ def _credit(one: Played, number: int) -> dict[str, Any] | None:
     values = {head: rounded(np.concatenate([[0.0], rows[number][:-1]])) for head, rows in one.scored.values.items()}
     found: dict[str, Any] = {"values": values, "turn_advantages": _by_turn(item.credit.turn_advantages)}
     streams = {"advantages": item.credit.ppo, "reinforce": item.credit.reinforce, "nll": item.credit.nll}
-    streams |= {"logprobs": item.old, "reference": item.reference}
+    streams |= {"logprobs": item.old, "reference": item.reference, "entropy": item.entropy}
     return found | {name: rounded(stream) for name, stream in streams.items() if stream is not None}
 
 

@@ -15,7 +15,7 @@ import torch
 
 from training import bases
 from training.config import RunConfig
-from training.errors import BadInput, DivergedError, ParleyError
+from training.errors import BadInput, DivergedError, ParleyError, boundary
 from training.learn import checkpoint, models
 from training.learn.checkpoint import TrainerState
 from training.learn.progress import Progress, Result, StopAsked, loading, logging_to
@@ -47,7 +47,8 @@ class ColdStart:
         models.refuse_unusual_logits(models.plain(self.model))
         longest = int(models.plain(self.model).config.max_position_embeddings)
         chat = ChatTokenizer(self.tokenizer)
-        self.traces = read_traces(path, chat, limit=config.data.limit, window=min(self.sft.max_length, longest))
+        window = min(self.sft.max_length, longest)
+        self.traces = read_traces(path, config.game.name, chat, limit=config.data.limit, window=window)
         self.batches = plan([len(trace.tokens) for trace in self.traces], self.sft, config.seed)
         self.steps = -(-len(self.batches) // self.sft.batches_per_step)
         self.info = self._info(path, run_dir)
@@ -206,9 +207,9 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[
 def _guarded(cold: ColdStart, progress: Progress) -> tuple[Result, str]:
     """Run; the root of the task, where every failure becomes a result."""
     try:
-        return cold.go(progress)
-    except Exception as error:
+        with boundary():
+            return cold.go(progress)
+    except ParleyError as error:
         log.exception("the cold start failed")
-        why = str(error) if isinstance(error, ParleyError) else f"{type(error).__name__}: {error}"
-        progress.event("error", step=cold.step, why=why)
-        return "failed", why
+        progress.event("error", step=cold.step, why=str(error))
+        return "failed", str(error)

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from training.config import RunConfig
-from training.errors import DivergedError, ParleyError
+from training.errors import DivergedError, ParleyError, boundary
 from training.learn import checkpoint, data, report, sync
 from training.learn.parts import Parts, build
 from training.learn.progress import Progress, Result, StopAsked, loading, logging_to
@@ -257,9 +257,9 @@ def _guarded(trainer: Trainer) -> tuple[Result, str]:
             await trainer.parts.close()
 
     try:
-        return asyncio.run(main())
-    except Exception as error:
+        with boundary():
+            return asyncio.run(main())
+    except ParleyError as error:
         log.exception("the run failed")
-        why = str(error) if isinstance(error, ParleyError) else f"{type(error).__name__}: {error}"
-        trainer.progress.event("error", step=trainer.step, why=why)
-        return "failed", why
+        trainer.progress.event("error", step=trainer.step, why=str(error))
+        return "failed", str(error)

@@ -123,6 +123,7 @@ class Updater:
         old = logp.detach() if single else batch.streams["old"]
         terms = self._policy_terms(batch, logp, old, share)
         terms["entropy_bonus"] = -learn.ent_coef * (batch.streams["sampled_weight"] * entropy).sum()
+        batch.note_entropy(entropy)
         self._add("entropy", (batch.streams["sampled_weight"] * entropy.detach()).sum(), share)
         loss = torch.stack(list(terms.values())).sum() if on else hidden.new_zeros((), dtype=torch.float32)
         for name, (rows, at, targets, weights) in batch.values.items():
