@@ -10,7 +10,7 @@ import torch
 
 from tests.toy_models import write_random_llama
 from training import engines
-from training.engines.base import SampleRequest, Sampling
+from training.engines.base import EngineOptions, SampleRequest, Sampling
 from training.engines.draw import Settings, draw
 from training.engines.kv import PrefixStore
 from training.engines.transformers import TransformersEngine
@@ -111,9 +111,9 @@ def conversation(engine, seats=7, turns=3):
 
 
 def test_the_same_requests_in_the_same_order_give_the_same_bits(toy):
-    first = conversation(TransformersEngine(toy, max_running=4))
-    assert conversation(TransformersEngine(toy, max_running=4)) == first
-    engine = TransformersEngine(toy, max_running=4, cache_gib=1e-5)  # nothing stored: all is read anew
+    first = conversation(TransformersEngine(toy, EngineOptions(max_running=4)))
+    assert conversation(TransformersEngine(toy, EngineOptions(max_running=4))) == first
+    engine = TransformersEngine(toy, EngineOptions(max_running=4, cache_gib=1e-5))  # nothing stored: all is read anew
     assert [[s.tokens for s in seat] for seat in conversation(engine)] == [[s.tokens for s in seat] for seat in first]
 
 

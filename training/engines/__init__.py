@@ -10,24 +10,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from training.engines.base import Engine
+from training.engines.base import Engine, EngineOptions
 from training.errors import BadInput
 
 
-def _vllm(model: str | Path, **options: Any) -> Engine:
+def _vllm(model: str | Path, options: EngineOptions) -> Engine:
     from training.engines.vllm import VllmEngine
 
-    return VllmEngine(model, **options)
+    return VllmEngine(model, options)
 
 
-def _transformers(model: str | Path, **options: Any) -> Engine:
+def _transformers(model: str | Path, options: EngineOptions) -> Engine:
     from training.engines.transformers import TransformersEngine
 
-    return TransformersEngine(model, **options)
+    return TransformersEngine(model, options)
 
 
 REGISTRY: dict[str, Callable[..., Engine]] = {"vllm": _vllm, "transformers": _transformers}
-"""Engines that sample from a model folder. All take `model` and the options of `make`."""
+"""Engines that sample from a model folder. All take `model` and `EngineOptions`."""
 
 
 def choose(name: str = "auto") -> str:
@@ -48,8 +48,6 @@ def _installed(name: str) -> bool:
 def make(name: str, model: str | Path, **options: Any) -> Engine:
     """Return engine `name` (or `auto`) on a registered model or folder.
 
-    Options, all engines: `dtype` (float32 | bfloat16), `device` (cpu | cuda), `window` (longest prompt + reply in
-    tokens; 0 = the model's), `max_running` (requests decoded at once), `cache_gib` (memory for keys and values).
-    Raises `BadInput` for an unknown engine or model.
+    The options are those of `EngineOptions`. Raises `BadInput` for an unknown engine or model.
     """
-    return REGISTRY[choose(name)](model, **options)
+    return REGISTRY[choose(name)](model, EngineOptions(**options))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from training.records import Record
+from training.sections import Dtype
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,6 +50,21 @@ class Sample:
 
 Weights = Path | Iterable[tuple[str, "Tensor"]]
 """A checkpoint folder, or an iterator of (Hugging Face parameter name, tensor) over merged weights."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """How an engine is built, whatever it is built on.
+
+    `device`: cpu | cuda. `window`: longest prompt and reply together, in tokens; 0 = the model's. `max_running`:
+    requests decoded at once. `cache_gib`: memory for keys and values, in GiB.
+    """
+
+    dtype: Dtype = "float32"
+    device: str = "cpu"
+    window: int = 0
+    max_running: int = 64
+    cache_gib: float = 1.0
 
 
 class Engine(Protocol):

@@ -73,7 +73,7 @@ class RemoteModel:
         except (APITimeoutError, TimeoutError):
             why = f"no complete answer within {self.config.timeout_s:g} s"
         except APIStatusError as error:
-            why = f"status {error.status_code}: {error.response.text[:200]}"
+            why = f"status {error.status_code}: {_without(key, error.response.text)[:200]}"  # uncut: no half of the key
             if error.status_code in (400, 413) and TOO_LONG.search(error.response.text[:2000]):
                 failure = WindowFull
         except (APIConnectionError, APIError) as error:

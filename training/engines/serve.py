@@ -3,7 +3,8 @@
 Merges adapters, starts vLLM's OpenAI server (else our own over Transformers) on a free port of `host`, says in
 `status.json` when it answers and where, and leaves when asked (`control/stop`, SIGTERM, or the end of standard input).
 Exits 0 when asked to, 2 for a model that cannot be loaded, 1 when the server dies; the reason is in `status.json`.
-The server's key is taken from the environment variable `VLLM_API_KEY`, never from a file.
+The server's key is taken from the environment variable `VLLM_API_KEY`, never from a file; every path but `/health` asks
+for it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from training.engines import choose
+from training.engines.guard import KeyGuard
 from training.engines.served import ServeConfig
 from training.errors import BadInput, EngineError, ParleyError
 from training.store import AttemptDir, RunDir, atomic_directory, write_json
@@ -134,7 +136,7 @@ def command(config: ServeConfig, folder: Path, port: int) -> list[str]:
         *(sys.executable, "-m", "vllm.entrypoints.openai.api_server"),
         *("--model", str(folder), "--served-model-name", config.name, *where),
         *("--max-num-seqs", str(config.max_running), "--generation-config", "vllm"),
-        *("--uvicorn-log-level", "warning", *device),
+        *("--middleware", f"{KeyGuard.__module__}.{KeyGuard.__name__}", "--uvicorn-log-level", "warning", *device),
     ]
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from training.engines.base import ChatMessage, Engine, SampleRequest, Sampling
+from training.engines.base import ChatMessage, Engine, EngineOptions, SampleRequest, Sampling
 from training.errors import BadInput, ParleyError
 from training.records import Record, explain
 from training.text.messages import Chat
@@ -142,9 +142,8 @@ def main() -> None:
     import torch
 
     cuda = torch.cuda.is_available()
-    engine = TransformersEngine(
-        given.folder, dtype="bfloat16" if cuda else "float32", device="cuda" if cuda else "cpu", max_running=16
-    )
+    options = EngineOptions(dtype="bfloat16" if cuda else "float32", device="cuda" if cuda else "cpu", max_running=16)
+    engine = TransformersEngine(given.folder, options)
     chat = ChatTokenizer(load_tokenizer(given.folder))
     server = Server(engine, chat, given.name, window=engine.window, key=os.environ.get("VLLM_API_KEY", ""))
     uvicorn.run(server, host=given.host, port=given.port, log_level="warning", lifespan="off", server_header=False)

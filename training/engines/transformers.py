@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from training.engines.base import Sample, SampleRequest, Weights
+from training.engines.base import EngineOptions, Sample, SampleRequest, Weights
 from training.engines.draw import Settings, draw
 from training.engines.kv import PaddedCache, PrefixStore, Shape
+from training.engines.likelihood import summed_logprobs
 from training.engines.loading import folder_weights, load_merged, load_tokenizer
 from training.errors import BadInput, EngineError, boundary
-from training.sections import Dtype
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,27 +50,19 @@ class _Row:
 class TransformersEngine:
     """An `Engine` over a Hugging Face causal language model with full attention."""
 
-    def __init__(
-        self,
-        model: str | Path,
-        *,
-        dtype: Dtype = "float32",
-        device: str = "cpu",
-        window: int = 0,
-        max_running: int = 64,
-        cache_gib: float = 1.0,
-    ) -> None:
+    def __init__(self, model: str | Path, options: EngineOptions | None = None) -> None:
+        options = options or EngineOptions()
         with boundary(into=EngineError):
-            self._model = load_merged(model, dtype).to(device)
+            self._model = load_merged(model, options.dtype).to(options.device)
             self._tokenizer = load_tokenizer(model)
         kinds = set(getattr(self._model.config, "layer_types", None) or ["full_attention"])
         if kinds != {"full_attention"}:
             raise BadInput(f"attention of kind {', '.join(sorted(kinds))} needs the vllm engine", "engine")
         longest = int(self._model.config.max_position_embeddings)
-        self.window = min(window or longest, longest)
-        self._max_running = max_running
+        self.window = min(options.window or longest, longest)
+        self._max_running = options.max_running
         self._shape = Shape.of(self._model.config)
-        self._store = PrefixStore(int(cache_gib * 2**30))
+        self._store = PrefixStore(int(options.cache_gib * 2**30))
         self._waiting: list[_Row] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._busy = asyncio.Lock()
@@ -99,7 +91,7 @@ class TransformersEngine:
             raise EngineError("a continuation can only be scored after at least one token")
         async with self._busy:
             with boundary(into=EngineError):
-                return self._score(list(prefix), [list(c) for c in continuations])
+                return summed_logprobs(self._model, list(prefix), [list(c) for c in continuations], self.window)
 
     async def load_weights(self, weights: Weights) -> None:
         """Replace the weights once what is running has ended; names and shapes must be the model's."""
@@ -265,30 +257,6 @@ class TransformersEngine:
                 logits_to_keep=1,
             ).logits
         return logits[:, -1]
-
-    @torch.no_grad()
-    def _score(self, prefix: list[int], continuations: list[list[int]]) -> list[float]:
-        """Read the prefix once, then all continuations side by side behind it."""
-        scored = [index for index, tokens in enumerate(continuations) if tokens]
-        sums = [0.0] * len(continuations)
-        if not scored:
-            return sums
-        longest = max(len(tokens) for tokens in continuations)
-        if len(prefix) + longest > self.window:
-            raise EngineError(f"{len(prefix)} + {longest} tokens do not fit a window of {self.window}")
-        read = self._model(input_ids=torch.tensor([prefix], device=self._model.device), use_cache=True)
-        read.past_key_values.batch_repeat_interleave(len(scored))
-        ids = torch.tensor(
-            [continuations[index] + [0] * (longest - len(continuations[index])) for index in scored],
-            device=self._model.device,
-        )
-        rest = self._model(input_ids=ids, past_key_values=read.past_key_values, use_cache=True).logits
-        first = read.logits[:, -1:].expand(len(scored), -1, -1)
-        logprobs = torch.cat((first, rest[:, :-1]), dim=1).float().log_softmax(-1)
-        picked = logprobs.gather(2, ids.unsqueeze(2)).squeeze(2).double()
-        for row, index in enumerate(scored):
-            sums[index] = float(picked[row, : len(continuations[index])].sum())
-        return sums
 
     @torch.no_grad()
     def _load(self, weights: Weights) -> None:

@@ -18,9 +18,8 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from training.engines.base import Sample, SampleRequest, Weights
+from training.engines.base import EngineOptions, Sample, SampleRequest, Weights
 from training.errors import EngineError, ParleyError, boundary
-from training.sections import Dtype
 
 if TYPE_CHECKING:
     from training.engines.vllm_core import VllmCore
@@ -62,33 +61,25 @@ class _Task:
 class VllmEngine:
     """An `Engine` over vLLM's `LLMEngine`. `eager` = without compiling or capturing graphs (the default on CPU)."""
 
-    def __init__(
-        self,
-        model: str | Path,
-        *,
-        dtype: Dtype = "float32",
-        device: str = "cpu",
-        window: int = 0,
-        max_running: int = 64,
-        cache_gib: float = 1.0,
-        eager: bool | None = None,
-    ) -> None:
+    def __init__(self, model: str | Path, options: EngineOptions | None = None, *, eager: bool | None = None) -> None:
+        options = options or EngineOptions()
         self._names = map(str, count())
         self._inbox: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._running: dict[str, _Task] = {}
         self._broken = ""
         started: queue.SimpleQueue[int | ParleyError] = queue.SimpleQueue()
-        options = {
-            "dtype": dtype,
-            "max_num_seqs": max_running,
-            "kv_cache_memory_bytes": int(cache_gib * 2**30),
-            "enforce_eager": device == "cpu" if eager is None else eager,
+        on_cpu = options.device == "cpu"
+        arguments = {
+            "dtype": options.dtype,
+            "max_num_seqs": options.max_running,
+            "kv_cache_memory_bytes": int(options.cache_gib * 2**30),
+            "enforce_eager": on_cpu if eager is None else eager,
         }
-        if device == "cpu":
+        if on_cpu:
             # a prompt read in pieces makes vLLM rewind the seeded generators, which those of the CPU cannot do
-            options["enable_chunked_prefill"] = False
+            arguments["enable_chunked_prefill"] = False
         self._thread = threading.Thread(
-            target=self._live, args=(model, window, options, started), name="vllm", daemon=True
+            target=self._live, args=(model, options.window, arguments, started), name="vllm", daemon=True
         )
         self._thread.start()
         result = started.get()

@@ -1,0 +1,38 @@
+"""How likely continuations are after a prefix, by a Transformers model: what `Engine.score` answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from training.errors import EngineError
+
+
+@torch.no_grad()
+def summed_logprobs(model: Any, prefix: list[int], continuations: list[list[int]], window: int) -> list[float]:
+    """Return log p(continuation | prefix) summed over tokens, 0 for an empty one.
+
+    The prefix is read once, then all continuations side by side behind it. Raises `EngineError` where the longest does
+    not fit `window` tokens.
+    """
+    scored = [index for index, tokens in enumerate(continuations) if tokens]
+    sums = [0.0] * len(continuations)
+    if not scored:
+        return sums
+    longest = max(len(tokens) for tokens in continuations)
+    if len(prefix) + longest > window:
+        raise EngineError(f"{len(prefix)} + {longest} tokens do not fit a window of {window}")
+    read = model(input_ids=torch.tensor([prefix], device=model.device), use_cache=True)
+    read.past_key_values.batch_repeat_interleave(len(scored))
+    ids = torch.tensor(
+        [continuations[index] + [0] * (longest - len(continuations[index])) for index in scored],
+        device=model.device,
+    )
+    rest = model(input_ids=ids, past_key_values=read.past_key_values, use_cache=True).logits
+    first = read.logits[:, -1:].expand(len(scored), -1, -1)
+    logprobs = torch.cat((first, rest[:, :-1]), dim=1).float().log_softmax(-1)
+    picked = logprobs.gather(2, ids.unsqueeze(2)).squeeze(2).double()
+    for row, index in enumerate(scored):
+        sums[index] = float(picked[row, : len(continuations[index])].sum())
+    return sums
