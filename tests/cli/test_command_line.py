@@ -150,6 +150,22 @@ def test_wrong_arguments_have_code_2(capsys, arguments, where):
     assert error["why"] in shown.err
 
 
+def test_preparing_a_model_draws_no_bars_into_a_file():
+    code = (
+        "import training.learn.prepare as preparing\n"
+        "def prepare(name, force):\n"
+        "    from huggingface_hub.utils import tqdm as hub\n"
+        "    from tqdm.auto import tqdm\n"
+        "    return sum(tqdm(range(3))) + sum(hub(range(3)))\n"
+        "preparing.prepare = prepare\n"
+        "from training.cli import main\n"
+        "raise SystemExit(main(['models', 'prepare', 'tiny']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert "tiny is ready in 6" in done.stdout
+
+
 @pytest.mark.parametrize("command", ["", "games", "play", "sft", "run", "resume", "eval", "models"])
 def test_every_help_documents_the_exit_codes(capsys, command):
     with pytest.raises(SystemExit) as ended:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from argparse import Namespace
 from typing import Any
 
 from training import bases
 
+QUIET = {"TQDM_DISABLE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+"""Read when the libraries are imported: no progress bars, which in a file are lines upon lines."""
+
 
 def main(arguments: Namespace) -> dict[str, Any]:
     """List the register, or prepare one model; raise `BadInput` for an unknown name."""
     if arguments.action == "prepare":
+        if not sys.stderr.isatty():
+            os.environ.update(QUIET)
         from training.learn.prepare import prepare
 
         return {"name": arguments.name, "folder": str(prepare(arguments.name, force=arguments.force))}
