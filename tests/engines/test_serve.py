@@ -137,6 +137,10 @@ def test_the_server_reads_what_training_reads(served):
     with pytest.raises(urllib.error.HTTPError) as refused:
         process.ask("/chat/completions", asked, key="wrong")
     assert refused.value.code == 401
+    for path in ("/invocations", "/tokenize", "/metrics"):  # beside the paths of OpenAI's interface
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(process.status()["address"].removesuffix("/v1") + path, data=b"{}", timeout=60)
+        assert refused.value.code == 401
 
     # a conversation that outgrew the window goes on without its oldest messages
     answer = asyncio.run(long_conversation(process.status()["address"]))
