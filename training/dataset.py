@@ -7,6 +7,7 @@ problem is reported with file, line and field; nothing is skipped silently.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from pydantic import Field
 from training.errors import BadInput
 from training.records import Episode, Judgment, Record, Scenario
 from training.store import loads
+
+log = logging.getLogger(__name__)
 
 
 class Conversation(Record):
@@ -69,3 +72,23 @@ def read(path: Path) -> Iterator[DatasetLine]:
                 raise BadInput(f"a second scenario with the id {line.scenario.id!r}", f"{where}, scenario.id")
             seen.add(line.scenario.id)
             yield line
+
+
+def read_game(path: Path, game: str) -> Iterator[DatasetLine]:
+    """Yield the lines of a dataset file whose scenarios play `game`; the log tells how many others were left out.
+
+    Raises `BadInput` like `read`, and at the end for a file that holds no scenario of the game.
+    """
+    found, left_out, others = 0, 0, set[str]()
+    for line in read(path):
+        if line.scenario.game == game:
+            found += 1
+            yield line
+        else:
+            others.add(line.scenario.game)
+            left_out += 1
+    if not found:
+        has = f"it has {', '.join(sorted(others))}" if others else "it is empty"
+        raise BadInput(f"the file holds no scenario of {game}: {has}", str(path))
+    if left_out:
+        log.info("%d scenarios of %s are left out: the run plays %s", left_out, ", ".join(sorted(others)), game)

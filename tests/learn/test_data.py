@@ -86,7 +86,7 @@ def test_a_wrong_file_is_refused_with_its_place(tmp_path):
     items = samples.load("items")[0]
     cases = {
         "empty": ("", "no scenario"),
-        "other": (dumps(samples.load("dialogues")[0].to_dict()), "the run plays negotiation"),
+        "other": (dumps(samples.load("dialogues")[0].to_dict()), "no scenario of negotiation: it has dialogue"),
         "broken": (
             dumps(items.model_copy(update={"settings": {**items.settings, "turn_limit": -4}}).to_dict()),
             "turn_limit",
@@ -99,6 +99,36 @@ def test_a_wrong_file_is_refused_with_its_place(tmp_path):
         with pytest.raises(BadInput, match=why) as caught:
             read_starts(config, path)
         assert f"{name}.jsonl" in str(caught.value)
+
+
+def mixed(path):
+    """A dataset file with scenarios of two games in turn; returns the ids of each game's."""
+    games = {"negotiation": samples.load("items")[:3], "dialogue": samples.load("dialogues")[:2]}
+    order = [(game, at) for at in range(3) for game in ("dialogue", "negotiation") if at < len(games[game])]
+    path.write_text("".join(dumps(games[game][at].to_dict()) + "\n" for game, at in order))
+    return {game: ids(scenarios) for game, scenarios in games.items()}
+
+
+def test_a_file_of_two_games_gives_a_run_its_own(tmp_path, caplog):
+    path = tmp_path / "mixed.jsonl"
+    expected = mixed(path)
+    for game in ("negotiation", "dialogue"):
+        judge = {"address": "http://127.0.0.1:9/v1", "model": "j"}
+        config = parse({"game": {"name": game}, "judge": judge, "learn": {"steps": 20}})
+        with caplog.at_level("INFO", "training"):
+            assert ids(read_starts(config, path).scenarios) == expected[game]
+    assert "2 scenarios of dialogue are left out: the run plays negotiation" in caplog.text
+    two = parse({"data": {"limit": 2}, "learn": {"steps": 20}})
+    assert ids(read_starts(two, path).scenarios) == expected["negotiation"][:2]
+
+
+def test_an_arena_draws_from_its_own_game(tmp_path):
+    from training.evaluate.run import drawn
+
+    expected = mixed(tmp_path / "mixed.jsonl")
+    config = parse({"kind": "eval", "data": {"path": "mixed.jsonl"}, "evaluate": {"conversations": 6}})
+    _, pairs = drawn(config, RunDir(tmp_path))
+    assert sorted({pair.scenario.id for pair in pairs}) == sorted(expected["negotiation"])
 
 
 def test_no_run_directory_no_run(tmp_path):

@@ -86,7 +86,7 @@ def test_the_loss_is_the_mean_over_the_updates_targets(base, dataset, tmp_path):
     config = configure(base, dataset, max_steps=1, lora=None)
     sft.run(config, RunDir(tmp_path))
     model, tokenizer = models.load(base)
-    traces = read_traces(dataset, ChatTokenizer(tokenizer), limit=0, window=4000)
+    traces = read_traces(dataset, "negotiation", ChatTokenizer(tokenizer), limit=0, window=4000)
     total = count = 0
     for batch in plan([len(t.tokens) for t in traces], config.sft, config.seed):
         for trace in (traces[index] for index in batch):
@@ -210,9 +210,21 @@ def test_a_conversation_its_game_refuses_is_named(base, dataset, tmp_path):
         sft.run(configure(base, broken), RunDir(tmp_path / "run"))
 
 
+def test_a_cold_start_reads_its_own_games_conversations(base, dataset, tmp_path):
+    chat = ChatTokenizer(models.load(base)[1])
+    other = write_conversations(tmp_path / "other.jsonl", 2, "dialogues")
+    both = tmp_path / "both.jsonl"
+    both.write_text(other.read_text() + dataset.read_text())
+    own = read_traces(dataset, "negotiation", chat, limit=0, window=4000)
+    assert read_traces(both, "negotiation", chat, limit=0, window=4000) == own
+    assert read_traces(both, "negotiation", chat, limit=3, window=4000) == own
+    with pytest.raises(BadInput, match="no scenario of dialogue: it has negotiation"):
+        read_traces(dataset, "dialogue", chat, limit=0, window=4000)
+
+
 def test_fitting_needs_no_run_directory(base, dataset):
     model, tokenizer = models.load(base)
-    traces = read_traces(dataset, ChatTokenizer(tokenizer), limit=1, window=4000)
+    traces = read_traces(dataset, "negotiation", ChatTokenizer(tokenizer), limit=1, window=4000)
     before = {name: p.clone() for name, p in model.named_parameters()}
     sft_fit.fit(model, tokenizer, traces, [[0], [1]], SftConfig(batches_per_step=1, lora=None))
     assert any(not torch.equal(before[name], p) for name, p in model.named_parameters())

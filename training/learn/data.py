@@ -1,6 +1,6 @@
 """The starts that a run plays: read and checked once, then handed out in an order that only seed and step decide.
 
-Raises `BadInput` for a file that is wrong, holds another game's scenarios, or holds none.
+Raises `BadInput` for a file that is wrong or holds no scenario of the run's game; those of other games are left out.
 """
 
 from __future__ import annotations
@@ -35,14 +35,10 @@ class Starts:
 
 
 def read_starts(config: RunConfig, path: Path) -> Starts:
-    """Return the scenarios of a dataset file with the run's settings put in, each checked by its game."""
+    """Return the run's game's scenarios of a dataset file with the run's settings put in, each checked by the game."""
     scenarios = []
-    for line in dataset.read(path):
+    for line in dataset.read_game(path, config.game.name):
         scenario = line.scenario
-        if scenario.game != config.game.name:
-            raise BadInput(
-                f"the scenario is of {scenario.game}, the run plays {config.game.name}", f"{path.name}, {scenario.id}"
-            )
         scenario = scenario.model_copy(update={"settings": {**scenario.settings, **config.game.settings}})
         try:
             games.make(scenario)
@@ -51,8 +47,6 @@ def read_starts(config: RunConfig, path: Path) -> Starts:
         scenarios.append(scenario)
         if len(scenarios) == config.data.limit:
             break
-    if not scenarios:
-        raise BadInput("the file holds no scenario", str(path))
     return Starts(scenarios, config.seed, shuffle=config.data.shuffle)
 
 

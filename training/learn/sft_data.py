@@ -1,7 +1,7 @@
 """What the cold start learns from: conversations as traces, and the order in which batches of them are read.
 
 The order follows from the seed alone, so a run that goes on reads exactly what it would have read. Raises `BadInput`
-for a file that is wrong or holds no conversation, naming the line.
+for a file that is wrong or holds no conversation of the run's game, naming the line.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ IGNORED = -100
 """The label of a token that is no target, as PyTorch's losses have it."""
 
 
-def read_traces(path: Path, chat: ChatTokenizer, *, limit: int, window: int) -> list[Trace]:
-    """Return the traces of all seats of all conversations of the first `limit` (0 = all) scenarios of a dataset.
+def read_traces(path: Path, game: str, chat: ChatTokenizer, *, limit: int, window: int) -> list[Trace]:
+    """Return the traces of all seats in all conversations of a dataset's first `limit` (0 = all) scenarios of `game`.
 
     A message that alone is longer than the window is told in the log, and its conversation left out.
     """
     found: list[Trace] = []
     left_out = 0
-    for number, line in enumerate(dataset.read(path), 1):
+    for number, line in enumerate(dataset.read_game(path, game), 1):
         if limit and number > limit:
             break
         for index, conversation in enumerate(line.conversations):
