@@ -164,6 +164,82 @@ def test_a_process_that_cannot_stop_is_ended(tmp_path):
     assert time.monotonic() - began < 10
 
 
+LOADER = """
+import os, sys, time
+from importlib import import_module
+from pathlib import Path
+import training.learn.progress as progress
+from training.config import RunConfig
+from training.store import RunDir
+progress.GRACE_S = 1.0
+if sys.argv[3] == "early":
+    progress.held_input()
+    print("asked", flush=True)
+    time.sleep(2.0)
+runner = import_module(sys.argv[1])
+def load(*_):
+    print("loading", flush=True)
+    time.sleep(60)
+setattr(runner, sys.argv[2], load)
+runner.run(RunConfig(), RunDir(Path(sys.argv[4])))
+"""
+
+
+def loader(tmp_path, module, name, when, stdin=subprocess.PIPE):
+    command = [sys.executable, "-c", LOADER, module, name, when, str(tmp_path)]
+    return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True)
+
+
+RUNNERS = [
+    ("training.learn.trainer", "build"),
+    ("training.learn.sft", "ColdStart"),
+    ("training.evaluate.run", "Arena"),
+]
+
+
+@pytest.mark.parametrize("module, name", RUNNERS)
+def test_the_end_of_a_held_pipe_ends_a_process_that_still_loads(tmp_path, module, name):
+    process = loader(tmp_path, module, name, "late")
+    try:
+        assert process.stdout.readline() == "loading\n"
+        process.stdin.close()
+        assert process.wait(20) == 1
+    finally:
+        process.kill()
+
+
+def test_a_pipe_that_ends_before_loading_was_held_if_somebody_looked(tmp_path):
+    process = loader(tmp_path, *RUNNERS[0], "early")
+    try:
+        assert process.stdout.readline() == "asked\n"
+        process.stdin.close()
+        assert process.wait(40) == 1
+    finally:
+        process.kill()
+
+
+def test_without_standard_input_loading_goes_on(tmp_path):
+    process = loader(tmp_path, *RUNNERS[0], "late", stdin=subprocess.DEVNULL)
+    try:
+        assert process.stdout.readline() == "loading\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(3)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_command_line_looks_before_it_imports_what_learns():
+    code = (
+        "import sys\nfrom argparse import Namespace\nfrom pathlib import Path\n"
+        "from training.cli import runs\nfrom training.errors import BadInput\n"
+        "runs.held_input = lambda: print('torch' in sys.modules)\n"
+        "try:\n    runs.main(Namespace(dir=Path('/nowhere'), resume=True, attempt=1))\nexcept BadInput:\n    pass\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_no_standard_input_is_no_wish(tmp_path):
     reader, writer = os.pipe()
     os.close(writer)  # a pipe that was at its end before we looked

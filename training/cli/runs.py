@@ -18,6 +18,7 @@ from typing import Any
 from training import config as configs
 from training.config import RunConfig
 from training.errors import BadInput
+from training.learn.progress import held_input
 from training.learn.start import reopen, start
 from training.store import RunDir
 
@@ -27,6 +28,7 @@ RUNNERS = {"train": "training.evaluate.during", "sft": "training.learn.sft", "ev
 
 def main(arguments: Namespace) -> dict[str, Any]:
     """Start a run in a new directory, or go on with one; raise `BadInput` having changed nothing."""
+    held_input()  # before the seconds that importing torch takes, in which whoever started us may be gone
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     root = logging.getLogger()

@@ -2,11 +2,12 @@
 
 The heartbeat (`status.json`) is written when something was achieved, never by a timer: its age is the time since the
 last progress. A process is asked to stop by `control/stop`, by SIGINT or SIGTERM, or by the end of its standard input;
-in the last case it is gone within `GRACE_S` seconds, saved or not.
+in the last case it is gone within `GRACE_S` seconds, saved or not, even while it still loads its models.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import os
@@ -39,6 +40,22 @@ class StopAsked(ParleyError):
     """Somebody asked the process to stop; what was begun is dropped."""
 
 
+@functools.cache
+def held_input() -> int | None:
+    """Return the descriptor of standard input if it is a pipe that somebody held open when this was asked first.
+
+    Ask early: of a pipe that is at its end already nobody can tell whether it was ever held. A terminal, /dev/null or
+    a pipe with something in it says nothing either.
+    """
+    try:
+        descriptor = sys.stdin.fileno()
+        mode = os.fstat(descriptor).st_mode
+    except (AttributeError, OSError, ValueError):
+        return None
+    pipe = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+    return descriptor if pipe and not select.select([descriptor], [], [], 0)[0] else None
+
+
 class Progress:
     """One attempt's voice and ears. Methods may be called from the loop's thread only, but for `stop`."""
 
@@ -50,6 +67,7 @@ class Progress:
         self._facts: dict[str, Any] = {}
         self._beaten = 0.0
         self._stop = threading.Event()
+        self._watching = False
 
     # --- what it says ---
 
@@ -125,7 +143,7 @@ class Progress:
         A second signal acts as without us.
         """
         old = {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-        self._watch_stdin()
+        self.watch_input()
         try:
             yield
         finally:
@@ -136,14 +154,11 @@ class Progress:
         signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
         self.stop(f"signal {signal.Signals(number).name}")
 
-    def _watch_stdin(self) -> None:
-        """Watch a pipe that somebody holds open; a terminal, /dev/null or a pipe that is at its end says nothing."""
-        try:
-            descriptor = sys.stdin.fileno()
-            held = stat.S_ISFIFO(os.fstat(descriptor).st_mode) or stat.S_ISSOCK(os.fstat(descriptor).st_mode)
-        except (AttributeError, OSError, ValueError):
-            return
-        if held and not select.select([descriptor], [], [], 0)[0]:
+    def watch_input(self) -> None:
+        """Turn the end of a held standard input into a wish to stop, from now to the end of the process."""
+        descriptor = held_input()
+        if descriptor is not None and not self._watching:
+            self._watching = True
             threading.Thread(target=self._until_end, args=(descriptor,), name="stdin", daemon=True).start()
 
     def _until_end(self, descriptor: int) -> None:
@@ -158,11 +173,13 @@ class Progress:
 def loading(attempt: AttemptDir, steps: int, *, step: int = 0) -> Iterator[Progress]:
     """Yield the attempt's progress, which says that models are loaded while the block runs.
 
-    A block that raises `BadInput` leaves nothing of this behind.
+    Standard input is watched from here on; signals act as usual, for there is nothing to save yet. A block that raises
+    `BadInput` leaves nothing of this behind.
     """
     made = [folder for folder in (attempt.root, attempt.root.parent) if not folder.exists()]
     progress = Progress(attempt, steps, step=step)
     progress.phase("loading")
+    progress.watch_input()
     try:
         yield progress
     except BadInput:
