@@ -93,7 +93,9 @@ class RewardSection(Record):
         description="outcome = the game's own result. judge = a model's scores. auto = what the game needs.",
     )
     scale: Literal["unit", "raw"] = Field(
-        default="unit", description="unit = a share of what the seat could reach, 0 to 1. raw = points as they are."
+        default="unit",
+        description="unit = moved and stretched so that the lowest possible return is 0 and the highest 1. "
+        "raw = as the game or the judge gives it; negotiation's returns are shares from 0 to 1 already.",
     )
     malformed: float = Field(
         default=0.0, ge=-10, le=0, description="Paid on every reply that does not parse or is not legal."
@@ -193,6 +195,19 @@ class StopSection(Record):
         gt=0,
         description="Stop when the policy is further than this from its start, in nats a token; "
         "with learn.kl none nobody measures it.",
+    )
+    hacking_failing: float = Field(
+        default=0.3,
+        gt=0,
+        le=1,
+        description="Reward hacking: stop when more is earned than at the beginning, although this much more of all "
+        "turns fails, or this much less is legal; 1 = never.",
+    )
+    hacking_length: float = Field(
+        default=4.0,
+        gt=1,
+        description="Reward hacking: stop when more is earned than at the beginning by replies more than this many "
+        "times as long.",
     )
     patience: int = Field(default=5, ge=1, description="Steps in a row that a rule must hold.")
     bad_steps: int = Field(

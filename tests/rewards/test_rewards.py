@@ -46,8 +46,9 @@ class Silent:
 RANGES = {d.name: (d.low, d.high) for d in SOTOPIA.dimensions}
 
 
-async def test_outcome_is_the_games_own():
-    reward = build(RewardSection(), GAMES["negotiation"])
+@pytest.mark.parametrize("scale", ["unit", "raw"])  # a share of what the side could reach already
+async def test_outcome_is_the_games_own(scale):
+    reward = build(RewardSection(scale=scale), GAMES["negotiation"])
     score = await reward.score(episode(negotiation(), "Hi", "Hello", returns={0: 0.25, 1: 1.0}), 0)
     assert score.returns == {0: 0.25, 1: 1.0}
     assert score.turn_rewards == (0, 0)
