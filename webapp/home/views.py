@@ -1,4 +1,7 @@
-"""The first page: what runs, which tables wait, what is to be judged; on a new installation, three ways to begin."""
+"""The first page: what runs, which tables wait, what is to be judged; on a new installation, three ways to begin.
+
+A guest's first page is their match.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from training.config import RunConfig
-from webapp.accounts.permissions import current_user, members, researchers
+from webapp.accounts.permissions import current_user, everyone, researchers
 from webapp.arena.models import Match
 from webapp.judgments.models import Queue
 from webapp.runs import services
@@ -20,9 +23,12 @@ TINY = "tiny"
 
 
 @require_GET
-@members
+@everyone
 def index(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
+    if user.is_guest:
+        seat = user.match_seats.order_by("-pk").first()
+        return redirect("arena:table", seat.match_id) if seat else render(request, "arena/left.html")
     runs = Run.objects.visible_to(user).experiments().listed()
     context = {
         "alive": runs.alive().with_progress().order_by("-pk")[:SHOWN],
@@ -32,7 +38,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "judging": Queue.objects.assigned_to(user, unfinished=True)[:SHOWN],
         "fresh": user.is_researcher and not Run.objects.experiments().exists(),
         "tiny": Checkpoint.objects.visible_to(user).filter(name=TINY).first(),
-        "finished": Match.objects.visible_to(user).filter(state="finished").order_by("-pk").first(),
+        "finished": Match.objects.exportable().order_by("-pk").first(),
     }
     return render(request, "home/index.html", context)
 

@@ -1,9 +1,9 @@
 """Who may use the first page."""
 
-from tests.trust.matrix.base import MEMBERS, RESEARCHERS, Route
+from tests.trust.matrix.base import EVERYONE, RESEARCHERS, Route
 
 ROUTES = [
-    Route("home:index", MEMBERS),
+    Route("home:index", EVERYONE),
     Route("home:running", RESEARCHERS),
     Route("home:watch", RESEARCHERS, method="POST"),
 ]

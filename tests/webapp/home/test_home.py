@@ -6,7 +6,9 @@ import time
 import pytest
 from django.core.management import call_command
 from django.urls import reverse
+from django.utils.html import strip_tags
 
+from tests.trust.matrix.arena import seated
 from tests.webapp.judgments.make import finished_match, people_queue
 from tests.webapp.runs.making import make_run
 from training import samples
@@ -44,6 +46,44 @@ def test_the_first_page_shows_what_is_ones_own(client_of, researcher, annotator,
     assert "No table waits" in shown
 
 
+def test_a_game_is_offered_for_judging_only_if_everybody_agreed_to_its_use(client_of, researcher):
+    agreed, refused = finished_match(researcher), finished_match(researcher)
+    refused.seats.update(consent=False)
+    client = client_of(researcher)
+    (offered,) = re.findall(r"/queues/new/[^\"]*match=[^\"]*", page(client))
+    assert f"match={agreed.pk}&" in offered.replace("&amp;", "&")
+    query = offered.split("?")[1].replace("&amp;", "&")
+    form = client.get(f"{reverse('judgments:queue-new')}?{query}").context["form"]
+    listed = [str(value) for value, _ in form.fields["match"].choices]
+    assert listed == [str(agreed.pk)]
+    agreed.seats.update(consent=False)
+    assert "Play a game first" in page(client)
+
+
+def test_the_first_page_of_a_guest_is_their_match(client_of, guest, player):
+    client = client_of(guest)
+    assert "ask the host for a new one" in page(client)
+    match = seated(guest, consent=None)
+    seated(player)
+    assert client.get(reverse("home:index")).url == reverse("arena:table", args=[match.pk])
+
+
+def test_every_link_that_a_guest_is_shown_leads_somewhere(client_of, guest, player):
+    match = finished_match(player, guest)
+    client, seen, ahead = client_of(guest), {}, ["/", "/nothing-here/"]
+    while ahead:
+        address = ahead.pop()
+        answer = client.get(address, follow=True)
+        seen[address] = answer.status_code
+        if "text/html" in answer["Content-Type"]:
+            links = re.findall(r'href="(/[^"#?]*)', answer.content.decode())
+            ahead += [link for link in set(links) if not link.startswith("/static/") and link not in {*seen, *ahead}]
+    assert seen.pop("/nothing-here/") == 404
+    assert {address for address, status in seen.items() if status != 200} == set()
+    assert reverse("arena:replay", args=[match.pk]) in seen
+    assert len(seen) > 4
+
+
 def test_a_run_shows_its_trend_and_its_last_sign_of_progress(client_of, researcher, django_assert_max_num_queries):
     for number in range(3):
         run = make_run(researcher, name=f"run {number}", state="queued", sparkline=[1, 0.1, 0.5, 0.3])
@@ -61,7 +101,7 @@ def test_what_is_running_is_a_count_with_a_list(client_of, researcher):
     assert "nothing runs" in page(client, "home:running")
     Run.objects.create(kind="train", name="alpha", owner=researcher, queue="train-cpu", config={}, state="running")
     shown = page(client, "home:running")
-    assert "1 running" in shown
+    assert "1 running" in strip_tags(shown)
     assert "alpha" in shown
 
 
