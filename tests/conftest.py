@@ -29,7 +29,7 @@ os.environ["PARLEY_TEST_DATABASE"] = f"test_parley_{_SESSION}"
 _GIVEN = [name for name in ("DATABASE_URL", "REDIS_URL") if os.environ.get(name)]
 _WANTED = os.environ.setdefault("PARLEY_TEST_WANTED", ",".join({"DATABASE_URL", "REDIS_URL"} - set(_GIVEN))).split(",")
 
-from webapp.core import embedded  # noqa: E402  (after the environment is set)
+from webapp.core import embedded, pids  # noqa: E402  (after the environment is set)
 
 _POSTGRES = embedded.Postgres(SHARED, options=("fsync=off", "full_page_writes=off", "synchronous_commit=off"))
 _VALKEY = embedded.Valkey(_OWN)
@@ -57,7 +57,7 @@ def _drop_databases_of_dead_sessions() -> None:
         names = connection.execute("SELECT datname FROM pg_database WHERE datname LIKE 'test_parley_%'").fetchall()
         for (name,) in names:
             session = name.removeprefix("test_parley_").split("_")[0]
-            if session.isdigit() and embedded.start_time(int(session)) is None:
+            if session.isdigit() and pids.start_time(int(session)) is None:
                 connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
 

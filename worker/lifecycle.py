@@ -11,9 +11,9 @@ from typing import Any
 
 from celery import signals
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections
+from django.db import Error, close_old_connections
 
-from webapp.core import embedded
+from webapp.core import pids
 from webapp.core.models import Heartbeat, beat
 from worker import processes
 
@@ -25,24 +25,30 @@ _over = threading.Event()
 
 def identity() -> str:
     """This worker process: host, process id and start time, so that a restarted one is another."""
-    started = embedded.start_time(os.getpid()) or 0.0
+    started = pids.start_time(os.getpid()) or 0.0
     return f"{settings.NODE_NAME}:{os.getpid()}:{started:.2f}"
 
 
 def is_alive(worker: str) -> bool:
     """Whether the worker process of this host that called itself so is still there."""
     _, pid, started = worker.rsplit(":", 2)
-    return embedded.same_process(int(pid), float(started), tolerance=0.5)
+    return pids.same_process(int(pid), float(started), tolerance=0.5)
+
+
+def about(queues: list[str]) -> dict[str, Any]:
+    """What this worker says of itself: its queues, its place, and how many models its node serves if it serves any."""
+    place = {"queues": queues, "host": socket.gethostname(), "pid": os.getpid(), "node": settings.NODE_NAME}
+    return {**place, "serve_slots": settings.SERVE_SLOTS} if "serve" in queues else place
 
 
 def _keep_beating(name: str, queues: list[str]) -> None:
     while not _over.is_set():
         try:
-            beat(Heartbeat.Kind.WORKER, name, queues=queues, host=socket.gethostname(), pid=os.getpid())
+            beat(Heartbeat.Kind.WORKER, name, **about(queues))
             processes.reap(is_alive)
-        except DatabaseError:
+        except Error:
             logger.warning("the database is away; trying again in %.0f s", BEAT_SECONDS)
-        except Exception:  # the root of this thread: a worker that no longer beats would be taken for dead
+        except Exception:  # the root of this thread's one task: were it to end, a worker that works would look dead
             logger.exception("beat failed")
         close_old_connections()
         _over.wait(BEAT_SECONDS)
@@ -61,7 +67,7 @@ def _gone(**_: Any) -> None:
     _over.set()
     try:
         Heartbeat.objects.filter(name=identity()).delete()
-    except DatabaseError:
+    except Error:
         logger.warning("the database is away: the last heartbeat stays and grows old")
 
 

@@ -14,7 +14,7 @@ import psutil
 from django.conf import settings
 from django.db.models.functions import Now
 
-from webapp.core import embedded
+from webapp.core import pids
 from webapp.runs.models import Attempt
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ def start(command: list[str], log: Path, env: Mapping[str, str]) -> Child:
             env=dict(env),
             start_new_session=True,
         )
-    return Child(process, embedded.start_time(process.pid) or 0.0)
+    return Child(process, pids.start_time(process.pid) or 0.0)
 
 
 def kill_tree(pid: int, started: float) -> bool:
@@ -83,7 +83,7 @@ def kill_tree(pid: int, started: float) -> bool:
     Returns whether it was alive. Of one that is dead already, the rest of its group is killed, unless another process
     has its id by now.
     """
-    if not embedded.same_process(pid, started):
+    if not pids.same_process(pid, started):
         if _died_as_leader(pid, started):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)

@@ -18,7 +18,7 @@ from django.db import DatabaseError, close_old_connections, connections
 
 from training.errors import ParleyError
 from training.store import RunDir
-from webapp.runs import attempts, files
+from webapp.runs import attempts, batches, files
 from webapp.runs.models import Attempt, Run
 from worker import lifecycle, processes
 from worker.kinds import KINDS, Kind, Launch, code_version
@@ -161,7 +161,7 @@ class Supervisor:
         while batch := self.tail.read():
             self._store(batch, self.tail, self.attempt)
 
-    def _store(self, batch: attempts.Batch, tail: Tail, source: Attempt) -> None:
+    def _store(self, batch: batches.Batch, tail: Tail, source: Attempt) -> None:
         played = self._unreadable(batch, tail)
         if batch.checkpoints or played:
             self._meanwhile(lambda: self._publish(batch, played))
@@ -169,13 +169,13 @@ class Supervisor:
         tail.done(batch)
 
     @staticmethod
-    def _unreadable(batch: attempts.Batch, tail: Tail) -> dict[str, Path]:
+    def _unreadable(batch: batches.Batch, tail: Tail) -> dict[str, Path]:
         """The episode files of a batch that no page could read yet, by their names: none where the storage is local."""
         named = {line["file"] for line in batch.episodes if files.local(line["file"]) is None}
         return {name: tail.attempt.root / "episodes" / name.rpartition("/")[2] for name in sorted(named)}
 
     @staticmethod
-    def _publish(batch: attempts.Batch, played: Mapping[str, Path]) -> None:
+    def _publish(batch: batches.Batch, played: Mapping[str, Path]) -> None:
         for name, path in played.items():
             files.publish_file(path, name)
         for found in batch.checkpoints:

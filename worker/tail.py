@@ -10,7 +10,7 @@ from typing import Any
 
 from training.errors import BadInput
 from training.store import MANIFEST, AttemptDir, read_lines, sha256, verify_directory
-from webapp.runs.attempts import Batch
+from webapp.runs.batches import Batch
 
 LINES = 500  # of each file at a time, so that a batch stays small
 LOG_CHARACTERS = 32_000

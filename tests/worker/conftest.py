@@ -80,10 +80,10 @@ def wait_until(true, seconds=20.0, pause=0.05):
 
 def processes_of(run):
     """The process ids of a run's attempts that are alive."""
-    from webapp.core import embedded
+    from webapp.core import pids
 
     pairs = run.attempts.exclude(pid=None).values_list("pid", "pid_started")
-    return [pid for pid, started in pairs if embedded.same_process(pid, started)]
+    return [pid for pid, started in pairs if pids.same_process(pid, started)]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.db.models.functions import Now
 
-from webapp.core import embedded
+from webapp.core import pids
 from webapp.runs.models import Attempt
 from worker import lifecycle, processes
 
@@ -30,12 +30,12 @@ def family():
     members = [process.pid, *(child.pid for child in psutil.Process(process.pid).children())]
     assert len(members) == 2
     yield process, members
-    processes.kill_tree(process.pid, embedded.start_time(process.pid) or 0.0)
+    processes.kill_tree(process.pid, pids.start_time(process.pid) or 0.0)
     process.wait()
 
 
 def alive(members):
-    return [pid for pid in members if embedded.start_time(pid) is not None]
+    return [pid for pid in members if pids.start_time(pid) is not None]
 
 
 def gone(members, seconds=5.0):
@@ -54,7 +54,7 @@ def attempt_of(make_run, process, *, worker, state="running", lease=timedelta(se
         worker=worker,
         host=settings.NODE_NAME,
         pid=process.pid,
-        pid_started=started or embedded.start_time(process.pid),
+        pid_started=started or pids.start_time(process.pid),
         lease_until=Now() + lease,
     )
 
@@ -85,7 +85,7 @@ def test_a_process_of_a_living_worker_is_left_alone(make_run, family):
 
 def test_a_recycled_process_id_is_left_alone(make_run, family):
     process, members = family
-    attempt_of(make_run, process, worker=DEAD, started=embedded.start_time(process.pid) - 1000)
+    attempt_of(make_run, process, worker=DEAD, started=pids.start_time(process.pid) - 1000)
     assert processes.reap(lifecycle.is_alive) == 0
     assert not gone(members, seconds=0.5)
     assert alive(members) == members
@@ -93,8 +93,16 @@ def test_a_recycled_process_id_is_left_alone(make_run, family):
 
 def test_children_that_outlive_their_parent_are_killed_by_their_group(family):
     process, members = family
-    started = embedded.start_time(process.pid)
+    started = pids.start_time(process.pid)
     process.kill()
     process.wait()
     processes.kill_tree(process.pid, started)
     assert gone(members)
+
+
+def test_only_a_worker_that_serves_says_how_many_models(settings):
+    from worker import lifecycle
+
+    settings.SERVE_SLOTS, settings.NODE_NAME = 3, "left"
+    assert lifecycle.about(["serve"]).items() >= {"serve_slots": 3, "node": "left"}.items()
+    assert "serve_slots" not in lifecycle.about(["play"])

@@ -10,7 +10,7 @@ import pytest
 
 from tests.worker.conftest import processes_of, wait_until
 from training.store import verify_directory
-from webapp.runs import attempts, files, services
+from webapp.runs import attempts, batches, files, services
 from webapp.runs.models import Attempt, Run
 from worker import kinds, lifecycle
 from worker.supervise import supervise
@@ -303,7 +303,7 @@ def test_every_write_of_a_stale_attempt_is_refused(make_run):
     writes = [
         lambda: attempts.started(attempt=stale, pid=1, pid_started=1.0, start_step=0, code_version=""),
         lambda: attempts.beat(attempt=stale, status={}),
-        lambda: attempts.record(attempt=stale, batch=attempts.Batch(metrics=[line], offsets={"metrics.jsonl": 9})),
+        lambda: attempts.record(attempt=stale, batch=batches.Batch(metrics=[line], offsets={"metrics.jsonl": 9})),
         lambda: attempts.finish(attempt=stale, state="succeeded", exit_code=0),
         lambda: attempts.give_back(attempt=stale, exit_code=0, why="late"),
     ]
@@ -319,5 +319,5 @@ def test_a_lower_fence_never_overwrites_a_higher_one(make_run):
     attempt = attempts.claim(run_id=run.pk, worker="w:1:1", host="h")
     run.metrics.create(step=1, fence=attempt.fence + 1, at="2026-01-01T00:00:00Z", values={"reward": 7})
     line = {"step": 1, "at": 1.0, "reward": 0.5}
-    attempts.record(attempt=attempt, batch=attempts.Batch(metrics=[line], offsets={"metrics.jsonl": 9}))
+    attempts.record(attempt=attempt, batch=batches.Batch(metrics=[line], offsets={"metrics.jsonl": 9}))
     assert run.metrics.get().values == {"reward": 7}

@@ -9,9 +9,10 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
-from django.db import close_old_connections
+from django.db import Error, close_old_connections
 
 from webapp.core.models import Heartbeat, beat
 
@@ -52,7 +53,7 @@ def tick(now: float | None = None) -> dict[str, int]:
         step.due = now + step.every
         try:
             done[step.name] = step.work()
-        except Exception:  # a task's root: one step's fault must not stop the deadlines of all the others
+        except Exception:  # a step is a task and this its root: whatever fails in one, the others' deadlines go on
             logger.exception("clock step %s failed", step.name)
             done[step.name] = -1
     return done
@@ -67,8 +68,9 @@ def run(should_stop: Callable[[], bool], pause: float = 0.5) -> None:
         try:
             failed = sorted(step for step, count in done.items() if count < 0)
             beat(Heartbeat.Kind.CLOCK, name, failed=failed, pid=os.getpid())
-        except Exception:  # a task's root: without a database there is nobody to tell, so go on trying
-            logger.exception("clock could not beat")
+        except Error as error:  # without a database there is nobody to tell, so go on trying
+            logger.warning("clock could not beat: %s", error)
         close_old_connections()
         time.sleep(max(0.0, pause - (time.monotonic() - started)))
-    Heartbeat.objects.filter(name=name).delete()
+    with suppress(Error):  # else the row stays and grows old, as after a crash
+        Heartbeat.objects.filter(name=name).delete()

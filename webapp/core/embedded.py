@@ -23,6 +23,8 @@ from typing import Any, Protocol
 
 import psutil
 
+from webapp.core.pids import same_process, start_time
+
 _joined: set[tuple[Path, int]] = set()
 BASE = Path(__file__).resolve().parents[2]
 START_SECONDS = 30.0
@@ -36,21 +38,6 @@ class EmbeddedError(RuntimeError):
 def home() -> Path:
     """The folder of everything that the installation writes (`PARLEY_HOME`, else `var` beside `manage.py`)."""
     return Path(os.environ.get("PARLEY_HOME") or BASE / "var").resolve()
-
-
-def start_time(pid: int) -> float | None:
-    """When the process with this id started (seconds since the epoch), or None if there is none (or a zombie)."""
-    try:
-        process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
-    except psutil.Error:
-        return None
-
-
-def same_process(pid: int, started: float, tolerance: float = 2.0) -> bool:
-    """Whether the process that had this id when it was written down is still alive."""
-    actual = start_time(pid)
-    return actual is not None and abs(actual - started) <= tolerance
 
 
 class Server(Protocol):

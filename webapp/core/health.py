@@ -1,6 +1,7 @@
 """What is up: database, Redis, clocks and workers. A part that does not answer is a finding, not an exception."""
 
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from typing import Any
 
 import redis
@@ -54,6 +55,18 @@ def _beating(kind: Heartbeat.Kind, limit: float) -> list[Part]:
         why = "" if age <= limit else f"no sign of life for {age:.0f} s"
         parts.append(Part(row.name, age <= limit, why, round(age, 1), tuple(row.detail.get("queues", ()))))
     return parts
+
+
+def serve_slots() -> dict[str, int]:
+    """How many models each live node serves at once, as its workers say; a node may have several workers."""
+    alive = Heartbeat.objects.filter(
+        kind=Heartbeat.Kind.WORKER, beaten_at__gt=Now() - timedelta(seconds=WORKER_SECONDS)
+    )
+    found: dict[str, int] = {}
+    for detail in alive.filter(detail__has_key="serve_slots").values_list("detail", flat=True):
+        node = str(detail["node"])
+        found[node] = max(found.get(node, 0), int(detail["serve_slots"]))
+    return found
 
 
 def check() -> dict[str, Any]:

@@ -1,12 +1,15 @@
 """Small helpers for views: a page or one named block of it, JSON, numbers in addresses."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template import RequestContext, loader
 from django.template.base import Template
 from django.template.loader_tags import BlockNode
+
+from training.errors import BadInput
 
 
 def wants_fragment(request: HttpRequest) -> bool:
@@ -43,6 +46,16 @@ def render_page(
 def json_page(data: Mapping[str, Any], status: int = 200) -> JsonResponse:
     """A JSON object for our own scripts."""
     return JsonResponse(dict(data), status=status)
+
+
+def accepted(request: HttpRequest, work: Callable[[], object]) -> bool:
+    """Do something that may be refused; False if it was, with the reason among the messages of the next page."""
+    try:
+        work()
+    except BadInput as error:
+        messages.error(request, str(error))
+        return False
+    return True
 
 
 def integer(request: HttpRequest, name: str, default: int, low: int = 0, high: int = 2**31 - 1) -> int:

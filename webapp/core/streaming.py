@@ -27,10 +27,13 @@ class _WithoutBlocking:
         return self
 
     async def __anext__(self) -> bytes:
-        piece: bytes | None = await sync_to_async(next)(self._pieces, None)
+        piece = await sync_to_async(self._next)()
         if piece is None:
             raise StopAsyncIteration
         return piece
+
+    def _next(self) -> bytes | None:
+        return next(self._pieces, None)
 
 
 def stream(request: HttpRequest, pieces: Pieces, content_type: str) -> StreamingHttpResponse:

@@ -7,23 +7,22 @@ lease has lapsed and the clock has taken the attempt away, or another attempt ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.backends.postgresql.psycopg_any import Jsonb
 from django.db.models import Max
 from django.db.models.functions import Now
 
 from webapp.core import queue
-from webapp.runs import keymetric
-from webapp.runs.models import Attempt, Checkpoint, Event, Metric, PlayedEpisode, Run
+from webapp.runs import batches, keymetric
+from webapp.runs.models import Attempt, Event, Run
+from webapp.runs.querysets import RunQuerySet
 
 LIVE = (Attempt.State.CLAIMED, Attempt.State.RUNNING)
 HINT_SECONDS = 15.0  # between two hints for a run that waits
+SERVE_HINT_SECONDS = 3.0
 TRIES = 3  # attempts in a row that die without a new training step, until the run fails
 
 
@@ -31,34 +30,20 @@ class Superseded(Exception):
     """The attempt was taken away: its process must be killed and nothing more be written."""
 
 
-@dataclass
-class Batch:
-    """What was read from an attempt's files since the last time; `offsets` says up to where."""
-
-    metrics: list[dict[str, Any]] = field(default_factory=list)
-    events: list[dict[str, Any]] = field(default_factory=list)
-    episodes: list[dict[str, Any]] = field(default_factory=list)
-    checkpoints: list[dict[str, Any]] = field(default_factory=list)
-    offsets: dict[str, int] = field(default_factory=dict)
-    log: str | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self.offsets or self.checkpoints or self.log is not None)
-
-
 def _lease() -> Any:
     return Now() + timedelta(seconds=settings.RUN_LEASE_SECONDS)
 
 
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
-
-
 @transaction.atomic
 def claim(*, run_id: int, worker: str, host: str) -> Attempt | None:
-    """Take a queued run; None if it is not queued (any more), however often its message is delivered."""
+    """Take a queued run; None if it is not queued (any more), however often its message is delivered.
+
+    A model server is left to another node (or to a later hint) where this one serves `SERVE_SLOTS` models already.
+    """
     run = Run.objects.select_for_update().filter(pk=run_id).first()
     if run is None or run.state != Run.State.QUEUED:
+        return None
+    if run.kind == Run.Kind.SERVE and not _has_serve_slot(host):
         return None
     last = run.attempts.aggregate(number=Max("number"), fence=Max("fence"))
     attempt = Attempt.objects.create(
@@ -74,6 +59,13 @@ def claim(*, run_id: int, worker: str, host: str) -> Attempt | None:
     run.save(update_fields=["state", "started_at", "ended_at", "error"])
     attempt.refresh_from_db()
     return attempt
+
+
+def _has_serve_slot(host: str) -> bool:
+    """Whether the node serves fewer models than it may. Its other claims wait until this transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"serve slots of {host}"])
+    return Attempt.objects.live().filter(host=host, run__kind=Run.Kind.SERVE).count() < settings.SERVE_SLOTS
 
 
 def _held(attempt: Attempt) -> tuple[Attempt, Run]:
@@ -112,7 +104,7 @@ def beat(*, attempt: Attempt, status: dict[str, Any]) -> bool:
     held.lease_until, held.status = _lease(), status
     if status:
         held.phase = str(status.get("phase", ""))[:40]
-        held.progressed_at = _moment(float(status.get("at", 0)))
+        held.progressed_at = batches.moment(float(status.get("at", 0)))
     held.save(update_fields=["lease_until", "status", "phase", "progressed_at"])
     if run.state == Run.State.STARTING and held.phase not in {"", "starting"}:
         run.state = Run.State.RUNNING
@@ -122,100 +114,17 @@ def beat(*, attempt: Attempt, status: dict[str, Any]) -> bool:
 
 
 @transaction.atomic
-def record(*, attempt: Attempt, batch: Batch, source: Attempt | None = None) -> None:
+def record(*, attempt: Attempt, batch: batches.Batch, source: Attempt | None = None) -> None:
     """Store what was read from the run directory, and how far: all of it or nothing.
 
     `source` is the earlier attempt whose files were read, if it is not this one.
     """
     held, run = _held(attempt)
     source = held if source is None or source.pk == held.pk else source
-    _store_metrics(held, run, batch.metrics)
-    Event.objects.bulk_create(
-        Event(run=run, attempt=source, at=_moment(line.pop("at")), kind=str(line.pop("kind"))[:40], data=line)
-        for line in [dict(event) for event in batch.events]
-    )
-    _store_episodes(held, run, batch.episodes)
-    for found in batch.checkpoints:
-        _store_checkpoint(run, found)
+    batches.store(batch, held, run, source)
     source.offsets = {**source.offsets, **batch.offsets}
     source.log = source.log if batch.log is None else batch.log
     source.save(update_fields=["offsets", "log"])
-
-
-def _upsert(model: type[Metric | PlayedEpisode], key: str, columns: list[str], rows: list[list[Any]]) -> None:
-    """Insert rows, or overwrite those whose stored fence is not higher."""
-    if not rows:
-        return
-    table = model._meta.db_table
-    names = ", ".join(f'"{column}"' for column in columns)
-    changes = ", ".join(f'"{column}" = EXCLUDED."{column}"' for column in columns)
-    holes = ", ".join(["%s"] * len(columns))
-    statement = (
-        f'INSERT INTO "{table}" ({names}) VALUES ({holes}) '  # noqa: S608 (names of our own columns)
-        f'ON CONFLICT ({key}) DO UPDATE SET {changes} WHERE "{table}"."fence" <= EXCLUDED."fence"'
-    )
-    with connection.cursor() as cursor:
-        cursor.executemany(statement, rows)
-
-
-def _store_metrics(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> None:
-    if not lines:
-        return
-    rows = []
-    for line in lines:
-        values = {name: value for name, value in line.items() if name not in {"step", "at"}}
-        rows.append([run.pk, int(line["step"]), attempt.fence, _moment(line["at"]), Jsonb(values)])
-        run.step = int(line["step"])
-        keymetric.add(run, run.step, values)
-    _upsert(Metric, "run_id, step", ["run_id", "step", "fence", "at", "values"], rows)
-    run.save(update_fields=["step", "key_metric", "sparkline"])
-
-
-def outcome_of(summary: Mapping[str, Any]) -> str:
-    """How an episode ended, as the filter of the conversations offers it."""
-    facts = summary.get("metrics") or {}
-    if summary.get("error"):
-        return "error"
-    if "agreement" in facts:
-        return "agreement" if facts["agreement"] else "no agreement"
-    return next((name for name, value in sorted(facts.items()) if name.startswith("end_") and value), "")[4:44]
-
-
-def _store_episodes(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> None:
-    rows = [
-        [
-            run.pk,
-            int(line["step"]),
-            int(line["episode"]),
-            attempt.fence,
-            line["file"],
-            int(line["offset"]),
-            int(line["length"]),
-            outcome_of(line["summary"]),
-            Jsonb(line["summary"]),
-        ]
-        for line in lines
-    ]
-    columns = ["run_id", "step", "number", "fence", "file", "offset", "length", "outcome", "summary"]
-    _upsert(PlayedEpisode, "run_id, step, number", columns, rows)
-
-
-def _store_checkpoint(run: Run, found: dict[str, Any]) -> None:
-    """One row per saved step; a later attempt that saves the same step again replaces the folder, not the row."""
-    earlier = run.checkpoints.filter(step__lt=found["step"]).order_by("-step").first()
-    base = Checkpoint.objects.filter(kind=Checkpoint.Kind.BASE, name=run.base).first()
-    metrics = run.metrics.filter(step=found["step"]).values_list("values", flat=True).first()
-    facts = {
-        "kind": found["kind"],
-        "run": run,
-        "step": found["step"],
-        "parent": earlier or run.start_checkpoint or base,
-        "base": run.base,
-        "path": found["path"],
-        "sha256": found["sha256"],
-        "metrics": metrics or {},
-    }
-    Checkpoint.objects.update_or_create(name=found["name"], defaults=facts)
 
 
 @transaction.atomic
@@ -293,9 +202,18 @@ def _lapse(pk: int, run_id: int) -> int:
 
 def repeat_hints() -> int:
     """Clock step: tell the workers again about runs that wait. Claiming twice does no harm, and old hints expire."""
-    queued = Run.objects.filter(state=Run.State.QUEUED).order_by("created_at")
+    return _hint(Run.objects.experiments(), HINT_SECONDS)
+
+
+def repeat_serve_hints() -> int:
+    """Clock step: the same for model servers. Somebody waits for them, and a node without a free slot leaves them."""
+    return _hint(Run.objects.filter(kind=Run.Kind.SERVE), SERVE_HINT_SECONDS)
+
+
+def _hint(found: RunQuerySet, seconds: float) -> int:
+    queued = found.filter(state=Run.State.QUEUED).order_by("created_at")
     waiting = list(queued.values_list("pk", "queue")[:200])
     for pk, name in waiting:
-        if not queue.publish(queue.SUPERVISE, pk, queue=name, expires=HINT_SECONDS):
+        if not queue.publish(queue.SUPERVISE, pk, queue=name, expires=seconds):
             break
     return len(waiting)

@@ -5,4 +5,5 @@ from webapp.runs import attempts, services
 
 clock.register("runs: lapsed attempts")(attempts.lapse_overdue)
 clock.register("runs: hints", every=attempts.HINT_SECONDS)(attempts.repeat_hints)
+clock.register("runs: serve hints", every=attempts.SERVE_HINT_SECONDS)(attempts.repeat_serve_hints)
 clock.register("runs: base models", every=20.0)(services.register_bases)

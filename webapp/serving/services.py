@@ -19,7 +19,7 @@ from training.engines.addresses import AllowList
 from training.engines.remote import RemoteConfig
 from training.errors import BadInput
 from webapp.accounts.models import User
-from webapp.core import queue
+from webapp.core import health, queue
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import OVER
 from webapp.serving.models import Deployment, RemoteModel
@@ -145,11 +145,17 @@ def _stop_idle() -> int:
     return len(idle)
 
 
+def _slots() -> int:
+    """How many models all nodes serve at once; while none has said so yet, as many as this one would."""
+    return sum(health.serve_slots().values()) or settings.SERVE_SLOTS
+
+
 def _start_wanted() -> int:
+    """Each node takes no more than its own slots when it claims (`attempts.claim`); here all of them count together."""
     wanted = Deployment.objects.local().filter(state=Deployment.State.COLD, wanted_at__isnull=False)
     done = 0
     for deployment in wanted.order_by("wanted_at"):
-        if Deployment.objects.local().up().count() < settings.SERVE_SLOTS:
+        if Deployment.objects.local().up().count() < _slots():
             done += start(deployment=deployment)
         else:
             return done + _yield_slot()

@@ -1,6 +1,9 @@
 """The clock: each step in its turn, whatever the others do."""
 
+from unittest.mock import Mock
+
 import pytest
+from django.db import InterfaceError, OperationalError
 
 from webapp.core import clock
 from webapp.core.models import Heartbeat, beat
@@ -38,6 +41,26 @@ def test_it_beats_while_it_runs_and_leaves_no_row_behind(steps):
     clock.STEPS["look"].due = 0
     assert seen[0] == 0
     assert Heartbeat.objects.count() == 0
+
+
+@pytest.mark.parametrize("wrong", [OperationalError("server closed"), InterfaceError("connection is closed")])
+def test_it_goes_on_while_the_database_is_away(db, steps, monkeypatch, caplog, wrong):
+    ticks, away = [], Mock(side_effect=wrong)
+    clock.register("due")(lambda: ticks.append(1) or 0)
+    clock.STEPS["due"].every = 0
+    monkeypatch.setattr(clock, "beat", away)
+    monkeypatch.setattr(Heartbeat.objects, "filter", away)
+    monkeypatch.setattr(clock, "close_old_connections", lambda: None)
+    answers = iter([False, False, False, True])
+    clock.run(lambda: next(answers), pause=0.0)
+    assert len(ticks) == 3
+    assert caplog.text.count("clock could not beat") == 3
+
+
+def test_a_fault_of_its_own_is_not_swallowed(db, steps, monkeypatch):
+    monkeypatch.setattr(clock, "beat", Mock(side_effect=TypeError("a mistake")))
+    with pytest.raises(TypeError):
+        clock.run(lambda: False, pause=0.0)
 
 
 def test_a_beat_updates_its_own_row(db):

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 import redis
 
-from webapp.core import embedded
+from webapp.core import embedded, pids
 
 pytestmark = pytest.mark.serial
 
@@ -76,7 +76,7 @@ def test_a_killed_user_does_not_keep_the_servers_alive(place):
 
 
 def test_a_recycled_process_id_is_not_taken_for_the_server(place):
-    own = embedded.start_time(os.getpid())
+    own = pids.start_time(os.getpid())
     (place / "postgres").mkdir()
     pid_file = place / "postgres" / "postmaster.pid"
     lines = [str(os.getpid()), "data", str(int(own)), "5432", "", "", "", "ready", ""]
@@ -96,9 +96,9 @@ def test_a_recycled_process_id_is_not_taken_for_the_server(place):
 def test_a_finished_process_has_no_start_time():
     child = subprocess.Popen([sys.executable, "-c", ""])
     time.sleep(0.2)  # a zombie by now: finished, but not waited for
-    while child.returncode is None and embedded.start_time(child.pid) is not None:
+    while child.returncode is None and pids.start_time(child.pid) is not None:
         time.sleep(0.05)
-    assert embedded.start_time(child.pid) is None
+    assert pids.start_time(child.pid) is None
     child.wait()
 
 

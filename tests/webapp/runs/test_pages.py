@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from tests.webapp.runs.making import RECORD, make_checkpoint, make_episode, make_run
-from webapp.runs import attempts, services
+from webapp.runs import attempts, batches, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import SORTS
 
@@ -50,7 +50,7 @@ def live_run(researcher):
         }
         for n in range(1, 6)
     ]
-    attempts.record(attempt=attempt, batch=attempts.Batch(metrics=lines, offsets={"metrics.jsonl": 1}, log="hello\n"))
+    attempts.record(attempt=attempt, batch=batches.Batch(metrics=lines, offsets={"metrics.jsonl": 1}, log="hello\n"))
     attempts.beat(attempt=attempt, status={"phase": "sampling", "at": now - 90, "steps": 20, "done": 3, "of": 16})
     run.refresh_from_db()
     return run

@@ -4,7 +4,7 @@ import pytest
 
 from webapp.core.templatetags.parley import sparkline
 from webapp.runs import comparing, keymetric, transcript
-from webapp.runs.attempts import outcome_of
+from webapp.runs.batches import outcome_of
 from webapp.runs.models import Run
 
 

@@ -7,6 +7,8 @@ from django.utils import timezone
 
 from training.errors import BadInput
 from webapp.core import queue
+from webapp.core.models import Heartbeat
+from webapp.runs import attempts
 from webapp.runs.models import Checkpoint, Run
 from webapp.serving import services
 from webapp.serving.models import Deployment
@@ -98,6 +100,52 @@ def test_reports_of_an_older_run_change_nothing(make):
     assert fresh(deployment).state == "starting"
 
 
+def beats(worker, node, slots=None, seconds_ago=0):
+    """A worker of a node that said so long ago that it is alive; with `slots` it serves models."""
+    detail = {"queues": ["play"], "node": node} if slots is None else {"node": node, "serve_slots": slots}
+    moment = timezone.now() - timedelta(seconds=seconds_ago)
+    Heartbeat.objects.create(kind="worker", name=worker, beaten_at=moment, detail=detail)
+
+
+def test_every_node_has_slots_of_its_own(make, settings):
+    settings.SERVE_SLOTS = 1  # this node's, which does not matter where others have said theirs
+    beats("a1", "a", 2)
+    beats("a2", "a", 2)  # a second worker of the same node adds nothing
+    beats("b1", "b", 1)
+    beats("c1", "c", 9, seconds_ago=60)  # dead
+    beats("d1", "d")
+    deployments = [make(name) for name in "vwxyz"]
+    for deployment in deployments:
+        services.want(deployment=deployment)
+    services.settle()
+    assert sorted(fresh(d).state for d in deployments) == ["cold", "cold", "starting", "starting", "starting"]
+
+
+def test_a_node_takes_no_more_than_its_slots(make, settings):
+    settings.SERVE_SLOTS = 2
+    beats("a1", "a", 2)
+    beats("b1", "b", 2)
+    deployments = [make(name) for name in "xyz"]
+    for deployment in deployments:
+        services.want(deployment=deployment)
+    services.settle()
+    runs = [fresh(deployment).run_id for deployment in deployments]
+    taken = [attempts.claim(run_id=run, worker="w", host="a") for run in runs]
+    assert [attempt is not None for attempt in taken] == [True, True, False]
+    assert Run.objects.get(pk=runs[2]).state == "queued"
+    assert attempts.repeat_serve_hints() == 1
+    assert attempts.claim(run_id=runs[2], worker="w", host="b") is not None
+    attempts.finish(attempt=taken[0], state="stopped", exit_code=0)
+    later = Run.objects.create(kind="serve", name="later", owner=Run.objects.first().owner, queue="serve", config={})
+    assert attempts.claim(run_id=later.pk, worker="w", host="a") is not None
+
+
+def test_a_full_node_still_trains(make, settings, admin):
+    settings.SERVE_SLOTS = 0
+    run = Run.objects.create(kind="train", name="t", owner=admin, queue="train-cpu", config={})
+    assert attempts.claim(run_id=run.pk, worker="w", host="a") is not None
+
+
 def test_the_least_recently_used_yields_its_slot(make, settings):
     settings.SERVE_SLOTS = 2
     first, second, third = make("a"), make("b"), make("c")
@@ -171,7 +219,7 @@ def test_remote_models_need_an_allowed_address(admin, monkeypatch):
             name="x", address="https://models.example.org/v1", **{**fields, "secret_name": "DATABASE_URL"}
         )
     monkeypatch.setenv("MODEL_ADDRESSES", "https://models.example.org/v1,https://other.example.org/v1=OTHER_API_KEY")
-    with pytest.raises(BadInput, match="OTHER_API_KEY may not be sent to models.example.org") as caught:
+    with pytest.raises(BadInput, match=r"OTHER_API_KEY may not be sent to models\.example\.org") as caught:
         services.add_remote(
             name="x", address="https://models.example.org/v1", **{**fields, "secret_name": "OTHER_API_KEY"}
         )

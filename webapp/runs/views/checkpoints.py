@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -14,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from training.errors import BadInput
 from webapp.accounts.permissions import admins, current_user, members, one, researchers
-from webapp.core.http import integer, render_page
+from webapp.core.http import accepted, integer, render_page
 from webapp.core.sorting import Order
 from webapp.runs import archive, curves, files, lineage, services
 from webapp.runs.forms import BaseForm
@@ -107,10 +108,7 @@ def share(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
 def delete(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
     """Delete it with its files."""
     found = one(Checkpoint.objects.changeable_by(current_user(request)), pk=checkpoint_id)
-    try:
-        services.delete_checkpoint(checkpoint=found)
-    except BadInput as error:
-        messages.error(request, str(error))
+    if not accepted(request, partial(services.delete_checkpoint, checkpoint=found)):
         return redirect("runs:checkpoint", checkpoint_id)
     messages.success(request, f"{found.name} is deleted.")
     return redirect("runs:checkpoints")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -10,9 +11,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from training.errors import BadInput
 from webapp.accounts.permissions import current_user, one, researchers
-from webapp.core.http import integer, json_page, render_block
+from webapp.core.http import accepted, integer, json_page, render_block
 from webapp.runs import comparing, curves, lineage, services, showing
 from webapp.runs.models import Run
 from webapp.runs.querysets import OVER
@@ -153,10 +153,7 @@ def stop(request: HttpRequest, run_id: int) -> HttpResponse:
 def resume(request: HttpRequest, run_id: int) -> HttpResponse:
     """Go on from the last checkpoint."""
     run = one(Run.objects.changeable_by(current_user(request)), pk=run_id)
-    try:
-        services.resume_run(run=run)
-    except BadInput as error:
-        messages.error(request, str(error))
+    accepted(request, partial(services.resume_run, run=run))
     return redirect("runs:detail", run.pk)
 
 
@@ -165,10 +162,7 @@ def resume(request: HttpRequest, run_id: int) -> HttpResponse:
 def delete(request: HttpRequest, run_id: int) -> HttpResponse:
     """Delete it with everything it wrote."""
     run = one(Run.objects.changeable_by(current_user(request)), pk=run_id)
-    try:
-        services.delete_run(run=run)
-    except BadInput as error:
-        messages.error(request, str(error))
+    if not accepted(request, partial(services.delete_run, run=run)):
         return redirect("runs:detail", run_id)
     messages.success(request, f"{run.name} is deleted, with its files and checkpoints.")
     return redirect("runs:list")

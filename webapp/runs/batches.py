@@ -1,0 +1,126 @@
+"""What was read of an attempt's files, and its way into the database: metrics, events, episodes, checkpoints.
+
+A row is overwritten by an attempt whose fence is not lower, so the same lines may come twice. Only
+`webapp.runs.attempts.record` calls `store`, in a transaction that holds the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import connection
+from django.db.backends.postgresql.psycopg_any import Jsonb
+
+from webapp.runs import keymetric
+from webapp.runs.models import Attempt, Checkpoint, Event, Metric, PlayedEpisode, Run
+
+
+@dataclass
+class Batch:
+    """What was read from an attempt's files since the last time; `offsets` says up to where."""
+
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    episodes: list[dict[str, Any]] = field(default_factory=list)
+    checkpoints: list[dict[str, Any]] = field(default_factory=list)
+    offsets: dict[str, int] = field(default_factory=dict)
+    log: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.offsets or self.checkpoints or self.log is not None)
+
+
+def moment(seconds: float) -> datetime:
+    """A time as files have it, in Unix seconds."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def store(batch: Batch, attempt: Attempt, run: Run, source: Attempt) -> None:
+    """Store everything but how far was read: under `attempt`'s fence, the events as those of `source`."""
+    _store_metrics(attempt, run, batch.metrics)
+    Event.objects.bulk_create(
+        Event(run=run, attempt=source, at=moment(line.pop("at")), kind=str(line.pop("kind"))[:40], data=line)
+        for line in [dict(event) for event in batch.events]
+    )
+    _store_episodes(attempt, run, batch.episodes)
+    for found in batch.checkpoints:
+        _store_checkpoint(run, found)
+
+
+def _upsert(model: type[Metric | PlayedEpisode], key: str, columns: list[str], rows: list[list[Any]]) -> None:
+    """Insert rows, or overwrite those whose stored fence is not higher."""
+    if not rows:
+        return
+    table = model._meta.db_table
+    names = ", ".join(f'"{column}"' for column in columns)
+    changes = ", ".join(f'"{column}" = EXCLUDED."{column}"' for column in columns)
+    holes = ", ".join(["%s"] * len(columns))
+    statement = (
+        f'INSERT INTO "{table}" ({names}) VALUES ({holes}) '  # noqa: S608 (names of our own columns)
+        f'ON CONFLICT ({key}) DO UPDATE SET {changes} WHERE "{table}"."fence" <= EXCLUDED."fence"'
+    )
+    with connection.cursor() as cursor:
+        cursor.executemany(statement, rows)
+
+
+def _store_metrics(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> None:
+    if not lines:
+        return
+    rows = []
+    for line in lines:
+        values = {name: value for name, value in line.items() if name not in {"step", "at"}}
+        rows.append([run.pk, int(line["step"]), attempt.fence, moment(line["at"]), Jsonb(values)])
+        run.step = int(line["step"])
+        keymetric.add(run, run.step, values)
+    _upsert(Metric, "run_id, step", ["run_id", "step", "fence", "at", "values"], rows)
+    run.save(update_fields=["step", "key_metric", "sparkline"])
+
+
+def outcome_of(summary: Mapping[str, Any]) -> str:
+    """How an episode ended, as the filter of the conversations offers it."""
+    facts = summary.get("metrics") or {}
+    if summary.get("error"):
+        return "error"
+    if "agreement" in facts:
+        return "agreement" if facts["agreement"] else "no agreement"
+    return next((name for name, value in sorted(facts.items()) if name.startswith("end_") and value), "")[4:44]
+
+
+def _store_episodes(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> None:
+    rows = [
+        [
+            run.pk,
+            int(line["step"]),
+            int(line["episode"]),
+            attempt.fence,
+            line["file"],
+            int(line["offset"]),
+            int(line["length"]),
+            outcome_of(line["summary"]),
+            Jsonb(line["summary"]),
+        ]
+        for line in lines
+    ]
+    columns = ["run_id", "step", "number", "fence", "file", "offset", "length", "outcome", "summary"]
+    _upsert(PlayedEpisode, "run_id, step, number", columns, rows)
+
+
+def _store_checkpoint(run: Run, found: dict[str, Any]) -> None:
+    """One row per saved step; a later attempt that saves the same step again replaces the folder, not the row."""
+    earlier = run.checkpoints.filter(step__lt=found["step"]).order_by("-step").first()
+    base = Checkpoint.objects.filter(kind=Checkpoint.Kind.BASE, name=run.base).first()
+    metrics = run.metrics.filter(step=found["step"]).values_list("values", flat=True).first()
+    facts = {
+        "kind": found["kind"],
+        "run": run,
+        "step": found["step"],
+        "parent": earlier or run.start_checkpoint or base,
+        "base": run.base,
+        "path": found["path"],
+        "sha256": found["sha256"],
+        "metrics": metrics or {},
+    }
+    Checkpoint.objects.update_or_create(name=found["name"], defaults=facts)
