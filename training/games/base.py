@@ -50,7 +50,8 @@ class GameSpec:
     `low` and `high` bound a seat's return; `judged` games have no return until a judge spoke. `zero_sum`: returns add
     up to 0 in every ended game. `symmetric`: seats differ only by settings, so swapping seats is fair. `deadline_s`:
     the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`. `label` names a
-    scenario in lists, by what everybody may know. `actions`: the names of all actions a player is ever offered; their
+    scenario in lists, by what everybody may know; `private` adds what each seat alone knows, a few words a seat, for
+    those who may see all of it. `actions`: the names of all actions a player is ever offered; their
     tags stay readable when other tag-like text is neutralised. `public_turns`: everybody may know at any time who is to
     act; else a viewer learns only of its own turn.
     """
@@ -68,6 +69,7 @@ class GameSpec:
     symmetric: bool = True
     deadline_s: int = 120
     label: Callable[[Scenario], str] = lambda scenario: scenario.id
+    private: Callable[[Scenario], tuple[str, ...]] = lambda scenario: ("",) * len(scenario.seats)
     actions: tuple[str, ...] = ()
     public_turns: bool = True
 

@@ -61,7 +61,7 @@ class NewTable(forms.Form):
         self._field("game").initial = game
         choices = scenarios.choices(user, game)
         if stored is not None:
-            choices = [(f"stored:{stored.pk}", stored.title), *choices]
+            choices = [(f"stored:{stored.pk}", f"{stored.title} ({stored.key})"), *choices]
         self._field("scenario").choices = choices
         self._field("scenario").initial = choices[0][0] if choices else ""
         self.fields["deadline_s"].initial = self.spec.deadline_s

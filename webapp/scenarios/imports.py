@@ -23,10 +23,11 @@ from webapp.scenarios import importers
 from webapp.scenarios.importers.reading import Reading
 from webapp.scenarios.models import DatasetVersion, Import, ImportQuerySet
 from webapp.scenarios.services import check_name, create_dataset
-from webapp.scenarios.titles import title_of
+from webapp.scenarios.titles import seats_of, title_of
 
 LEASE = timedelta(seconds=60)
 PROGRESS_EVERY = 50  # records
+PREVIEWED = 12
 UNFINISHED = timedelta(hours=1)
 """No request takes this long to hand over its files."""
 
@@ -104,8 +105,13 @@ def read_import(*, pk: int) -> None:
     reading = _read_stored(claimed)
     report: dict[str, Any] = reading.report()
     report["preview"] = [
-        {"id": line.scenario.id, "title": title_of(line.scenario), "conversations": len(line.conversations)}
-        for line in reading.lines[:12]
+        {
+            "id": line.scenario.id,
+            "title": title_of(line.scenario),
+            "seats": seats_of(line.scenario),
+            "conversations": len(line.conversations),
+        }
+        for line in reading.lines[:PREVIEWED]
     ]
     state = Import.State.REFUSED if reading.errors else Import.State.WAITING
     Import.objects.filter(pk=pk, state=Import.State.READING).update(state=state, report=report, progress=1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Count, Max, Q
-from django.db.models.functions import Cast, Now
+from django.db.models import Count, Max, OuterRef, Q, Subquery
+from django.db.models.functions import Cast, Coalesce, Now
 
 from webapp.accounts.models import User
 
@@ -106,8 +106,10 @@ class StoredScenarioQuerySet(models.QuerySet["StoredScenario"]):
         )
 
     def with_counts(self) -> StoredScenarioQuerySet:
-        """With `conversation_count`."""
-        return self.annotate(conversation_count=Count("conversations"))
+        """With `conversation_count`, counted for the rows of a page only (a join would count the whole version)."""
+        held = StoredConversation.objects.filter(scenario=OuterRef("pk")).order_by().values("scenario")
+        count = Subquery(held.annotate(number=Count("pk")).values("number"))
+        return self.annotate(conversation_count=Coalesce(count, 0))
 
     def around(self, position: int) -> dict[str, StoredScenario | None]:
         """Return the neighbours of a position, to step through a version."""

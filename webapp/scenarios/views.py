@@ -21,6 +21,7 @@ from webapp.core.http import integer, render_page, wants_fragment
 from webapp.scenarios import imports, services
 from webapp.scenarios.forms import ForkForm, ScenarioForm, UploadForm
 from webapp.scenarios.models import Dataset, DatasetVersion, Import, StoredScenario
+from webapp.scenarios.titles import seats_of
 
 PAGE = 24
 ORDERS = {"name": "name", "-name": "-name", "latest": "latest", "-latest": "-latest"}
@@ -107,11 +108,13 @@ def version_page(request: HttpRequest, name: str, number: int) -> HttpResponse:
     version = _version(request, name, number)
     words = request.GET.get("q", "")
     found = version.scenarios.matching(words).with_counts().order_by("position")
+    page = Paginator(found, PAGE).get_page(integer(request, "page", 1, 1))
     context = {
         "version": version,
         "dataset": version.dataset,
         "versions": version.dataset.versions.order_by("-number"),
-        "page": Paginator(found, PAGE).get_page(integer(request, "page", 1, 1)),
+        "page": page,
+        "rows": [(stored, seats_of(Scenario.from_dict(stored.data))) for stored in page],
         "words": words,
         "runs": version.runs.order_by("-created_at")[:5],
         "may_change": current_user(request).may_change(version.dataset.owner_id),

@@ -1,5 +1,7 @@
 """Pages of the datasets, as a researcher uses them."""
 
+import json
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
@@ -9,7 +11,7 @@ from tests.webapp.runs.making import make_run
 from tests.webapp.scenarios import files
 from training.dataset import DatasetLine
 from webapp.scenarios import imports, services
-from webapp.scenarios.models import Dataset, Import
+from webapp.scenarios.models import Dataset, Import, StoredScenario
 
 pytestmark = pytest.mark.django_db
 
@@ -62,6 +64,54 @@ def test_a_refused_upload_shows_every_error_with_its_place(client):
     assert "casino.json, dialogue 0, chat_logs.0, id" in page
     assert "&lt;b&gt;nobody&lt;/b&gt;" in page
     assert "Yes, store it" not in page
+
+
+PRIORITIES = ("Camper 1: food 5, firewood 4, water 3", "Camper 2: water 5, food 4, firewood 3")
+"""Of the one dialogue in `files`, by hand."""
+
+
+def test_scenarios_of_one_title_are_told_apart_in_the_preview_and_the_dataset(client, player, client_of):
+    def swapped(dialogue):
+        info = dialogue["participant_info"]
+        values = info["mturk_agent_1"]["value2issue"]
+        values["Medium"], values["Low"] = values["Low"], values["Medium"]
+
+    address = post_upload(client, content=files.casino(lambda d: None, swapped))["Location"]
+    pk = Import.objects.get().pk
+    imports.read_import(pk=pk)
+    pages = [client.get(address).content.decode()]
+    imports.accept_import(pk=pk)
+    imports.store_import(pk=pk)
+    pages.append(client.get(reverse("scenarios:version", args=["camp", 1])).content.decode())
+    for page in pages:
+        assert page.count("<strong>food 3, water 3, firewood 3</strong>") == 2
+        assert page.count(PRIORITIES[0]) == 1
+        assert page.count(PRIORITIES[1]) == 2
+        assert page.count("Camper 1: food 5, water 4, firewood 3") == 1
+    stored = StoredScenario.objects.first()
+    shown = client.get(reverse("arena:new"), {"scenario": stored.pk}).content.decode()
+    assert f"food 3, water 3, firewood 3 ({stored.key})" in shown  # who plays it chooses by the id alone
+    assert "food 5" not in shown
+    assert client_of(player).get(reverse("scenarios:version", args=["camp", 1])).status_code == 404
+
+
+@pytest.mark.parametrize("count, is_open, listed", [(3, True, 3), (28, False, 28), (450, False, 200)])
+def test_notices_are_listed_with_their_place_however_many_they_are(client, count, is_open, listed):
+    spare = {f"{files.PREFIX}EnvironmentProfile:x{n}": {**files.ENVIRONMENT, "pk": f"x{n}"} for n in range(count - 1)}
+    stray = {f"{files.PREFIX}Stray:1": {}}
+    file = SimpleUploadedFile("dump.json", json.dumps(files.redis_dump(**stray, **spare)).encode())
+    given = {"format": "sotopia-redis", "chosen": file, "name": "social"}
+    address = client.post(reverse("scenarios:upload"), given)["Location"]
+    imports.read_import(pk=Import.objects.get().pk)
+    page = client.get(address).content.decode()
+    section = page[page.index('<details id="notices"') :]
+    assert f"{count} notices: left out, and why" in section
+    assert section.startswith('<details id="notices" open>') == is_open
+    assert section.count("<tr><td") == listed
+    assert f"dump.json, {files.PREFIX}EnvironmentProfile:x0" in section
+    assert "a record of another class (Stray)" in section
+    assert (f"the first 200 of {count}" in section) == (count > 200)
+    assert "Nora Lind: Get the big shelf (Extra information: you bake)" in page
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """Writes of datasets: versions, edits, forks; and that bad input changes nothing."""
 
+import json
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
 from tests.webapp.runs.making import make_run
@@ -85,6 +87,30 @@ def test_the_hash_is_that_of_the_export(researcher, tmp_path):
     path = tmp_path / "out.jsonl"
     call_command("export_dataset", "camp", "--output", str(path))
     assert hashlib.sha256(path.read_bytes()).hexdigest() == version.sha256
+
+
+def test_the_command_writes_to_standard_output_what_it_writes_to_a_file(researcher, tmp_path, capsys):
+    version = imported(researcher)
+    services.change_scenario(stored=version.scenarios.get(), scenario=SCENARIO, by=researcher)
+    for options, number in (([], 2), (["--number", "1"], 1)):
+        path = tmp_path / f"v{number}.jsonl"
+        call_command("export_dataset", "camp", "--number", str(number), "--output", str(path))
+        capsys.readouterr()
+        call_command("export_dataset", "camp", *options)
+        said = capsys.readouterr()
+        assert said.out == path.read_text()
+        assert said.err == ""
+        lines = [DatasetLine.from_dict(json.loads(line)) for line in said.out.splitlines()]
+        assert [line.scenario.id for line in lines] == [{1: "casino-7", 2: SCENARIO.id}[number]]
+
+
+@pytest.mark.parametrize("arguments", [["nope"], ["camp", "--number", "9"]])
+def test_an_export_of_nothing_is_said_and_exits_2(researcher, capsys, arguments):
+    imported(researcher)
+    with pytest.raises(CommandError) as refused:
+        call_command("export_dataset", *arguments)
+    assert refused.value.returncode == 2
+    assert capsys.readouterr().out == ""
 
 
 def test_exporting_takes_a_fixed_number_of_queries(researcher, django_assert_num_queries):

@@ -11,12 +11,21 @@ from training.records import SPECTATOR, Scenario
 __all__ = ["SPEC", "Dialogue", "DialogueSettings", "GivenTurn", "Participant", "Profile"]
 
 LABEL = 80
-"""Longest label of a scene, in characters."""
+"""Longest label of a scene or goal, in characters."""
 
 
 def label(scenario: Scenario) -> str:
     """Return the beginning of the scene, as everybody may read it; a codename may give a goal away."""
-    text = render(DialogueSettings.model_validate(scenario.settings).scenario, SPECTATOR)
+    return _short(render(DialogueSettings.model_validate(scenario.settings).scenario, SPECTATOR))
+
+
+def private(scenario: Scenario) -> tuple[str, ...]:
+    """Return the beginning of each seat's goal."""
+    people = DialogueSettings.model_validate(scenario.settings).participants
+    return tuple(_short(render(person.goal, seat)) for seat, person in enumerate(people))
+
+
+def _short(text: str) -> str:
     return text if len(text) <= LABEL else f"{text[:LABEL].rsplit(' ', 1)[0]} …"
 
 
@@ -31,5 +40,6 @@ SPEC = GameSpec(
     high=HIGH,
     judged=True,
     label=label,
+    private=private,
     actions=("speak", "nonverbal", "action", "none", "leave"),
 )

@@ -18,6 +18,15 @@ def label(scenario: Scenario) -> str:
     return ", ".join(f"{item.name} {item.count}" for item in deal.items)
 
 
+def private(scenario: Scenario) -> tuple[str, ...]:
+    """Return what a unit of each item is worth to each seat, the dearest first, or the price it hopes for."""
+    deal = NegotiationSettings.model_validate(scenario.settings).deal
+    if isinstance(deal, Price):
+        return tuple(f"hopes for {side.target}" for side in deal.sides)
+    ranked = (sorted(side.values.items(), key=lambda entry: -entry[1]) for side in deal.sides)
+    return tuple(", ".join(f"{name} {points}" for name, points in values) for values in ranked)
+
+
 SPEC = GameSpec(
     name="negotiation",
     title="Negotiation",
@@ -28,5 +37,6 @@ SPEC = GameSpec(
     low=0.0,
     high=1.0,
     label=label,
+    private=private,
     actions=("talk", "propose", "accept", "reject", "walk_away"),
 )
