@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from training.errors import BadInput
-from training.store import MANIFEST, AttemptDir, read_lines, sha256, verify_directory
+from training.store import MANIFEST, AttemptDir, looks_complete, read_lines, sha256
 from webapp.runs.batches import Batch
 
 LINES = 500  # of each file at a time, so that a batch stays small
@@ -86,11 +85,7 @@ class Tail:
     def _new_checkpoints(self) -> list[dict[str, Any]]:
         found = []
         for folder in sorted((self.attempt.root / "checkpoints").glob("step_*")):
-            if folder.name in self.checkpoints or not (folder / MANIFEST).is_file():
-                continue
-            try:
-                verify_directory(folder)
-            except (BadInput, ValueError, KeyError, OSError):
+            if folder.name in self.checkpoints or not looks_complete(folder):
                 continue
             step = int(folder.name.removeprefix("step_"))
             kind = "adapter" if (folder / "adapter_config.json").is_file() else "full"
