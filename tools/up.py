@@ -187,6 +187,14 @@ def wait_ready(supervisor: Any, port: int, logs: Path) -> None:
     raise UpError("not ready in time: " + "; ".join(problems) + f"\n{tail(logs / 'web.log')}")
 
 
+def require_migrated() -> None:
+    """Raise unless the database has the tables of this version."""
+    done = subprocess.run([*MANAGE, "migrate", "--check"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        why = f":\n{done.stderr.strip()}" if done.stderr.strip() else ""
+        raise UpError(f"the database is not set up for this version: run `make setup`{why}")
+
+
 def demo_data() -> str:
     """Make the sample dataset and the demo user (both kept if there); returns what the command says."""
     done = subprocess.run([*MANAGE, "demo_data"], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -214,6 +222,7 @@ def main() -> int:
                     raise UpError(f"the databases did not start:\n{tail(logs / 'databases.log')}")
                 time.sleep(0.05)
             supervisor.startProcessGroup("site", False)
+            require_migrated()
             greeting = demo_data() if demo else ""
             wait_ready(supervisor, port, logs)
             print(f"\n  Parley is ready: {address}\n", flush=True)

@@ -157,3 +157,21 @@ def test_a_launcher_that_is_killed_takes_everything_with_it(env, up):
     running.process.kill()
     running.process.wait()
     assert left(family, env["PARLEY_HOME"], 60) == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["--demo"]])
+def test_a_database_without_tables_is_said_in_one_line(arguments):
+    home = Path(tempfile.mkdtemp(prefix="parley-up-"))
+    env = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL", "PORT"}}
+    running = Running(env | {"PARLEY_HOME": str(home), "PYTHONUNBUFFERED": "1"}, *arguments)
+    try:
+        assert running.process.wait(FIRST_SECONDS) == 1
+        running.until("up:", 10)
+        assert running.said == ["up: the database is not set up for this version: run `make setup`\n"]
+        assert running.lines.empty()
+        assert left({}, home) == []
+    finally:
+        running.process.kill()
+        for process in processes_of(home):
+            process.kill()
+        shutil.rmtree(home, ignore_errors=True)

@@ -1,9 +1,12 @@
 """No request fills the disk: a body over its limit is 413, whatever length it claims, before Django has it all."""
 
+from pathlib import Path
+
 import pytest
 from asgiref.sync import async_to_sync
+from django.urls import reverse
 
-from webapp.core.bodies import UPLOAD, USUAL, BoundedBody
+from webapp.core.bodies import UPLOAD, UPLOADS, USUAL, BoundedBody, limit
 from webapp.scenarios import importers
 
 PIECE = 64 * 1024
@@ -51,3 +54,22 @@ def test_a_usual_body_passes_and_an_import_has_more_room():
     assert 413 not in asked("/accounts/login/", 3)[0]
     assert 413 not in asked("/datasets/import/", USUAL // PIECE + 2)[0]
     assert UPLOAD > importers.MAX_BYTES
+
+
+def test_only_the_addresses_that_take_files_have_more_room():
+    assert set(UPLOADS) == {reverse("scenarios:upload"), reverse("api:list_datasets")}
+    forms = [path.name for path in Path("templates").rglob("*.html") if "multipart/form-data" in path.read_text()]
+    assert forms == ["upload.html"]
+
+
+@pytest.mark.django_db
+def test_every_operation_that_takes_files_has_more_room(client):
+    described = client.get("/api/v1/openapi.json").json()["paths"]
+    taking = {path for path, known in described.items() if "multipart/form-data" in str(known)}
+    assert taking == {"/api/v1/datasets"} <= set(UPLOADS)
+
+
+@pytest.mark.parametrize("upload", UPLOADS)
+@pytest.mark.parametrize("change", ["{}x", "{}/x", "{}1/", "/{}", "/x{}", "{}?", "{}%2f"])
+def test_an_address_that_only_looks_like_an_upload_has_the_usual_limit(upload, change):
+    assert limit(change.format(upload)) == USUAL

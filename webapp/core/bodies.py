@@ -17,6 +17,7 @@ USUAL = 5 * 1024 * 1024
 UPLOAD = 66 * 1024 * 1024
 """Room for the largest import and the form around it."""
 UPLOADS = ("/datasets/import/", "/api/v1/datasets")
+"""The only addresses that take files; every other one, known or not, has the usual limit."""
 _TEXT = b"The request is too large. Nothing was changed."
 
 
