@@ -1,4 +1,4 @@
-"""Rows for browser tests, stored by a process of the installation itself: `python -m tests.browser.seed FUNCTION`.
+"""Rows for browser tests, stored by a process of the installation: `python -m tests.browser.seed FUNCTION [ARGUMENT]`.
 
 Each function prints what the test needs to know as JSON. What is made in one transaction is over before a worker or
 the clock can look at it.
@@ -103,6 +103,18 @@ def ended_run() -> int:
     return run.pk
 
 
+def invitation() -> str:
+    """A guest link to the first seat of a table with a scripted player: once the guest agrees, it is their turn."""
+    from tests.webapp.arena.conftest import negotiation
+    from webapp.accounts.models import User
+    from webapp.arena import tables
+
+    places = [tables.Place(), tables.Place(scripted="scripted")]
+    host = User.objects.get(username="pia")
+    match = tables.create(host=host, scenario=negotiation(), places=places, deadline_s=600)
+    return f"/play/guest/{tables.invite(match=match, number=0)}/"
+
+
 def judging() -> str:
     """The page at which anna judges the four seats of two games."""
     from tests.webapp.judgments.make import finished_match, version
@@ -117,6 +129,34 @@ def judging() -> str:
     return f"/judgments/queues/{made.pk}/annotate/"
 
 
+def silent_match(seconds: str) -> dict[str, Any]:
+    """A match in which pia, who begins, has these seconds for her one move, and a script makes the other; it is over
+    after both. With the deadline and a key of hers."""
+    from django.db import transaction
+
+    from tests.webapp.arena.conftest import negotiation
+    from webapp.accounts.models import User
+    from webapp.accounts.services import create_key
+    from webapp.arena import tables
+
+    pia = User.objects.get(username="pia")
+    key = create_key(user=pia, name="restart")[1]
+    places = [tables.Place(user=pia), tables.Place(scripted="scripted")]
+    with transaction.atomic():
+        match = tables.create(
+            host=pia, scenario=negotiation(turn_limit=2), places=places, deadline_s=int(seconds), consent=True
+        )
+    return {"match": match.pk, "deadline": match.due.get().deadline.timestamp(), "key": key}
+
+
+def origins(match: str) -> list[list[Any]]:
+    """Seat and origin of every move of a match."""
+    from webapp.arena.models import MatchMove
+
+    moves = MatchMove.objects.filter(match_id=int(match)).order_by("number")
+    return [[move.seat, move.move["origin"]] for move in moves]
+
+
 def payloads() -> dict[str, Any]:
     """Every payload wherever text is kept; returns pages with the least number of payloads that each must show."""
     from tests.browser import planting
@@ -126,5 +166,5 @@ def payloads() -> dict[str, Any]:
 
 if __name__ == "__main__":
     django.setup()
-    made: Any = globals()[sys.argv[1]]()
+    made: Any = globals()[sys.argv[1]](*sys.argv[2:])
     print(json.dumps(made))  # noqa: T201 (read by the test)

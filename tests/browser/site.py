@@ -90,9 +90,9 @@ class Site:
         """Run a command of `manage.py` in this installation; returns what it prints."""
         return self.run([sys.executable, "manage.py", *arguments])
 
-    def seed(self, what: str) -> Any:
+    def seed(self, what: str, *arguments: object) -> Any:
         """Store rows that would take a browser too long to make; returns what that function of `seed.py` does."""
-        return json.loads(self.run([sys.executable, "-m", "tests.browser.seed", what]))
+        return json.loads(self.run([sys.executable, "-m", "tests.browser.seed", what, *map(str, arguments)]))
 
     def prepare_tiny(self) -> None:
         """Make the tiny model, once for all test sessions of this user."""
