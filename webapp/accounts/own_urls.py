@@ -10,4 +10,5 @@ urlpatterns = [
     path("keys/<int:key_id>/revoke/", views.revoke, name="revoke-key"),
     path("people/", views.people, name="people"),
     path("people/<int:user_id>/", views.change_person, name="change-person"),
+    path("people/<int:user_id>/password/", views.new_password, name="new-password"),
 ]

@@ -53,6 +53,13 @@ def create_guest(*, shown_name: str) -> User:
 
 
 @transaction.atomic
+def set_password(*, user: User, password: str) -> None:
+    """Give somebody a new password; whoever is signed in with the old one is signed out, API keys stay."""
+    user.set_password(password)
+    user.save(update_fields=["password"])
+
+
+@transaction.atomic
 def set_role(*, user: User, role: Role, active: bool) -> None:
     """Change what a person may do; an inactive person cannot sign in."""
     User.objects.filter(pk=user.pk).update(role=role, is_active=active)

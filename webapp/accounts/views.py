@@ -1,6 +1,7 @@
-"""The account page (API keys) and, for administrators, the list of people."""
+"""The account page (API keys) and, for administrators, the list of people, their roles and their passwords."""
 
 from django.contrib import messages
+from django.contrib.auth.forms import SetPasswordForm
 from django.core.paginator import Paginator
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -83,3 +84,19 @@ def change_person(request: HttpRequest, user_id: int) -> HttpResponse:
         messages.success(request, f"{person.username} is now {form.cleaned_data['role']}.")
     back = QueryDict(request.POST.get("back", "")[:500]).urlencode()
     return redirect(f"{reverse('accounts:people')}?{back}" if back else "accounts:people")
+
+
+@require_http_methods(["GET", "POST"])
+@admins
+def new_password(request: HttpRequest, user_id: int) -> HttpResponse:
+    """Set a new password for somebody who forgot theirs; one's own is changed where the old one is asked for."""
+    person = one(User.objects.exclude(role=Role.GUEST), pk=user_id)
+    if person.pk == request.user.pk:
+        return redirect("account_change_password")
+    form = SetPasswordForm(person, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        services.set_password(user=person, password=form.cleaned_data["new_password1"])
+        messages.success(request, f"{person.username} has a new password and is signed out everywhere.")
+        return redirect("accounts:people")
+    status = 400 if request.method == "POST" else 200
+    return render(request, "accounts/new_password.html", {"form": form, "person": person}, status=status)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.trust.matrix.base import MEMBERS, NOBODY, Route
+from tests.trust.matrix.base import EVERYONE, MEMBERS, NOBODY, Route
 from webapp.accounts import services
 
 
@@ -15,20 +15,30 @@ def somebody(owner: Any) -> dict[str, Any]:
     return {"user_id": owner.pk}
 
 
+ADMIN = ("admin",)
+PASSWORDS = {"new_password1": "correct horse battery", "new_password2": "correct horse battery"}
 ROUTES = [
     Route("account_login", (), public=True),
+    Route("account_login", (), public=True, method="POST", data={"login": "nobody", "password": "wrong"}),
+    Route("account_logout", (), public=True),
     Route("account_logout", (), public=True, method="POST"),
     Route("account_inactive", (), public=True),
     Route("account_signup", (), public=True),
-    Route("account_reauthenticate", (*MEMBERS, "guest")),
+    Route("account_signup", (), public=True, method="POST", data={"username": "nina"}),
+    Route("account_reauthenticate", EVERYONE),
+    Route("account_reauthenticate", EVERYONE, method="POST", data={"password": "wrong"}),
     Route("account_change_password", MEMBERS),
+    Route("account_change_password", MEMBERS, method="POST", data={"oldpassword": "wrong"}),
     Route("accounts:account", MEMBERS),
+    Route("accounts:account", MEMBERS, method="POST", data={"name": "notebook"}),
     Route("accounts:revoke-key", MEMBERS, NOBODY, method="POST", make=key),
-    Route("accounts:people", ("admin",)),
+    Route("accounts:people", ADMIN),
+    Route("accounts:new-password", ADMIN, ADMIN, make=somebody),
+    Route("accounts:new-password", ADMIN, ADMIN, method="POST", make=somebody, data=PASSWORDS),
     Route(
         "accounts:change-person",
-        ("admin",),
-        ("admin",),
+        ADMIN,
+        ADMIN,
         method="POST",
         make=somebody,
         data={"role": "player", "active": "on"},

@@ -86,6 +86,43 @@ def test_an_administrator_changes_roles_but_not_their_own(client_of, admin, play
     assert admin.is_admin
 
 
+def test_an_administrator_sets_a_new_password_which_ends_old_sessions(client_of, client, admin, player):
+    theirs, page = client_of(player), reverse("accounts:new-password", args=[player.pk])
+    assert theirs.get(reverse("accounts:account")).status_code == 200
+    ada = client_of(admin)
+    assert page in ada.get(reverse("accounts:people")).content.decode()
+    new = "correct horse battery"
+    assert ada.post(page, {"new_password1": new, "new_password2": new}).status_code == 302
+    assert theirs.get(reverse("accounts:account"))["Location"].startswith(reverse("account_login"))
+    assert ada.get(reverse("accounts:people")).status_code == 200
+    for password, status in ((PASSWORD, 200), (new, 302)):
+        assert client.post(reverse("account_login"), {"login": "pia", "password": password}).status_code == status
+
+
+@pytest.mark.parametrize(
+    "first, second", [("short", "short"), ("password1", "password1"), ("a long phrase", "another")]
+)
+def test_a_weak_or_mistyped_new_password_is_refused_with_the_reason(client_of, client, admin, player, first, second):
+    page = reverse("accounts:new-password", args=[player.pk])
+    answer = client_of(admin).post(page, {"new_password1": first, "new_password2": second})
+    assert answer.status_code == 400
+    assert 'role="alert"' in answer.content.decode()
+    assert client.post(reverse("account_login"), {"login": "pia", "password": PASSWORD}).status_code == 302
+
+
+def test_an_administrator_changes_their_own_password_where_the_old_one_is_asked_for(client_of, admin):
+    answer = client_of(admin).get(reverse("accounts:new-password", args=[admin.pk]))
+    assert answer["Location"] == reverse("account_change_password")
+
+
+def test_revoking_a_key_asks_first(client_of, player):
+    services.create_key(user=player, name="notebook")
+    page = client_of(player).get(reverse("accounts:account")).content.decode()
+    form = page.split("/revoke/")[1].split(">")[0]
+    assert "data-confirm=" in form
+    assert "notebook" in form
+
+
 @pytest.mark.parametrize("role", ["guest", "king", ""])
 def test_a_role_that_does_not_exist_changes_nothing(client_of, admin, player, role):
     response = client_of(admin).post(
