@@ -4,17 +4,17 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.trust.routes import ROUTES, walk
+from tests.trust.routes import ROUTES, ask, walk
 
-UNSAFE = [route for route in ROUTES if route.method == "POST" and route.kind == "page"]
+UNSAFE = [route for route in ROUTES if route.method != "GET" and route.kind == "page"]
 
 
-@pytest.mark.parametrize("route", UNSAFE, ids=lambda r: r.name)
+@pytest.mark.parametrize("route", UNSAFE, ids=lambda r: f"{r.name}-{r.method}")
 def test_a_post_without_a_token_is_refused(route, admin):
     client = Client(enforce_csrf_checks=True)
     client.force_login(admin)
     kwargs = route.make(admin) if route.make else {}
-    response = client.post(reverse(route.name, kwargs=kwargs), route.data)
+    response = ask(route, client, kwargs)
     assert response.status_code == 403
     assert "no longer valid" in response.content.decode()
 

@@ -1,39 +1,38 @@
 """Every route, HTTP and socket, for every role, with their own object and with another's (trust 8).
 
-A route that no file in `matrix/` lists fails, and so does a listed one that does not exist.
+A route that no file in `matrix/` lists with every method it takes fails, and so does a listed one that does not exist.
 """
-
-import json
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.urls import reverse
 
 from tests.conftest import ROLES
-from tests.trust.routes import ROUTES, SOCKETS, walk
+from tests.trust.matrix.base import METHODS
+from tests.trust.routes import ROUTES, SOCKETS, ask, walk
 from tests.websocket import Socket, browser_headers
-from webapp.accounts import services
 
 
-def test_every_route_is_listed():
-    found = {route.name for route in walk()}
-    listed = {route.name for route in ROUTES}
-    assert found - listed == set(), "routes that no file of tests/trust/matrix lists"
-    assert listed - found == set(), "listed routes that do not exist"
+def test_every_route_is_listed_with_every_method_it_takes(db, client_of):
+    """A method is refused before anything else is looked at, so that nobody need be signed in to find out which."""
+    client = client_of(None)
+    taken = {
+        (found.pattern, method)
+        for found in walk()
+        for method in METHODS
+        if client.generic(method, found.address).status_code != 405
+    }
+    patterns = {found.name: found.pattern for found in walk()}
+    listed = {(patterns.get(route.name, route.name), route.method) for route in ROUTES}
+    assert taken - listed == set(), "routes and methods that no file of tests/trust/matrix lists"
+    assert listed - taken == set(), "listed routes and methods that do not exist"
+    assert {found.name for found in walk()} == {route.name for route in ROUTES}
 
 
 def test_every_socket_route_is_listed():
     from webapp.core.sockets import routes
 
     assert sorted(str(route.pattern) for route in routes()) == sorted(route.pattern for route in SOCKETS)
-
-
-def ask(route, client, kwargs, user=None):
-    address = reverse(route.name, kwargs=kwargs)
-    if route.kind == "api":
-        key = {"Authorization": f"Bearer {services.create_key(user=user, name='matrix')[1]}"} if user else {}
-        return client.generic(route.method, address, json.dumps(route.data), "application/json", headers=key)
-    return client.post(address, route.data) if route.method == "POST" else client.get(address)
 
 
 def refused(response):
@@ -53,8 +52,7 @@ def test_a_role_gets_what_the_matrix_says(route, role, whose, person, client_of)
     allowed = route.own if whose == "own" or route.other is None else route.other
     assert refused(response) != (role in allowed), f"{route.name} for {role}, {whose}: {response.status_code}"
     assert response.status_code < 500
-    if role in allowed and route.method == "POST":
-        assert response.status_code != 405
+    assert response.status_code != 405
 
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if not r.public], ids=lambda r: f"{r.name}-{r.method}")
@@ -68,7 +66,7 @@ def test_who_is_not_signed_in_learns_nothing(route, person, client_of):
         assert response["Location"].startswith(reverse("account_login"))
 
 
-@pytest.mark.parametrize("route", [r for r in ROUTES if r.public], ids=lambda r: r.name)
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.public], ids=lambda r: f"{r.name}-{r.method}")
 def test_public_routes_answer_without_a_session(route, person, client_of):
     expected = {route.status} if route.status else {200, 302}
     kwargs = route.make(person("researcher", "somebody")) if route.make else {}

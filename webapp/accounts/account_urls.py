@@ -2,14 +2,16 @@
 
 from allauth.account import views
 from django.urls import path
+from django.views.decorators.http import require_http_methods
 
 from webapp.accounts.permissions import members
 
+form = require_http_methods(["GET", "POST"])  # as they come, they take PUT, too
 urlpatterns = [
-    path("login/", views.login, name="account_login"),
-    path("logout/", views.logout, name="account_logout"),
+    path("login/", form(views.login), name="account_login"),
+    path("logout/", form(views.logout), name="account_logout"),
     path("inactive/", views.account_inactive, name="account_inactive"),
-    path("signup/", views.signup, name="account_signup"),
-    path("reauthenticate/", views.reauthenticate, name="account_reauthenticate"),
-    path("password/change/", members(views.password_change), name="account_change_password"),
+    path("signup/", form(views.signup), name="account_signup"),
+    path("reauthenticate/", form(views.reauthenticate), name="account_reauthenticate"),
+    path("password/change/", form(members(views.password_change)), name="account_change_password"),
 ]

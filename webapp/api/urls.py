@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
+from django.views.decorators.http import require_GET
 from ninja import NinjaAPI
 from ninja.errors import ValidationError
 
@@ -18,6 +19,7 @@ api = NinjaAPI(
     description="Datasets, runs, checkpoints, matches and judgments. Send a key as `Authorization: Bearer …`.",
     auth=Key(),
     docs_url=None,
+    docs_decorator=require_GET,
     urls_namespace="api",
 )
 api.add_router("/datasets", datasets.router)

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from tests.trust.matrix import scenarios
-from tests.trust.matrix.base import ANNOTATORS, EVERYONE, MEMBERS, NOBODY, RESEARCHERS, Route
+from tests.trust.matrix.base import ANNOTATORS, EVERYONE, MEMBERS, METHODS, NOBODY, RESEARCHERS, Route
 from tests.webapp.judgments.make import finished_match
 from webapp.runs.models import Checkpoint, Run
 
@@ -37,7 +37,7 @@ def export(owner: Any) -> dict[str, Any]:
 TABLE = {"game": "negotiation", "places": [{"me": True}, {"scripted": "scripted"}], "consent": True}
 ROUTES = [
     Route("api:openapi-json", (), public=True),
-    Route("api:api-root", (), public=True, status=404),
+    *(Route("api:api-root", (), public=True, status=404, method=name) for name in METHODS),  # nothing is there
     api("api:list_datasets", RESEARCHERS),
     api("api:get_dataset", RESEARCHERS, RESEARCHERS, make=dataset),
     api("api:export_version", RESEARCHERS, RESEARCHERS, make=export),

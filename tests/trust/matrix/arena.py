@@ -66,8 +66,10 @@ def link(owner: Any) -> dict[str, Any]:
 ROUTES = [
     Route("arena:lobby", MEMBERS),
     Route("arena:new", MEMBERS),
+    Route("arena:new", MEMBERS, method="POST", data={"game": "negotiation", "consent": "yes"}),
     Route("arena:matches", MEMBERS),
     Route("arena:guest", (), public=True, make=link),
+    Route("arena:guest", (), public=True, method="POST", make=link, data={"shown_name": "Zoe"}),
     Route("arena:table", EVERYONE, ADMIN, make=running),
     Route(
         "arena:move", EVERYONE, ADMIN, method="POST", make=running, data={"step": "0", "action": "talk", "text": "hi"}
@@ -75,6 +77,7 @@ ROUTES = [
     Route("arena:sit", MEMBERS, MEMBERS, method="POST", make=waiting),
     Route("arena:leave", EVERYONE, ADMIN, method="POST", make=asked),
     Route("arena:consent", EVERYONE, NOBODY, make=asked),
+    Route("arena:consent", EVERYONE, NOBODY, method="POST", make=asked, data={"consent": "no"}),
     Route("arena:invite", MEMBERS, ADMIN, method="POST", make=hosted_seat),
     Route("arena:close", MEMBERS, ADMIN, method="POST", make=hosted),
     Route("arena:result", EVERYONE, ADMIN, make=over),

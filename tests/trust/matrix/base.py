@@ -9,6 +9,7 @@ RESEARCHERS = ("researcher", "admin")
 ANNOTATORS = ("annotator", "researcher", "admin")
 EVERYONE = (*MEMBERS, "guest")
 NOBODY = ()
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class Route:
 
     `make(owner)` makes the object that the address names, owned by `owner`, and returns the address's arguments.
     `own` are the roles that may use the route for their own object, `other` for somebody else's; a route without
-    object has the same in both (`own` alone). `data` is a valid body. `public` routes need no session.
+    object has the same in both (`own` alone). `data` is a body, or makes one of the address's arguments. `public`
+    routes need no session. A page that takes several methods has a route for each.
     """
 
     name: str
@@ -25,10 +27,14 @@ class Route:
     other: tuple[str, ...] | None = None
     method: str = "GET"
     make: Callable[[Any], dict[str, Any]] | None = None
-    data: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] | Callable[[dict[str, Any]], dict[str, Any]] = field(default_factory=dict)
     public: bool = False
     status: int = 0  # what a public route answers, where it is not 200 or a redirect
     kind: str = "page"  # page | api (refuses with 401 instead of a redirect)
+
+    def body(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What is sent to the address with these arguments."""
+        return self.data(arguments) if callable(self.data) else self.data
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ READ = [
 ROUTES = [
     Route("runs:list", RESEARCHERS),
     Route("runs:new", RESEARCHERS),
+    Route("runs:new", RESEARCHERS, method="POST", data={"name": "a run"}),
     Route("runs:bulk", RESEARCHERS, method="POST", data={"action": "stop"}),
     Route("runs:compare", RESEARCHERS),
     *READ,
@@ -47,4 +48,5 @@ ROUTES = [
     Route("runs:share", RESEARCHERS, ADMIN, method="POST", make=closed, data={"open": "1"}),
     Route("runs:delete-checkpoint", RESEARCHERS, ADMIN, method="POST", make=closed),
     Route("runs:add-base", ADMIN),
+    Route("runs:add-base", ADMIN, method="POST", data={"name": "mine", "source": "/nowhere"}),
 ]

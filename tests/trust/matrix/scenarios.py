@@ -53,6 +53,7 @@ ADMIN = ("admin",)
 ROUTES = [
     Route("scenarios:list", RESEARCHERS),
     Route("scenarios:upload", RESEARCHERS),
+    Route("scenarios:upload", RESEARCHERS, method="POST", data={"format": "jsonl", "name": "nothing"}),
     Route("scenarios:import", RESEARCHERS, ADMIN, make=waiting),
     Route("scenarios:import-drop", RESEARCHERS, ADMIN, method="POST", make=waiting),
     Route("scenarios:import-store", RESEARCHERS, ADMIN, method="POST", make=waiting),
@@ -63,4 +64,5 @@ ROUTES = [
     Route("scenarios:fork", RESEARCHERS, RESEARCHERS, method="POST", make=version, data={"name": "a-copy"}),
     Route("scenarios:scenario", RESEARCHERS, RESEARCHERS, make=scenario),
     Route("scenarios:edit", RESEARCHERS, ADMIN, make=scenario),
+    Route("scenarios:edit", RESEARCHERS, ADMIN, method="POST", make=scenario, data={"preview": "1"}),
 ]
