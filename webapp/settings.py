@@ -157,6 +157,8 @@ ALLAUTH_TRUSTED_PROXY_COUNT = 0
 # Failed tries with an API key, in the same notation.
 API_KEY_FAILURES = "20/m/ip"
 
+# In the session: a storage of its own would set a cookie that is not bound to the host.
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 SESSION_COOKIE_NAME = "__Host-session" if PRODUCTION else "session"
 CSRF_COOKIE_NAME = "__Host-csrf" if PRODUCTION else "csrf"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PRODUCTION

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from tests.conftest import ROLES
-from tests.trust.routes import ROUTES
+from tests.trust.routes import ROUTES, ask
 
 PAGES = [route for route in ROUTES if route.method == "GET"]
 
@@ -33,6 +33,23 @@ def test_every_page_of_every_role(role, person, client_of):
         if "text/html" in response.headers["Content-Type"]:
             text = b"".join(response) if response.streaming else response.content
             inline_free(text.decode(), route.name)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_cookie_is_bound_to_the_host_in_production(role, person, client_of, settings):
+    """`__Host-` holds only for a secure cookie of the whole host; browsers drop any other of that name."""
+    settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"
+    settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = True
+    user, seen = person(role), set()
+    for route in ROUTES:
+        if route.kind != "page":
+            continue
+        kwargs = route.make(user) if route.make else {}
+        for cookie in ask(route, client_of(user), kwargs).cookies.values():
+            assert cookie.key.startswith("__Host-"), f"{route.method} {route.name} sets {cookie.key}"
+            assert (cookie["secure"], cookie["path"], cookie["domain"]) == (True, "/", "")
+            seen.add(cookie.key)
+    assert seen == {"__Host-session", "__Host-csrf"}
 
 
 def inline_free(html, name):
