@@ -52,8 +52,10 @@ class Sides:
     async def aclose(self) -> None:
         """Close every engine and connection, the rest also if one fails; calling it twice is fine."""
         async with AsyncExitStack() as left:
-            for one in (*self._engines.values(), *self._remotes):
-                left.push_async_callback(one.close)
+            for engine in self._engines.values():
+                left.push_async_callback(engine.close)
+            for remote in self._remotes:
+                left.push_async_callback(remote.close)
 
     @property
     def sampling(self) -> Sampling:
