@@ -11,6 +11,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, ClassVar
@@ -120,6 +121,7 @@ class TableConsumer(AsyncWebsocketConsumer):
 
     viewer: Viewer
     held = Held()
+    gone = False
 
     async def connect(self) -> None:
         """Find out who looks from where; a stranger is refused before it opens."""
@@ -148,6 +150,7 @@ class TableConsumer(AsyncWebsocketConsumer):
 
     async def disconnect(self, code: int) -> None:
         """Stop looking."""
+        self.gone = True
         if self.ticker is not None:
             self.ticker.cancel()
         if self.joined:
@@ -157,7 +160,12 @@ class TableConsumer(AsyncWebsocketConsumer):
                 return  # the group forgets it by itself after a while
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """A greeting (`{"last": n, "parts": {…}}`) or a move (the fields of the form)."""
+        """A greeting (`{"last": n, "parts": {…}}`) or a move (the fields of the form).
+
+        What was on its way when the socket was closed is not read any more.
+        """
+        if self.gone:
+            return
         if text_data is None or len(text_data.encode()) > self.LARGEST:
             await self.close(TOO_LARGE)
             return
@@ -213,18 +221,30 @@ class TableConsumer(AsyncWebsocketConsumer):
             self.held = after
 
     async def _say(self, html: str) -> None:
-        """Send, or drop a client that does not read."""
+        """Send, or drop a client that does not read; one that has left needs nothing."""
+        if self.gone:
+            return
         try:
             async with asyncio.timeout(self.SEND_WITHIN):
                 await self.send(text_data=html)
         except TimeoutError:
             await self.close(STAY_AWAY)
+        except OSError:  # what servers raise when the client is gone
+            self.gone = True
+
+    async def close(self, code: int | bool | None = None, reason: str | None = None) -> None:
+        """Close the socket, once: nothing is sent through it afterwards."""
+        if self.gone:
+            return
+        self.gone = True
+        with suppress(OSError):
+            await super().close(code, reason)
 
     async def _tick(self) -> None:
         """Every few seconds, see whether the session is still good, and whether there is what no hint told of."""
         opened = time.monotonic()
         try:
-            while await self._still_welcome(opened):
+            while not self.gone and await self._still_welcome(opened):
                 if not self.joined:
                     await self._join()
                 await self._look()

@@ -79,12 +79,6 @@ class MatchQuerySet(models.QuerySet["Match"]):
         chosen = {"game": game, "state": state}
         return self.filter(**{name: value for name, value in chosen.items() if value})
 
-    def sorted_by(self, name: str, *, down: bool) -> MatchQuerySet:
-        """In the order of one of `MATCH_SORTS` (any other name: by age), newest first among equals."""
-        field = MATCH_SORTS.get(name, MATCH_SORTS["age"])
-        column = field.removeprefix("-")
-        return self.order_by(f"-{column}" if down != field.startswith("-") else column, "-pk")
-
     def with_seats(self) -> MatchQuerySet:
         """With what a list of tables shows."""
         seats = MatchSeat.objects.select_related("user", "deployment__checkpoint", "deployment__remote")

@@ -67,6 +67,7 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         "after": step + 1 if step < match.step else None,
         "rows": parts.rows_html(scene, rows),
         "told": told,
+        "judged": view.shows_judgments(match, current_user(request)),
         "playing": view.own_seat(match, current_user(request)) is not None,
         "behind": _behind(match, step) if viewer == ALL and told else [],
     }

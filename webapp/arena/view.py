@@ -52,6 +52,14 @@ def told_who(match: Match, user: User) -> bool:
     return match.over and not Match.objects.filter(pk=match.pk).untold_to(user).exists()
 
 
+def shows_judgments(match: Match, user: User) -> bool:
+    """Whether the replay offers this person judgments: to who judges, sees all there, and is told who sat where.
+
+    Values and reasons give away what was hidden, and often who was a model.
+    """
+    return user.is_annotator and ALL in viewpoints(match, user) and told_who(match, user)
+
+
 def chose_seats(match: Match, user: User) -> bool:
     """Whether this person knows what sits where because they chose it; who only asked for a rematch did not."""
     return match.host_id == user.pk and match.swapped_from_id is None

@@ -17,8 +17,9 @@ from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, members, one
 from webapp.arena import parts, persons, scenarios, services, tables, view
 from webapp.arena.forms import GuestName, NewTable
-from webapp.arena.models import Match
+from webapp.arena.models import MATCH_SORTS, Match
 from webapp.core.http import integer, render_page
+from webapp.core.sorting import Order
 
 PER_PAGE = 30
 ORDERS = {"age": "newest first", "-age": "oldest first", "game": "by game", "state": "by state", "host": "by host"}
@@ -58,13 +59,12 @@ def matches(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     own = request.GET.get("of") == "me"
     chosen = {name: request.GET.get(name, "")[:40] for name in ("game", "state")}
-    order = request.GET.get("sort", "age")
+    order = Order.asked(request, "age")
     found = (Match.objects.of(user) if own else Match.objects.listed()).matching(**chosen)
-    name, down = order.removeprefix("-"), order.startswith("-")
-    paginator = Paginator(found.with_seats().sorted_by(name, down=down), PER_PAGE)
+    paginator = Paginator(order.apply(found.with_seats(), MATCH_SORTS, "age"), PER_PAGE)
     page = paginator.get_page(integer(request, "page", 1, 1))
     states = Match.State.choices if own else [(s.value, s.label) for s in (Match.State.RUNNING, Match.State.FINISHED)]
-    context = {"page": page, "lines": view.lines(page, user), "own": own, "chosen": chosen, "order": order}
+    context = {"page": page, "lines": view.lines(page, user), "own": own, "chosen": chosen, "order": str(order)}
     context |= {"games": REGISTRY.values(), "states": states, "orders": ORDERS, "filtered": any(chosen.values())}
     return render_page(request, "arena/matches.html", context, "results")
 

@@ -78,7 +78,8 @@ def _conversation(targets: list[Target]) -> Conversation:
     records = tuple(
         JudgmentRecord(
             rubric=row.rubric_version.rubric.name, rubric_version=row.rubric_version.number, episode=digest,
-            seat=row.seat, author=row.by, prompt_sha256=row.prompt_sha256, values=row.values, reason=row.reason,
+            seat=row.seat, author=row.by, prompt_sha256=row.prompt_sha256, values=row.values,
+            reasons=row.reasons, reason=row.reason,
         )
         for row in judged
     )  # fmt: skip

@@ -114,12 +114,6 @@ class QueueQuerySet(models.QuerySet["Queue"]):
             found = found.filter(judge__isnull=by == "people")
         return found.filter(Exists(Target.objects.filter(queue=OuterRef("pk"), state="pending"))) if left else found
 
-    def sorted_by(self, name: str, *, down: bool) -> QueueQuerySet:
-        """In the order of one column of `QUEUE_SORTS` (any other name: by age), newest first among equals; `listed`."""
-        field = QUEUE_SORTS.get(name, QUEUE_SORTS["age"])
-        column = field.removeprefix("-")
-        return self.order_by(f"-{column}" if down != field.startswith("-") else column, "-pk")
-
     def listed(self) -> QueueQuerySet:
         """With the counts of a list: `targets_all`, `targets_scored`, `targets_unscored`, `targets_left`."""
         return self.select_related("owner", "judge", "rubric_version__rubric").annotate(
@@ -208,6 +202,11 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
     def scored(self) -> JudgmentQuerySet:
         """Those with values."""
         return self.filter(values__isnull=False)
+
+    def of_queue(self, queue: Queue) -> JudgmentQuerySet:
+        """Those of a queue in the order of its targets, with authors and what names the game."""
+        found = self.filter(target__queue=queue).with_authors().select_related("target__episode")
+        return found.order_by("target__position", "pk")
 
     def with_authors(self) -> JudgmentQuerySet:
         """With what an export or a result names."""

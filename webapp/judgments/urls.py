@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.judgments import annotating, rating, rubric_views, views
+from webapp.judgments import annotating, given, rating, rubric_views, views
 
 app_name = "judgments"
 urlpatterns = [
@@ -16,5 +16,6 @@ urlpatterns = [
     path("rubrics/<slug:name>/v<int:number>/", rubric_views.rubric_page, name="rubric"),
     path("rubrics/<slug:name>/edit/", rubric_views.rubric_edit, name="rubric-edit"),
     path("judges/new/", rubric_views.judge_new, name="judge-new"),
+    path("matches/<int:pk>/", given.of_match, name="of-match"),
     path("rate/<int:pk>/", rating.rate, name="rate"),
 ]

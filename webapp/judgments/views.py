@@ -13,12 +13,19 @@ from training.errors import BadInput
 from webapp.accounts.permissions import annotators, current_user, one, researchers
 from webapp.arena.models import Match
 from webapp.core.http import integer, render_page, wants_fragment
-from webapp.judgments import agreement, export, results, services
+from webapp.core.sorting import Order
+from webapp.judgments import agreement, export, given, results, services
 from webapp.judgments.forms import QueueForm
-from webapp.judgments.models import QUEUE_SORTS, JudgeModel, Queue, Rubric, Target
+from webapp.judgments.models import QUEUE_SORTS, JudgeModel, Judgment, Queue, Rubric, Target
 from webapp.scenarios.forms import DatasetNameForm
 
 PAGE = 50
+GIVEN = 20
+"""Judgments a page of a queue."""
+COLUMNS = {
+    "name": "Queue", "rubric": "Rubric", "by": "By", "scored": "Scored", "not": "Could not", "left": "Waiting",
+    "seats": "Seats", "owner": "Owner", "age": "Made",
+}  # fmt: skip
 
 
 STOP_ASKING = 286
@@ -31,46 +38,22 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     """What is assigned to this person; for researchers every queue, as the address says which and in what order."""
     user = current_user(request)
     words, by = request.GET.get("q", "")[:200], request.GET.get("by", "")
-    left, order = "left" in request.GET, request.GET.get("sort", "age")
-    name, down = order.removeprefix("-"), order.startswith("-")
+    left, order = "left" in request.GET, Order.asked(request, "age")
     queues = Queue.objects.visible_to(user).matching(text=words, by=by, left=left)
-    paginator = Paginator(queues.listed().sorted_by(name, down=down), PAGE)
+    paginator = Paginator(order.apply(queues.listed(), QUEUE_SORTS, "age"), PAGE)
     context = {
         "page": paginator.get_page(integer(request, "page", 1, low=1)),
         "words": words,
         "by": by,
         "left": left,
         "order": order,
-        "columns": _columns(name, down=down),
+        "columns": order.columns(COLUMNS, QUEUE_SORTS, {"scored", "not", "left", "seats"}),
         "filtered": bool(words or by or left),
         "mine": Queue.objects.assigned_to(user),
         "rubrics": Rubric.objects.prefetch_related("versions").order_by("name"),
         "judges": JudgeModel.objects.select_related("remote").order_by("name"),
     }
     return render_page(request, "judgments/list.html", context, "results")
-
-
-def _columns(name: str, *, down: bool) -> list[dict[str, str]]:
-    """The columns: title, the order that a click asks for, the present one for a screen reader, their class."""
-    titles = {
-        "name": "Queue",
-        "rubric": "Rubric",
-        "by": "By",
-        "scored": "Scored",
-        "not": "Could not",
-        "left": "Waiting",
-    }
-    titles |= {"seats": "Seats", "owner": "Owner", "age": "Made"}
-    assert set(titles) == set(QUEUE_SORTS) | {"by", "not"}
-    return [
-        {
-            "title": title,
-            "next": "" if key not in QUEUE_SORTS else f"-{key}" if key == name and not down else key,
-            "now": ("descending" if down else "ascending") if key == name else "",
-            "class": "number" if key in {"scored", "not", "left", "seats"} else "",
-        }
-        for key, title in titles.items()
-    ]
 
 
 @require_http_methods(["GET", "POST"])
@@ -105,8 +88,10 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
     user = current_user(request)
     queue = one(Queue.objects.visible_to(user).listed(), pk=pk)
     unscored = queue.targets.filter(state=Target.State.UNSCORED).prefetch_related("judgments")[:50]
-    matches = [target.match_id for target in unscored if target.match_id]
     withheld = queue.targets.open_for(user).exists()
+    scored = Judgment.objects.none() if withheld else Judgment.objects.scored().of_queue(queue)
+    page = Paginator(scored, GIVEN).get_page(integer(request, "page", 1, low=1))
+    matches = {row.match_id for row in [*unscored, *page] if row.match_id}
     agreed = [] if withheld or queue.judge else agreement.of_queue(queue)
     context = {
         "queue": queue,
@@ -116,6 +101,8 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
         "overall": agreement.overall(agreed),
         "unscored": [] if withheld else unscored,
         "readable": set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True)),
+        "page": page,
+        "given": given.read(page),
         "annotators": queue.annotators.order_by("username"),
         "may_change": user.may_change(queue.owner_id),
         "export_form": DatasetNameForm(initial={"name": f"judged-{queue.pk}"}),
