@@ -1,4 +1,4 @@
-"""`python -m bench sampling|learning|conversation|miniature|pages [--json]`: one measurement, told as one JSON object.
+"""`python -m bench MEASUREMENT [--json]`: one measurement of `--help`'s list, told as one JSON object.
 
 Exit codes: 0 done, 1 failed, 2 wrong input. Arguments are read first, everything else is imported after.
 """
@@ -44,6 +44,12 @@ def parser() -> ArgumentParser:
     talk.add_argument("--tokens", type=int, default=32, metavar="N", help="sampled tokens a turn (32)")
     pages = add("pages", "the site's pages with 1,000 runs and 1,000,000 metric points", parents=(common,))
     pages.add_argument("--repeats", type=int, default=11, metavar="N", help="counted requests of each page (11)")
+    sockets = add("socket", "from one person's move to the other's socket", parents=(common,))
+    sockets.set_defaults(module="bench.sockets")
+    sockets.add_argument("--moves", type=int, default=200, metavar="N", help="counted moves of a run (200)")
+    sockets.add_argument("--rounds", type=int, default=3, metavar="N", help="runs (3)")
+    start = add("start", "the whole site from an installed environment; the command line's help", parents=(common,))
+    start.add_argument("--rounds", type=int, default=3, metavar="N", help="counted starts of each (3)")
     _miniature(add("miniature", "forms of credit on a toy or on item negotiation with tiny", parents=(common,)))
     return made
 

@@ -7,13 +7,13 @@ Fails if a page answers anything but 200.
 
 from __future__ import annotations
 
-import os
 import statistics
-import tempfile
 import time
 from argparse import Namespace
 from importlib import import_module
 from typing import Any
+
+from bench.installation import installation
 
 LIMIT_MS = 100.0
 RUNS, EPISODES, METRICS = 1_000, 10_000, 20
@@ -53,17 +53,8 @@ ANALYZE;
 
 def main(arguments: Namespace) -> dict[str, Any]:
     """Seed, ask for every page, and say how long each took."""
-    with tempfile.TemporaryDirectory(prefix="parley-pages-") as home:
-        os.environ |= {"PARLEY_HOME": home, "DJANGO_SETTINGS_MODULE": "webapp.settings", "PARLEY_ENV": "development"}
-        for name in ("DATABASE_URL", "REDIS_URL"):
-            os.environ.pop(name, None)
-        embedded = import_module("webapp.core.embedded")
-        embedded.join()
-        try:
-            return _measure(arguments.repeats)
-        finally:
-            import_module("django.db").connections.close_all()
-            embedded.leave(embedded.servers(), embedded.home(), os.getpid(), last=True)
+    with installation("pages"):
+        return _measure(arguments.repeats)
 
 
 def show(result: dict[str, Any]) -> str:
@@ -75,8 +66,6 @@ def show(result: dict[str, Any]) -> str:
 
 
 def _measure(repeats: int) -> dict[str, Any]:
-    import_module("django").setup()
-    import_module("django.core.management").call_command("migrate", verbosity=0)
     client = _seeded_client()
     times = {name: _time(client, address, repeats) for name, address in _addresses().items()}
     slowest = max(one["median_ms"] for one in times.values())

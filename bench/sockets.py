@@ -1,0 +1,152 @@
+"""How long from a move that one person sends to the event at the other's socket, in milliseconds.
+
+A fresh installation with embedded databases, its site as `manage.py serve` runs it, and one match of two people with a
+WebSocket each; they speak by turns, a little slower than a socket may. A run is a match of its own. Fails if a move is
+refused, or does not reach the other within ten seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from bench.installation import installation
+from training.errors import ParleyError
+
+ROOT = Path(__file__).resolve().parents[1]
+LIMIT_MS = 50.0  # of p95, for one match
+UNCOUNTED = 5  # first moves of a run, which load code and open connections
+PACE_S = 0.13  # between two moves: a socket may send four messages a second
+PATIENCE_S = 10.0
+START_S = 60.0
+NAMES = ("ann", "ben")
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Play the matches; return p50 and p95 of every run, and their median and spread."""
+    with installation("sockets"), served() as port:
+        runs = [_run(port, arguments.moves) for _ in range(arguments.rounds)]
+    return {"moves": arguments.moves, "limit_ms": LIMIT_MS, **summary(runs)}
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return one line for each quantile."""
+    lines = []
+    for name in ("p50_ms", "p95_ms"):
+        low, high = result[name]["spread"]
+        lines.append(f"{name.removesuffix('_ms')}: {result[name]['median']:.1f} ms (runs from {low:.1f} to {high:.1f})")
+    return "\n".join([*lines, f"p95 within {LIMIT_MS:.0f} ms: {result['ok']}"])
+
+
+def summary(runs: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """Return the quantiles of each run's milliseconds, with median and spread over the runs."""
+    told: dict[str, Any] = {}
+    for name, percent in (("p50_ms", 50), ("p95_ms", 95)):
+        each = [round(statistics.quantiles(run, n=100, method="inclusive")[percent - 1], 2) for run in runs]
+        told[name] = {"runs": each, "median": statistics.median(each), "spread": [min(each), max(each)]}
+    return {**told, "ok": told["p95_ms"]["median"] <= LIMIT_MS}
+
+
+@contextmanager
+def served() -> Iterator[int]:
+    """The site of this installation as a process of its own; yields its port once it answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    command = [sys.executable, "manage.py", "serve", "--port", str(port)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL) as process:
+        try:
+            deadline = time.monotonic() + START_S
+            while not _answers(port):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise ParleyError("the site did not start; what it said stands above")
+                time.sleep(0.1)
+            yield port
+        finally:
+            process.terminate()
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _run(port: int, moves: int) -> list[float]:
+    match, sessions = _match(moves + UNCOUNTED)
+    return asyncio.run(_play(port, match, sessions, moves + UNCOUNTED))[UNCOUNTED:]
+
+
+def _match(turns: int) -> tuple[int, list[str]]:
+    """Set up a running dialogue of two people; return its number and their sessions."""
+    tables = import_module("webapp.arena.tables")
+    records = import_module("training.records")
+    people = import_module("webapp.accounts.models").User.objects
+    users = [people.get_or_create(username=name, defaults={"role": "player"})[0] for name in NAMES]
+    sides = [{"profile": {"occupation": name}, "goal": "Keep talking."} for name in NAMES]
+    settings = {"scenario": "Two people talk.", "relationship": 2, "participants": sides, "turn_limit": turns}
+    scenario = records.Scenario(id="talk", game="dialogue", seats=NAMES, seed=0, settings=settings)
+    places = [tables.Place(user=user) for user in users]
+    match = tables.create(host=users[0], scenario=scenario, places=places, deadline_s=3600, consent=False)
+    tables.answer_consent(match=match, user=users[1], agreed=False)
+    sessions = []
+    for user in users:
+        client = import_module("django.test").Client()
+        client.force_login(user)
+        sessions.append(client.cookies["session"].value)
+    return match.pk, sessions
+
+
+async def _play(port: int, match: int, sessions: Sequence[str], moves: int) -> list[float]:
+    """Speak by turns; return the milliseconds of every move."""
+    connect = import_module("websockets").connect
+    address, origin = f"ws://127.0.0.1:{port}/ws/play/{match}/", f"http://127.0.0.1:{port}"
+    one, other = (
+        connect(address, origin=origin, additional_headers={"Cookie": f"session={session}"}) for session in sessions
+    )
+    async with one as first, other as second:
+        sockets, heard = (first, second), (asyncio.Queue[Heard](), asyncio.Queue[Heard]())
+        listening = [asyncio.create_task(_listen(*pair)) for pair in zip(sockets, heard, strict=True)]
+        for tab, queue in zip(sockets, heard, strict=True):
+            await tab.send(json.dumps({"last": 0, "parts": {}}))
+            await _until(queue, 'id="last"')
+        times = []
+        for step in range(moves):
+            began, said = time.perf_counter(), f"line {step} of the talk"
+            await sockets[step % 2].send(json.dumps({"step": str(step), "action": "speak", "text": said}))
+            times.append((await _until(heard[1 - step % 2], said) - began) * 1000)
+            await asyncio.sleep(max(0.0, PACE_S - (time.perf_counter() - began)))
+        for task in listening:
+            task.cancel()
+        return times
+
+
+Heard = tuple[float, str]
+"""When a message came, and its text."""
+
+
+async def _listen(tab: Any, heard: asyncio.Queue[Heard]) -> None:
+    async for text in tab:
+        heard.put_nowait((time.perf_counter(), text))
+
+
+async def _until(heard: asyncio.Queue[Heard], words: str) -> float:
+    """When the message with these words came."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                at, text = await heard.get()
+                if words in text:
+                    return at
+    except TimeoutError:
+        raise ParleyError(f"{words!r} did not arrive within {PATIENCE_S:.0f} s") from None
