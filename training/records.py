@@ -235,7 +235,10 @@ class Episode(Record):
 
 
 class Judgment(Record):
-    """One author's values for one target under one version of a rubric. `values` None = could not score (`reason`)."""
+    """One author's values for one target under one version of a rubric. `values` None = could not score (`reason`).
+
+    `reasons` are a judge model's, one for each dimension; `reason` is a person's comment where there are values.
+    """
 
     version: Literal[1] = 1
     rubric: str
@@ -247,6 +250,7 @@ class Judgment(Record):
     author: str
     prompt_sha256: str = ""
     values: dict[str, float] | None = None
+    reasons: dict[str, str] = Field(default_factory=dict)
     reason: str = ""
 
 

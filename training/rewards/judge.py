@@ -111,6 +111,7 @@ class Verdict:
             author=author,
             prompt_sha256=self.prompt_sha256,
             values=self.values,
+            reasons=self.reasons,
         )
 
 

@@ -191,6 +191,7 @@ class JudgmentOut(Schema):
     rubric: str
     author: str
     values: dict[str, float] | None
+    reasons: dict[str, str] = Field(description="A judge model's reason for each value.")
     reason: str
     prompt_sha256: str
     created_at: datetime

@@ -3,8 +3,9 @@
 from typing import Any
 
 from tests.trust.matrix.base import ANNOTATORS, EVERYONE, NOBODY, RESEARCHERS, Route
-from tests.webapp.judgments.make import finished_match, people_queue
-from webapp.judgments.models import RubricVersion
+from tests.webapp.judgments.make import FIVES, finished_match, people_queue, version
+from webapp.judgments import services
+from webapp.judgments.models import RubricVersion, Target
 
 
 def queue(owner: Any) -> dict[str, Any]:
@@ -29,17 +30,36 @@ def played(owner: Any) -> dict[str, Any]:
     return {"pk": finished_match(host=owner).pk}
 
 
+def rated(owner: Any) -> dict[str, Any]:
+    """A finished match whose host has rated the other seat: who sat there is no secret any more."""
+    match = finished_match(host=owner)
+    services.rate(by=match.seats.get(user=owner), version=version(), values={1: FIVES}, guesses={1: False})
+    return {"pk": match.pk}
+
+
+def not_to_be_scored(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The body that says so of the queue's first seat."""
+    return {"target": Target.objects.filter(queue=arguments["pk"]).order_by("position")[0].pk, "unscored": "1"}
+
+
 ADMIN = ("admin",)
 ROUTES = [
     Route("judgments:list", ANNOTATORS),
     Route("judgments:queue-new", RESEARCHERS),
+    Route("judgments:queue-new", RESEARCHERS, method="POST", data={"name": "a queue"}),
     Route("judgments:queue", RESEARCHERS, RESEARCHERS, make=queue),
     Route("judgments:queue-retry", RESEARCHERS, ADMIN, method="POST", make=queue),
     Route("judgments:queue-export", RESEARCHERS, RESEARCHERS, method="POST", make=queue, data={"name": "judged"}),
     Route("judgments:annotate", ANNOTATORS, NOBODY, make=assigned),
+    Route("judgments:annotate", ANNOTATORS, NOBODY, method="POST", make=assigned, data=not_to_be_scored),
     Route("judgments:rubric-new", RESEARCHERS),
+    Route("judgments:rubric-new", RESEARCHERS, method="POST", data={"title": "Fairness"}),
     Route("judgments:rubric", ANNOTATORS, ANNOTATORS, make=rubric_version),
     Route("judgments:rubric-edit", RESEARCHERS, RESEARCHERS, make=rubric),
+    Route("judgments:rubric-edit", RESEARCHERS, RESEARCHERS, method="POST", make=rubric, data={"title": "Fairness"}),
     Route("judgments:judge-new", ADMIN),
+    Route("judgments:judge-new", ADMIN, method="POST", data={"name": "a judge"}),
+    Route("judgments:of-match", ANNOTATORS, ADMIN, make=rated),
     Route("judgments:rate", EVERYONE, NOBODY, make=played),
+    Route("judgments:rate", EVERYONE, NOBODY, method="POST", make=played, data={"guess1-person": "yes"}),
 ]

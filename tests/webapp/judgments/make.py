@@ -3,10 +3,16 @@
 from tests.trust.matrix.scenarios import SCENARIO
 from training.games.actions import write
 from training.records import Move
+from training.rewards.judge import Cost, Verdict
 from webapp.arena import services as arena
 from webapp.arena import tables
 from webapp.judgments import services
-from webapp.judgments.models import RubricVersion
+from webapp.judgments.models import JudgeModel, RubricVersion
+from webapp.serving.models import RemoteModel
+
+FIVES = {"compromise_seeking": 5, "persuasion_skill": 5, "strategic_commitment": 5, "empathy_expression": 5,
+         "mutual_benefit": 5}  # fmt: skip
+"""Values of the rubric that `version` gives."""
 
 
 def finished_match(host, partner=None, consent=True):
@@ -27,6 +33,23 @@ def finished_match(host, partner=None, consent=True):
 
 def version(name="fine-grained"):
     return RubricVersion.objects.select_related("rubric").get(rubric__name=name, number=1)
+
+
+def judged_by_a_model(owner, match, *, value=5.0, reason="because of {}"):
+    """A queue of which a judge model has scored every seat, each value with `reason` for its dimension."""
+    remote = RemoteModel.objects.create(name="far", address="http://127.0.0.1:9/v1", model="m", added_by=owner)
+    judge = JudgeModel.objects.create(name="the judge", remote=remote)
+    queue = services.create_queue(
+        name="by a model", owner=owner, rubric_version=version(), matches=[match], judge=judge
+    )
+    for target in queue.targets.all():
+        names = [dimension.name for dimension in version().record().dimensions]
+        verdict = Verdict(
+            rubric=version().record(), seat=target.seat, values=dict.fromkeys(names, value),
+            reasons={name: reason.format(name) for name in names}, prompt_sha256="0" * 64, cost=Cost(calls=1),
+        )  # fmt: skip
+        services.record_verdict(target=target, verdict=verdict)
+    return queue
 
 
 def people_queue(owner, match, annotators=()):

@@ -9,10 +9,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.judgments.make import finished_match, people_queue, version
+from tests.webapp.judgments.make import FIVES, finished_match, judged_by_a_model, people_queue, version
 from training.rewards.rubrics import CONDUCT
+from webapp.accounts.models import User
 from webapp.core import choices
-from webapp.judgments import services
+from webapp.judgments import services, views
 from webapp.judgments.models import Guess, JudgeModel, Judgment, Queue, Rubric
 from webapp.scenarios.models import Dataset
 from webapp.serving.models import RemoteModel
@@ -122,6 +123,79 @@ def test_results_and_export_stand_on_the_queue_page(client_of, researcher):
     assert "Empathy expression" in page
     client.post(reverse("judgments:queue-export", args=[queue.pk]), {"name": "judged"})
     assert Dataset.objects.get().newest().conversation_count == 1
+
+
+def test_a_judges_reasons_stand_on_the_queue_page_as_text(client_of, researcher):
+    match = finished_match(researcher)
+    queue = judged_by_a_model(researcher, match, value=7.0, reason="<b>{}</b> & more")
+    page = client_of(researcher).get(reverse("judgments:queue", args=[queue.pk])).content.decode()
+    said = page.split("Judgments and their reasons")[1]
+    assert said.count("&lt;b&gt;mutual_benefit&lt;/b&gt; &amp; more") == 2
+    assert "<b>" not in said
+    assert said.count("the judge, fine-grained v1") == 2
+    assert reverse("arena:replay", args=[match.pk]) in said
+    assert [text in said for text in ("seat 1", "seat 2", "seat 3")] == [True, True, False]
+
+
+def test_reasons_come_in_pages(client_of, researcher, monkeypatch):
+    monkeypatch.setattr(views, "GIVEN", 1)
+    queue = judged_by_a_model(researcher, finished_match(researcher))
+    address = reverse("judgments:queue", args=[queue.pk])
+    for query, seat in (("", "seat 1"), ("?page=2", "seat 2")):
+        said = client_of(researcher).get(address + query).content.decode().split("Judgments and their reasons")[1]
+        assert (said.count("because of mutual_benefit"), f"<strong>{seat}</strong>" in said) == (1, True)
+
+
+def test_what_others_said_is_withheld_with_its_reasons(client_of, researcher, annotator):
+    queue = people_queue(researcher, finished_match(researcher), [researcher, annotator])
+    for target in queue.targets.all():
+        services.annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 4), reason="COMMENT")
+    client, address = client_of(researcher), reverse("judgments:queue", args=[queue.pk])
+    assert "COMMENT" not in client.get(address).content.decode()
+    for target in queue.targets.all():
+        services.annotate(target=target, by=researcher, values=dict.fromkeys(NAMES, 4))
+    assert client.get(address).content.decode().count("COMMENT") == 2
+
+
+def test_judgments_are_a_layer_of_the_replay_for_who_judges_and_is_told(client_of, researcher, player, admin, person):
+    match = finished_match(researcher, player)
+    judged_by_a_model(researcher, match, reason="<i>{}</i>")
+    replay, layer = reverse("arena:replay", args=[match.pk]), reverse("judgments:of-match", args=[match.pk])
+
+    def offered(user):
+        page = client_of(user).get(replay)
+        answer = client_of(user).get(layer)
+        return page.status_code == 200 and layer in page.content.decode(), answer.status_code == 200
+
+    assert offered(admin) == (True, True)
+    assert offered(researcher) == (False, False), "who played rates first"
+    seat = match.seats.get(user=researcher)
+    services.rate(by=seat, version=version(), values={1: FIVES}, guesses={1: True})
+    assert offered(researcher) == (True, True)
+    services.rate(by=match.seats.get(user=player), version=version(), values={0: FIVES}, guesses={0: True})
+    assert offered(player) == (False, False), "a player does not judge"
+    assert offered(person("researcher", "otto")) == (False, False), "the match is private"
+    match.visibility = "open"
+    match.save()
+    assert offered(User.objects.get(username="otto")) == (False, False), "who only watched does not see all"
+    shown = client_of(admin).get(layer, headers={"hx-request": "true"}).content.decode()
+    assert "<html" not in shown
+    assert shown.count("&lt;i&gt;mutual_benefit&lt;/i&gt;") == 2
+    assert "<i>" not in shown
+    assert shown.count("at the table") == 2, "what the players said of each other"
+
+
+def test_an_annotator_reads_their_own_judgments_beside_the_replay(client_of, researcher, annotator):
+    match = finished_match(researcher)
+    judged_by_a_model(researcher, match, reason="SECOND OPINION")
+    queue = people_queue(researcher, match, [annotator])
+    layer, client = reverse("judgments:of-match", args=[match.pk]), client_of(annotator)
+    assert client.get(layer).status_code == 404
+    for target in queue.targets.all():
+        services.annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 4), reason="MY OWN")
+    shown = client.get(layer).content.decode()
+    assert shown.count("MY OWN") == 2
+    assert "SECOND OPINION" not in shown
 
 
 def test_an_export_that_cannot_be_made_says_why(client_of, researcher):

@@ -7,7 +7,7 @@ import pytest
 from django.core.files.storage import default_storage
 
 from tests.stub import Status, Stub
-from tests.webapp.judgments.make import finished_match, people_queue, version
+from tests.webapp.judgments.make import FIVES, finished_match, judged_by_a_model, people_queue, version
 from tests.webapp.runs.making import make_episode, make_run
 from training.dataset import DatasetLine
 from training.errors import BadInput
@@ -21,9 +21,6 @@ from webapp.scenarios.services import lines_of
 from webapp.serving.models import Deployment, RemoteModel
 
 pytestmark = pytest.mark.django_db
-
-FIVES = {"compromise_seeking": 5, "persuasion_skill": 5, "strategic_commitment": 5, "empathy_expression": 5,
-         "mutual_benefit": 5}  # fmt: skip
 
 
 def test_the_shipped_rubrics_are_there_once():
@@ -271,6 +268,13 @@ def test_judged_games_become_a_dataset_version(researcher, player):
     again, _ = export.store(queue=queue, name="judged", by=researcher)
     assert (again.number, again.sha256) == (2, stored.sha256)
     assert DatasetLine.from_dict(line.to_dict()) == line
+
+
+def test_a_judges_reasons_travel_with_its_values(researcher):
+    queue = judged_by_a_model(researcher, finished_match(researcher), reason="because of {}")
+    stored, _ = export.store(queue=queue, name="judged", by=researcher)
+    judgments = next(iter(lines_of(stored))).conversations[0].judgments
+    assert [j.reasons for j in judgments] == [{name: f"because of {name}" for name in FIVES}] * 2
 
 
 def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
