@@ -209,7 +209,7 @@ def main() -> int:
     demo = parser.parse_args().demo
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+        signal.signal(number, signal.default_int_handler)  # as Ctrl-C, which a shell's background jobs ignore
     try:
         port = free_port()
         env = environment(port)

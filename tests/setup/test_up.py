@@ -142,7 +142,9 @@ def test_a_demo_prints_one_address_and_ctrl_c_leaves_nothing(env, up):
     assert first.process.wait(60) == 0
     assert left(family, home) == []
 
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for what it starts in the background
     second = up("--demo")
+    signal.signal(signal.SIGINT, heard)
     second.until("Ctrl-C stops everything", FIRST_SECONDS)
     family = second.family(home)
     second.process.send_signal(signal.SIGTERM)
