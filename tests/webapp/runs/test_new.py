@@ -1,13 +1,19 @@
 """The form of a new run: presets, every field with its meaning, and errors on the field they belong to."""
 
+import html
+import re
+
 import pytest
 from django.urls import reverse
 
-from tests.webapp.runs.making import make_checkpoint, make_run
+from tests.webapp.arena.conftest import dialogue, negotiation
+from tests.webapp.runs.making import make_checkpoint, make_episode, make_run
 from training.config import CONFIGS, RunConfig
+from training.dataset import DatasetLine
 from webapp.core import queue
 from webapp.runs import presets
 from webapp.runs.models import Checkpoint, Run
+from webapp.scenarios.services import create_dataset
 
 pytestmark = pytest.mark.django_db
 
@@ -117,6 +123,29 @@ def test_a_cold_start_needs_a_dataset_with_conversations(client, base):
     response = send(client, filled(client, "?preset=sft"), "?preset=sft")
     assert response.status_code == 400
     assert list(errors(response)) == ["dataset"]
+
+
+def linked(page, address):
+    """The query of the page's link to an address."""
+    (query,) = re.findall(rf'href="{re.escape(address)}\?([^"]*)"', page)
+    return "?" + html.unescape(query)
+
+
+@pytest.mark.parametrize("scenario", [negotiation(), dialogue()], ids=["negotiation", "dialogue"])
+def test_a_dataset_leads_to_a_run_on_it(client, base, researcher, scenario):
+    version = create_dataset(name="own", owner=researcher, lines=[DatasetLine(scenario=scenario)])
+    page = client.get(reverse("scenarios:version", args=["own", 1])).content.decode()
+    query = linked(page, reverse("runs:new"))
+    data = filled(client, query)
+    assert (data["run-dataset"], data["run-game"]) == (version.pk, scenario.game)
+    assert client.get(reverse("runs:new") + f"?dataset={version.pk + 1}").status_code == 404
+
+
+def test_a_runs_conversations_lead_to_a_queue_of_them(client, researcher):
+    episode = make_episode(make_run(researcher), step=3)
+    page = client.get(reverse("runs:conversations", args=[episode.run_id])).content.decode()
+    form = client.get(reverse("judgments:queue-new") + linked(page, reverse("judgments:queue-new"))).context["form"]
+    assert (form["run"].value(), form["step"].value()) == (str(episode.run_id), "3")
 
 
 def test_a_judge_can_be_added(client, base):

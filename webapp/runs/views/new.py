@@ -15,6 +15,7 @@ from webapp.core.http import integer
 from webapp.runs import presets, services
 from webapp.runs.forms import RunForm
 from webapp.runs.models import Checkpoint, Run
+from webapp.scenarios.models import DatasetVersion
 
 
 @require_http_methods(["GET", "POST"])
@@ -60,5 +61,8 @@ def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[
         found = one(Checkpoint.objects.visible_to(current_user(request)), pk=checkpoint)
         initial["model"] = found.pk
     if dataset := integer(request, "dataset", 0):
-        initial["dataset"] = dataset
+        version = one(DatasetVersion.objects.all(), pk=dataset)
+        initial["dataset"] = version.pk
+        if version.games and config["game"]["name"] not in version.games:
+            initial["game"] = version.games[0]
     return config, initial
