@@ -67,6 +67,31 @@ def test_every_page_has_a_heading_names_and_protected_forms(visit, addresses):
     assert wrong == []
 
 
+def test_the_bar_takes_one_line_on_a_small_screen_and_its_menu_opens_by_keyboard(visit):
+    page = visit("admin", viewport=SMALL).page
+    page.goto("/")
+    expect(page.locator("#running")).to_contain_text("run")
+    assert page.locator("header.bar").bounding_box()["height"] < 60
+    runs = page.locator("header.bar").get_by_role("link", name="Runs", exact=True)
+    expect(runs).to_be_hidden()
+    page.get_by_role("button", name="Menu").focus()
+    page.keyboard.press("Enter")
+    expect(runs).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(runs).to_be_hidden()
+    expect(page.get_by_role("button", name="Menu")).to_be_focused()
+    page.keyboard.press("Space")
+    for _ in range(3):  # Play, Datasets, Runs
+        page.keyboard.press("Tab")
+    expect(runs).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Runs")
+    page.set_viewport_size(WIDE)
+    expect(runs).to_be_visible()
+    expect(page.get_by_role("button", name="Menu")).to_be_hidden()
+    assert page.locator("header.bar").bounding_box()["height"] < 60
+
+
 @pytest.mark.parametrize("name", ["rosa", "anna", "pia"])
 def test_links_that_a_role_is_shown_lead_somewhere(visit, name):
     visitor = visit(name)
