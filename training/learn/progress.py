@@ -176,7 +176,7 @@ def loading(attempt: AttemptDir, steps: int, *, step: int = 0) -> Iterator[Progr
     Standard input is watched from here on; signals act as usual, for there is nothing to save yet. A block that raises
     `BadInput` leaves nothing of this behind.
     """
-    made = [folder for folder in (attempt.root, attempt.root.parent) if not folder.exists()]
+    made = [folder for folder in (attempt.root, *attempt.root.parents) if not folder.exists()]
     progress = Progress(attempt, steps, step=step)
     progress.phase("loading")
     progress.watch_input()
