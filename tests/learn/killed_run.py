@@ -1,7 +1,8 @@
-"""A run that is killed again and again: forks the trainer, kills it, lets the next attempt go on, until it finishes.
+"""Runs that are killed again and again: forks the trainer, kills it, lets the next attempt go on, until it finishes.
 
-`python -m tests.learn.killed_run FOLDER MODE N SEED` writes one JSON object. MODE `moments`: N kills at random moments
-drawn from SEED. MODE `saving`: the attempt kills itself at the N-th file operation of saving; then one more attempt.
+`python -m tests.learn.killed_run moments WHOLE FOLDER N SEED` kills N times at random moments drawn from SEED, in as many
+runs one after the other as that takes. `… saving WHOLE FOLDER` kills one run in each of `PHASES`, then lets it go on.
+WHOLE is a run directory of the same configuration; the new ones are made in FOLDER. One JSON object is written.
 """
 
 import json
@@ -13,74 +14,131 @@ import sys
 import time
 from pathlib import Path
 
+from tests.learn.small_runs import another
 from training import store
-from training.learn import trainer
+from training.learn import checkpoint, trainer
+from training.learn.progress import Progress
 from training.learn.start import reopen
 from training.store import RunDir
 
 LIMIT_S = 120
+LONGEST_S = 2.0
+"""Longest life of an attempt that is to be killed at a random moment: about as long as the whole run."""
 
 
-def attempt(run_dir: RunDir, *, die_at: int = 0) -> int:
+def _any(*args, **more):
+    return True
+
+
+def _named(name):
+    return lambda path, *args, **more: Path(path).name == name
+
+
+def _to(start):
+    return lambda path, target, **more: Path(target).name.startswith(start)
+
+
+def _of(start):
+    return lambda path, *args, **more: Path(path).name.startswith(start)
+
+
+PHASES = {
+    "before anything is written": (checkpoint.models, "save", _any, 1),
+    "after the model": (checkpoint, "save_file", _any, 1),
+    "after the tensors of the state": (checkpoint, "write_json", _any, 1),
+    "before the first file is flushed": (store, "_fsync", _any, 1),
+    "while files are flushed": (store, "_fsync", _any, 4),
+    "before the manifest": (store, "write_json", _named(store.MANIFEST), 1),
+    "while the manifest is written": (Path, "replace", _to(store.MANIFEST), 1),
+    "before the folder is flushed": (store, "_fsync", _of(".step_"), 1),
+    "before the rename": (Path, "replace", _to("step_"), 1),
+    "before the parent is flushed": (store, "_fsync", _named("checkpoints"), 1),
+    "before it is cleaned up": (shutil, "rmtree", _of(".step_"), 2),
+    "before it is told": (Progress, "event", lambda progress, kind, **more: kind == "checkpoint", 1),
+    "before an old one is torn": (Path, "unlink", _named(store.MANIFEST), 1),
+    "before an old one is removed": (shutil, "rmtree", _of("step_"), 1),
+    "while an old one is removed": (os, "unlink", lambda path, dir_fd=None: dir_fd is not None, 2),
+}
+"""What is called at each phase of saving: whose, its name, with which arguments, and at which such call."""
+SAVES = {"before the manifest": (1, 2), "before the rename": (1, 2)}
+"""Which of an attempt's checkpoints are broken off in that phase, where it is not the second alone."""
+
+
+def _die_at(phase: str, save: int) -> None:
+    """Kill this process in a phase of its `save`-th checkpoint."""
+    saves = 0
+    owner, name, matches, left = PHASES[phase]
+    real, write = getattr(owner, name), checkpoint.write
+
+    def deadly(*args, **more):
+        nonlocal left
+        left -= saves == save and matches(*args, **more)
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args, **more)
+
+    def counted(*args, **more):
+        nonlocal saves
+        saves += 1
+        write(*args, **more)
+
+    setattr(owner, name, deadly)
+    checkpoint.write = counted
+
+
+def attempt(run_dir: RunDir, phase: str = "", save: int = 0) -> int:
     """Fork one attempt; return its process id."""
     pid = os.fork()
     if pid:
         return pid
     code = 1
     try:
-        if die_at:
-            _die_at(die_at)
+        if phase:
+            _die_at(phase, save)
         code = trainer.run(reopen(run_dir), run_dir)["exit"]
     finally:
         os._exit(code)
 
 
-def _die_at(count: int) -> None:
-    """Kill this process just before the count-th fsync, manifest, rename or removal of a folder."""
-    left = count
-
-    def deadly(function, counts=lambda *args: True):
-        def wrapped(*args, **more):
-            nonlocal left
-            left -= counts(*args)
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*args, **more)
-
-        return wrapped
-
-    store._fsync = deadly(store._fsync)
-    store.write_json = deadly(store.write_json, lambda path, data: path.name == store.MANIFEST)
-    Path.replace = deadly(Path.replace, lambda path, target: "checkpoints" in str(target))
-    shutil.rmtree = deadly(shutil.rmtree)
-
-
-def wait(pid: int, seconds: float) -> int | None:
-    """Return the exit status of a child, or None if it still runs after `seconds`."""
+def wait(pid: int, seconds: float) -> int:
+    """Return the exit status of a child, which is killed after `seconds`."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.005)
-    return None
+    os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def main(folder: str, mode: str, count: int, seed: int) -> dict[str, object]:
-    run_dir, moments, codes = RunDir(Path(folder)), random.Random(seed), []
-    for _ in range(count if mode == "moments" else 1):
-        pid = attempt(run_dir, die_at=count if mode == "saving" else 0)
-        code = wait(pid, moments.uniform(0.05, 2.5) if mode == "moments" else LIMIT_S)
-        if code is None:
-            os.kill(pid, signal.SIGKILL)
-            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        codes.append(code)
-        if code == 0:
-            break
-    if codes[-1] != 0:
-        codes.append(wait(attempt(run_dir), LIMIT_S))
-    return {"codes": codes, "attempts": len(run_dir.attempts())}
+def at_moments(whole: RunDir, folder: Path, count: int, seed: int) -> dict[str, list[int]]:
+    """Kill `count` times; return the exit codes of every run's attempts."""
+    moments, codes, kills = random.Random(seed), {}, 0
+    while kills < count:
+        run_dir = another(whole, folder / str(len(codes)))
+        told = codes[str(len(codes))] = []
+        while told[-1:] in ([], [-signal.SIGKILL]):
+            told.append(wait(attempt(run_dir), moments.uniform(0.05, LONGEST_S) if kills < count else LIMIT_S))
+            kills += told[-1] == -signal.SIGKILL
+    return codes
+
+
+def in_phases(whole: RunDir, folder: Path) -> dict[str, list[int]]:
+    """Kill in every phase of saving; return the exit codes of every run's attempts."""
+    codes = {}
+    for phase in PHASES:
+        for save in SAVES.get(phase, (2,)):
+            name = f"{phase}, {save}"
+            run_dir = another(whole, folder / name)
+            codes[name] = [wait(attempt(run_dir, phase, save), LIMIT_S), wait(attempt(run_dir), LIMIT_S)]
+    return codes
+
+
+def main(mode: str, whole: str, folder: str, *numbers: str) -> None:
+    work = {"moments": at_moments, "saving": in_phases}[mode]
+    sys.stdout.write(json.dumps(work(RunDir(Path(whole)), Path(folder), *map(int, numbers))) + "\n")
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))) + "\n")
+    main(*sys.argv[1:])

@@ -46,3 +46,13 @@ def make_run(root: Path, *, steps: int = 3, **sections) -> tuple[RunConfig, RunD
         config[name] = {**config.get(name, {}), **values} if isinstance(values, dict) else values
     run_dir = RunDir(root / "run")
     return start(parse(config), run_dir, root), run_dir
+
+
+def another(run_dir: RunDir, folder: Path) -> RunDir:
+    """A fresh run in `folder` with the configuration, model and data of a run."""
+    fresh = RunDir(folder / "run")
+    fresh.inputs.mkdir(parents=True)
+    fresh.config.write_bytes(run_dir.config.read_bytes())
+    for file in run_dir.inputs.iterdir():
+        (fresh.inputs / file.name).write_bytes(file.read_bytes())
+    return fresh
