@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 import time
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,24 +40,8 @@ def main(arguments: Namespace) -> dict[str, Any]:
     ours = Update(folder, arguments.dtype)
     data = sequences(arguments.samples, arguments.prompt, arguments.completion, ours.policy)
     items = [item(prompt, completion, number) for number, (prompt, completion) in enumerate(data)]
-
-    def handed(prompts: list[Any], trainer: Any) -> dict[str, Any]:
-        return {
-            "prompt_ids": [prompt for prompt, _ in data],
-            "completion_ids": [completion for _, completion in data],
-            "logprobs": [[0.0] * len(completion) for _, completion in data],
-        }
-
     size = per_pass(arguments.samples, arguments.prompt + arguments.completion, ours.learn.tokens_per_batch)
-    theirs = Grpo(
-        folder,
-        arguments.dtype,
-        ["x"] * arguments.samples,
-        samples=arguments.samples,
-        completion=arguments.completion,
-        per_pass=size,
-        rollout=handed,
-    )
+    theirs = handed(data, folder, arguments.dtype, size)
     tokens = sum(len(prompt) + len(completion) for prompt, completion in data)
 
     def one() -> Reading:
@@ -83,6 +68,21 @@ def main(arguments: Namespace) -> dict[str, Any]:
         },
         "conditions": conditions(arguments, threads),
     }
+
+
+def handed(data: Sequence[Sample], folder: Path, dtype: str, size: int) -> Grpo:
+    """Return TRL's trainer, which is given `data` wherever it would sample, `size` of them in a forward pass."""
+
+    def give(prompts: list[Any], trainer: Any) -> dict[str, Any]:
+        return {
+            "prompt_ids": [prompt for prompt, _ in data],
+            "completion_ids": [completion for _, completion in data],
+            "logprobs": [[0.0] * len(completion) for _, completion in data],
+        }
+
+    longest = max(len(completion) for _, completion in data)
+    prompts = ["x"] * len(data)
+    return Grpo(folder, dtype, prompts, samples=len(data), completion=longest, per_pass=size, rollout=give)
 
 
 class Update:

@@ -11,7 +11,10 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trl import GRPOConfig
 
 Rollout = Callable[[list[Any], Any], dict[str, Any]]
 RANK, ALPHA = 32, 64.0
@@ -36,7 +39,7 @@ class Grpo:
         from datasets import Dataset
         from peft import LoraConfig
         from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
-        from trl import GRPOConfig, GRPOTrainer
+        from trl import GRPOTrainer
 
         times: list[float] = []
 
@@ -49,31 +52,18 @@ class Grpo:
 
         self.times = times
         self._scratch = tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True)
-        arguments = GRPOConfig(
-            output_dir=self._scratch.name,
-            per_device_train_batch_size=per_pass,
-            gradient_accumulation_steps=samples // per_pass,
-            num_generations=group or samples,
-            max_completion_length=completion,
-            max_steps=1,
-            learning_rate=1e-6,
-            beta=0.0,
-            temperature=1.0,
-            gradient_checkpointing=False,
-            bf16=False,
-            report_to=[],
-            logging_strategy="no",
-            save_strategy="no",
-            disable_tqdm=True,
-            shuffle_dataset=False,
-            use_cpu=not torch.cuda.is_available(),
-        )
+        sizes = {
+            "per_device_train_batch_size": per_pass,
+            "gradient_accumulation_steps": samples // per_pass,
+            "num_generations": group or samples,
+            "max_completion_length": completion,
+        }
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype), local_files_only=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.trainer = GRPOTrainer(
                 model=model,
-                args=arguments,
+                args=_bare_step(self._scratch.name, **sizes),
                 reward_funcs=[_by_place],
                 train_dataset=Dataset.from_list([{"prompt": prompt} for prompt in prompts]),
                 processing_class=AutoTokenizer.from_pretrained(folder, local_files_only=True),
@@ -87,6 +77,29 @@ class Grpo:
         self.times.clear()
         self.trainer.train()
         return self.times[-1]
+
+
+def _bare_step(folder: str, **sizes: int) -> GRPOConfig:
+    """Return the configuration of a step with nothing in it but the work; what it writes goes to `folder`."""
+    import torch
+    from trl import GRPOConfig
+
+    return GRPOConfig(
+        output_dir=folder,
+        max_steps=1,
+        learning_rate=1e-6,
+        beta=0.0,
+        temperature=1.0,
+        gradient_checkpointing=False,
+        bf16=False,
+        report_to=[],
+        logging_strategy="no",
+        save_strategy="no",
+        disable_tqdm=True,
+        shuffle_dataset=False,
+        use_cpu=not torch.cuda.is_available(),
+        **sizes,
+    )
 
 
 def _by_place(completions: Sequence[Any], **more: Any) -> list[float]:

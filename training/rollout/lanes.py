@@ -43,11 +43,7 @@ async def rollout(
     that is not given or a scenario that its game refuses. What fails outside the model is the `error` of its episode,
     and the others go on.
     """
-    if lanes < 1:
-        raise BadInput("at least one episode must be in flight", "lanes")
-    missing = {name for job in jobs for name in job.policies} - set(policies)
-    if missing:
-        raise BadInput(f"no policy is called {', '.join(sorted(missing))}", "policies")
+    _check(jobs, policies, lanes)
     waiting = iter(jobs)
     running: set[asyncio.Task[tuple[Job, Episode]]] = set()
     ended: asyncio.Queue[asyncio.Task[tuple[Job, Episode]]] = asyncio.Queue()
@@ -80,6 +76,14 @@ async def rollout(
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+
+
+def _check(jobs: Sequence[Job], policies: Mapping[str, PlayerFactory], lanes: int) -> None:
+    if lanes < 1:
+        raise BadInput("at least one episode must be in flight", "lanes")
+    missing = {name for job in jobs for name in job.policies} - set(policies)
+    if missing:
+        raise BadInput(f"no policy is called {', '.join(sorted(missing))}", "policies")
 
 
 async def collect(
