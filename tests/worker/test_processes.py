@@ -83,6 +83,15 @@ def test_a_process_of_a_living_worker_is_left_alone(make_run, family):
     assert alive(members) == members
 
 
+def test_a_process_of_a_worker_that_was_started_anew_under_its_id_is_killed(make_run, family):
+    """In a container a worker has the same name and process id after every start; only the start time tells."""
+    process, members = family
+    node, pid, started = lifecycle.identity().rsplit(":", 2)
+    attempt_of(make_run, process, worker=f"{node}:{pid}:{float(started) - 100:.2f}", state="lapsed")
+    assert processes.reap(lifecycle.is_alive) == 1
+    assert gone(members)
+
+
 def test_a_recycled_process_id_is_left_alone(make_run, family):
     process, members = family
     attempt_of(make_run, process, worker=DEAD, started=pids.start_time(process.pid) - 1000)

@@ -41,6 +41,8 @@ def create_run(
 ) -> Run:
     """Queue a run. Raises `BadInput` naming the field if the configuration does not fit what was chosen."""
     _check(config, dataset_version)
+    named = _named(config.model.base)
+    start_checkpoint = start_checkpoint or named
     base = start_checkpoint.base if start_checkpoint else config.model.base
     run = Run.objects.create(
         kind=config.kind,
@@ -70,8 +72,6 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
         raise BadInput("choose a dataset version; paths are for the command line", "data.path")
     if config.evaluate.model or config.evaluate.opponent:
         raise BadInput("choose checkpoints; paths are for the command line", "evaluate")
-    if config.model.base not in bases.REGISTRY and not Checkpoint.objects.filter(name=config.model.base).exists():
-        raise BadInput(f"no base model is called {config.model.base!r}", "model.base")
     if config.game.name not in games.REGISTRY:
         raise BadInput(f"no game is called {config.game.name!r}", "game.name")
     if config.judge is not None:
@@ -80,8 +80,19 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
         return
     if config.game.name not in version.games:
         raise BadInput(f"{version} has no scenario of {config.game.name}: it has {', '.join(version.games)}", "dataset")
-    if config.kind == "sft" and not version.conversation_count:
-        raise BadInput(f"{version} has no conversations to learn from", "dataset")
+    talks = version.scenarios.filter(game=config.game.name, conversations__isnull=False)
+    if config.kind == "sft" and not talks.exists():
+        raise BadInput(f"{version} has no conversations of {config.game.name} to learn from", "dataset")
+
+
+def _named(base: str) -> Checkpoint | None:
+    """The model that a configuration names; None for one of the register, which every worker finds by its name."""
+    if base in bases.REGISTRY:
+        return None
+    found = Checkpoint.objects.filter(name=base).first()
+    if found is None:
+        raise BadInput(f"no base model is called {base!r}", "model.base")
+    return found
 
 
 @transaction.atomic

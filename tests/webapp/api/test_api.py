@@ -14,7 +14,7 @@ from webapp.accounts.services import create_key, revoke_key
 from webapp.arena import tables
 from webapp.arena.models import Match
 from webapp.judgments.models import Judgment
-from webapp.runs.models import Run
+from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.models import Dataset
 
 pytestmark = pytest.mark.django_db
@@ -116,6 +116,7 @@ def test_a_run_is_queued_stopped_and_deleted(call, researcher):
         ({"config": CONFIG, "dataset": "nowhere"}, "dataset"),
         ({"config": CONFIG, "start_checkpoint": 999}, "start_checkpoint"),
         ({"config": {**CONFIG, "game": {"name": "chess"}}}, "game.name"),
+        ({"config": {**CONFIG, "model": {"base": "nobodys"}}}, "model.base"),
     ],
 )
 def test_a_wrong_run_is_refused_by_field(call, body, where):
@@ -123,6 +124,20 @@ def test_a_wrong_run_is_refused_by_field(call, body, where):
     assert refused.status_code == 422
     assert where in refused.json()["where"]
     assert Run.objects.count() == 0
+
+
+def test_a_run_from_a_base_that_was_added_here_finds_its_files(call, tmp_path):
+    from training.store import RunDir
+    from worker.kinds import filled_in
+
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    added = Checkpoint.objects.create(name="mine", kind="base", base="mine", path=str(folder))
+    made = call.post("runs", config={**CONFIG, "model": {"base": "mine"}})
+    assert made.status_code == 201
+    run = Run.objects.get(pk=made.json()["id"])
+    assert (run.start_checkpoint, run.base) == (added, "mine")
+    assert filled_in(run, RunDir(tmp_path / "run"))["model"]["base"] == str(folder)
 
 
 def table(call, **changes):
