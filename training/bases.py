@@ -40,6 +40,11 @@ class BaseModel(Record):
         """Where the prepared folder is, or will be."""
         return models_root() / self.name
 
+    @property
+    def said(self) -> str:
+        """What cards and results of the model repeat: the note, unless it only says how to get the model."""
+        return "" if self.source == "hub" else self.note
+
 
 class ModelInfo(Record):
     """What a prepared model or checkpoint is made of; its model card and every result repeat `note`.

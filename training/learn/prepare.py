@@ -41,13 +41,12 @@ def prepare(name: str, *, force: bool = False) -> Path:
 
 
 def _info(entry: bases.BaseModel, parameters: int) -> bases.ModelInfo:
-    note = "" if entry.source == "hub" else entry.note
     return bases.ModelInfo(
         name=entry.title,
         base=entry.name,
         licence=entry.licence,
         parameters=parameters,
-        note=note,
+        note=entry.said,
         command=f"python -m training models prepare {entry.name}",
     )
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from django.db import connection
 
+from training import bases
+from training.errors import BadInput
 from webapp.runs import presets
 from webapp.runs.models import Checkpoint
 
@@ -54,6 +57,21 @@ def tree(checkpoint: Checkpoint) -> list[Node]:
         depths[pk] = depths.get(one.parent_id or 0, 0) + deeper
         nodes.append(Node(one, depths[pk], pk == checkpoint.pk))
     return nodes
+
+
+def note(base: str) -> str:
+    """What is said of a base model wherever it, or what came of it, is shown: "dequantised from 4 bits", say.
+
+    The register knows it; a model that somebody added says it itself. Empty where there is nothing to say.
+    """
+    entry = bases.find(base)
+    if entry is not None:
+        return entry.said
+    added = Checkpoint.objects.filter(kind=Checkpoint.Kind.BASE, name=base).first()
+    try:
+        return bases.read_info(Path(added.path)).note if added is not None else ""
+    except (BadInput, OSError):
+        return ""
 
 
 def meaning(part: Mapping[str, Any]) -> str:

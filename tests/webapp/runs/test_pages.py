@@ -283,6 +283,54 @@ def test_a_checkpoint_page_shows_what_it_scored_with_intervals(page, researcher)
         assert text in shown
 
 
+def test_the_other_side_of_an_arena_shows_it_too_with_the_lead_turned_round(page, researcher):
+    a, b = make_checkpoint(make_run(researcher), name="c1"), make_checkpoint(make_run(researcher), name="c2")
+    found = {"a": {"points": {"mean": 0.5, "low": 0.4, "high": 0.6}}, "used": 98,
+             "b": {"points": {"mean": 0.375, "low": 0.25, "high": 0.45}},
+             "difference": {"points": {"mean": 0.125, "low": -0.05, "high": 0.35}}}  # fmt: skip
+    make_run(researcher, kind="eval", start_checkpoint=a, opponent_checkpoint=b, name="held", result={"summary": found})
+    shown = body(page("checkpoint", b.pk)).split("<h2>Arenas</h2>")[1]
+    for text in (">held<", ">c1<", "0.375", "[0.25, 0.45]", "-0.125", "[-0.35, 0.05]"):
+        assert text in shown
+    assert ">c2<" not in shown.split("</table>")[0]
+
+
+def test_a_checkpoint_can_be_served_from_its_page(page, researcher):
+    from webapp.serving.models import Deployment
+
+    checkpoint = make_checkpoint(make_run(researcher))
+    address = reverse("serving:serve", args=[checkpoint.pk])
+    assert address in body(page("checkpoint", checkpoint.pk))
+    assert page.client.post(address).status_code == 302
+    Deployment.objects.update(state="ready")
+    shown = body(page("checkpoint", checkpoint.pk))
+    assert address not in shown
+    assert "Served: ready" in shown
+
+
+def test_what_has_to_be_said_of_a_base_model_is_said_of_all_that_came_of_it(page, researcher, tmp_path):
+    said = "dequantised from 4 bits"
+    base = Checkpoint.objects.create(name="smollm2-135m", kind="base", base="smollm2-135m", path="/nowhere")
+    run = make_run(researcher, base="smollm2-135m", result={"summary": {"used": 1}, "conditions": {}}, kind="eval")
+    trained = make_checkpoint(run, base="smollm2-135m", parent=base)
+    for checkpoint in (base, trained):
+        assert said in body(page("checkpoint", checkpoint.pk))
+    assert said in body(page("evaluation", run.pk))
+    plain = make_checkpoint(make_run(researcher), name="c2", base="qwen2.5-0.5b")
+    assert "needs download" not in body(page("checkpoint", plain.pk))
+    (tmp_path / "parley.json").write_text(json.dumps({"name": "own", "base": "own", "note": "rounded to 3 bits"}))
+    own = Checkpoint.objects.create(name="own", kind="base", base="own", path=str(tmp_path))
+    assert "rounded to 3 bits" in body(page("checkpoint", own.pk))
+
+
+def test_a_result_says_of_each_side_what_has_to_be_said(page, researcher):
+    conditions = {"a": {"note": "dequantised from 4 bits"}, "b": {"note": "pretrained on scripted players"}}
+    run = make_run(researcher, kind="eval", result={"summary": {"used": 2}, "conditions": conditions})
+    head = body(page("evaluation", run.pk)).split("<tbody>")[0]
+    assert head.index("A: this model") < head.index("dequantised") < head.index("B: the other")
+    assert head.index("B: the other") < head.index("pretrained on scripted")
+
+
 def test_a_checkpoint_downloads_as_a_zip(page, researcher):
     import io
     import zipfile

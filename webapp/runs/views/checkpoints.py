@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -17,9 +16,9 @@ from training.errors import BadInput
 from webapp.accounts.permissions import admins, current_user, members, one, researchers
 from webapp.core.http import accepted, integer, render_page
 from webapp.core.sorting import Order
-from webapp.runs import archive, curves, files, lineage, services
+from webapp.runs import archive, arenas, curves, files, lineage, services
 from webapp.runs.forms import BaseForm
-from webapp.runs.models import Checkpoint, Run
+from webapp.runs.models import Checkpoint
 from webapp.runs.querysets import CHECKPOINT_SORTS
 
 PAGE = 50
@@ -61,26 +60,19 @@ def checkpoint_list(request: HttpRequest) -> HttpResponse:
 def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
     """Where it comes from, what it scores, and what can be done with it."""
     user = current_user(request)
-    found = one(Checkpoint.objects.visible_to(user).listed(), pk=checkpoint_id)
+    found = one(Checkpoint.objects.visible_to(user).listed().select_related("deployment"), pk=checkpoint_id)
     names = curves.known(found.metrics)
     shown = [(curves.title(name), found.metrics[name], name in curves.TITLES) for name in names]
-    held = found.runs_started_here.filter(kind="eval").select_related("opponent_checkpoint").order_by("-pk")
     context = {
         "checkpoint": found,
+        "note": lineage.note(found.base),
         "metrics": [(title, value) for title, value, main in shown if main],
         "more_metrics": [(title, value) for title, value, main in shown if not main],
         "tree": lineage.tree(found) if user.is_researcher else [],
-        "arenas": [_arena(run) for run in held[:10]] if user.is_researcher else [],
+        "arenas": arenas.held_with(found) if user.is_researcher else [],
         "change": Checkpoint.objects.changeable_by(user).filter(pk=found.pk).exists(),
     }
     return render(request, "runs/checkpoint.html", context)
-
-
-def _arena(run: Run) -> dict[str, Any]:
-    """What an arena said of the checkpoint: conversations, and its points and lead over the other with intervals."""
-    summary = (run.result or {}).get("summary", {})
-    means = {name: summary.get(group, {}).get("points") for name, group in (("points", "a"), ("lead", "difference"))}
-    return {"run": run, "used": summary.get("used"), **means}
 
 
 @require_GET

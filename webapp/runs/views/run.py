@@ -81,7 +81,14 @@ def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
     names = curves.known({name for _, data in rows for name in data if name != "step"})
     shown = [name for name in names if not name.endswith(("_low", "_high"))]
     table = [(step, [_cell(data, name) for name in shown]) for step, data in rows]
-    return page(request, run, "evaluation", {"summary": _summary(run), "columns": shown, "table": table})
+    return page(request, run, "evaluation", {"summary": _summary(run), "columns": shown, "table": table, **_notes(run)})
+
+
+def _notes(run: Run) -> dict[str, str]:
+    """What has to be said of the models of both sides, as the result itself says it, else as the base model does."""
+    conditions = (run.result or {}).get("conditions", {})
+    own, other = (conditions.get(side, {}).get("note", "") for side in ("a", "b"))
+    return {"note": own or lineage.note(run.base), "other_note": other}
 
 
 def _cell(data: dict[str, Any], name: str) -> dict[str, Any]:
