@@ -1,0 +1,33 @@
+"""What pages load beside their text: one stylesheet of our own, and nothing that is not there.
+
+`static/vendor` comes with the installation and is not looked at.
+"""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+STATIC = ROOT / "static"
+
+
+def test_there_is_one_stylesheet_of_our_own():
+    own = [path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.css") if "vendor" not in path.parts]
+    assert own == ["parley.css"]
+
+
+def test_every_file_that_a_template_names_is_there():
+    named = {
+        (path.name, name)
+        for path in (ROOT / "templates").rglob("*.html")
+        for name in re.findall(r"{% static '([^']+)' %}", path.read_text())
+    }
+    assert len(named) > 10
+    ours = {(page, name) for page, name in named if not name.startswith("vendor/")}
+    assert {(page, name) for page, name in ours if not (STATIC / name).is_file()} == set()
+
+
+def test_no_rule_is_written_twice():
+    text = re.sub(r"/\*.*?\*/", "", (STATIC / "parley.css").read_text(), flags=re.DOTALL)
+    rules = [rule.strip() for rule in re.findall(r"^[^@\s}][^{}]*\{[^{}]*\}", text, flags=re.MULTILINE)]
+    assert len(rules) > 200
+    assert sorted(set(rules)) == sorted(rules)
