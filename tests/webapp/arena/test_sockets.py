@@ -5,6 +5,7 @@ import contextlib
 import inspect
 import json
 import random
+import re
 from datetime import timedelta
 
 import pytest
@@ -13,8 +14,10 @@ from channels.db import database_sync_to_async
 from tests.webapp.arena.browser import Page, Tab
 from tests.webapp.arena.conftest import dialogue, negotiation
 from training.records import Move
-from webapp.arena import consumers, hints, parts, services, tables
+from webapp.arena import clock, consumers, hints, model_seats, parts, services, tables
 from webapp.arena.models import DueSeat, Match, ViewerRow
+from webapp.runs.models import Checkpoint
+from webapp.serving.models import Deployment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -108,40 +111,113 @@ def answer(match, action):
     )
 
 
-def late(match):
+def pass_deadline(match):
     DueSeat.objects.filter(match=match).update(deadline=services.database_now() - timedelta(seconds=1))
+
+
+def late(match):
+    pass_deadline(match)
     services.time_out(due_id=match.due.first().pk)
 
 
-def events(host, ben):
-    """Every way in which a match changes, as (function that does it, what is done), in an order that can be played."""
+def events(ben):
+    """Every way in which people change a match, as (service, what is done), in an order that can be played."""
     return [
-        ("invite", lambda match: tables.invite(match=match, number=1)),
+        ("tables.invite", lambda match: tables.invite(match=match, number=1)),
         ("unclaimed", lambda match: match.seats.get(seat=1).guest_link.delete()),
-        ("take_seat", lambda match: tables.take_seat(match=match, user=ben)),
-        ("leave", lambda match: tables.leave(match=match, user=ben)),
-        ("claim", lambda match: tables.claim(token=tables.invite(match=match, number=1), user=ben, shown_name="")),
-        ("answer_consent", lambda match: tables.answer_consent(match=match, user=ben, agreed=True)),
-        ("submit", lambda match: say(match, 0, "hello")),
-        ("submit", propose),
-        ("submit", lambda match: answer(match, "reject")),
-        ("time_out", late),
-        ("submit", propose),
-        ("submit", lambda match: answer(match, "accept")),
+        ("tables.take_seat", lambda match: tables.take_seat(match=match, user=ben)),
+        ("tables.leave", lambda match: tables.leave(match=match, user=ben)),
+        (
+            "tables.claim",
+            lambda match: tables.claim(token=tables.invite(match=match, number=1), user=ben, shown_name=""),
+        ),
+        ("tables.answer_consent", lambda match: tables.answer_consent(match=match, user=ben, agreed=True)),
+        ("services.submit", lambda match: say(match, 0, "hello")),
+        ("services.submit", propose),
+        ("services.submit", lambda match: answer(match, "reject")),
+        ("services.time_out", late),
+        ("services.submit", propose),
+        ("services.submit", lambda match: answer(match, "accept")),
     ]
 
 
-def test_every_service_that_tells_viewers_has_a_case(player, ben):
+def model_is(state):
+    Deployment.objects.update(state=state, address="http://127.0.0.1:9/v1")
+
+
+def model_wakes(match):
+    model_is("ready")
+    assert clock.wake() == 1
+    assert match.due.get().deadline is not None
+
+
+def model_answers(match):
+    held = model_seats.claim(due_id=match.due.get().pk)
+    model_seats.answer(answering=model_seats.Answering(held).heard("hello yourself"))
+
+
+def clock_strikes(match):
+    pass_deadline(match)
+    assert clock.time_out() == 1
+
+
+def model_is_lost(match):
+    model_is("failed")
+    assert clock.wake() == 1
+
+
+WAITING = "the clock starts when Ben is ready"
+MODEL_EVENTS = [
+    ("services.submit", lambda match: say(match, 0, "hello"), WAITING),
+    ("clock.wake", model_wakes, 'id="deadline"'),
+    ("model_seats.answer", model_answers, "Ann is to move"),
+    ("clock.time_out", clock_strikes, "Ben is to move"),
+    ("model_seats.answer", model_answers, "Ann is to move"),
+    ("services.submit", lambda match: [model_is("cold"), say(match, 0, "still there?")], WAITING),
+    ("clock.wake", model_is_lost, "a model could not be started"),
+]
+"""What models, workers and the clock do, in an order that can be played: service, what is done, what people read."""
+
+ENDINGS = [
+    ("services.abort", lambda match: services.abort(match_id=match.pk, why="closed by the host")),
+    ("tables.close", lambda match: tables.close(match=match)),
+]
+TELLS = re.compile(r"hints\.send|_changed\(|_sit\(|submit\(|abort\(|time_out\(|\.update\(\s*deadline=")
+
+
+def test_every_service_that_tells_viewers_has_a_case(ben):
     telling = {
-        name
-        for module in (services, tables)
+        f"{module.__name__.rpartition('.')[2]}.{name}"
+        for module in (services, tables, clock, model_seats)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__
         and not name.startswith("_")
-        and any(call in inspect.getsource(function) for call in ("hints.send", "_changed(", "_sit(", "submit("))
+        and TELLS.search(inspect.getsource(function))
     }
-    covered = {name for name, _ in events(player, ben)} | {"abort"}  # abort has a test of its own
-    assert telling - {"begin"} <= covered  # `begin` is part of the last consent
+    covered = {name for name, *_ in (*events(ben), *MODEL_EVENTS, *ENDINGS)}
+    # `begin` is part of the last consent, `awake` of the clock's step
+    assert {"clock.wake", "model_seats.awake"} <= telling
+    assert telling - {"services.begin", "model_seats.awake"} <= covered
+
+
+@pytest.mark.parametrize("place", ["seat", "watcher"])
+async def test_only_hints_bring_what_a_model_and_the_clock_do(application, client_of, player, monkeypatch, place):
+    """The sockets do not look by themselves here: every change is told to them."""
+    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 60)
+    checkpoint = await sync(Checkpoint.objects.create, name="x", kind="base", base="x", path="/nowhere")
+    sleeping = await sync(Deployment.objects.create, checkpoint=checkpoint)
+    places = [tables.Place(user=player), tables.Place(deployment=sleeping)]
+    match = await sync(
+        tables.create, host=player, scenario=negotiation(), places=places, consent=True, visibility="open"
+    )
+    tab = await at(application, client_of, player if place == "seat" else await sync(make_person, "watcher"), match)
+    for _, happen, read in MODEL_EVENTS:
+        await sync(happen, match)
+        fresh = Page(await tab.fetch())
+        await tab.until(lambda fresh=fresh: tab.page.state() == fresh.state(), wait=5)
+        if place == "watcher":
+            assert read in tab.page.parts["status"]
+    await tab.leave()
 
 
 async def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(application, client_of, player, ben):
@@ -151,9 +227,9 @@ async def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(applica
     )
     watcher = await sync(make_person, "watcher")
     tabs = [await at(application, client_of, user, match) for user in (player, watcher)]
-    for name, happen in events(player, ben):
+    for name, happen in events(ben):
         await sync(happen, match)
-        if name == "answer_consent":
+        if name == "tables.answer_consent":
             tabs.append(await at(application, client_of, ben, match))
         for tab in tabs:
             fresh = Page(await tab.fetch())
@@ -163,9 +239,10 @@ async def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(applica
         await tab.leave()
 
 
-async def test_an_aborted_match_says_so(application, client_of, player, two_people):
+@pytest.mark.parametrize("end", [end for _, end in ENDINGS], ids=[name for name, _ in ENDINGS])
+async def test_a_match_that_was_ended_says_so(application, client_of, player, two_people, end):
     tab = await at(application, client_of, player, two_people)
-    await sync(services.abort, match_id=two_people.pk, why="closed by the host")
+    await sync(end, two_people)
     await tab.until(lambda: "closed by the host" in tab.page.parts["status"])
     assert tab.page.state() == Page(await tab.fetch()).state()
     await tab.leave()
