@@ -154,6 +154,16 @@ async def test_sampling_out_of_range_never_leaves(stub, model):
     assert stub.requests == []
 
 
+async def test_a_long_echo_of_the_secret_leaves_no_half_of_it(stub, model, monkeypatch):
+    key = "sk-canary-" + "k" * 40
+    monkeypatch.setenv("CANARY_API_KEY", key)
+    for before in (150, 170, 185, 195):
+        stub.answer = Status(401, "x" * before + key)
+        with pytest.raises(RemoteModelError) as caught:
+            await model(secret="CANARY_API_KEY").reply(HELLO, Sampling())
+        assert "sk-" not in str(caught.value)
+
+
 async def test_the_secret_is_looked_up_at_call_time_and_never_shown(stub, model, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
     remote = model(secret="CANARY_API_KEY")
