@@ -150,7 +150,15 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
         "sampling": {"max_tokens": 48},
     }
     warmup = min(5, steps // 4)
-    learn = {"steps": steps, "lora": None, "lr": 3e-4, "threads": 1, "save_every": steps, "critic_warmup": warmup}
+    learn = {
+        "steps": steps,
+        "lora": None,
+        "lr": 3e-4,
+        "critic_lr": 5e-4,
+        "threads": 1,
+        "save_every": steps,
+        "critic_warmup": warmup,
+    }
     rollout = {"scenarios": 8, "games": 2}
     wanted = {**shared, "learn": learn, "rollout": rollout, "method": {"name": "omar", **FORMS[form]}}
     run_dir = RunDir(folder / "train")

@@ -139,7 +139,10 @@ class LearnSection(Record):
     autocast: bool = Field(default=False, description="Compute in bfloat16; weights and updates keep their own format.")
     lr: float = Field(default=1e-5, gt=0, description="Highest learning rate of the policy.")
     critic_lr: float | None = Field(
-        default=None, gt=0, description="Learning rate of the value heads; empty = 10 × lr."
+        default=None,
+        gt=0,
+        description="Learning rate of the value heads; empty = 10 × lr. A step moves a value by about this times the "
+        "hidden state's summed magnitudes: where explained_variance falls below 0, lower it.",
     )
     warmup: int = Field(default=0, ge=0, description="Steps over which the policy's learning rate rises.")
     critic_warmup: int = Field(default=10, ge=0, description="First steps in which only the value heads learn.")
