@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.at_table import connected
+
 pytestmark = pytest.mark.slow
 SMALL = {"width": 360, "height": 740}
 WIDE = {"width": 1280, "height": 860}
@@ -92,9 +94,22 @@ def test_the_bar_takes_one_line_on_a_small_screen_and_its_menu_opens_by_keyboard
     assert page.locator("header.bar").bounding_box()["height"] < 60
 
 
-@pytest.mark.parametrize("name", ["rosa", "anna", "pia"])
-def test_links_that_a_role_is_shown_lead_somewhere(visit, name):
-    visitor = visit(name)
+def guest_of_a_finished_game(visit, site):
+    visitor = visit()
+    page = visitor.page
+    page.goto(site.seed("invitation"))
+    page.get_by_role("button", name="Sit down").click()
+    page.get_by_role("button", name="Yes, it may be used").click()
+    connected(page)
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Give up").click()
+    expect(page.locator(".turn")).to_contain_text("The game is over")
+    return visitor
+
+
+@pytest.mark.parametrize("name", ["rosa", "anna", "pia", "guest"])
+def test_links_that_a_role_is_shown_lead_somewhere(visit, site, name):
+    visitor = guest_of_a_finished_game(visit, site) if name == "guest" else visit(name)
     seen, ahead, broken = set(), ["/"], []
     while ahead and len(seen) < MOST_LINKS:
         address = ahead.pop(0)
