@@ -7,7 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
-from tests.webapp.judgments.make import finished_match, people_queue
+from tests.webapp.judgments.make import finished_match, judged_by_a_model, people_queue
 from tests.webapp.scenarios import files
 from training.rewards.rubrics import CONDUCT
 from webapp.accounts.services import create_key, revoke_key
@@ -256,6 +256,12 @@ def test_others_values_are_read_after_ones_own_judgment(call, researcher, annota
     call.post("judgments", target=target.pk, values=values)
     assert len(call.get("judgments", queue=queue.pk).json()["items"]) == 2
     assert len(Caller(annotator).get("judgments").json()["items"]) == 1
+
+
+def test_a_judgment_has_its_reasons(call, researcher):
+    queue = judged_by_a_model(researcher, finished_match(researcher))
+    rows = call.get("judgments", queue=queue.pk).json()["items"]
+    assert [row["reasons"]["mutual_benefit"] for row in rows] == ["because of mutual_benefit"] * 2
 
 
 def test_a_wrong_judgment_is_refused(annotator, researcher):
