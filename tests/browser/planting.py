@@ -1,6 +1,7 @@
 """Stores every payload wherever text of people, models and files is kept."""
 
 import json
+from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
@@ -13,18 +14,37 @@ from tests.webapp.judgments.make import finished_match, version
 from tests.webapp.runs.making import RECORD, make_episode, make_run
 from training.dataset import DatasetLine
 from training.records import Scenario
+from training.rewards.judge import Cost, Verdict
 from training.rewards.rubrics import RUBRICS
 from webapp.accounts.models import User
 from webapp.arena import tables
 from webapp.judgments import services as judging
-from webapp.judgments.models import Judgment
+from webapp.judgments.models import JudgeModel, Judgment, Queue
 from webapp.runs.models import Attempt, Checkpoint, Event, Metric, Run
+from webapp.runs.views.lists import PAGE as RUNS_A_PAGE
 from webapp.scenarios.imports import upload
 from webapp.scenarios.services import create_dataset
+from webapp.scenarios.views import PAGE as SCENARIOS_A_PAGE
+from webapp.serving.models import RemoteModel
 
 ALL = len(PAYLOADS)
 TEXT = "\n".join(PAYLOADS)
 LINKS = 4
+LONGEST_REASON = 2000
+
+
+def _fitting(texts: Iterable[str], characters: int = LONGEST_REASON) -> list[str]:
+    """Those that fit into one text, one a line, from the first on; longer ones are passed over."""
+    chosen: list[str] = []
+    for text in texts:
+        if len("\n".join([*chosen, text])) <= characters:
+            chosen.append(text)
+    return chosen
+
+
+def _by_page(address: str, a_page: int) -> list[tuple[str, int]]:
+    """A list's pages with how many payloads stand on each."""
+    return [(f"{address}?page={1 + at // a_page}", min(a_page, ALL - at)) for at in range(0, ALL, a_page)]
 
 
 def everywhere() -> dict[str, Any]:
@@ -36,7 +56,7 @@ def everywhere() -> dict[str, Any]:
         pages = [*_datasets(rosa), *_run_pages(runs), *_judgments(rosa, game)]
         match = tables.create(
             host=pia,
-            scenario=dialogue(turn_limit=60),
+            scenario=dialogue(turn_limit=60, max_chars=len(TEXT)),
             places=[tables.Place(user=pia), tables.Place(user=ben)],
             deadline_s=3000,
             consent=True,
@@ -52,7 +72,7 @@ def _datasets(owner: User) -> list[tuple[str, int]]:
         scene = dialogue()
         settings = {**scene.settings, "scenario": text}
         settings["participants"] = [
-            {"profile": {"occupation": text, "secret": text}, "goal": text} for _ in settings["participants"]
+            {"profile": {"occupation": text[:500], "secret": text}, "goal": text} for _ in settings["participants"]
         ]
         lines.append(DatasetLine(scenario=Scenario(**{**dict(scene), "id": f"scene-{number}", "settings": settings})))
     create_dataset(name="payloads", owner=owner, lines=lines, title=PAYLOADS[0], source=TEXT[:300], licence=PAYLOADS[2])
@@ -72,7 +92,7 @@ def _datasets(owner: User) -> list[tuple[str, int]]:
     read_import(pk=broken.pk)
     return [
         ("/datasets/", 1),
-        ("/datasets/payloads/v1/", ALL),
+        *_by_page("/datasets/payloads/v1/", SCENARIOS_A_PAGE),
         (one, 1),
         (f"{one}edit/", 1),
         (f"/datasets/imports/{broken.pk}/", 1),
@@ -120,7 +140,7 @@ def _run_pages(runs: list[Run]) -> list[tuple[str, int]]:
     checkpoint = Checkpoint.objects.get(run=runs[2]).pk
     return [
         ("/", 1),
-        ("/runs/", ALL),
+        *_by_page("/runs/", RUNS_A_PAGE),
         *((f"/runs/{run.pk}/", 1) for run in runs),
         *((tab, 1) for tab in tabs),
         *((talk, ALL) for talk in talks),
@@ -144,17 +164,47 @@ def _judgments(owner: User, game: Any) -> list[tuple[str, int]]:
     other = judging.create_queue(
         name=PAYLOADS[8][:120], owner=owner, rubric_version=rubric, matches=[game], annotators=[owner]
     )
-    for target in other.targets.all():
-        judging.annotate(target=target, by=owner, values=None, reason=TEXT[:2000])
+    reasons = [_fitting(PAYLOADS), _fitting(reversed(PAYLOADS))]
+    for target, reason in zip(other.targets.all(), reasons, strict=True):
+        judging.annotate(target=target, by=owner, values=None, reason="\n".join(reason))
     assert Judgment.objects.filter(target__queue=other).count() == 2
+    watched = finished_match(User.objects.get(username="otto"), partner=User.objects.get(username="ben"))
+    type(watched).objects.filter(pk=watched.pk).update(visibility="public")
+    judged = _judged_by_a_model(owner, watched)
     return [
         ("/judgments/", 3),
         ("/judgments/rubrics/payloads/v1/", len(dimensions)),
         ("/judgments/rubrics/payloads/edit/", 0),
         (f"/judgments/queues/{queue.pk}/annotate/", len(dimensions)),
-        (f"/judgments/queues/{other.pk}/", ALL // 2),
+        (f"/judgments/queues/{other.pk}/", len({*reasons[0], *reasons[1]})),
+        (f"/judgments/queues/{judged.pk}/", ALL),
+        (f"/judgments/matches/{watched.pk}/", ALL),
+        (f"/play/{watched.pk}/replay/?viewer=-2", 0),
         ("/judgments/queues/new/", 0),
     ]
+
+
+def _judged_by_a_model(owner: User, game: Any) -> Queue:
+    """One seat that a judge model scored, with a reason for each dimension, and one that it could not, with why."""
+    remote = RemoteModel.objects.create(
+        name=PAYLOADS[9][:120], address="http://127.0.0.1:9/v1", model=PAYLOADS[10][:200], added_by=owner
+    )
+    judge = JudgeModel.objects.create(name=PAYLOADS[11][:120], remote=remote)
+    rubric = version("payloads")
+    made = judging.create_queue(name=PAYLOADS[12], owner=owner, rubric_version=rubric, matches=[game], judge=judge)
+    names = [dimension["name"] for dimension in rubric.dimensions]
+    verdict = Verdict(
+        rubric=rubric.record(),
+        seat=0,
+        values={dimension["name"]: dimension["low"] for dimension in rubric.dimensions},
+        reasons={name: "\n".join(PAYLOADS[at :: len(names)]) for at, name in enumerate(names)},
+        prompt_sha256="0" * 64,
+        cost=Cost(calls=1),
+    )
+    scored, unscored = made.targets.order_by("position")
+    judging.record_verdict(target=scored, verdict=verdict)
+    judging.record_verdict(target=unscored, verdict=None, why=TEXT)
+    return made
 
 
 def _link(host: User) -> str:
