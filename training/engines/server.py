@@ -2,32 +2,27 @@
 
     python -m training.engines.server FOLDER --host 127.0.0.1 --port 8100 --name parley
 
-Prompts are the tokens that training renders. A wrong key is 401, a wrong request 400; the key is `VLLM_API_KEY`.
+Prompts are the tokens that training renders. A wrong request is answered 400, one without the key 401 (`KeyGuard`).
 """
 
 from __future__ import annotations
 
 import argparse
-import hmac
 import json
-import os
 import secrets
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pydantic import ConfigDict, Field, ValidationError
 
 from training.engines.base import ChatMessage, Engine, EngineOptions, SampleRequest, Sampling
+from training.engines.guard import KeyGuard, Receive, Scope, Send
 from training.errors import BadInput, ParleyError
 from training.records import Record, explain
 from training.text.messages import Chat
 from training.text.template import ChatTokenizer
 
 LARGEST = 1_000_000
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 class ChatRequest(Record):
@@ -47,8 +42,8 @@ class ChatRequest(Record):
 class Server:
     """The ASGI application. `window` is the engine's: the most tokens of prompt and reply together."""
 
-    def __init__(self, engine: Engine, chat: ChatTokenizer, name: str, *, window: int, key: str = "") -> None:
-        self._engine, self._chat, self._name, self._window, self._key = engine, chat, name, window, key
+    def __init__(self, engine: Engine, chat: ChatTokenizer, name: str, *, window: int) -> None:
+        self._engine, self._chat, self._name, self._window = engine, chat, name, window
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -62,8 +57,6 @@ class Server:
     async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, dict[str, Any]]:
         if scope["path"] == "/health":
             return 200, {}
-        if not self._may(dict(scope["headers"])):
-            return 401, _error("the key is missing or wrong")
         if (scope["method"], scope["path"]) == ("GET", "/v1/models"):
             return 200, {"object": "list", "data": [{"id": self._name, "object": "model"}]}
         if (scope["method"], scope["path"]) != ("POST", "/v1/chat/completions"):
@@ -77,10 +70,6 @@ class Server:
             return 400, _error(str(error))
         except ParleyError as error:
             return 500, _error(str(error))
-
-    def _may(self, headers: dict[bytes, bytes]) -> bool:
-        given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
-        return not self._key or hmac.compare_digest(given, self._key.encode())
 
     async def _complete(self, asked: ChatRequest) -> dict[str, Any]:
         if asked.model and asked.model != self._name:
@@ -145,7 +134,7 @@ def main() -> None:
     options = EngineOptions(dtype="bfloat16" if cuda else "float32", device="cuda" if cuda else "cpu", max_running=16)
     engine = TransformersEngine(given.folder, options)
     chat = ChatTokenizer(load_tokenizer(given.folder))
-    server = Server(engine, chat, given.name, window=engine.window, key=os.environ.get("VLLM_API_KEY", ""))
+    server = KeyGuard(Server(engine, chat, given.name, window=engine.window))
     uvicorn.run(server, host=given.host, port=given.port, log_level="warning", lifespan="off", server_header=False)
 
 
