@@ -34,7 +34,14 @@ def _ask(target: Target) -> Verdict:
     game = games.judgeable(target)
     transcript = transcript_of(game.scenario, game.moves)
     rubric = target.queue.rubric_version.record()
-    return asyncio.run(judge_client(target.queue.judge).score(transcript, rubric, target.seat, seed=target.pk))
+
+    async def asked(judge: Judge) -> Verdict:
+        try:
+            return await judge.score(transcript, rubric, target.seat, seed=target.pk)
+        finally:
+            await judge.close()
+
+    return asyncio.run(asked(judge_client(target.queue.judge)))
 
 
 def judge_client(judge: JudgeModel) -> Judge:

@@ -161,6 +161,21 @@ def test_an_unreachable_judge_is_an_error_and_never_a_zero(researcher, judge, st
     assert Judgment.objects.scored().count() == Judgment.objects.count() == 2
 
 
+@pytest.mark.parametrize("says", [answer, Status(500)], ids=["scores", "fails"])
+def test_the_connection_to_a_judge_is_closed(researcher, judge, stub, monkeypatch, says):
+    closed = []
+    close = judging.Client.close
+
+    async def counted(self):
+        closed.append(self)
+        await close(self)
+
+    monkeypatch.setattr(judging.Client, "close", counted)
+    stub.answer = says
+    judging.judge_target(judged_queue(researcher, judge, finished_match(researcher)).targets.first().pk)
+    assert len(closed) == 1
+
+
 def test_an_address_that_is_no_longer_allowed_could_not_score(researcher, judge, stub, monkeypatch):
     monkeypatch.setenv("MODEL_ADDRESSES", "")
     queue = judged_queue(researcher, judge, finished_match(researcher))
