@@ -1,8 +1,8 @@
 """Runs that are killed again and again: forks the trainer, kills it, lets the next attempt go on, until it finishes.
 
 `python -m tests.learn.killed_run moments WHOLE FOLDER N SEED` kills N times at random moments drawn from SEED, in as
-many runs one after the other as that takes. `… saving WHOLE FOLDER` kills one run in each of `PHASES`, then lets it go on.
-WHOLE is a run directory of the same configuration; the new ones are made in FOLDER. One JSON object is written.
+many runs one after the other as that takes. `… saving WHOLE FOLDER` kills one run in each of `PHASES`, and then lets it
+go on. WHOLE is a run directory of the same configuration; the new ones are made in FOLDER. One JSON object is written.
 """
 
 import json
