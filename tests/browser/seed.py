@@ -117,12 +117,15 @@ def invitation() -> str:
 
 def judging() -> str:
     """The page at which anna judges the four seats of two games."""
+    from django.db import transaction
+
     from tests.webapp.judgments.make import finished_match, version
     from webapp.accounts.models import User
     from webapp.judgments import services
 
     rosa, anna = (User.objects.get(username=name) for name in ("rosa", "anna"))
-    matches = [finished_match(rosa) for _ in range(2)]
+    with transaction.atomic():
+        matches = [finished_match(rosa) for _ in range(2)]
     made = services.create_queue(
         name="two games", owner=rosa, rubric_version=version(), matches=matches, annotators=[anna]
     )
@@ -155,6 +158,19 @@ def origins(match: str) -> list[list[Any]]:
 
     moves = MatchMove.objects.filter(match_id=int(match)).order_by("number")
     return [[move.seat, move.move["origin"]] for move in moves]
+
+
+def judged_match() -> str:
+    """The replay of a game of two steps that a judge model has scored, with a reason for each value."""
+    from django.db import transaction
+
+    from tests.webapp.judgments.make import finished_match, judged_by_a_model
+    from webapp.accounts.models import User
+
+    with transaction.atomic():
+        match = finished_match(User.objects.get(username="pia"))
+        judged_by_a_model(User.objects.get(username="rosa"), match, reason="because of {}")
+    return f"/play/{match.pk}/replay/"
 
 
 def payloads() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Judging in a real browser: the next seat is on the page before it is asked for, and moves into place."""
+"""Judging in a real browser: the next seat is there before it is asked for; judgments are a layer of the replay."""
 
 import pytest
 from playwright.sync_api import expect
@@ -33,3 +33,17 @@ def test_the_next_seat_is_there_before_the_first_is_saved(visit, site):
     fill_scales(page)
     page.get_by_role("button", name="Save and next").click()
     expect(page.get_by_text("3 of 4 done")).to_be_visible()
+
+
+def test_judgments_are_a_layer_of_the_replay_that_stays_from_step_to_step(visit, site):
+    page = visit("admin").page
+    page.goto(site.seed("judged_match"))
+    reason = page.get_by_text("because of mutual_benefit").first
+    expect(reason).to_have_count(0)
+    page.locator("summary", has_text="Judgments").click()
+    expect(reason).to_be_visible()
+    page.get_by_role("button", name="One step back").click()
+    expect(page.locator("output")).to_have_text("step 1 of 2")
+    expect(reason).to_be_visible()
+    page.locator("summary", has_text="Judgments").click()
+    expect(reason).to_be_hidden()
