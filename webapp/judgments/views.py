@@ -91,7 +91,7 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
     withheld = queue.targets.open_for(user).exists()
     scored = Judgment.objects.none() if withheld else Judgment.objects.scored().of_queue(queue)
     page = Paginator(scored, GIVEN).get_page(integer(request, "page", 1, low=1))
-    matches = {row.match_id for row in [*unscored, *page] if row.match_id}
+    matches = {target.match_id for target in unscored} | {row.match_id for row in page}
     agreed = [] if withheld or queue.judge else agreement.of_queue(queue)
     context = {
         "queue": queue,
@@ -100,14 +100,14 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
         "agreement": agreed,
         "overall": agreement.overall(agreed),
         "unscored": [] if withheld else unscored,
-        "readable": set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True)),
+        "readable": set(Match.objects.visible_to(user).filter(pk__in=matches - {None}).values_list("pk", flat=True)),
         "page": page,
         "given": given.read(page),
         "annotators": queue.annotators.order_by("username"),
         "may_change": user.may_change(queue.owner_id),
         "export_form": DatasetNameForm(initial={"name": f"judged-{queue.pk}"}),
     }
-    done = wants_fragment(request) and not queue.targets_left
+    done = wants_fragment(request) and not queue.targets.filter(state=Target.State.PENDING).exists()
     return render_page(request, "judgments/queue.html", context, "progress", STOP_ASKING if done else 200)
 
 
