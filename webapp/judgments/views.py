@@ -91,7 +91,8 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
     withheld = queue.targets.open_for(user).exists()
     scored = Judgment.objects.none() if withheld else Judgment.objects.scored().of_queue(queue)
     page = Paginator(scored, GIVEN).get_page(integer(request, "page", 1, low=1))
-    matches = {target.match_id for target in unscored} | {row.match_id for row in page}
+    named = [*(target.match_id for target in unscored), *(row.match_id for row in page)]
+    matches = {match for match in named if match is not None}
     agreed = [] if withheld or queue.judge else agreement.of_queue(queue)
     context = {
         "queue": queue,
@@ -100,7 +101,7 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
         "agreement": agreed,
         "overall": agreement.overall(agreed),
         "unscored": [] if withheld else unscored,
-        "readable": set(Match.objects.visible_to(user).filter(pk__in=matches - {None}).values_list("pk", flat=True)),
+        "readable": set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True)),
         "page": page,
         "given": given.read(page),
         "annotators": queue.annotators.order_by("username"),
