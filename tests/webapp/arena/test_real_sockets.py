@@ -1,16 +1,22 @@
-"""The table behind a real server (trust 12, 13): sizes, fragments, a client that does not read."""
+"""The table behind a real server (trust 12, 13): sizes, fragments, a client that does not read, memory in a flood."""
 
 import asyncio
 import contextlib
 import json
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
+import psutil
 import pytest
 import uvicorn
 import websockets
 from channels.db import database_sync_to_async
+from django.db import connection as database
 
 from webapp.arena import consumers, parts
 from webapp.core.management.commands.serve import LARGEST_MESSAGE
@@ -18,14 +24,21 @@ from webapp.core.management.commands.serve import LARGEST_MESSAGE
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
 
 
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 @pytest.fixture
 def site():
     """The site under uvicorn, with the limits of `manage.py serve`; yields its port."""
     from webapp.asgi import application
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     config = uvicorn.Config(
         application, port=port, log_level="critical", ws_max_size=LARGEST_MESSAGE, ws_max_queue=16, lifespan="off"
     )
@@ -111,3 +124,76 @@ async def test_a_client_that_does_not_read_is_dropped(site, client_of, player, t
             await connection.send(json.dumps({"step": "0", "action": "fly"}))
     assert await asyncio.to_thread(gone.wait, 30)
     connection.transport.abort()
+
+
+# --- memory ---
+
+ROUNDS = 6
+SETTLED = 3  # rounds after which threads, connections and caches are all there
+FLAT = 32  # MiB that the server may grow by afterwards, while it is sent more than half a gigabyte
+
+
+@pytest.fixture
+def process(tmp_path):
+    """`manage.py serve` as a process of its own, on the test's database; yields (process, port, its log)."""
+    at = database.settings_dict
+    address = f"postgresql://{at['USER']}@/{at['NAME']}?host={at['HOST']}"
+    port = free_port()
+    command = [sys.executable, "manage.py", "serve", "--port", str(port)]
+    log = tmp_path / "server.log"
+    with log.open("w") as output:
+        environment = {**os.environ, "DATABASE_URL": address}
+        server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
+    try:
+        ends = time.monotonic() + 60
+        while not listens(port):
+            assert server.poll() is None, "the server is gone"
+            assert time.monotonic() < ends, "the server does not start"
+            time.sleep(0.05)
+        yield psutil.Process(server.pid), port, log
+    finally:
+        server.kill()
+        server.wait()
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+async def a_round_of_floods(port, session, match):
+    """Messages that inflate to 16 MiB, more messages than anybody may send, and clients that never read."""
+    bomb, bad, hello = "x" * 2**24, json.dumps({"step": "0", "action": "y" * 15_000}), json.dumps({"last": 0})
+
+    async def flood(text, times):
+        with contextlib.suppress(websockets.ConnectionClosed, ConnectionError):
+            async with connect(port, session, match, compression="deflate") as connection:
+                for _ in range(times):
+                    await connection.send(text)
+                await close_code(connection)
+
+    async def no_reader():
+        connection = await connect(port, session, match, max_queue=1)
+        with contextlib.suppress(websockets.ConnectionClosed, ConnectionError, TimeoutError):
+            await asyncio.wait_for(connection.send(hello), 10)
+            for _ in range(18):
+                await asyncio.wait_for(connection.send(bad), 10)
+        await asyncio.sleep(0.5)
+        connection.transport.abort()
+
+    for _ in range(3):
+        await asyncio.gather(*(flood(bomb, 1) for _ in range(2)), *(flood(bad, 200) for _ in range(6)), no_reader())
+
+
+async def test_a_flood_leaves_memory_flat_and_the_log_empty(process, client_of, player, two_people):
+    server, port, log = process
+    session = await session_of(client_of, player)
+    held = []
+    for _ in range(ROUNDS):
+        await a_round_of_floods(port, session, two_people)
+        held.append(server.memory_info().rss // 2**20)
+    assert held[-1] - held[SETTLED - 1] < FLAT, f"MiB after each flood: {held}"
+    async with connect(port, session, two_people) as connection:
+        await connection.send(json.dumps({"last": 0, "parts": {}}))
+        assert 'id="part-act"' in await asyncio.wait_for(connection.recv(), 20)
+    assert "Traceback" not in log.read_text(), log.read_text()[-3000:]
