@@ -22,6 +22,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 REQUIREMENTS = ROOT / "requirements"
 VENDOR = ROOT / "static" / "vendor"
+TESTING = VENV / "assets"
 HOME = Path(os.environ.get("PARLEY_HOME") or ROOT / "var")
 MODELS = {  # base model -> the sources that decide what it becomes
     "smollm2-135m": ["training/learn/prepare.py"],
@@ -39,6 +40,7 @@ ASSETS = {  # in node_modules -> in static/vendor
     "@picocss/pico/css/pico.min.css": "pico.min.css",
     "@picocss/pico/LICENSE.md": "pico.LICENSE",
 }
+TEST_ASSETS = {"axe-core/axe.min.js": "axe.min.js"}  # in node_modules -> in .venv/assets; no page uses them
 OLDEST_NPM = 7  # the first that reads package-lock version 3
 
 
@@ -169,14 +171,24 @@ def npm() -> list[str]:
 
 def fetch_assets() -> None:
     """Fetch the browser assets at their locked versions and copy what pages use to `static/vendor/`."""
+    fetch(ASSETS, VENDOR, "--omit=dev")
+
+
+def fetch_test_assets() -> None:
+    """Fetch what the browser tests bring along into pages."""
+    fetch(TEST_ASSETS, TESTING, "--include=dev")
+
+
+def fetch(wanted: dict[str, str], target: Path, which: str) -> None:
+    """Install the locked npm packages in a folder for once and copy the wanted files to `target`."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("package.json", "package-lock.json"):
             shutil.copy(ROOT / name, folder)
-        command = [*npm(), "ci", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund"]
+        command = [*npm(), "ci", which, "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund"]
         run(command, "fetching browser assets with npm")
-        VENDOR.mkdir(parents=True, exist_ok=True)
-        for source, target in ASSETS.items():
-            shutil.copy(Path(folder) / "node_modules" / source, VENDOR / target)
+        target.mkdir(parents=True, exist_ok=True)
+        for source, name in wanted.items():
+            shutil.copy(Path(folder) / "node_modules" / source, target / name)
 
 
 def site_sources() -> Iterable[Path]:
@@ -198,6 +210,9 @@ def main() -> int:
             install("dev")
         assets = key(ROOT / "package-lock.json", *ASSETS, *ASSETS.values())
         step("browser assets", assets, fetch_assets, made=VENDOR / "pico.min.css")
+        if arguments.dev:
+            wanted = key(ROOT / "package-lock.json", *TEST_ASSETS, *TEST_ASSETS.values())
+            step("test assets", wanted, fetch_test_assets, made=TESTING / "axe.min.js")
         if not arguments.packages_only:
             finish()
     except SetupError as error:

@@ -1,14 +1,25 @@
 """Every page in a real browser: nothing to complain about, and no sideways scroll on a small screen, light or dark."""
 
+import json
+
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.at_table import connected
+from tools import setup
 
 pytestmark = pytest.mark.slow
 SMALL = {"width": 360, "height": 740}
 WIDE = {"width": 1280, "height": 860}
 MOST_LINKS = 50
+AXE = setup.TESTING / "axe.min.js"
+CHECK = """async () => {
+  const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+  const { violations } = await axe.run({ runOnly: tags });
+  return violations.flatMap(({ id, nodes }) => nodes.map((node) => [
+    id, node.html.slice(0, 160), node.any.concat(node.all, node.none)[0]?.message ?? "",
+  ]));
+}"""
 LOOK = """() => {
   const root = document.scrollingElement;
   const wide = [...document.querySelectorAll("body *")]
@@ -67,6 +78,20 @@ def test_every_page_has_a_heading_names_and_protected_forms(visit, addresses):
         if status != 200 or problems or seen["headings"] != 1 or not seen["title"].endswith("· Parley"):
             wrong.append((entry["name"], status, problems, seen["headings"], seen["title"]))
     assert wrong == []
+
+
+def test_no_page_breaks_the_accessibility_rules_in_light_or_dark(visit, addresses):
+    """trust 34: axe's rules for WCAG 2.0 to 2.2, levels A and AA, contrast among them."""
+    visitor = visit("admin", viewport=WIDE)
+    axe, wrong = AXE.read_text(), {}
+    for entry in [{"name": "home", "address": "/"}, *addresses]:
+        for scheme in ("light", "dark"):
+            visitor.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            look(visitor.page, entry["address"])
+            visitor.page.evaluate(axe)
+            for rule, element, why in visitor.page.evaluate(CHECK):
+                wrong.setdefault(f"{rule}: {element}: {why}", []).append(f"{entry['name']} {scheme}")
+    assert not wrong, json.dumps(wrong, indent=1)
 
 
 def test_the_bar_takes_one_line_on_a_small_screen_and_its_menu_opens_by_keyboard(visit):

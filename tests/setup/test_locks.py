@@ -59,7 +59,8 @@ def test_browser_assets_are_pinned_with_integrity_and_without_addresses():
     root = locks.REQUIREMENTS.parent
     import json
 
-    wanted = json.loads((root / "package.json").read_text())["dependencies"]
+    package = json.loads((root / "package.json").read_text())
+    wanted = package["dependencies"] | package["devDependencies"]
     text = (root / "package-lock.json").read_text()
     packages = {path: entry for path, entry in json.loads(text)["packages"].items() if path}
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in wanted.values())
