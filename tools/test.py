@@ -6,6 +6,7 @@ drives a browser. Chromium is installed with apt when root asks and there is non
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -66,6 +67,7 @@ def closing(outcomes: Counter[str], seconds: float) -> str:
 
 
 def main() -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests press Ctrl-C; background jobs inherit a deaf ear
     browser()
     status, outcomes, begun = 0, Counter[str](), time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
