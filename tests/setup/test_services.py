@@ -3,6 +3,7 @@
 import configparser
 import re
 import shlex
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -134,11 +135,18 @@ def test_compose_volumes_are_declared():
     assert used == set(COMPOSE["volumes"])
 
 
+def test_the_model_server_asks_for_its_key_on_every_path():
+    command = SERVICES["vllm"]["command"]
+    package, _, name = command[command.index("--middleware") + 1].rpartition(".")
+    assert hasattr(import_module(package), name)
+
+
 def test_compose_sets_only_variables_that_the_settings_document():
     documented = set(re.findall(r"^([A-Z_]+) {2,}", (ROOT / "webapp" / "settings.py").read_text(), re.MULTILINE))
-    assert set(COMPOSE["x-environment"]) <= documented
-    assert {"PARLEY_ENV", "PARLEY_SECRET_KEY", "PARLEY_HOSTS", "DATABASE_URL", "REDIS_URL"} <= set(
-        COMPOSE["x-environment"]
-    )
+    environment = COMPOSE["x-environment"]
+    keys = {name for name in environment if name.endswith("_API_KEY")}
+    assert set(environment) - keys <= documented
+    assert all(f"={name}" in environment["MODEL_ADDRESSES"] for name in keys), "a key that may be sent nowhere"
+    assert {"PARLEY_ENV", "PARLEY_SECRET_KEY", "PARLEY_HOSTS", "DATABASE_URL", "REDIS_URL"} <= set(environment)
     for required in ("PARLEY_SECRET_KEY", "PARLEY_HOSTS"):
-        assert COMPOSE["x-environment"][required].startswith(f"${{{required}:?"), "no default for what must be chosen"
+        assert environment[required].startswith(f"${{{required}:?"), "no default for what must be chosen"
