@@ -52,10 +52,10 @@ class Bucket:
         return self.tokens >= 0
 
 
-def place_of(user: User, match_id: int) -> Viewer | None:
-    """From where this person may look at the match over a socket; None if it is not there for them."""
+def found_by(user: User, match_id: int) -> tuple[Match, Viewer] | None:
+    """The match, and from where this person may look at it over a socket; None if it is not there for them."""
     match = Match.objects.visible_to(user).filter(pk=match_id).first()
-    return None if match is None else view.viewer_of(match, user)
+    return None if match is None else (match, view.viewer_of(match, user))
 
 
 def still_signed_in(session_key: str, user_id: int) -> bool:
@@ -88,9 +88,10 @@ def frame_of(user: User, match_id: int, viewer: Viewer, held: Held) -> tuple[str
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        if place_of(user, match_id) != viewer:
+        found = found_by(user, match_id)
+        if found is None or found[1] != viewer:
             raise Displaced
-        match = Match.objects.get(pk=match_id)
+        match = found[0]
         stamp = view.stamp(match, viewer)
         if stamp == held.stamp:
             return "", held
@@ -131,11 +132,11 @@ class TableConsumer(AsyncWebsocketConsumer):
         self.looking = asyncio.Lock()
         self.ticker: asyncio.Task[None] | None = None
         self.joined = False
-        place = await database_sync_to_async(place_of, thread_sensitive=False)(self.user, self.match_id)
-        if place is None:
+        found = await database_sync_to_async(found_by, thread_sensitive=False)(self.user, self.match_id)
+        if found is None:
             await self.close()
             return
-        self.viewer = place
+        self.viewer = found[1]
         await self.accept()
         await self._join()
         self.ticker = asyncio.create_task(self._tick())

@@ -10,10 +10,11 @@ from typing import Any
 
 from training.errors import BadInput, IllegalMove
 from training.games.base import FORFEIT
-from training.records import Move, Seat
+from training.records import Move
 from webapp.accounts.models import User
 from webapp.arena import moves, services
-from webapp.arena.models import Match, MatchMove
+from webapp.arena.models import MatchMove, MatchSeat
+from webapp.arena.services import Fold
 
 
 def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
@@ -21,29 +22,16 @@ def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
 
     A late one, for which the default was played meanwhile, is refused with that reason.
     """
-    match = Match.objects.get(pk=match_id)
-    seat = match.seats.filter(user=user).first()
+    seat = MatchSeat.objects.filter(match=match_id, user=user).values_list("seat", flat=True).first()
     if seat is None:
         raise IllegalMove("you do not sit at this table")
     step = moves.step_of(data)
-    if stored := match.moves.filter(step=step, seat=seat.seat).first():
-        return _told(stored)
-    if match.state != Match.State.RUNNING:
-        raise IllegalMove("this game is not running")
-    return _told(services.submit(match_id=match_id, seat=seat.seat, step=step, move=_read(match, seat.seat, data)))
 
+    def read(now: Fold) -> Move:
+        seen = now.game.observe(seat)
+        return FORFEIT if data.get("action") == FORFEIT.action and seen.actions else moves.read_move(data, seen)
 
-def _read(match: Match, seat: Seat, data: Mapping[str, Any]) -> Move:
-    now = services.fold(match)
-    seen = now.game.observe(seat)
-    if seat in now.pending:
-        seen = seen.model_copy(update={"actions": ()})
-    if data.get("action") == FORFEIT.action and seen.actions:
-        return FORFEIT
-    return moves.read_move(data, seen)
-
-
-def _told(stored: MatchMove) -> MatchMove:
+    stored = services.submit(match_id=match_id, seat=seat, step=step, move=read)
     if stored.move["origin"] == "timeout":
         raise IllegalMove("too late: the time was up, and the default was played for you")
     return stored

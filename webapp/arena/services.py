@@ -6,7 +6,7 @@ next, and sends hints after commit. It raises `IllegalMove` (with the reason, fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -35,10 +35,11 @@ def database_now() -> datetime:
 
 @dataclass
 class Fold:
-    """A match's game as it stands, with the moves of a joint step that is not complete yet."""
+    """A match's game as its `moves` moves have made it, with those of a joint step that is not complete yet."""
 
     game: Game
     pending: dict[Seat, Move]
+    moves: int
 
     def due(self) -> frozenset[Seat]:
         """The seats from which a move is still missing."""
@@ -60,9 +61,10 @@ def fold(match: Match) -> Fold:
     """The match's game as its moves have made it."""
     game = make(scenario_of(match))
     pending: dict[Seat, Move] = {}
-    for entry in moves_of(match):
+    moves = moves_of(match)
+    for entry in moves:
         pending = advance(game, pending, entry)
-    return Fold(game, pending)
+    return Fold(game, pending, len(moves))
 
 
 def viewers(scenario: Scenario) -> list[Viewer]:
@@ -76,11 +78,14 @@ def submit(
     match_id: int,
     seat: Seat,
     step: int,
-    move: Move,
+    move: Move | Callable[[Fold], Move],
     private: str = "",
     attempts: Sequence[Mapping[str, object]] = (),
 ) -> MatchMove:
-    """Make a seat's move in step `step` of the match; return what is stored for it, which may be an earlier one."""
+    """Make a seat's move in step `step` of the match; return what is stored for it, which may be an earlier one.
+
+    `move` may be what reads the move from the match as it stands under the lock; what it raises changes nothing.
+    """
     match = Match.objects.select_for_update().get(pk=match_id)
     if stored := match.moves.filter(step=step, seat=seat).first():
         return stored
@@ -91,8 +96,9 @@ def submit(
     now = fold(match)
     if seat not in now.due():
         raise IllegalMove("it is not your turn")
-    now.game.check(seat, move)
-    stored = _append(match, now, seat, move, private, attempts)
+    made = move if isinstance(move, Move) else move(now)
+    now.game.check(seat, made)
+    stored = _append(match, now, seat, made, private, attempts)
     changed = {*write_rows(match, now.game), seat}
     if not now.pending:
         changed.update(_next_step(match, now))
@@ -108,7 +114,7 @@ def _append(
     """Store one move and advance the fold by it."""
     stored = MatchMove.objects.create(
         match=match,
-        number=match.moves.count(),
+        number=now.moves,
         step=match.step,
         seat=seat,
         move=move.to_dict(),
@@ -116,6 +122,7 @@ def _append(
         attempts=[dict(attempt) for attempt in attempts],
     )
     now.pending = advance(now.game, now.pending, SeatMove(seat=seat, move=move))
+    now.moves += 1
     if not now.pending:
         match.step += 1
     return stored

@@ -227,11 +227,11 @@ def last_number(match: Match, viewer: Viewer) -> int:
 
 
 def stamp(match: Match, viewer: Viewer) -> tuple[object, ...]:
-    """Changes whenever anything does that `look` or the rows depend on; far cheaper than looking."""
+    """Changes whenever anything does that `look` or the rows of this match, just read, depend on; far cheaper."""
     links = Count("guest_link")
     seats = match.seats.annotate(links=links).order_by("seat")
     return (
-        *Match.objects.filter(pk=match.pk).values_list("state", "step", "visibility", "aborted_why").get(),
+        *(match.state, match.step, match.visibility, match.aborted_why),
         last_number(match, viewer),
         *seats.values_list("kind", "user_id", "consent", "deployment__state", "links"),
         *match.due.order_by("seat").values_list("seat", "step", "deadline"),
