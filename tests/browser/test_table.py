@@ -1,12 +1,13 @@
 """At the table with a browser: a game by keyboard alone, and nothing lost by reloads, second tabs and dead networks."""
 
 import re
-from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.at_table import OURS, TURN, connected, say, set_up
+from tests.browser.visitor import Visitor
 from tests.browser.wire import wire
 
 pytestmark = pytest.mark.slow
@@ -85,12 +86,23 @@ def rate_by_keyboard(page: Page) -> None:
     expect(page.locator("main")).to_contain_text("Scripted", ignore_case=True)
 
 
+def two_people(host: Visitor, guest: Visitor) -> tuple[Visitor, Visitor]:
+    """Seat both at one table; return who begins and who waits."""
+    set_up(host.page, "open")
+    guest.page.goto(urlsplit(host.page.url).path)
+    guest.page.get_by_role("button", name="Sit down").click()
+    guest.page.get_by_role("button", name="Yes, it may be used").click()
+    for page in (host.page, guest.page):
+        connected(page)
+    expect(host.page.locator(".turn")).to_have_text(re.compile("Your turn|is to move"))
+    return (host, guest) if host.page.locator("#say").count() else (guest, host)
+
+
 def test_reload_and_second_tab_show_the_same(visit):
-    visitor = visit("pia")
-    page = visitor.page
-    set_up(page)
-    connected(page)
+    mover, waiter = two_people(visit("pia"), visit("ben"))
+    page = mover.page
     say(page, "first words")
+    say(waiter.page, "an answer")
     expect(page.locator(".turn")).to_have_text(TURN)
     before = said(page)
     page.locator("#say").fill("half a sentence")
@@ -98,13 +110,14 @@ def test_reload_and_second_tab_show_the_same(visit):
     assert said(page) == before
     expect(page.locator("#say")).to_have_value("half a sentence")
 
-    second = visitor.context.new_page()
+    second = mover.context.new_page()
     second.goto(page.url)
     connected(second)
     connected(page)
     assert said(second) == before
     say(second, "from the second tab")
     expect(page.locator("#log")).to_contain_text("from the second tab")
+    say(waiter.page, "another answer")
     for tab in (page, second):
         expect(tab.locator(".turn")).to_have_text(TURN)
     assert said(page) == said(second)
@@ -113,16 +126,8 @@ def test_reload_and_second_tab_show_the_same(visit):
 
 def test_a_lost_connection_loses_nothing(visit, site):
     with wire(site.port) as line:
-        pia = visit("pia", address=line.address)
-        ben = visit("ben")
-        set_up(pia.page, "open")
-        match = pia.page.url.removeprefix(line.address)
-        ben.page.goto(match)
-        ben.page.get_by_role("button", name="Sit down").click()
-        ben.page.get_by_role("button", name="Yes, it may be used").click()
-        for page in (pia.page, ben.page):
-            connected(page)
-        mover, waiter = (pia, ben) if pia.page.locator("#say").count() else (ben, pia)
+        pia, ben = visit("pia", address=line.address), visit("ben")
+        mover, waiter = two_people(pia, ben)
         say(mover.page, "before the storm")
         say(waiter.page, "I hear you")
         expect(pia.page.locator("#log")).to_contain_text("I hear you")
@@ -168,12 +173,8 @@ def test_what_is_sent_without_a_socket_arrives_as_a_form(visit, site):
 
 def test_two_seats_see_their_own_cards_only(visit):
     pia, ben = visit("pia"), visit("ben")
-    set_up(pia.page, "open")
-    address = pia.page.url
-    ben.page.goto(address)
-    ben.page.get_by_role("button", name="Sit down").click()
-    ben.page.get_by_role("button", name="Yes, it may be used").click()
-    cards: list[Any] = []
+    two_people(pia, ben)
+    cards: list[str] = []
     for visitor in (pia, ben):
         expect(visitor.page.locator(".turn")).to_have_text(re.compile("Your turn|is to move"))
         cards.append(visitor.page.locator("details.card").inner_text())
