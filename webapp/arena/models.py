@@ -65,13 +65,16 @@ class MatchQuerySet(models.QuerySet["Match"]):
     def untold_to(self, user: User) -> MatchQuerySet:
         """Finished matches of which this person is not told yet who or what sat there.
 
-        A player says first what they took the others for; an annotator first judges every seat assigned to them.
+        A player says first what they took the others for, and is told for good; an annotator who did not play first
+        judges every seat assigned to them.
         """
-        unrated = MatchSeat.objects.filter(match=OuterRef("pk"), user=user, guesses__isnull=True)
-        assigned = Match.objects.filter(pk=OuterRef("pk"), targets__queue__annotators=user)
-        judged = Count("targets__judgments", filter=Q(targets__judgments__author=user), distinct=True)
-        unjudged = assigned.annotate(given=Count("targets", distinct=True), judged=judged).filter(judged__lt=F("given"))
-        withheld = Q(Exists(unrated)) | Q(Exists(unjudged)) if user.is_annotator else Q(Exists(unrated))
+        sat = MatchSeat.objects.filter(match=OuterRef("pk"), user=user)
+        withheld = Q(Exists(sat.filter(guesses__isnull=True)))
+        if user.is_annotator:
+            assigned = Match.objects.filter(pk=OuterRef("pk"), targets__queue__annotators=user)
+            judged = Count("targets__judgments", filter=Q(targets__judgments__author=user), distinct=True)
+            unjudged = assigned.annotate(given=Count("targets", distinct=True), judged=judged)
+            withheld |= ~Q(Exists(sat)) & Q(Exists(unjudged.filter(judged__lt=F("given"))))
         return self.filter(withheld, state=Match.State.FINISHED)
 
     def matching(self, *, game: str = "", state: str = "") -> MatchQuerySet:

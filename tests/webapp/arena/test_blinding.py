@@ -114,3 +114,17 @@ def test_an_annotator_judges_before_being_told(client_of, player, ben, annotator
         judging.annotate(target=target, by=annotator, values=values)
     assert told()
     assert "once you have judged it" not in client.get(result).content.decode()
+
+
+def test_who_played_and_rated_stays_told_when_the_game_is_to_be_judged(client_of, player, ben, researcher, two_people):
+    finish(two_people)
+    two_people.seats.filter(user=ben).update(user=researcher)
+    result = f"/play/{two_people.pk}/result/"
+    people_queue(researcher, two_people, [researcher])
+    assert not view.told_who(two_people, researcher)
+    assert "once you have rated the game" in client_of(researcher).get(result).content.decode()
+    guess(two_people, researcher)
+    assert view.told_who(two_people, researcher), "though they have not judged it"
+    page = client_of(researcher).get(result).content.decode()
+    assert "Your rating" in page
+    assert "once you have" not in page
