@@ -88,19 +88,19 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
     user = current_user(request)
     queue = one(Queue.objects.visible_to(user).listed(), pk=pk)
     unscored = queue.targets.filter(state=Target.State.UNSCORED).prefetch_related("judgments")[:50]
-    withheld = queue.targets.open_for(user).exists()
-    scored = Judgment.objects.none() if withheld else Judgment.objects.scored().of_queue(queue)
+    left = queue.targets.open_for(user).count()
+    scored = Judgment.objects.none() if left else Judgment.objects.scored().of_queue(queue)
     page = Paginator(scored, GIVEN).get_page(integer(request, "page", 1, low=1))
     named = [*(target.match_id for target in unscored), *(row.match_id for row in page)]
     matches = {match for match in named if match is not None}
-    agreed = [] if withheld or queue.judge else agreement.of_queue(queue)
+    agreed = [] if left or queue.judge else agreement.of_queue(queue)
     context = {
         "queue": queue,
-        "withheld": withheld,
-        "results": {} if withheld else results.of_queue(queue, user),
+        "left": left,
+        "results": {} if left else results.of_queue(queue, user),
         "agreement": agreed,
         "overall": agreement.overall(agreed),
-        "unscored": [] if withheld else unscored,
+        "unscored": [] if left else unscored,
         "readable": set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True)),
         "page": page,
         "given": given.read(page),

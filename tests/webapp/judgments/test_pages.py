@@ -276,11 +276,13 @@ def test_what_others_said_is_shown_after_ones_own_judgment(client_of, researcher
     before = client.get(address)
     assert (before.context["results"], before.context["agreement"]) == ({}, [])
     assert "once you have judged" in before.content.decode()
+    assert "Judge: 2 left" in before.content.decode()
     assert "Agreement" in client_of(other_researcher).get(address).content.decode(), "who is not to judge may read"
     assert client.get(reverse("judgments:annotate", args=[queue.pk])).context["overall"] is None
     judge(queue, [researcher], [3])
     after = client.get(address)
     assert after.context["overall"] == 1
+    assert "left</a>" not in after.content.decode()
     assert list(after.context["results"]) == ["person"]
 
 
