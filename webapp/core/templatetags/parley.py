@@ -1,6 +1,7 @@
-"""Tags and filters that every template has: times, numbers, intervals and links that keep the query string."""
+"""Tags and filters that every template has: times, numbers, intervals, lists' filters, links that keep the query."""
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -8,8 +9,8 @@ from urllib.parse import urlencode
 from django import template
 from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.template import Context
-from django.utils.html import format_html, strip_tags
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join, strip_tags
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 
 register = template.Library()
@@ -82,6 +83,38 @@ def query(context: Context, **changes: Any) -> str:
         else:
             values[name] = str(value)
     return "?" + urlencode(list(values.lists()), doseq=True)
+
+
+@register.simple_block_tag(takes_context=True)
+def filters(context: Context, content: str, target: str = "results", sort: str | None = None) -> SafeString:
+    """The form above a list, around its fields: it asks this page anew while one types, and fills `target`.
+
+    `sort`: the order that stays, where the list's heads choose it.
+    """
+    hidden = "" if sort is None else format_html('<input type="hidden" name="sort" value="{}">', sort)
+    return format_html(
+        '<form class="filters" method="get" action="{0}" hx-get="{0}" hx-target="#{1}" hx-push-url="true"'
+        ' hx-trigger="submit, input delay:300ms">{2}{3}<button class="small secondary">Filter</button></form>',
+        context["request"].path,
+        target,
+        content,
+        hidden,
+    )
+
+
+@register.simple_tag
+def options(choices: Iterable[object], chosen: object, everything: str = "all") -> SafeString:
+    """The options of a filter: `everything` (unless it is empty) for the empty value, then the choices.
+
+    A choice is a pair of value and title, or both in one.
+    """
+    pairs = [one if isinstance(one, tuple) else (one, one) for one in choices]
+    given = [("", everything), *pairs] if everything else pairs
+    return format_html_join(
+        "",
+        '<option value="{}"{}>{}</option>',
+        ((value, mark_safe(" selected") if str(value) == str(chosen) else "", title) for value, title in given),
+    )
 
 
 @register.filter

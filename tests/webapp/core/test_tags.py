@@ -1,0 +1,34 @@
+"""Tags of lists: the form above them and its options."""
+
+import pytest
+from django.template import Context, Template
+from django.test import RequestFactory
+
+
+def shown(template, **context):
+    request = RequestFactory().get("/runs/", {"q": "a"})
+    return Template("{% load parley %}" + template).render(Context({"request": request, **context}))
+
+
+@pytest.mark.parametrize(
+    "choices, chosen, html",
+    [
+        (["a", "b"], "b", '<option value="a">a</option><option value="b" selected>b</option>'),
+        ([3, 4], "4", '<option value="3">3</option><option value="4" selected>4</option>'),
+        ([("x", "An X")], "", '<option value="x">An X</option>'),
+        (['"><b>'], "", '<option value="&quot;&gt;&lt;b&gt;">&quot;&gt;&lt;b&gt;</option>'),
+    ],
+)
+def test_options_of_a_filter(choices, chosen, html):
+    chosen_first = " selected" if not chosen else ""
+    found = shown("{% options choices chosen %}", choices=choices, chosen=chosen)
+    assert found == f'<option value=""{chosen_first}>all</option>{html}'
+    assert shown('{% options choices chosen "" %}', choices=choices, chosen=chosen) == html
+
+
+def test_a_filter_asks_its_own_page_and_keeps_the_order():
+    html = shown("{% filters sort=order %}<label>{{ words }}</label>{% endfilters %}", words="<i>", order="-name")
+    assert 'action="/runs/" hx-get="/runs/" hx-target="#results"' in html
+    assert "<label>&lt;i&gt;</label>" in html
+    assert '<input type="hidden" name="sort" value="-name">' in html
+    assert "sort" not in shown("{% filters %}{% endfilters %}")
