@@ -1,15 +1,19 @@
 """Files that survive a kill at any moment: append-only lines, atomic files and directories, the run directory.
 
-A directory is complete exactly when its `manifest.json`, written last, names every file with its hash. Readers skip a
-torn last line, and refuse a directory whose manifest is missing or does not match.
+A directory is complete exactly when its `manifest.json`, written last, names every file with its hash. Readers leave a
+torn last line to be completed, and refuse a directory whose manifest is missing or does not match.
 """
 
 from __future__ import annotations
 
+import functools
+import glob
 import gzip
 import hashlib
 import json
+import logging
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +23,11 @@ from typing import Any
 
 from training.errors import BadInput
 
+log = logging.getLogger(__name__)
+
 MANIFEST = "manifest.json"
+LEFT = re.compile(r"\.(?P<name>.+)\.(?P<kind>tmp|old)-(?P<pid>\d+)")
+"""What `atomic_directory` calls a folder that is being written (tmp) or is making room for it (old)."""
 
 
 def dumps(data: object) -> str:
@@ -40,14 +48,29 @@ def _no_constant(name: str) -> object:
 
 
 def append_line(path: Path, data: Mapping[str, Any]) -> None:
-    """Append one JSON line in one write."""
+    """Append one JSON line whole, or raise `OSError` and leave the file as it was."""
+    _append(path, (dumps(data) + "\n").encode())
+
+
+def _append(path: Path, data: bytes) -> int:
+    """Append all of `data` or nothing; return the offset in bytes at which it begins."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab", buffering=0) as file:
-        file.write((dumps(data) + "\n").encode())
+        begin = file.tell()
+        try:
+            while data:  # a full disk may take a part without an error
+                data = data[file.write(data) :]
+        except OSError:
+            file.truncate(begin)
+            raise
+    return begin
 
 
 def read_lines(path: Path, offset: int = 0) -> Iterator[tuple[dict[str, Any], int]]:
-    """Yield (line, offset after it) from byte `offset`; stop at a line that is not complete yet."""
+    """Yield (line, offset after it) from byte `offset`; stop at a line that is not complete yet.
+
+    A complete line that is no JSON object is skipped with a warning.
+    """
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -55,9 +78,23 @@ def read_lines(path: Path, offset: int = 0) -> Iterator[tuple[dict[str, Any], in
         for raw in file:
             if not raw.endswith(b"\n"):
                 return
-            offset += len(raw)
-            if raw.strip():
-                yield json.loads(raw), offset
+            begin, offset = offset, offset + len(raw)
+            if not raw.strip():
+                continue
+            try:
+                line = loads(raw)
+            except ValueError:
+                line = None
+            if isinstance(line, dict):
+                yield line, offset
+            else:
+                _warn_of_line(path, begin)
+
+
+@functools.lru_cache(maxsize=1024)
+def _warn_of_line(path: Path, offset: int) -> None:
+    """Say it once: whoever follows a file reads a line again as long as no good one follows it."""
+    log.warning("%s: the line at byte %d is no JSON object and is skipped", path, offset)
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
@@ -73,12 +110,8 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
 
 def append_member(path: Path, data: Mapping[str, Any]) -> tuple[int, int]:
     """Append `data` as one gzip member; return (offset, length) in bytes. `gzip` reads the file whole as lines."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     member = gzip.compress((dumps(data) + "\n").encode(), compresslevel=5, mtime=0)
-    with path.open("ab", buffering=0) as file:
-        offset = file.tell()
-        file.write(member)
-    return offset, len(member)
+    return _append(path, member), len(member)
 
 
 def read_member(path: Path, offset: int, length: int) -> dict[str, Any]:
@@ -107,27 +140,58 @@ def _fsync(path: Path) -> None:
 def atomic_directory(final: Path) -> Iterator[Path]:
     """Yield a temporary folder that becomes `final` when the block ends well, and vanishes when it does not.
 
-    Order: fsync every file, write the manifest with hashes, fsync the folder, rename, fsync the parent. An existing
-    `final` is replaced only after the new content is complete on disk.
+    Order: fsync everything inside, write the manifest with hashes, fsync the folder, rename, fsync the parent. An
+    existing `final` is moved aside when the new content is complete on disk, and deleted when that is in its place.
     """
     final.parent.mkdir(parents=True, exist_ok=True)
-    temporary = final.with_name(f".{final.name}.tmp-{os.getpid()}")
-    shutil.rmtree(temporary, ignore_errors=True)
+    sweep(final.parent, glob.escape(final.name))
+    temporary, aside = (final.with_name(f".{final.name}.{kind}-{os.getpid()}") for kind in ("tmp", "old"))
     temporary.mkdir()
     try:
         yield temporary
-        files = sorted(p for p in temporary.rglob("*") if p.is_file())
-        for file in files:
-            _fsync(file)
+        inside = sorted(temporary.rglob("*"))
+        for path in inside:
+            _fsync(path)
+        files = [path for path in inside if path.is_file()]
         hashes = {str(p.relative_to(temporary)): {"sha256": sha256(p), "bytes": p.stat().st_size} for p in files}
         write_json(temporary / MANIFEST, {"version": 1, "files": hashes})
         _fsync(temporary)
         if final.exists():
-            shutil.rmtree(final)
+            final.replace(aside)
         temporary.replace(final)
         _fsync(final.parent)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        _clear(aside)
+        _clear(temporary)
+
+
+def sweep(parent: Path, name: str = "*") -> None:
+    """Clear away what killed writers of folders called `name` (a pattern) left in `parent`.
+
+    What this process itself left counts, too: it writes one folder of a name at a time. A process on another machine or
+    in another container counts as killed: nobody there may write to `parent` at the same time.
+    """
+    for left in parent.glob(f".{name}.*-*"):
+        found = LEFT.fullmatch(left.name)
+        if found and (int(found["pid"]) == os.getpid() or not _alive(int(found["pid"]))):
+            _clear(left)
+
+
+def _clear(left: Path) -> None:
+    """Delete a folder that is named as in `LEFT`; one that was moved aside is put back if nothing took its place."""
+    found = LEFT.fullmatch(left.name)
+    assert found, "only such folders are deleted"
+    if found["kind"] == "old" and left.exists() and not left.with_name(found["name"]).exists():
+        left.replace(left.with_name(found["name"]))
+    shutil.rmtree(left, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (OSError, OverflowError) as error:
+        return isinstance(error, PermissionError)
+    return True
 
 
 def looks_complete(path: Path) -> bool:

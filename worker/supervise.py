@@ -2,7 +2,8 @@
 
 The lease is renewed while this lives; the process's own `status.json` proves that it gets on. If the attempt is taken
 away, the process is killed and nothing is written. If this worker leaves, the process saves and the run is queued
-again. A database that is away for a while stops nothing: what was written meanwhile is read when it is back.
+again. A database that is away for a while stops nothing: what was written meanwhile is read when it is back. Nor does
+a checkpoint that the process prunes before it is published: it is passed over.
 """
 
 import json
@@ -17,7 +18,7 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 
 from training.errors import ParleyError
-from training.store import RunDir
+from training.store import MANIFEST, RunDir, sweep
 from webapp.runs import attempts, batches, files
 from webapp.runs.models import Attempt, Run
 from worker import lifecycle, processes
@@ -63,8 +64,8 @@ class Supervisor:
 
     def run(self) -> None:
         """Prepare, start, watch, close."""
-        self._kill_leftovers()
         try:
+            self._meanwhile(self._clear_leftovers)
             launch = self._prepare()
         except (ParleyError, OSError) as error:
             attempts.finish(attempt=self.attempt, state=Run.State.FAILED, exit_code=None, error=str(error))
@@ -72,7 +73,7 @@ class Supervisor:
             return
         self.secrets = launch.secrets
         self.tail = self._tail(self.attempt)
-        latest = self.folder.latest_checkpoint()
+        latest = self._meanwhile(self.folder.latest_checkpoint)
         start_step = latest[0] if latest else 0
         environment = processes.environment(launch.secrets, launch.environment)
         self.child = processes.start(launch.command, self.files.log, environment)
@@ -94,7 +95,7 @@ class Supervisor:
         return self._meanwhile(lambda: self.kind.prepare(self.of, self.folder, self.attempt.number))
 
     def _meanwhile(self, work: Callable[[], T]) -> T:
-        """Work in a thread, and renew the lease meanwhile: what copies large files takes its time."""
+        """Work in a thread, and renew the lease meanwhile: what copies or hashes large files takes its time."""
 
         def closing() -> T:
             try:
@@ -112,12 +113,13 @@ class Supervisor:
     def _beat_seconds() -> float:
         return float(min(2.0, settings.RUN_LEASE_SECONDS / 6))
 
-    def _kill_leftovers(self) -> None:
-        """Processes of earlier attempts of this run on this host must not go on beside the new one."""
+    def _clear_leftovers(self) -> None:
+        """End what earlier attempts of this run left on this host: processes that go on, half-written checkpoints."""
         earlier = self.of.attempts.filter(host=settings.NODE_NAME, number__lt=self.attempt.number, pid__isnull=False)
-        for pid, started in earlier.values_list("pid", "pid_started"):
+        for number, pid, started in earlier.values_list("number", "pid", "pid_started"):
             if pid is not None and started is not None:
                 processes.kill_tree(pid, started)
+            sweep(self.folder.attempt(number).root / "checkpoints", "step_*")
 
     def _tail(self, attempt: Attempt) -> Tail:
         name = f"{self.name}/attempts/{attempt.number:04d}"
@@ -178,8 +180,7 @@ class Supervisor:
     def _publish(batch: batches.Batch, played: Mapping[str, Path]) -> None:
         for name, path in played.items():
             files.publish_file(path, name)
-        for found in batch.checkpoints:
-            files.publish_folder(found["source"], found["path"])
+        batch.checkpoints = [found for found in batch.checkpoints if _publish_checkpoint(found)]
 
     def _read_status(self) -> bool:
         """Whether `status.json` has changed."""
@@ -272,3 +273,20 @@ class Supervisor:
         log = Attempt.objects.values_list("log", flat=True).get(pk=self.attempt.pk)
         lines = [line for line in log.splitlines() if line.strip()]
         return lines[-1][:2000] if lines else ""
+
+
+def _publish_checkpoint(found: Mapping[str, Any]) -> bool:
+    """Publish a checkpoint that was found; False, and nothing stays published, if it was pruned meanwhile.
+
+    Pruning deletes the manifest first: where that is still there afterwards, everything was.
+    """
+    manifest = found["source"] / MANIFEST
+    try:
+        files.publish_folder(found["source"], found["path"])
+    except FileNotFoundError:
+        if manifest.exists():
+            raise
+    if manifest.exists():
+        return True
+    files.delete_folder(found["path"])
+    return False

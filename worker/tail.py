@@ -89,9 +89,13 @@ class Tail:
                 continue
             step = int(folder.name.removeprefix("step_"))
             kind = "adapter" if (folder / "adapter_config.json").is_file() else "full"
+            try:
+                digest = sha256(folder / MANIFEST)
+            except FileNotFoundError:  # pruned at this moment: the manifest goes first
+                continue
             name = f"run-{self.run_id}-step-{step}"
             facts = {"folder": folder.name, "step": step, "kind": kind, "name": name, "path": f"checkpoints/{name}"}
-            found.append({**facts, "sha256": sha256(folder / MANIFEST), "source": folder})
+            found.append({**facts, "sha256": digest, "source": folder})
         return found
 
     def _log(self) -> str | None:

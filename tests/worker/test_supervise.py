@@ -3,17 +3,19 @@
 import gzip
 import json
 import os
+import shutil
 import signal
+import subprocess
 import time
 
 import pytest
 
 from tests.worker.conftest import processes_of, wait_until
-from training.store import verify_directory
+from training.store import MANIFEST, RunDir, verify_directory
 from webapp.runs import attempts, batches, files, services
 from webapp.runs.models import Attempt, Run
 from worker import kinds, lifecycle
-from worker.supervise import supervise
+from worker.supervise import Supervisor, supervise
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
 
@@ -118,8 +120,10 @@ def test_wrong_input_fails_at_once_with_the_reason(make_run):
     assert (run.state, run.error) == ("failed", "learn.lr: must be positive")
 
 
-@pytest.mark.parametrize("where, name", [(kinds.Training, "prepare"), (files, "publish_folder")])
-def test_the_lease_is_renewed_while_large_files_are_copied(make_run, background, monkeypatch, where, name):
+@pytest.mark.parametrize(
+    "where, name", [(kinds.Training, "prepare"), (files, "publish_folder"), (RunDir, "latest_checkpoint")]
+)
+def test_the_lease_is_renewed_while_large_files_are_copied_or_hashed(make_run, background, monkeypatch, where, name):
     copy = getattr(where, name)
 
     def slowly(*arguments):
@@ -133,6 +137,45 @@ def test_the_lease_is_renewed_while_large_files_are_copied(make_run, background,
         assert attempts.lapse_overdue() == 0
         time.sleep(0.2)
     assert (state(run), run.attempts.count()) == ("succeeded", 1)
+
+
+@pytest.mark.parametrize("when, what", [("publish_folder", "first"), ("publish_file", "second")])
+def test_a_checkpoint_that_is_pruned_before_it_is_published_stops_nothing(make_run, quick, monkeypatch, when, what):
+    """The first one, before its files are listed; the second, while its first file is being linked."""
+    publish, step = getattr(files, when), {"first": 5, "second": 10}[what]
+
+    def after_pruning(path, name):
+        if f"run-{run.pk}-step-{step}" in name:
+            shutil.rmtree(path if path.is_dir() else path.parent, ignore_errors=True)
+        publish(path, name)
+
+    monkeypatch.setattr(files, when, after_pruning)
+    run = make_run(steps=12)
+    supervise(run.pk)
+    assert (state(run), run.attempts.count()) == ("succeeded", 1)
+    kept = [n for n in (5, 10, 12) if n != step]
+    assert list(run.checkpoints.order_by("step").values_list("step", flat=True)) == kept
+    published = sorted(path.name for path in (quick.MEDIA_ROOT / "checkpoints").iterdir())
+    assert published == sorted(f"run-{run.pk}-step-{n}" for n in kept)
+
+
+def test_a_file_that_is_missing_for_another_reason_is_not_passed_over(monkeypatch, tmp_path):
+    (tmp_path / MANIFEST).write_text("{}")
+    monkeypatch.setattr(files, "publish_folder", lambda folder, name: (tmp_path / "missing").read_text())
+    with pytest.raises(FileNotFoundError):
+        Supervisor._publish(batches.Batch(checkpoints=[{"source": tmp_path, "path": "p"}]), {})
+
+
+def test_what_a_killed_save_left_behind_is_deleted_by_the_next_attempt(make_run, quick):
+    run = make_run(steps=12, crash_at=8)
+    supervise(run.pk)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left = RunDir(quick.RUNS_ROOT / str(run.pk)).attempt(1).root / "checkpoints" / f".step_000008.tmp-{gone.pid}"
+    left.mkdir()
+    (left / "model.safetensors").write_bytes(b"half")
+    supervise(run.pk)
+    assert (state(run), left.exists()) == ("succeeded", False)
 
 
 def test_a_missing_secret_fails_before_a_process_starts(make_run, monkeypatch):

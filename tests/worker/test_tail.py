@@ -1,6 +1,7 @@
 """Reading a run directory while it is being written."""
 
 import json
+import shutil
 
 import pytest
 
@@ -75,6 +76,32 @@ def test_a_torn_checkpoint_is_not_seen(attempt):
         (folder / "config.json").write_text("{}")
     (attempt.checkpoint(2) / "config.json").write_text("changed")
     assert [(found["step"], found["kind"]) for found in reader(attempt).read().checkpoints] == [(1, "adapter")]
+
+
+def test_a_checkpoint_that_is_pruned_while_it_is_looked_at_is_passed_over(attempt, monkeypatch):
+    for step in (1, 2):
+        with atomic_directory(attempt.checkpoint(step)) as folder:
+            (folder / "config.json").write_text("{}")
+
+    def look(folder):
+        if folder == attempt.checkpoint(1):
+            shutil.rmtree(folder)
+        return True
+
+    monkeypatch.setattr(module, "looks_complete", look)
+    assert [found["step"] for found in reader(attempt).read().checkpoints] == [2]
+
+
+def test_a_line_that_cannot_be_read_does_not_hide_the_next(attempt):
+    metric(attempt, 1)
+    with attempt.metrics.open("ab") as file:
+        file.write(b'{"step": 2, "at{"step": 3, "at": 1.0}\n')
+    tail = reader(attempt)
+    batch = tail.read()
+    assert steps(batch) == [1]
+    tail.done(batch)
+    metric(attempt, 4)
+    assert steps(tail.read()) == [4]
 
 
 def test_an_earlier_attempt_is_read_up_to_the_step_that_follows_it(attempt):
