@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Mapping
@@ -18,12 +19,13 @@ from webapp.core import pids
 from webapp.runs.models import Attempt
 
 logger = logging.getLogger(__name__)
-HIDDEN = ("DATABASE_URL", "REDIS_URL", "PARLEY_SECRET_KEY")
+HIDDEN = re.compile(r"DATABASE_URL|REDIS_URL|AWS_.*|.*_(API_KEY|TOKEN)|.*(SECRET|PASSWORD).*", re.IGNORECASE)
+"""Names of variables that no child is given but by name."""
 
 
 def environment(secrets: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
     """This process's environment without its secrets, but with the ones that the child needs by name."""
-    kept = {k: v for k, v in os.environ.items() if k not in HIDDEN and not k.endswith("_API_KEY")}
+    kept = {k: v for k, v in os.environ.items() if not HIDDEN.fullmatch(k)}
     return {**kept, "PARLEY_HOME": str(settings.HOME), "PYTHONUNBUFFERED": "1", **extra, **secrets}
 
 

@@ -109,6 +109,30 @@ def test_children_that_outlive_their_parent_are_killed_by_their_group(family):
     assert gone(members)
 
 
+def test_a_child_is_given_no_secret_but_by_name(monkeypatch):
+    secret = (
+        "DATABASE_URL",
+        "REDIS_URL",
+        "PARLEY_SECRET_KEY",
+        "OTHER_API_KEY",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_PROFILE",
+        "HF_TOKEN",
+        "PGPASSWORD",
+        "Smtp_Password_File",
+        "client_secret",
+        "github_token",
+    )
+    plain = ("TOKENIZERS_PARALLELISM", "LAWS_OF_PLAY", "HF_TOKEN_COUNT", "CUDA_VISIBLE_DEVICES")
+    for name in (*secret, *plain):
+        monkeypatch.setenv(name, "x")
+    given = processes.environment({}, {})
+    assert [name for name in (*secret, *plain) if name in given] == list(plain)
+    named = processes.environment({"OTHER_API_KEY": "key"}, {"HF_TOKEN": "token"})
+    assert (named["OTHER_API_KEY"], named["HF_TOKEN"]) == ("key", "token")
+
+
 def test_only_a_worker_that_serves_says_how_many_models(settings):
     from worker import lifecycle
 
