@@ -1,8 +1,9 @@
 """`make setup`: builds `.venv`, fetches browser assets, prepares the models, migrates. Done steps are skipped.
 
 Runs on a bare Python 3.11–3.13 with the standard library alone. Each step has a key, made of the contents that decide
-its outcome; a step whose key is already written down is not run again. Fails with one sentence and the tail of what
-the failing command said. TORCH_INDEX names an index to take torch from (PyTorch's own CPU wheels, say).
+its outcome; a step whose key is already written down is not run again. Models know by themselves whether they are up
+to date. Fails with one sentence and the tail of what the failing command said. TORCH_INDEX names an index to take torch
+from (PyTorch's own CPU wheels, say).
 """
 
 import argparse
@@ -24,15 +25,7 @@ REQUIREMENTS = ROOT / "requirements"
 VENDOR = ROOT / "static" / "vendor"
 TESTING = VENV / "assets"
 HOME = Path(os.environ.get("PARLEY_HOME") or ROOT / "var")
-MODELS = {  # base model -> the sources that decide what it becomes
-    "smollm2-135m": ["training/learn/prepare.py"],
-    "tiny": [
-        "training/learn/tiny*.py",
-        "training/games/**/*.py",
-        "training/players/scripted/*.py",
-        "training/samples/*",
-    ],
-}
+MODELS = ("smollm2-135m", "tiny")
 ASSETS = {  # in node_modules -> in static/vendor
     "uplot/dist/uPlot.iife.min.js": "uPlot.iife.min.js",
     "uplot/dist/uPlot.min.css": "uPlot.min.css",
@@ -221,17 +214,20 @@ def main() -> int:
     return 0
 
 
-def prepare_model(model: str, sources: Iterable[Path]) -> None:
-    """Convert or pretrain one base model of the register; `tiny` takes a few minutes, once."""
-    prepare = [str(PYTHON), "-m", "training", "models", "prepare", model]
-    made = HOME / "models" / model / "manifest.json"
-    step(f"model: {model}", key(model, *sources), lambda: run(prepare, f"preparing {model}"), folder=HOME, made=made)
+def prepare_models() -> None:
+    """Have every base model made that is missing or not what its recipe makes now; `tiny` takes a few minutes.
+
+    Asked each time, for only the model knows what its recipe depends on; where nothing is to do, the answer takes a
+    fraction of a second.
+    """
+    print("setup: models", flush=True)
+    for model in MODELS:
+        run([str(PYTHON), "-m", "training", "models", "prepare", model], f"preparing {model}")
 
 
 def finish() -> None:
     """The models, the database and, in production, the static files as they are served."""
-    for model, patterns in MODELS.items():
-        prepare_model(model, [path for pattern in patterns for path in sorted(ROOT.glob(pattern))])
+    prepare_models()
     migrate = [str(PYTHON), "manage.py", "migrate", "--no-input", "--verbosity", "0"]
     where = os.environ.get("DATABASE_URL", "")
     cluster = None if where else HOME / "postgres" / "PG_VERSION"

@@ -1,7 +1,8 @@
 """`make up` and `make demo`: start databases, site, clock and workers, print one address, stop all of it on Ctrl-C.
 
 The programs and their order stand in `deploy/supervisord.conf`. Fails, after stopping what it had started, when a
-program does not stay up or the site is not ready in time; the message ends with that program's log.
+program does not stay up or the site is not ready in time; the message ends with that program's log. Exit codes:
+0 stopped, 1 failed, 2 a wrong number in PORT, TRAIN_SLOTS or SERVE_SLOTS.
 """
 
 import argparse
@@ -38,10 +39,22 @@ class UpError(Exception):
     """Something did not start; the message says what, and shows its log."""
 
 
+class WrongNumber(UpError):
+    """A variable holds no number that can be used; the message says which are."""
+
+
+def whole_number(name: str, *, most: int, default: int) -> int:
+    """The number from 1 to `most` in a variable of the environment, `default` if it is unset or empty."""
+    text = os.environ.get(name) or str(default)
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and 1 <= int(text) <= most):
+        raise WrongNumber(f"{name}={text} is no whole number from 1 to {most}: set it as in `{name}={default} make up`")
+    return int(text)
+
+
 def free_port() -> int:
     """PORT if it is set (and free), else the first free one from 8000 on."""
-    chosen = os.environ.get("PORT", "")
-    for port in [int(chosen)] if chosen.isdigit() else PORTS:
+    chosen = whole_number("PORT", most=65535, default=9000) if os.environ.get("PORT") else None
+    for port in [chosen] if chosen else PORTS:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with contextlib.suppress(OSError):
@@ -57,7 +70,7 @@ def environment(port: int) -> dict[str, str]:
     logs = home / "log"
     for folder in (control, logs):
         folder.mkdir(parents=True, exist_ok=True)
-    serve_slots = os.environ.get("SERVE_SLOTS", "1")
+    serve_slots, train_slots = (whole_number(name, most=1000, default=1) for name in ("SERVE_SLOTS", "TRAIN_SLOTS"))
     return {
         **os.environ,
         "PARLEY_PYTHON": sys.executable,
@@ -65,9 +78,9 @@ def environment(port: int) -> dict[str, str]:
         "PARLEY_CONTROL": str(control),
         "PARLEY_LOGS": str(logs),
         "PARLEY_TRAIN_QUEUES": "train-cpu,train-gpu" if gpu() else "train-cpu",
-        "PARLEY_SERVE_THREADS": str(int(serve_slots) + 1),
-        "TRAIN_SLOTS": os.environ.get("TRAIN_SLOTS", "1"),
-        "SERVE_SLOTS": serve_slots,
+        "PARLEY_SERVE_THREADS": str(serve_slots + 1),
+        "TRAIN_SLOTS": str(train_slots),
+        "SERVE_SLOTS": str(serve_slots),
         "PYTHONUNBUFFERED": "1",
     }
 
@@ -236,7 +249,7 @@ def main() -> int:
         return 0
     except UpError as error:
         print(f"up: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, WrongNumber) else 1
     return 0
 
 

@@ -111,6 +111,50 @@ def test_outcomes_are_counted_from_a_report(tmp_path):
     assert test.count(tmp_path / "none.xml") == Counter()
 
 
+def test_whether_a_model_is_up_to_date_is_the_models_own_word(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(setup, "HOME", tmp_path)
+    monkeypatch.setattr(setup, "run", lambda command, what: asked.append(command[1:]))
+    for model in setup.MODELS:
+        (tmp_path / "models" / model).mkdir(parents=True)
+        (tmp_path / "models" / model / "manifest.json").write_text("{}")
+    for _ in range(2):
+        setup.finish()
+    for model in setup.MODELS:
+        assert asked.count(["-m", "training", "models", "prepare", model]) == 2
+
+
+def test_that_word_costs_no_import_of_torch():
+    code = (
+        "import sys; from training.learn import prepare, tiny; tiny.key(); "
+        "sys.exit(bool({'torch', 'transformers'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "name, text", [("PORT", "abc"), ("PORT", "99999"), ("PORT", "0"), ("SERVE_SLOTS", "x"), ("TRAIN_SLOTS", "-1")]
+)
+def test_a_wrong_number_is_said_before_anything_starts(tmp_path, monkeypatch, capsys, name, text):
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
+    for variable in ("PORT", "SERVE_SLOTS", "TRAIN_SLOTS"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv(name, text)
+    monkeypatch.setattr(sys, "argv", ["up"])
+    monkeypatch.setattr(up.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(up, "supervised", lambda env: pytest.fail("started"))
+    assert up.main() == 2
+    assert re.match(rf"up: {name}={text} is no whole number from 1 to \d+: set it as in `", capsys.readouterr().err)
+
+
+def test_slots_that_are_empty_are_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
+    monkeypatch.setenv("SERVE_SLOTS", "")
+    monkeypatch.setenv("TRAIN_SLOTS", "3")
+    env = up.environment(8000)
+    assert (env["SERVE_SLOTS"], env["PARLEY_SERVE_THREADS"], env["TRAIN_SLOTS"]) == ("1", "2", "3")
+
+
 def test_a_taken_port_is_refused_if_asked_for_and_passed_over_if_not(monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
