@@ -8,8 +8,14 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+
+from training.cli.parser import COUNT, whole
+
+SEVERAL = partial(whole, low=2, high=1_000_000)  # TRL's groups and quantiles need two
+COUNT_OR_0 = partial(whole, low=0, high=1_000_000)
 
 
 def parser() -> ArgumentParser:
@@ -20,9 +26,9 @@ def parser() -> ArgumentParser:
     common.add_argument("--json", action="store_true", help="print one JSON object on standard output, nothing else")
     compared = ArgumentParser(add_help=False)
     compared.add_argument("--model", default="smollm2-135m", metavar="MODEL", help="registered name or folder")
-    compared.add_argument("--rounds", type=int, default=3, metavar="N", help="counted runs of each side (3)")
+    compared.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted runs of each side (3)")
     compared.add_argument("--dtype", choices=("float32", "bfloat16"), default="bfloat16", help="of the weights")
-    compared.add_argument("--threads", type=int, default=0, metavar="N", help="CPU threads; 0 = all")
+    compared.add_argument("--threads", type=COUNT_OR_0, default=0, metavar="N", help="CPU threads; 0 = all")
 
     def add(name: str, text: str, *, parents: tuple[ArgumentParser, ...]) -> ArgumentParser:
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", parents=parents)
@@ -31,25 +37,25 @@ def parser() -> ArgumentParser:
 
     both = (common, compared)
     sampling = add("sampling", "Parley's rollout beside raw vLLM with the same turn dependency", parents=both)
-    sampling.add_argument("--lanes", type=int, default=16, metavar="N", help="conversations in flight (16)")
-    sampling.add_argument("--turns", type=int, default=5, metavar="N", help="turns a seat (5)")
-    sampling.add_argument("--tokens", type=int, default=32, metavar="N", help="sampled tokens a turn (32)")
+    sampling.add_argument("--lanes", type=COUNT, default=16, metavar="N", help="conversations in flight (16)")
+    sampling.add_argument("--turns", type=COUNT, default=5, metavar="N", help="turns a seat (5)")
+    sampling.add_argument("--tokens", type=COUNT, default=32, metavar="N", help="sampled tokens a turn (32)")
     learning = add("learning", "Parley's update beside TRL's on the same tokens", parents=both)
-    learning.add_argument("--samples", type=int, default=16, metavar="N", help="traces an update (16)")
-    learning.add_argument("--prompt", type=int, default=360, metavar="N", help="prompt tokens of a trace (360)")
-    learning.add_argument("--completion", type=int, default=48, metavar="N", help="sampled tokens of a trace (48)")
+    learning.add_argument("--samples", type=SEVERAL, default=16, metavar="N", help="traces an update (16)")
+    learning.add_argument("--prompt", type=COUNT, default=360, metavar="N", help="prompt tokens of a trace (360)")
+    learning.add_argument("--completion", type=COUNT, default=48, metavar="N", help="sampled tokens of a trace (48)")
     talk = add("conversation", "conversations an hour: Parley, TRL per turn, TRL's own multi-turn path", parents=both)
-    talk.add_argument("--conversations", type=int, default=8, metavar="N", help="conversations a step (8)")
-    talk.add_argument("--turns", type=int, default=5, metavar="N", help="turns a seat (5)")
-    talk.add_argument("--tokens", type=int, default=32, metavar="N", help="sampled tokens a turn (32)")
+    talk.add_argument("--conversations", type=COUNT, default=8, metavar="N", help="conversations a step (8)")
+    talk.add_argument("--turns", type=COUNT, default=5, metavar="N", help="turns a seat (5)")
+    talk.add_argument("--tokens", type=COUNT, default=32, metavar="N", help="sampled tokens a turn (32)")
     pages = add("pages", "the site's pages with 1,000 runs and 1,000,000 metric points", parents=(common,))
-    pages.add_argument("--repeats", type=int, default=11, metavar="N", help="counted requests of each page (11)")
+    pages.add_argument("--repeats", type=COUNT, default=11, metavar="N", help="counted requests of each page (11)")
     sockets = add("socket", "from one person's move to the other's socket", parents=(common,))
     sockets.set_defaults(module="bench.sockets")
-    sockets.add_argument("--moves", type=int, default=200, metavar="N", help="counted moves of a run (200)")
-    sockets.add_argument("--rounds", type=int, default=3, metavar="N", help="runs (3)")
+    sockets.add_argument("--moves", type=SEVERAL, default=200, metavar="N", help="counted moves of a run (200)")
+    sockets.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="runs (3)")
     start = add("start", "the whole site from an installed environment; the command line's help", parents=(common,))
-    start.add_argument("--rounds", type=int, default=3, metavar="N", help="counted starts of each (3)")
+    start.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted starts of each (3)")
     _miniature(add("miniature", "forms of credit on a toy or on item negotiation with tiny", parents=(common,)))
     return made
 
@@ -57,12 +63,12 @@ def parser() -> ArgumentParser:
 def _miniature(command: ArgumentParser) -> None:
     command.add_argument("part", choices=("toy", "negotiation"), help="what is learned")
     command.add_argument("--forms", default="", metavar="A,B", help="forms of credit, the first is compared with; all")
-    command.add_argument("--seeds", type=int, default=5, metavar="N", help="runs of each form (5)")
+    command.add_argument("--seeds", type=COUNT, default=5, metavar="N", help="runs of each form (5)")
     command.add_argument(
-        "--steps", type=int, default=0, metavar="N", help="training steps (toy: at most 1500; else 60)"
+        "--steps", type=COUNT_OR_0, default=0, metavar="N", help="training steps (toy: at most 1500; else 60)"
     )
     command.add_argument(
-        "--conversations", type=int, default=1000, metavar="N", help="conversations of an arena (1000)"
+        "--conversations", type=COUNT, default=1000, metavar="N", help="conversations of an arena (1000)"
     )
     command.add_argument(
         "--dir", type=Path, metavar="DIR", help="directory of the runs of negotiation; one that was broken off goes on"

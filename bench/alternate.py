@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One run of one side: the rate that is compared, and where its seconds went."""
+    """One run of one side: the rate that is compared, and where its `seconds` went; `parts` divide the same finer."""
 
     rate: float
     seconds: dict[str, float] = field(default_factory=dict)
+    parts: dict[str, float] = field(default_factory=dict)
 
 
 def alternate(a: Callable[[], Reading], b: Callable[[], Reading], rounds: int) -> dict[str, Any]:
@@ -37,12 +38,25 @@ def alternate(a: Callable[[], Reading], b: Callable[[], Reading], rounds: int) -
 
 
 def side(readings: list[Reading]) -> dict[str, Any]:
-    """Return median, spread and every reading of one side, and the median seconds of each of its parts."""
+    """Return median, spread and every reading of one side, and the median seconds of where they went."""
     rates = [reading.rate for reading in readings]
-    parts = {name: None for reading in readings for name in reading.seconds}
     return {
         "median": statistics.median(rates),
         "spread": [min(rates), max(rates)],
         "rates": rates,
-        "seconds": {name: statistics.median(r.seconds.get(name, 0.0) for r in readings) for name in parts},
+        "seconds": _medians([reading.seconds for reading in readings]),
+        "parts": _medians([reading.parts for reading in readings]),
     }
+
+
+def _medians(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = {name: None for row in rows for name in row}
+    return {name: statistics.median(row.get(name, 0.0) for row in rows) for name in names}
+
+
+def where(found: Mapping[str, Any]) -> str:
+    """Return where the seconds of both sides went, a side a line."""
+    return "\n".join(
+        f"  {name}: " + ", ".join(f"{part} {seconds:.2f} s" for part, seconds in found[name]["parts"].items())
+        for name in ("a", "b")
+    )

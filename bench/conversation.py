@@ -4,7 +4,8 @@ The same model, games, turns a seat and token limits; adapters of one rank, the 
 `per_turn`: TRL's GRPO with every turn a sample of its own, its prompt being what Parley's player had sent; TRL samples
 the turns all at once, which no real conversation could. `multi_turn`: TRL's own way, `rollout_func` with `env_mask`;
 it plays Parley's games in step, each turn of all conversations one call of the trainer's model. Both sample with
-Transformers, as TRL 1.16 does where its vLLM is not at hand; Parley samples with whatever engine it chooses.
+Transformers, as TRL 1.16 does where its vLLM is not at hand; Parley samples with whatever engine it chooses. Where the
+time goes is told in the parts of `bench.learning`, beside sampling, credit and (Parley alone) the weights' hand-over.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from bench.alternate import Reading, alternate
+from bench.alternate import Reading, alternate, where
 from bench.learning import Update
 from bench.talks import Ask, Talks, conditions, use_threads
 from bench.trl_side import Grpo, per_pass
@@ -51,8 +52,8 @@ def main(arguments: Namespace) -> dict[str, Any]:
     multi_turn = _multi_turn(talks, update, arguments, episodes)
     held = len(talks.scenarios)
     found = {
-        "per_turn": alternate(ours, lambda: _rate(per_turn.step(), held * per_turn.share), arguments.rounds),
-        "multi_turn": alternate(ours, lambda: _rate(multi_turn.grpo.step(), held), arguments.rounds),
+        "per_turn": alternate(ours, lambda: _theirs(per_turn, held * per_turn.share), arguments.rounds),
+        "multi_turn": alternate(ours, lambda: _theirs(multi_turn.grpo, held), arguments.rounds),
     }
     talks.close()
     return {
@@ -67,8 +68,10 @@ def main(arguments: Namespace) -> dict[str, Any]:
     }
 
 
-def _rate(seconds: float, conversations: float) -> Reading:
-    return Reading(3600 * conversations / seconds, {"step": seconds})
+def _theirs(grpo: Grpo, conversations: float) -> Reading:
+    """One training step of TRL's, which learns from so many conversations."""
+    seconds = grpo.step()
+    return Reading(3600 * conversations / seconds, {"step": seconds}, grpo.parts)
 
 
 def _ours(talks: Talks, update: Update) -> Reading:
@@ -81,7 +84,8 @@ def _ours(talks: Talks, update: Update) -> Reading:
     talks.loop.run_until_complete(sync.push(update.policy, talks.engine))
     syncing = time.perf_counter() - began
     seconds = {"sampling": sampling, "credit": crediting, "learning": learning, "sync": syncing}
-    return Reading(3600 * len(episodes) / sum(seconds.values()), seconds)
+    parts = {"sampling": sampling, "credit": crediting, **update.parts, "sync": syncing}
+    return Reading(3600 * len(episodes) / sum(seconds.values()), seconds, parts)
 
 
 def _credited(episodes: Sequence[Episode]) -> list[Item]:
@@ -242,9 +246,9 @@ def _until_stop(tokens: list[int], stops: Sequence[int]) -> tuple[int, ...]:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return the ratios in two lines."""
+    """Return each ratio in a line, and where the time goes in two."""
     return "\n".join(
         f"{name}: {result[name]['a']['median']:.0f} against {result[name]['b']['median']:.0f} "
-        f"{result['unit']}: {result[name]['ratio']:.2f}"
+        f"{result['unit']}: {result[name]['ratio']:.2f}\n{where(result[name])}"
         for name in ("per_turn", "multi_turn")
     )

@@ -2,13 +2,14 @@
 
 Equal: model, number format, threads, adapters, token sequences, scored positions, one optimizer step, the clipped
 objective without KL. TRL is handed finished samples through its own `rollout_func`, so that neither side samples.
-What is compared is tokens (prompts and completions, padding not counted) learned from a second.
+What is compared is tokens (prompts and completions, padding not counted) learned from a second. Of each side's seconds
+it is told what the layers (`forward`), the output layer with its log-probabilities (`head`), the way back and the
+optimizer with its clipping took; `data` is making batches, and with TRL also rewards and advantages.
 """
 
 from __future__ import annotations
 
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from bench.alternate import Reading, alternate
+from bench.alternate import Reading, alternate, where
+from bench.clock import Clock, watched
 from bench.talks import conditions, device, use_threads
 from bench.trl_side import ALPHA, RANK, Grpo, per_pass
 from training import bases
+from training.learn import update
 from training.learn.batch import Item
 from training.learn.policy import Policy, load
 from training.learn.progress import Progress
@@ -46,11 +49,11 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
     def one() -> Reading:
         seconds = ours.step(items)
-        return Reading(tokens / seconds, {"update": seconds})
+        return Reading(tokens / seconds, {"update": seconds}, ours.parts)
 
     def other() -> Reading:
         seconds = theirs.step()
-        return Reading(tokens / seconds, {"update": seconds})
+        return Reading(tokens / seconds, {"update": seconds}, theirs.parts)
 
     found = alternate(one, other, arguments.rounds)
     return {
@@ -86,7 +89,10 @@ def handed(data: Sequence[Sample], folder: Path, dtype: str, size: int) -> Grpo:
 
 
 class Update:
-    """Parley's learning alone: a policy with adapters, no value heads, no KL; one optimizer step a call."""
+    """Parley's learning alone: a policy with adapters, no value heads, no KL; one optimizer step a call.
+
+    `parts` says where the last one's seconds went.
+    """
 
     def __init__(self, folder: Path, dtype: str) -> None:
         lora = LoraConfig(rank=RANK, alpha=ALPHA)
@@ -97,12 +103,17 @@ class Update:
         self.updater = Updater(self.policy, 0)
         self._scratch = tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True)
         self.progress = Progress(AttemptDir(Path(self._scratch.name)), 0)
+        self.parts: dict[str, float] = {}
 
     def step(self, items: list[Item]) -> float:
         """Do one update; return its seconds."""
-        began = time.perf_counter()
-        self.updater.run(self.updater.plan(items, 1), 1, self.progress)
-        return time.perf_counter() - began
+        clock = Clock()
+        calls = ((self.policy, "hidden", "forward"), (self.policy, "logprobs", "head"), (update, "batches", "data"))
+        with watched(clock, *calls):
+            clock.start()
+            self.updater.run(self.updater.plan(items, 1), 1, self.progress)
+            self.parts = clock.stop()
+        return sum(self.parts.values())
 
 
 def sequences(samples: int, prompt: int, completion: int, policy: Policy) -> list[Sample]:
@@ -130,5 +141,6 @@ def item(prompt: list[int], completion: list[int], number: int) -> Item:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return the ratio in a line."""
-    return f"{result['a']['median']:.1f} against {result['b']['median']:.1f} {result['unit']}: {result['ratio']:.2f}"
+    """Return the ratio in a line, and where the time goes in two."""
+    ratio = f"{result['a']['median']:.1f} against {result['b']['median']:.1f} {result['unit']}: {result['ratio']:.2f}"
+    return f"{ratio}\n{where(result)}"

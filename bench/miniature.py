@@ -21,6 +21,7 @@ from training.methods.omar import OmarConfig
 from training.seeding import derive
 from training.store import loads, write_json
 
+INTERRUPTED = 130
 FORMS: dict[str, dict[str, Any]] = {
     "default": {},
     "undiscounted": {"gamma_turn": 1.0},
@@ -95,7 +96,7 @@ def _against(values: dict[str, list[float]], forms: list[str], what: str) -> dic
 
 
 def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
-    """Train and measure every form and seed; return what the arenas found.
+    """Train and measure every form and seed; return what the arenas found, and each form's gain minus the first's.
 
     Seeds are the outer loop, so that a comparison that is broken off is complete for the seeds it has.
     """
@@ -105,15 +106,22 @@ def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, fo
             row = _measured(form, seed, steps or 60, conversations, folder / f"{form}-{seed}")
             print(f"{form}, seed {seed}: {row['difference']}", file=sys.stderr)
             rows[form].append(row)
+    gains = {
+        form: {row["seed"]: row["difference"]["mean"] for row in rows[form] if row["difference"]} for form in forms
+    }
     found: dict[str, Any] = {}
     for form in forms:
-        gains = [row["difference"]["mean"] for row in rows[form] if row["difference"]]
-        found[form] = {"runs": rows[form], **(_over_seeds("gain", gains, form) if gains else {})}
+        of_form = list(gains[form].values())
+        found[form] = {"runs": rows[form], **(_over_seeds("gain", of_form, form) if of_form else {})}
+    shared = [seed for seed in range(seeds) if all(seed in gains[form] for form in forms)]
+    paired = {form: [gains[form][seed] for seed in shared] for form in forms}
     return {
         "task": {"game": "negotiation", "data": "items", "base": "tiny", "steps": steps or 60},
         "conversations": conversations,
         "seeds": seeds,
         "forms": found,
+        "compared_seeds": shared,
+        **(_against(paired, forms, "gain") if shared else {}),
     }
 
 
@@ -162,9 +170,7 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
     rollout = {"scenarios": 8, "games": 2}
     wanted = {**shared, "learn": learn, "rollout": rollout, "method": {"name": "omar", **FORMS[form]}}
     run_dir = RunDir(folder / "train")
-    trained = trainer.run(start.start(configs.parse(wanted), run_dir, folder), run_dir)
-    if trained["result"] == "stopped":  # the run took Ctrl-C for itself
-        raise KeyboardInterrupt
+    trained = _unless_interrupted(trainer.run(start.start(configs.parse(wanted), run_dir, folder), run_dir))
     learned = time.monotonic()
     latest = run_dir.latest_checkpoint()
     row = {"seed": seed, "result": trained["result"], "why": trained["why"], "steps": trained["step"]}
@@ -172,9 +178,8 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
         return {**row, "difference": None, "train_s": round(learned - began, 1)}
     measure = {"model": str(latest[1]), "opponent": "tiny", "conversations": conversations}
     eval_dir = RunDir(folder / "eval")
-    measured = arena.run(
-        start.start(configs.parse({**shared, "kind": "eval", "evaluate": measure}), eval_dir, folder), eval_dir
-    )
+    against = configs.parse({**shared, "kind": "eval", "evaluate": measure})
+    measured = _unless_interrupted(arena.run(start.start(against, eval_dir, folder), eval_dir))
     summary = measured.get("summary", {})
     return {
         **row,
@@ -186,6 +191,13 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
         "train_s": round(learned - began, 1),
         "arena_s": round(time.monotonic() - learned, 1),
     }
+
+
+def _unless_interrupted(told: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run came to; raise for the Ctrl-C that it took for itself. A rule's stop is a result."""
+    if told["exit"] == INTERRUPTED:
+        raise KeyboardInterrupt
+    return told
 
 
 def _last_metrics(run_dir: Any) -> dict[str, float]:

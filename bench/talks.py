@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from training import bases, engines, samples
 from training.engines.base import Engine, Sample, SampleRequest, Sampling, Weights
+from training.engines.choice import choose
 from training.engines.loading import load_tokenizer
 from training.players.model import ModelPlayer
 from training.records import LEARNER, Episode, Scenario, Seat
@@ -83,7 +84,7 @@ class Talks:
         self.sampling = Sampling(temperature=1.0, max_tokens=arguments.tokens)
         self.lanes = lanes
         self.scenarios = scenarios(count, arguments.turns)
-        self.name = engines.choose(engine)
+        self.name = choose(engine)
         self.loop = asyncio.new_event_loop()
         self.engine = engines.make(self.name, self.folder, dtype=arguments.dtype, device=device(), max_running=lanes)
         self.asked: dict[str, list[Ask]] = {}

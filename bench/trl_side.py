@@ -1,17 +1,19 @@
 """TRL's GRPO trainer, made to do exactly the asked work: its own loss, optimizer and (unless given) sampling.
 
 Without KL, without a reference, adapters of the same rank on the same layers, one optimizer step a batch. The seconds
-are those of its own training step, from the callback before it to the callback after it.
+are those of its own training step, from the callback before it to the callback after it; `Grpo.parts` says where the
+last one's went.
 """
 
 from __future__ import annotations
 
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from bench.clock import Clock, watched
 
 if TYPE_CHECKING:
     from trl import GRPOConfig
@@ -41,16 +43,17 @@ class Grpo:
         from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
         from trl import GRPOTrainer
 
-        times: list[float] = []
+        grpo = self
 
-        class Clock(TrainerCallback):  # type: ignore[misc]
+        class Step(TrainerCallback):  # type: ignore[misc]
             def on_step_begin(self, *args: Any, **more: Any) -> None:
-                times.append(-time.perf_counter())
+                grpo.clock.start()
 
             def on_step_end(self, *args: Any, **more: Any) -> None:
-                times[-1] += time.perf_counter()
+                grpo.parts = grpo.clock.stop()
 
-        self.times = times
+        self.clock = Clock()
+        self.parts: dict[str, float] = {}
         self._scratch = tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True)
         sizes = {
             "per_device_train_batch_size": per_pass,
@@ -68,15 +71,22 @@ class Grpo:
                 train_dataset=Dataset.from_list([{"prompt": prompt} for prompt in prompts]),
                 processing_class=AutoTokenizer.from_pretrained(folder, local_files_only=True),
                 peft_config=LoraConfig(r=RANK, lora_alpha=ALPHA, target_modules="all-linear", task_type="CAUSAL_LM"),
-                callbacks=[Clock()],
+                callbacks=[Step()],
                 rollout_func=rollout,
             )
 
     def step(self) -> float:
         """Do one training step; return its seconds."""
-        self.times.clear()
-        self.trainer.train()
-        return self.times[-1]
+        layers = self.trainer.model.get_base_model().base_model
+        calls = (
+            (self.trainer, "_prepare_inputs", "data"),
+            (self.trainer, "_generate", "sampling"),
+            (self.trainer, "_get_per_token_logps_and_entropies", "head"),
+            (layers, "forward", "forward"),
+        )
+        with watched(self.clock, *calls):
+            self.trainer.train()
+        return sum(self.parts.values())
 
 
 def _bare_step(folder: str, **sizes: int) -> GRPOConfig:

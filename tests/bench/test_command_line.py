@@ -1,0 +1,26 @@
+"""Counts that no measurement can be made with are refused before one begins."""
+
+import pytest
+
+from bench.__main__ import parser
+
+(COMMANDS,) = (action.choices for action in parser()._actions if action.choices)
+COUNTS = [(name, action) for name, command in COMMANDS.items() for action in command._actions if action.metavar == "N"]
+
+
+@pytest.mark.parametrize("name, action", COUNTS, ids=[f"{name}{action.option_strings[0]}" for name, action in COUNTS])
+def test_a_count_of_nothing_is_refused(name, action, capsys):
+    what = ["toy"] if name == "miniature" else []
+    for wrong in ("-1", "x", *(["0"] if action.default else [])):
+        with pytest.raises(SystemExit) as left:
+            parser().parse_args([name, *what, action.option_strings[0], wrong])
+        assert left.value.code == 2
+        assert f"argument {action.option_strings[0]}: " in capsys.readouterr().err
+    arguments = parser().parse_args([name, *what, action.option_strings[0], "7"])
+    assert getattr(arguments, action.dest) == 7
+
+
+@pytest.mark.parametrize("command", [["socket", "--moves", "1"], ["learning", "--samples", "1"]])
+def test_one_is_too_few_for_quantiles_and_groups(command):
+    with pytest.raises(SystemExit, match="2"):
+        parser().parse_args(command)

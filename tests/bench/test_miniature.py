@@ -1,0 +1,53 @@
+"""The negotiation part of the miniature: what is compared, what is kept, and what an interruption leaves."""
+
+import pytest
+
+from bench import miniature
+from training.errors import BadInput
+
+GAINS = {("default", 0): 0.1, ("default", 1): 0.3, ("flat", 0): 0.0, ("flat", 1): 0.1, ("paper", 0): 0.2}
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    calls = []
+
+    def stand_in(form, seed, steps, conversations, folder):
+        calls.append((form, seed))
+        folder.mkdir(parents=True)
+        gain = GAINS.get((form, seed))
+        return {"seed": seed, "difference": None if gain is None else {"mean": gain}}
+
+    monkeypatch.setattr(miniature, "_train_and_measure", stand_in)
+    return calls
+
+
+def test_gains_are_compared_by_seed(measured, tmp_path):
+    found = miniature.negotiation(["default", "flat"], 2, 60, 100, tmp_path)
+    assert found["forms"]["default"]["gain"] == pytest.approx(0.2)
+    assert found["compared_seeds"] == [0, 1]
+    against = found["gain_minus_default"]["flat"]
+    assert against["mean"] == pytest.approx(-0.15)  # −0.1 and −0.2
+    assert against["interval"] == pytest.approx([-0.2, -0.1])
+
+
+def test_a_seed_without_a_result_is_told_and_not_compared(measured, tmp_path):
+    found = miniature.negotiation(["default", "paper"], 2, 60, 100, tmp_path)
+    assert found["forms"]["paper"]["runs"][1]["difference"] is None
+    assert found["compared_seeds"] == [0]
+    assert found["gain_minus_default"]["paper"]["mean"] == pytest.approx(0.1)
+
+
+def test_what_was_measured_is_kept_and_not_measured_again(measured, tmp_path):
+    first = miniature.negotiation(["flat"], 2, 60, 100, tmp_path)
+    assert miniature.negotiation(["flat"], 2, 60, 100, tmp_path) == first
+    assert measured == [("flat", 0), ("flat", 1)]
+    with pytest.raises(BadInput, match="new directory"):
+        miniature.negotiation(["flat"], 2, 30, 100, tmp_path)
+
+
+def test_only_ctrl_c_ends_the_comparison():
+    stopped = {"result": "stopped", "why": "the policy went too far", "exit": 0}
+    assert miniature._unless_interrupted(stopped) == stopped
+    with pytest.raises(KeyboardInterrupt):
+        miniature._unless_interrupted({"result": "stopped", "why": "signal SIGINT", "exit": 130})
