@@ -14,6 +14,7 @@ import torch
 from tests.toy_models import write_random_llama
 from training import engines
 from training.engines.base import Engine, SampleRequest, Sampling
+from training.engines.choice import choose
 from training.engines.scripted import BigramEngine
 from training.errors import BadInput, EngineError
 
@@ -276,4 +277,4 @@ def test_unknown_engines_and_models_are_bad_input(tmp_path):
         engines.make("nope", tmp_path)
     with pytest.raises(BadInput, match=r"config\.json"):
         engines.make("transformers", tmp_path)
-    assert engines.choose("auto") in engines.REGISTRY
+    assert choose("auto") in engines.REGISTRY

@@ -173,6 +173,30 @@ def test_the_end_of_input_ends_the_server(tmp_path):
     assert process.status()["result"] == "stopped"
 
 
+WAITING = """
+import sys
+from training.engines import serve
+
+def run(self):
+    print("serving", flush=True)
+    print("asked" if self.leave.wait(3) else "not asked", flush=True)
+
+serve.Serving.run = run
+sys.exit(serve.main())
+"""
+
+
+@pytest.mark.parametrize("stdin, heard", [(subprocess.DEVNULL, "not asked"), (subprocess.PIPE, "asked")])
+def test_only_the_end_of_a_held_input_is_a_wish(tmp_path, stdin, heard):
+    write_json(RunDir(tmp_path).config, ServeConfig(model="m").to_dict())
+    command = [sys.executable, "-c", WAITING, str(tmp_path)]
+    with subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "serving\n"
+        if process.stdin:
+            process.stdin.close()
+        assert process.stdout.readline() == f"{heard}\n"
+
+
 def test_adapters_are_served_merged(tmp_path):
     import torch
     from peft import LoraConfig, get_peft_model

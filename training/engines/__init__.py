@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from training.engines.base import Engine, EngineOptions
-from training.errors import BadInput
+from training.engines.choice import choose
 
 
 def _vllm(model: str | Path, options: EngineOptions) -> Engine:
@@ -28,21 +27,6 @@ def _transformers(model: str | Path, options: EngineOptions) -> Engine:
 
 REGISTRY: dict[str, Callable[..., Engine]] = {"vllm": _vllm, "transformers": _transformers}
 """Engines that sample from a model folder. All take `model` and `EngineOptions`."""
-
-
-def choose(name: str = "auto") -> str:
-    """Return the name of the engine to use: `auto` is vLLM where it is installed, else Transformers."""
-    if name == "auto":
-        return "vllm" if _installed("vllm") else "transformers"
-    if name not in REGISTRY:
-        raise BadInput(f"unknown engine {name!r}; known: auto, {', '.join(REGISTRY)}", "engine")
-    if not _installed(name):
-        raise BadInput(f"{name} is not installed; use the transformers engine, or run `make setup`", "engine")
-    return name
-
-
-def _installed(name: str) -> bool:
-    return importlib.util.find_spec(name) is not None
 
 
 def make(name: str, model: str | Path, **options: Any) -> Engine:

@@ -13,6 +13,9 @@ from training.sections import Dtype
 if TYPE_CHECKING:
     from torch import Tensor
 
+LONGEST_REPLY = 32768
+"""Most tokens of one reply that a configuration may name and that our own server gives."""
+
 
 class Sampling(Record):
     """How replies are sampled. The policy is softmax(logits / temperature) over the whole vocabulary."""

@@ -100,8 +100,7 @@ class PaddedCache:
     """
 
     def __init__(self, shape: Shape, cached: Sequence[Tensor | None], capacity: int, like: Tensor) -> None:
-        lengths = [0 if entry is None else entry.shape[3] for entry in cached]
-        width = max(lengths)
+        width = max(0 if entry is None else entry.shape[3] for entry in cached)
         size = (len(cached), shape.heads, width + capacity, shape.size)
         # zeros: what the mask hides must still be a number
         buffers = [(like.new_zeros(size), like.new_zeros(size)) for _ in range(shape.layers)]
@@ -114,7 +113,6 @@ class PaddedCache:
             for (keys, values), pair in zip(buffers, entry, strict=True):
                 keys[row, :, start:width] = pair[0]
                 values[row, :, start:width] = pair[1]
-        self.lengths = lengths
         self.layers = [_Layer(keys, values, width) for keys, values in buffers]
         self.cache = Cache(layers=list(self.layers))
 

@@ -1,7 +1,8 @@
 """One served model as a process: `python -m training.engines.serve RUN_DIR --attempt N`.
 
 Merges adapters, starts vLLM's OpenAI server (else our own over Transformers) on a free port of `host`, says in
-`status.json` when it answers and where, and leaves when asked (`control/stop`, SIGTERM, or the end of standard input).
+`status.json` when it answers and where, and leaves when asked (`control/stop`, SIGTERM, or the end of a standard input
+that somebody held open).
 Exits 0 when asked to, 2 for a model that cannot be loaded, 1 when the server dies; the reason is in `status.json`.
 The server's key is taken from the environment variable `VLLM_API_KEY`, never from a file; every path but `/health` asks
 for it.
@@ -22,11 +23,12 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from training.engines import choose
+from training.engines.choice import choose
 from training.engines.guard import KeyGuard
 from training.engines.served import ServeConfig
 from training.errors import BadInput, EngineError, ParleyError
 from training.store import AttemptDir, RunDir, atomic_directory, write_json
+from training.supervised import held_input
 
 BEAT_S = 5.0
 LEAVE_S = 10.0
@@ -130,7 +132,8 @@ def command(config: ServeConfig, folder: Path, port: int) -> list[str]:
     """Return the command line of the server."""
     where = ["--host", config.host, "--port", str(port)]
     if choose(config.engine) == "transformers":
-        return [sys.executable, "-m", "training.engines.server", str(folder), "--name", config.name, *where]
+        running = ("--max-running", str(config.max_running))
+        return [sys.executable, "-m", "training.engines.server", str(folder), "--name", config.name, *where, *running]
     device = ["--gpu-memory-utilization", str(config.gpu_share)] if on_gpu() else ["--enforce-eager"]
     return [
         *(sys.executable, "-m", "vllm.entrypoints.openai.api_server"),
@@ -156,15 +159,16 @@ def answers(url: str) -> bool:
         return False
 
 
-def _leave_with_input(leave: threading.Event) -> None:
-    """Wait for the end of standard input, which whoever supervises us holds open."""
-    while os.read(0, 4096):  # not through sys.stdin, whose lock this thread would hold at exit
+def _leave_with_input(descriptor: int, leave: threading.Event) -> None:
+    """Wait for the end of a held standard input."""
+    while os.read(descriptor, 4096):  # not through sys.stdin, whose lock this thread would hold at exit
         pass
     leave.set()
 
 
 def main() -> int:
     """Serve one model; return the exit code."""
+    descriptor = held_input()
     parser = argparse.ArgumentParser(description="Serve one model, as the configuration of a run directory says.")
     parser.add_argument("directory", type=Path, metavar="RUN_DIR")
     parser.add_argument("--attempt", type=int, default=1)
@@ -179,7 +183,8 @@ def main() -> int:
         return 2
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: serving.leave.set())
-    threading.Thread(target=_leave_with_input, args=(serving.leave,), daemon=True).start()
+    if descriptor is not None:
+        threading.Thread(target=_leave_with_input, args=(descriptor, serving.leave), daemon=True).start()
     try:
         serving.run()
     except ParleyError as error:

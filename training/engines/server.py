@@ -11,11 +11,11 @@ import argparse
 import json
 import secrets
 import time
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 
-from training.engines.base import ChatMessage, Engine, EngineOptions, SampleRequest, Sampling
+from training.engines.base import LONGEST_REPLY, ChatMessage, Engine, EngineOptions, SampleRequest, Sampling
 from training.engines.guard import KeyGuard, Receive, Scope, Send
 from training.errors import BadInput, ParleyError
 from training.records import Record, explain
@@ -23,6 +23,13 @@ from training.text.messages import Chat
 from training.text.template import ChatTokenizer
 
 LARGEST = 1_000_000
+
+StopText = Annotated[str, Field(min_length=1)]
+
+
+def _listed(stop: object) -> object:
+    """OpenAI's `stop` is one text, several, or none."""
+    return () if stop is None else (stop,) if isinstance(stop, str) else stop
 
 
 class ChatRequest(Record):
@@ -34,7 +41,8 @@ class ChatRequest(Record):
     model: str = ""
     temperature: float = Field(default=1.0, ge=0, le=2)
     top_p: float = Field(default=1.0, gt=0, le=1)
-    max_tokens: int = Field(default=256, ge=1, le=8192)
+    max_tokens: int = Field(default=256, ge=1, le=LONGEST_REPLY)
+    stop: Annotated[tuple[StopText, ...], BeforeValidator(_listed)] = Field(default=(), max_length=4)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
     return_token_ids: bool = False
 
@@ -81,11 +89,16 @@ class Server:
                 f"{asked.max_tokens} were asked for",
                 "messages",
             )
-        sampling = Sampling(temperature=asked.temperature, top_p=asked.top_p, max_tokens=asked.max_tokens)
+        sampling = Sampling(
+            temperature=asked.temperature, top_p=asked.top_p, max_tokens=asked.max_tokens, stop=asked.stop
+        )
         seed = secrets.randbits(62) if asked.seed is None else asked.seed
         sample = await self._engine.sample(SampleRequest(prompt, sampling, seed, self._chat.stop_ids))
-        message = {"role": "assistant", "content": self._chat.decode(sample.tokens)}
-        choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": sample.finish}
+        text = self._chat.decode(sample.tokens)
+        end = min((at for stop in asked.stop if (at := text.find(stop)) >= 0), default=None)
+        message = {"role": "assistant", "content": text[:end]}
+        finish = sample.finish if end is None else "stop"
+        choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": finish}
         used = {"prompt_tokens": len(prompt), "completion_tokens": len(sample.tokens)}
         answer: dict[str, Any] = {
             "id": f"chat-{secrets.token_hex(8)}",
@@ -127,11 +140,14 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8100)
     parser.add_argument("--name", default="parley")
+    parser.add_argument("--max-running", type=int, default=16, help="requests answered at once")
     given = parser.parse_args()
     import torch
 
     cuda = torch.cuda.is_available()
-    options = EngineOptions(dtype="bfloat16" if cuda else "float32", device="cuda" if cuda else "cpu", max_running=16)
+    options = EngineOptions(
+        dtype="bfloat16" if cuda else "float32", device="cuda" if cuda else "cpu", max_running=given.max_running
+    )
     engine = TransformersEngine(given.folder, options)
     chat = ChatTokenizer(load_tokenizer(given.folder))
     server = KeyGuard(Server(engine, chat, given.name, window=engine.window))

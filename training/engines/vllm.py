@@ -65,6 +65,8 @@ class VllmEngine:
         options = options or EngineOptions()
         self._names = map(str, count())
         self._inbox: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._gate = threading.Lock()
+        self._closed = False  # under the gate, so that no task is put behind the end of the inbox
         self._running: dict[str, _Task] = {}
         self._broken = ""
         started: queue.SimpleQueue[int | ParleyError] = queue.SimpleQueue()
@@ -117,16 +119,19 @@ class VllmEngine:
         await self._ask(None, lambda core: core.reload(weights))
 
     async def close(self) -> None:
-        """Stop the thread; what still runs fails."""
-        self._inbox.put(None)
+        """Stop the thread; what still runs or waits fails."""
+        with self._gate:
+            self._closed = True
+            self._inbox.put(None)
         await asyncio.to_thread(self._thread.join)
 
     async def _ask(self, name: str | None, begin: Callable[[VllmCore], None]) -> Any:
-        if not self._thread.is_alive():
-            raise EngineError("the engine is closed")
         loop = asyncio.get_running_loop()
         task = _Task(name, begin, loop.create_future(), loop)
-        self._inbox.put(task)
+        with self._gate:
+            if self._closed:
+                raise EngineError("the engine is closed")
+            self._inbox.put(task)
         return await task.answer
 
     # What follows runs in the thread.
@@ -151,15 +156,26 @@ class VllmEngine:
             return
         started.put(core.window)
         held: deque[_Task] = deque()
-        while self._collect(held):
-            self._begin(core, held)
-            self._forget_cancelled(core)
-            if self._running:
-                self._step(core)
-        for task in (*self._running.values(), *held):
-            task.settle(EngineError("the engine was closed"))
+        try:
+            while self._collect(held):
+                self._begin(core, held)
+                self._forget_cancelled(core)
+                if self._running:
+                    self._step(core)
+        finally:
+            self._fail_all(held)
         with _ALONE, boundary(into=EngineError):
             core.shutdown()
+
+    def _fail_all(self, held: deque[_Task]) -> None:
+        """Refuse further tasks and settle every one there is, those still in the inbox too."""
+        with self._gate:
+            self._closed = True
+        while not self._inbox.empty():
+            if (task := self._inbox.get()) is not None:
+                held.append(task)
+        for task in (*self._running.values(), *held):
+            task.settle(EngineError("the engine was closed"))
 
     def _collect(self, held: deque[_Task]) -> bool:
         """Move new tasks to `held`, waiting for one if there is nothing else to do; False = stop."""

@@ -85,11 +85,6 @@ class TraceBuilder:
         self._branches: list[_Branch] = []
         self._rendered = ""
 
-    @property
-    def branches(self) -> int:
-        """How many times the past had to be written anew."""
-        return max(0, len(self._branches) - 1)
-
     def prompt(self, new: Sequence[Chat]) -> list[int]:
         """Take up the messages since the last reply; return the prompt, which is the newest trace as it stands."""
         self._lines.extend(_Line(self.chat.neutral_message(message)) for message in new)

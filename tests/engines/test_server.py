@@ -1,0 +1,116 @@
+"""Our own model server, in this process: what it understands of a request, and what it cuts off."""
+
+import asyncio
+import json
+import sys
+
+import pytest
+
+from tests.chat_tokenizers import tokenizer
+from training.engines import serve, server
+from training.engines.addresses import AllowList
+from training.engines.base import LONGEST_REPLY, Sampling
+from training.engines.chat import RemoteModel
+from training.engines.remote import RemoteConfig
+from training.engines.scripted import ScriptedEngine
+from training.engines.served import ServeConfig
+from training.run_sections import SamplingSection
+from training.text.template import ChatTokenizer
+
+SAID = "I keep the food. You take water. Deal!"
+
+
+class Asked:
+    """A server whose model always says `SAID`, and the requests that its engine was given."""
+
+    def __init__(self):
+        self.chat = ChatTokenizer(tokenizer("chatml"))
+        self.requests = []
+        self.app = server.Server(ScriptedEngine(self.say), self.chat, "parley", window=10**6)
+
+    def say(self, request):
+        self.requests.append(request)
+        return [*self.chat.encode(SAID), *self.chat.stop_ids[:1]]
+
+    def __call__(self, **fields):
+        """Return (status, body)."""
+        body = json.dumps({"messages": [{"role": "user", "content": "Well?"}], **fields}).encode()
+        sent = []
+
+        async def receive():
+            return {"body": body}
+
+        async def send(message):
+            sent.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions"}
+        asyncio.run(self.app(scope, receive, send))
+        return sent[0]["status"], json.loads(sent[1]["body"])
+
+    def choice(self, **fields):
+        status, body = self(**fields)
+        assert status == 200, body
+        return body["choices"][0]
+
+
+@pytest.fixture
+def asked():
+    return Asked()
+
+
+def remote(sampling):
+    """What our client sends of `sampling`."""
+    config = RemoteConfig(address="http://127.0.0.1:9/v1", model="parley")
+    return RemoteModel(config, allowed=AllowList.of([config.address])).parameters(sampling, 1)
+
+
+@pytest.mark.parametrize(
+    "stop, text",
+    [
+        (("food",), "I keep the "),
+        (("water", "food"), "I keep the "),
+        (("wine", "Deal"), "I keep the food. You take water. "),
+        (("I keep",), ""),
+    ],
+)
+def test_the_first_stop_text_ends_the_reply(asked, stop, text):
+    choice = asked.choice(**remote(Sampling(stop=stop)))
+    assert (choice["message"]["content"], choice["finish_reason"]) == (text, "stop")
+    assert asked.requests[0].sampling.stop == stop
+
+
+def test_without_a_stop_text_all_is_told(asked):
+    for more in ({}, {"stop": None}, {"stop": []}, {"stop": "wine"}):
+        assert asked.choice(**more)["message"]["content"] == SAID
+    assert asked.choice(stop=" You")["message"]["content"] == "I keep the food."
+    assert asked.choice(max_tokens=3, stop="wine")["finish_reason"] == "length"
+
+
+@pytest.mark.parametrize("stop", ["", ["food", ""], 7, ["a", "b", "c", "d", "e"]])
+def test_a_wrong_stop_text_is_told(asked, stop):
+    status, body = asked(stop=stop)
+    assert status == 400
+    assert body["error"]["message"].startswith("stop")
+
+
+def test_the_longest_reply_of_a_configuration_is_given(asked):
+    longest = SamplingSection(max_tokens=LONGEST_REPLY)
+    assert asked.choice(**remote(longest))["message"]["content"] == SAID
+    assert asked(max_tokens=LONGEST_REPLY + 1)[0] == 400
+    with pytest.raises(ValueError, match="max_tokens"):
+        SamplingSection(max_tokens=LONGEST_REPLY + 1)
+
+
+def test_as_many_replies_at_once_as_the_configuration_says(monkeypatch, tmp_path):
+    class Started(Exception):
+        pass
+
+    def start(folder, options):
+        raise Started(options.max_running)
+
+    command = serve.command(ServeConfig(model="m", engine="transformers", max_running=3), tmp_path, 8000)
+    monkeypatch.setattr("training.engines.transformers.TransformersEngine", start)
+    monkeypatch.setattr(sys, "argv", command[2:])
+    with pytest.raises(Started) as started:
+        server.main()
+    assert started.value.args == (3,)

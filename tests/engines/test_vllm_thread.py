@@ -1,0 +1,101 @@
+"""The thread that owns vLLM, with a stand-in for vLLM: whoever asks is answered, however the engine ends."""
+
+import asyncio
+import sys
+import threading
+from types import ModuleType
+
+import pytest
+
+from training.engines import vllm
+from training.engines.base import Sample, SampleRequest, Sampling
+from training.errors import EngineError
+
+REQUEST = SampleRequest([1, 2], Sampling(), 0)
+SAMPLE = Sample((3,), (0.0,), "length")
+
+
+class Core:
+    """What of `VllmCore` the thread calls; a step ends once `go` is set."""
+
+    window = 64
+
+    def __init__(self, *_):
+        self.stepping, self.go = threading.Event(), threading.Event()
+        self.running = []
+        Core.last = self
+
+    def add(self, name, request, room):
+        self.running.append(name)
+
+    def step(self):
+        self.stepping.set()
+        assert self.go.wait(20)
+        finished, self.running = [(name, SAMPLE) for name in self.running], []
+        return finished
+
+    def abort(self, names):
+        raise RuntimeError("vLLM is gone")
+
+    def shutdown(self):
+        self.running.clear()
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    module = ModuleType("training.engines.vllm_core")
+    module.VllmCore = Core
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(vllm, "SETTINGS", {})
+    made = vllm.VllmEngine("model")
+    yield made
+    Core.last.go.set()
+    asyncio.run(made.close())
+
+
+async def begun(engine):
+    """A request that vLLM is at work on."""
+    task = asyncio.create_task(engine.sample(REQUEST))
+    assert await asyncio.to_thread(Core.last.stepping.wait, 20)
+    return task
+
+
+async def refused(*tasks):
+    """Why each was not answered."""
+    found = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 20)
+    assert all(isinstance(error, EngineError) for error in found), found
+    return [str(error) for error in found]
+
+
+async def test_what_is_asked_is_answered(engine):
+    Core.last.go.set()
+    assert await asyncio.wait_for(engine.sample(REQUEST), 20) == SAMPLE
+
+
+async def test_what_is_asked_while_the_engine_closes_is_refused(engine):
+    first = await begun(engine)
+    waits = asyncio.create_task(engine.load_weights([]))
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(engine.close())
+    await asyncio.sleep(0)
+    late = asyncio.create_task(engine.sample(REQUEST))
+    await asyncio.sleep(0)
+    assert late.done()
+    Core.last.go.set()
+    assert await refused(late, waits) == ["the engine is closed", "the engine was closed"]
+    assert await asyncio.wait_for(first, 20) == SAMPLE
+    await closing
+    await engine.close()
+    assert await refused(engine.sample(REQUEST)) == ["the engine is closed"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_a_thread_that_dies_leaves_nobody_waiting(engine):
+    given_up = await begun(engine)
+    given_up.cancel()
+    await asyncio.sleep(0)
+    waits = [asyncio.create_task(engine.sample(REQUEST)) for _ in range(3)]
+    await asyncio.sleep(0)
+    Core.last.running.clear()  # nothing finishes: the one who gave up is still among the engine's own
+    Core.last.go.set()
+    assert await refused(*waits) == ["the engine was closed"] * 3
