@@ -171,6 +171,8 @@ def test_sampled_tokens_need_something_before_them():
 def test_two_heads_at_the_turns_end_are_refused():
     with pytest.raises(ValidationError, match="baseline for: its advantage vanishes"):
         OmarConfig(turn_value="last_token")
+    with pytest.raises(ValidationError, match="its advantage vanishes"):
+        OmarConfig(advantage="turn_only", turn_value="last_token")
     with pytest.raises(BadInput, match="different targets") as caught:
         OmarConfig.from_dict({"critic_heads": "one"})
     assert caught.value.where == "turn_value"

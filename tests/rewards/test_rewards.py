@@ -1,6 +1,7 @@
 """The registry of rewards: declared bounds hold, judges are asked per seat, what could not be scored raises."""
 
 import json
+import math
 import re
 
 import pytest
@@ -10,7 +11,8 @@ from training.engines.base import ChatReply
 from training.errors import BadInput, JudgeError, RemoteModelError
 from training.games import REGISTRY as GAMES
 from training.games import make
-from training.records import ALL
+from training.games.base import FORFEIT
+from training.records import ALL, SeatMove
 from training.rewards import REGISTRY, build
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
@@ -77,10 +79,8 @@ async def test_the_judged_mean_and_its_bounds(end, unit):
     score = await raw.score(played, 0)
     expected = (-30 / 7, 40 / 7)[end]
     assert score.returns == pytest.approx({0: expected, 1: expected})
-    assert (raw.low, raw.high)[end] == pytest.approx(expected)
     scaled = build(RewardSection(), GAMES["dialogue"], Judge(model, "j"))
     assert (await scaled.score(played, 0)).returns == pytest.approx({0: unit, 1: unit})
-    assert (scaled.low, scaled.high) == (0, 1)
 
 
 async def test_each_seat_is_judged_by_its_own_values():
@@ -121,10 +121,20 @@ def test_what_does_not_fit_is_refused():
 @pytest.mark.parametrize("name", REGISTRY)
 @pytest.mark.parametrize("game", GAMES)
 def test_every_reward_declares_finite_bounds(name, game):
-    if name == "outcome" and GAMES[game].judged:
-        return
-    reward = build(RewardSection(source=name, scale="raw"), GAMES[game], Judge(Silent(), "j"))
-    assert reward.low < reward.high
+    low, high = REGISTRY[name].bounds(GAMES[game])
+    assert -math.inf < low < high < math.inf
+
+
+@pytest.mark.parametrize("scale, least", [("raw", -30 / 7), ("unit", 0.0)])
+async def test_who_forfeits_gets_the_least_and_is_not_judged(scale, least):
+    model = Answers(values=lambda seat, name: RANGES[name][1])
+    played = episode(dialogue(), "Hi")
+    gone = SeatMove(seat=1, move=FORFEIT)
+    played = played.model_copy(update={"moves": (*played.moves, gone)})
+    score = await build(RewardSection(scale=scale), GAMES["dialogue"], Judge(model, "j")).score(played, 0)
+    assert score.returns[1] == pytest.approx(least)
+    assert score.returns[0] == pytest.approx({"raw": 40 / 7, "unit": 1.0}[scale])
+    assert [judgment.seat for judgment in score.judgments] == [0]
 
 
 @pytest.mark.parametrize(

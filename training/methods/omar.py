@@ -76,11 +76,13 @@ class OmarConfig(MethodConfig):
     @field_validator("turn_value")
     @classmethod
     def _heads_fit(cls, value: str, info: ValidationInfo) -> str:
-        heads, hierarchical = info.data.get("critic_heads"), info.data.get("advantage") == "hierarchical"
-        if hierarchical and heads == "two" and value == "last_token":
+        heads, advantage = info.data.get("critic_heads"), info.data.get("advantage")
+        hierarchical = advantage == "hierarchical"
+        if value == "last_token" and (advantage == "turn_only" or (hierarchical and heads == "two")):
             raise ValueError(
                 "a turn head of its own, read after the turn, learns the outcome of the very turn it should be a "
-                "baseline for: its advantage vanishes as it improves. Use turn_value = before, or critic_heads = one"
+                "baseline for: its advantage vanishes as it improves. Use turn_value = before"
+                + (", or critic_heads = one" if hierarchical else "")
             )
         if hierarchical and heads == "one" and value == "before":
             raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from training.errors import BadInput
 from training.games import GameSpec
@@ -14,13 +15,13 @@ from training.rewards.rubrics import SOTOPIA
 from training.rewards.rules import Ruled
 from training.run_sections import RewardSection
 
-__all__ = ["REGISTRY", "Reward", "Score", "build"]
+__all__ = ["REGISTRY", "Reward", "Score", "Source", "build", "lowest", "source"]
 
 
 def _outcome(spec: GameSpec, judge: Judge | None) -> Reward:
     if spec.judged:
         raise BadInput(f"{spec.name} has no result of its own: only a judge can score it", "reward.source")
-    return Outcome(spec)
+    return Outcome()
 
 
 def _judged(spec: GameSpec, judge: Judge | None) -> Reward:
@@ -33,13 +34,35 @@ def _needed(judge: Judge | None) -> Judge:
     return judge
 
 
-REGISTRY: dict[str, Callable[[GameSpec, Judge | None], Reward]] = {"outcome": _outcome, "judge": _judged}
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a reward comes from: how it is made, and the least and most that a seat's return may be."""
+
+    make: Callable[[GameSpec, Judge | None], Reward]
+    bounds: Callable[[GameSpec], tuple[float, float]]
+
+
+REGISTRY: dict[str, Source] = {
+    "outcome": Source(_outcome, lambda spec: (spec.low, spec.high)),
+    "judge": Source(_judged, lambda spec: SOTOPIA.mean_range()),
+}
+
+
+def source(section: RewardSection, spec: GameSpec) -> str:
+    """Return the name of the source that a configuration means."""
+    if section.source == "auto":
+        return "judge" if spec.judged else "outcome"
+    return section.source
+
+
+def lowest(section: RewardSection, spec: GameSpec) -> float:
+    """Return the least that one reward of a seat may be: its scaled return, or what a malformed reply pays."""
+    low = 0.0 if section.scale == "unit" else REGISTRY[source(section, spec)].bounds(spec)[0]
+    return min(low, section.malformed)
 
 
 def build(section: RewardSection, spec: GameSpec, judge: Judge | None = None) -> Reward:
     """Return the reward of a run on the game `spec`; raise `BadInput` if the game or a missing judge rules it out."""
-    source = section.source
-    if source == "auto":
-        source = "judge" if spec.judged else "outcome"
-    reward: Reward = Ruled(REGISTRY[source](spec, judge), section)
+    found = REGISTRY[source(section, spec)]
+    reward: Reward = Ruled(found.make(spec, judge), section, found.bounds(spec))
     return QualityFiltered(reward, _needed(judge)) if section.judge_filter else reward

@@ -20,10 +20,7 @@ class Score:
 
 
 class Reward(Protocol):
-    """Scores episodes. `low` and `high` bound a seat's return: what a method may rely on."""
-
-    low: float
-    high: float
+    """Scores episodes."""
 
     async def score(self, episode: Episode, seed: int) -> Score:
         """Score one episode that has no error; raise `JudgeError` if it could not be scored."""

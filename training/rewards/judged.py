@@ -16,23 +16,26 @@ from training.seeding import derive
 
 
 class Judged:
-    """A seat's return is the mean of the judge's values; with SOTOPIA's seven dimensions that of OMAR, §4.1."""
+    """A seat's return is the mean of the judge's values; with SOTOPIA's seven dimensions that of OMAR, §4.1.
+
+    A seat that forfeited lost: it gets the least there is, whatever a judge would think of its words.
+    """
 
     def __init__(self, judge: Judge, rubric: Rubric) -> None:
         self.judge = judge
         self.rubric = rubric
-        self.low, self.high = rubric.mean_range()
 
     async def score(self, episode: Episode, seed: int) -> Score:
-        """Judge every seat; all must be scored."""
+        """Judge every seat that did not forfeit; all of them must be scored."""
         transcript = transcript_of(episode.scenario, episode.moves)
-        seats = range(len(episode.scenario.seats))
+        lost = {made.seat: self.rubric.mean_range()[0] for made in episode.moves if made.move.origin == "forfeit"}
+        seats = [seat for seat in range(len(episode.scenario.seats)) if seat not in lost]
         verdicts = await asyncio.gather(
             *(self.judge.score(transcript, self.rubric, seat, seed=derive(seed, "seat", seat)) for seat in seats)
         )
         judgments = tuple(verdict.judgment(self.judge.name, transcript.target) for verdict in verdicts)
         return Score(
-            {verdict.seat: verdict.mean for verdict in verdicts},
+            lost | {verdict.seat: verdict.mean for verdict in verdicts},
             tuple(turn.reward for turn in episode.turns),
             tuple(turn.passed for turn in episode.turns),
             judgments,
@@ -45,7 +48,6 @@ class QualityFiltered:
     def __init__(self, inner: Reward, judge: Judge) -> None:
         self.inner = inner
         self.judge = judge
-        self.low, self.high = inner.low, inner.high
 
     async def score(self, episode: Episode, seed: int) -> Score:
         """Score by the inner reward, and clear `passed` where the judge refuses a turn."""

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from training.errors import JudgeError
-from training.games import GameSpec
 from training.records import Episode
 from training.rewards.base import Score
 
 
 class Outcome:
     """A seat's return is the game's own; turns keep the rewards that the rollout gave them."""
-
-    def __init__(self, spec: GameSpec) -> None:
-        self.low, self.high = spec.low, spec.high
 
     async def score(self, episode: Episode, seed: int) -> Score:
         """Return the game's returns; raise `JudgeError` for a seat without one."""

@@ -78,14 +78,14 @@ def fit(episode: Episode, section: RewardSection) -> tuple[bool, ...]:
 class Ruled:
     """Another reward, scaled, with the payment for malformed replies and the rules of the filter on its turns.
 
-    `scale = "unit"` maps the inner reward's declared range to 0–1; `raw` leaves it. The rules decide `passed` alone
-    where `format` is off, so that a malformed reply is then no failure of quality.
+    `scale = "unit"` maps `bounds`, the least and most that the inner reward gives, to 0–1; `raw` leaves it. The rules
+    decide `passed` alone where `format` is off, so that a malformed reply is then no failure of quality.
     """
 
-    def __init__(self, inner: Reward, section: RewardSection) -> None:
+    def __init__(self, inner: Reward, section: RewardSection, bounds: tuple[float, float]) -> None:
         self.inner = inner
         self.section = section
-        self.low, self.high = (0.0, 1.0) if section.scale == "unit" else (inner.low, inner.high)
+        self.bounds = bounds
 
     async def score(self, episode: Episode, seed: int) -> Score:
         """Score by the inner reward, then scale, pay and filter."""
@@ -101,4 +101,5 @@ class Ruled:
     def _scaled(self, value: float) -> float:
         if self.section.scale == "raw":
             return value
-        return (value - self.inner.low) / (self.inner.high - self.inner.low)
+        low, high = self.bounds
+        return (value - low) / (high - low)
