@@ -82,6 +82,7 @@ ZERO = {"name": "omar", "filter": "zero"}
         ({"learn": {"lora": {"dropout": 0.1}}}, "learn.lora.dropout", "another than the sampled one"),
         ({"judge": {**JUDGE, "secret": "hunter2"}}, "judge.secret", "never the key itself"),
         ({"kind": "eval", "evaluate": {"judge": True}}, "judge", "address and model"),
+        ({"evaluate": {"judge": True, "every": 1}}, "judge", "address and model"),
         ({"sampling": {"temperature": 0}}, "sampling.temperature", "greater than 0"),
     ],
 )  # fmt: skip
@@ -123,6 +124,7 @@ def test_toml_says_none_by_false(tmp_path):
 def test_resolving_leaves_nothing_open(tmp_path):
     (tmp_path / "starts.jsonl").write_text("")
     (tmp_path / "model").mkdir()
+    (tmp_path / "tiny").mkdir()
     found = config.resolve(
         config.parse({"data": {"path": "starts.jsonl"}, "model": {"base": "model"}, "learn": {"lr": 0.5}}), tmp_path
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from training.errors import BadInput
 from training.records import Record
-from training.store import MANIFEST, write_json
+from training.store import MANIFEST, sha256, write_json
 
 INFO = "parley.json"
 """What a model folder says about itself (`ModelInfo`), beside the Hugging Face files."""
@@ -190,6 +190,23 @@ def read_info(folder: Path) -> ModelInfo:
         return ModelInfo.from_dict(json.loads(path.read_text("utf-8")))
     except ValueError as error:
         raise BadInput(f"not valid JSON: {error}", str(path)) from error
+
+
+def child_info(base: str, *, name: str, how: str, dataset: Path, command: str) -> ModelInfo:
+    """Return what a model trained from `base` (a registered name or a folder) on a dataset's file says about itself.
+
+    Without a `name` it is called after its base and how it was trained.
+    """
+    parent = read_info(resolve(base))
+    return ModelInfo(
+        name=name or f"{parent.name}-{how}",
+        base=parent.base,
+        licence=parent.licence,
+        note=parent.note,
+        parent=base,
+        dataset=(sha256(dataset),),
+        command=command,
+    )
 
 
 def write_info(folder: Path, info: ModelInfo) -> None:

@@ -5,7 +5,6 @@ A wrong value raises `BadInput` with the file and the field's path, such as `run
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import tomllib
 from functools import reduce
@@ -15,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from training import games
+from training import bases, games, players, rewards
+from training.engines.base import Sampling
+from training.engines.choice import choose
 from training.engines.remote import RemoteConfig
 from training.errors import BadInput
 from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
 from training.records import Record
-from training.rewards.rubrics import SOTOPIA
 from training.run_sections import (
     DataSection,
     EngineSection,
@@ -32,7 +32,6 @@ from training.run_sections import (
     RewardSection,
     RolloutSection,
     SamplingSection,
-    ServeSection,
     StopSection,
 )
 from training.sections import SftConfig
@@ -52,7 +51,7 @@ class RunConfig(Record):
     """Everything that decides a run. Sections that its kind does not use keep their defaults."""
 
     version: Literal[1] = Field(default=1, description="Version of this format.")
-    kind: Literal["train", "sft", "eval", "serve"] = Field(default="train", description="What the run does.")
+    kind: Literal["train", "sft", "eval"] = Field(default="train", description="What the run does.")
     name: str = Field(default="", max_length=200, description="A name for people.")
     seed: int = Field(default=0, ge=0, lt=2**63, description="Everything random is drawn from it.")
     model: ModelSection = Field(default=ModelSection(), description="Which weights the run starts from.")
@@ -68,7 +67,6 @@ class RunConfig(Record):
     judge: RemoteConfig | None = Field(default=None, description="The model that judges; empty = none.")
     evaluate: EvaluateSection = Field(default=EvaluateSection(), description="The arena.")
     stop: StopSection = Field(default=StopSection(), description="When the run ends early.")
-    serve: ServeSection = Field(default=ServeSection(), description="How a model is served.")
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
@@ -76,7 +74,8 @@ class RunConfig(Record):
             raise BadInput(f"unknown game {self.game.name!r}; known: {', '.join(sorted(games.REGISTRY))}", "game.name")
         if self.kind == "train":
             self._check_training()
-        if self.kind == "eval" and self.evaluate.judge and self.judge is None:
+        arena = self.kind == "eval" or (self.kind == "train" and self.evaluate.every > 0)
+        if arena and self.evaluate.judge and self.judge is None:
             raise BadInput("an arena with a judge needs the section judge: address and model", "judge")
         return self
 
@@ -117,15 +116,19 @@ class RunConfig(Record):
     @property
     def judged(self) -> bool:
         """Whether a judge's scores are the reward."""
-        return self.reward.source == "judge" or (self.reward.source == "auto" and games.REGISTRY[self.game.name].judged)
+        return rewards.source(self.reward, games.REGISTRY[self.game.name]) == "judge"
+
+    @property
+    def arena_sampling(self) -> Sampling:
+        """How both sides of an arena sample: as in training, at the arena's own temperature."""
+        return self.sampling.model_copy(update={"temperature": self.evaluate.temperature})
 
     @property
     def reward_low(self) -> float:
         """The least that one reward of a seat may be: its result, or what it pays for malformed replies or distance."""
         if self.learn.kl == "k1" and self.learn.kl_coef > 0:
             return -math.inf  # paid for every token, as far as the policy may go
-        low = SOTOPIA.mean_range()[0] if self.judged else games.REGISTRY[self.game.name].low
-        return min(0.0 if self.reward.scale == "unit" else low, self.reward.malformed)
+        return rewards.lowest(self.reward, games.REGISTRY[self.game.name])
 
 
 def load(path: Path) -> RunConfig:
@@ -153,11 +156,9 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
 
     `folder` is what relative paths start from. Raises `BadInput` for a file that is not there.
     """
-    found = importlib.util.find_spec("vllm") is not None
-    engine = ("vllm" if found else "transformers") if config.engine.name == "auto" else config.engine.name
     critic_lr = config.learn.critic_lr if config.learn.critic_lr is not None else 10 * config.learn.lr
     sections: dict[str, dict[str, Any]] = {
-        "engine": {"name": engine},
+        "engine": {"name": choose(config.engine.name)},
         "learn": {"critic_lr": critic_lr},
         "data": {"path": _file(config.data.path, folder, "data.path")},
         "evaluate": {
@@ -181,9 +182,10 @@ def _file(path: str, folder: Path, field: str) -> str:
 
 
 def _model(base: str, folder: Path) -> str:
-    """A name stays a name; a folder that exists beside the configuration becomes absolute."""
+    """A known name stays a name; any other that is a folder beside the configuration becomes absolute."""
     beside = folder / base
-    return str(beside.absolute()) if base and beside.is_dir() else base
+    known = not base or bases.find(base) is not None or base in players.NAMES
+    return base if known or not beside.is_dir() else str(beside.absolute())
 
 
 def schema() -> dict[str, Any]:

@@ -254,23 +254,6 @@ class Judgment(Record):
     reason: str = ""
 
 
-class DatasetRef(Record):
-    """A dataset file of a run's `inputs/`, named by its hash."""
-
-    name: str
-    version: int
-    sha256: str
-    path: str
-
-
-class CheckpointRef(Record):
-    """A checkpoint folder as a run's input. `sha256` is that of its manifest."""
-
-    name: str
-    sha256: str
-    path: str
-
-
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What a method asks of rollout and trainer.

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from training import bases
-from training.engines.base import Sampling
+from training.engines.base import LONGEST_REPLY, Sampling
 from training.records import Record
-from training.sections import Dtype, LoraConfig, MaybeLora
+from training.sections import Decay, Dtype, LoraConfig, MaybeLora
 
 
 class ModelSection(Record):
@@ -52,7 +52,7 @@ class SamplingSection(Sampling):
         default=1.0, gt=0, le=1, description="Keep the likeliest tokens up to this mass. The loss ignores it."
     )
     top_k: int = Field(default=0, ge=0, description="Keep only this many tokens; 0 = all. The loss ignores it.")
-    max_tokens: int = Field(default=128, ge=1, le=32768, description="Longest reply in tokens.")
+    max_tokens: int = Field(default=128, ge=1, le=LONGEST_REPLY, description="Longest reply in tokens.")
     stop: tuple[str, ...] = Field(default=(), description="Texts that end a reply, beside the model's own end of turn.")
 
 
@@ -150,7 +150,7 @@ class LearnSection(Record):
     schedule: Literal["constant", "linear", "cosine"] = Field(
         default="constant", description="Learning rate after warm-up."
     )
-    betas: tuple[float, float] = Field(default=(0.9, 0.95), description="Decay rates of AdamW's averages.")
+    betas: tuple[Decay, Decay] = Field(default=(0.9, 0.95), description="Decay rates of AdamW's averages.")
     weight_decay: float = Field(default=0.0, ge=0, description="Weight decay of AdamW.")
     max_grad_norm: float = Field(default=1.0, gt=0, description="Gradients are scaled down to this norm.")
     epochs: int = Field(default=1, ge=1, le=16, description="Passes over a step's games.")
@@ -216,11 +216,3 @@ class StopSection(Record):
     bad_steps: int = Field(
         default=3, ge=1, description="Steps in a row with NaN or infinity after which the run fails."
     )
-
-
-class ServeSection(Record):
-    """How a model is served."""
-
-    host: str = Field(default="127.0.0.1", description="Address to listen on.")
-    port: int = Field(default=0, ge=0, le=65535, description="Port; 0 = a free one.")
-    secret: str = Field(default="", description="Name of the environment variable with the key that callers must send.")

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from training.errors import BadInput
 from training.records import Scenario
-from training.store import read_lines
+from training.store import dumps, read_lines
 
 FOLDER = Path(__file__).with_suffix("")
 NAMES = ("items", "prices", "dialogues")
@@ -36,3 +37,12 @@ def for_game(game: str) -> tuple[Scenario, ...]:
     if game not in GAMES:
         raise BadInput(f"there are no samples of {game!r}; there are of: {', '.join(sorted(GAMES))}", "game")
     return tuple(scenario for name in GAMES[game] for scenario in load(name))
+
+
+def write(game: str, folder: Path) -> Path:
+    """Write all samples of one game into `folder`, as one file named by its hash; return it."""
+    text = "".join(dumps(scenario.to_dict()) + "\n" for scenario in for_game(game))
+    path = folder / f"{hashlib.sha256(text.encode()).hexdigest()}.jsonl"
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field
 from training.records import Record
 
 Dtype = Literal["float32", "bfloat16"]
+Decay = Annotated[float, Field(ge=0, lt=1)]
 
 
 class LoraConfig(Record):
@@ -52,7 +53,7 @@ class SftConfig(Record):
         "cosine"
     )
     warmup: Annotated[float, Field(ge=0, lt=1, description="Share of the steps with a rising learning rate")] = 0.03
-    betas: Annotated[tuple[float, float], Field(description="Decay rates of AdamW's averages")] = (0.9, 0.95)
+    betas: Annotated[tuple[Decay, Decay], Field(description="Decay rates of AdamW's averages")] = (0.9, 0.95)
     weight_decay: Annotated[float, Field(ge=0, description="Weight decay of AdamW")] = 0.0
     max_grad_norm: Annotated[float, Field(gt=0, description="Gradients are scaled down to this norm")] = 1.0
     lora: Annotated[MaybeLora, Field(description="Adapters; none = all weights are trained")] = LoraConfig()

@@ -5,7 +5,6 @@ input is missing raises `BadInput`, which fails the run with that message.
 """
 
 import functools
-import hashlib
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from training import config as configs
 from training.engines.addresses import check_remote
 from training.engines.remote import secret_from_environment
 from training.errors import BadInput
-from training.store import RunDir, dumps, write_json
+from training.store import RunDir, write_json
 from webapp.runs import files
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.models import DatasetVersion
@@ -68,15 +67,6 @@ def put_dataset(version: DatasetVersion, folder: RunDir) -> Path:
     return path
 
 
-def put_samples(game: str, folder: RunDir) -> Path:
-    """Write the project's own sample scenarios of a game into the run's inputs, for a run without a dataset."""
-    text = "".join(dumps(scenario.to_dict()) + "\n" for scenario in samples.for_game(game))
-    path = folder.inputs / f"{hashlib.sha256(text.encode()).hexdigest()}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def put_checkpoint(checkpoint: Checkpoint, folder: RunDir) -> Path | str:
     """A local folder with a checkpoint's files, or a registered model's name; raises `BadInput` if they are gone."""
     if checkpoint.kind == Checkpoint.Kind.BASE and checkpoint.name in bases.REGISTRY:
@@ -98,7 +88,7 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
         config[section] = {**config.get(section, {}), **values}
 
     version = run.dataset_version
-    put("data", path=str(put_dataset(version, folder) if version else put_samples(run.game, folder)))
+    put("data", path=str(put_dataset(version, folder) if version else samples.write(run.game, folder.inputs)))
     if run.start_checkpoint is not None:
         put("model", base=str(put_checkpoint(run.start_checkpoint, folder)))
     if run.opponent_checkpoint is not None:

@@ -76,12 +76,14 @@ def test_games_without_a_judge_have_no_return(capsys):
 
 def test_play_reads_a_scenario_file(capsys, tmp_path):
     file = tmp_path / "two.jsonl"
-    file.write_text("".join(dumps(s.to_dict()) + "\n" for s in samples.load("items")[:2]), "utf-8")
+    fixed, drawn = samples.load("items")[0].with_seed(77), samples.load("items")[1].with_seed(0)
+    file.write_text("".join(dumps(s.to_dict()) + "\n" for s in (fixed, drawn)), "utf-8")
     out = tmp_path / "out.jsonl"
     assert answer(capsys, *PLAY[:-3], "--scenarios", str(file), "--out", str(out))["episodes"] == 40
     played = [json.loads(line)["scenario"] for line in out.read_text("utf-8").splitlines()]
-    assert [p["id"] for p in played[:3]] == [samples.load("items")[at].id for at in (0, 1, 0)]
-    assert played[0]["seed"] != played[2]["seed"]
+    assert [p["id"] for p in played] == [fixed.id, drawn.id] * 20
+    assert {p["seed"] for p in played[::2]} == {77}
+    assert len({p["seed"] for p in played[1::2]} - {0}) == 20
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import pytest
 from tests.toy_models import write_random_llama
 from training import config, samples
 from training.cli import main, runs
-from training.errors import BadInput
 from training.records import Episode, Move, SeatMove
 from training.store import RunDir, dumps, read_lines
 
@@ -200,8 +199,6 @@ def test_a_folder_with_anything_in_it_is_left_alone(place, capfd):
     assert "not an empty directory" in capfd.readouterr().err
 
 
-def test_every_kind_but_serving_has_a_runner():
+def test_every_kind_has_a_runner():
     kinds = set(config.RunConfig.model_json_schema()["properties"]["kind"]["enum"])
-    assert set(runs.RUNNERS) == kinds - {"serve"}
-    with pytest.raises(BadInput, match="the site serves models"):
-        runs._carry_out(config.RunConfig(kind="serve"), RunDir(ROOT), None)
+    assert set(runs.RUNNERS) == kinds

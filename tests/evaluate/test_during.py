@@ -5,6 +5,8 @@ import pytest
 from tests.learn.small_runs import make_run
 from training.errors import BadInput
 from training.evaluate import during
+from training.learn import parts
+from training.players.model import ModelPlayer
 from training.records import LEARNER, Episode
 from training.store import read_lines, read_member
 
@@ -43,6 +45,21 @@ def test_an_arena_leaves_the_training_as_it_was(tmp_path):
     assert played[0] == played[1]
     traces = [trace for record in played[0] for trace in Episode.from_dict(record["episode"]).traces]
     assert {trace.policy for trace in traces} == {LEARNER}
+
+
+def test_both_sides_sample_at_the_arenas_temperature(tmp_path, monkeypatch):
+    made = []
+
+    class Noted(ModelPlayer):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            made.append(self.sampling.temperature)
+
+    monkeypatch.setattr(parts, "ModelPlayer", Noted)
+    config, run_dir = make_run(tmp_path, steps=1, evaluate={**EVALUATE, "every": 1, "temperature": 0.25})
+    during.run(config, run_dir)
+    assert set(made) == {1.0, 0.25}
+    assert made[-2:] == [0.25, 0.25]
 
 
 @pytest.mark.parametrize("wrong", [{"opponent": "nobody"}, {"path": "inputs/none.jsonl"}])

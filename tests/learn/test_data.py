@@ -62,6 +62,18 @@ def test_steps_go_on_where_the_last_one_ended_with_seeds_of_their_own():
     assert [*found[0], *found[1]] == ids(starts(shuffle=False).take(0, 4))
 
 
+def test_a_drawn_seed_depends_on_the_scenario_the_pass_and_the_run():
+    def drawn(a_step, steps, seed=9):
+        rollout = RunConfig().rollout.model_copy(update={"scenarios": a_step, "games": 1})
+        config = RunConfig().model_copy(update={"rollout": rollout, "seed": seed})
+        played = [job.scenario for step in range(1, steps + 1) for job in jobs(config, starts(), step)]
+        return [(scenario.id, scenario.seed) for scenario in played]
+
+    assert drawn(2, 5) == drawn(5, 2) == drawn(10, 1)
+    assert len(set(drawn(10, 1))) == 10
+    assert not set(drawn(10, 1)) & set(drawn(10, 1, seed=8))
+
+
 def test_inputs_are_copied_and_named_by_their_hash(tmp_path):
     config, run_dir = make_run(tmp_path)
     [copy] = run_dir.inputs.iterdir()

@@ -132,6 +132,18 @@ def test_the_judge_of_an_arena_during_the_run_is_closed_too(judged, connections)
     assert closed >= asked
 
 
+def test_the_judge_scores_the_arena_during_the_run(judged):
+    stub, config, run_dir = judged
+    stub.answer = obliging
+    section = {"every": 1, "conversations": 2, "opponent": "scripted", "judge": True}
+    told = during.run(config.model_copy(update={"evaluate": config.evaluate.model_copy(update=section)}), run_dir)
+    assert told["result"] == "succeeded", told
+    found = [event for event, _ in read_lines(run_dir.attempt(1).events) if event["kind"] == "evaluation"]
+    # the stub gives the first seat the most and the second the least; with seats swapped the sides are equal
+    goal = SOTOPIA.dimensions[-1]
+    assert found[0][f"a.{goal.name}"] == found[0][f"b.{goal.name}"] == pytest.approx((goal.low + goal.high) / 2)
+
+
 def test_a_judge_that_is_down_is_an_error_never_a_zero(judged):
     stub, config, run_dir = judged
     stub.answer = Status(500)

@@ -22,6 +22,13 @@ def base(tmp_path_factory):
     return write_random_llama(tmp_path_factory.mktemp("base") / "toy")
 
 
+def test_targets_that_the_model_lacks_are_wrong_input(base):
+    model = models.load(base)[0]
+    with pytest.raises(BadInput, match="nowhere") as caught:
+        models.adapt(model, LoraConfig(targets=("nowhere",)))
+    assert caught.value.where == "lora.targets"
+
+
 def train_adapters(model):
     """Give the adapters an effect: PEFT starts B at zero."""
     with torch.no_grad():

@@ -158,8 +158,13 @@ def test_adapters_on_a_checkpoint_of_adapters_start_from_its_merged_weights(base
         torch.testing.assert_close(second.hidden(IDS), first.hidden(IDS), atol=1e-4, rtol=1e-4)
         with second.as_reference() as model:
             torch.testing.assert_close(second.hidden(IDS, model), first.hidden(IDS), atol=1e-4, rtol=1e-4)
-    assert policies.saves_adapter_only(base, second.learn)
-    assert not policies.saves_adapter_only(str(tmp_path / "first"), second.learn)
+
+
+def test_only_adapters_on_a_registered_model_are_saved_alone(base):
+    with_adapters, full = LearnSection(), LearnSection(lora=None)
+    assert policies.saves_adapter_only("tiny", with_adapters)
+    assert not policies.saves_adapter_only(base, with_adapters), "no other machine has this folder"
+    assert not policies.saves_adapter_only("tiny", full)
 
 
 def test_bfloat16_computes_in_bfloat16_and_learns_in_float32(base):

@@ -10,8 +10,7 @@ import time
 
 import pytest
 
-from training.errors import BadInput
-from training.learn.progress import Progress, StopAsked, loading, logging_to, rounded
+from training.learn.progress import Progress, StopAsked, logging_to, rounded
 from training.store import AttemptDir, read_lines, read_member
 
 
@@ -68,27 +67,6 @@ def test_episodes_are_found_by_their_line_in_the_index(progress):
     line = index[1]
     path = progress.attempt.root / "episodes" / line["file"]
     assert read_member(path, line["offset"], line["length"]) == {"number": 1, "text": "é"}
-
-
-def test_loading_is_told_before_it_begins(tmp_path):
-    attempt = AttemptDir(tmp_path / "attempts" / "0001")
-    with loading(attempt, 7, step=3) as progress:
-        told = json.loads(attempt.status.read_text())
-    assert (told["phase"], told["step"], told["steps"]) == ("loading", 3, 7)
-    progress.phase("starting")
-    assert json.loads(attempt.status.read_text())["phase"] == "starting"
-
-
-@pytest.mark.parametrize("supervised", [False, True])
-def test_what_cannot_be_loaded_leaves_nothing_behind(tmp_path, supervised):
-    attempt = AttemptDir(tmp_path / "attempts" / "0001")
-    if supervised:  # whoever started us keeps a log there already
-        attempt.root.mkdir(parents=True)
-        attempt.log.touch()
-    with pytest.raises(BadInput), loading(attempt, 7):
-        raise BadInput("no such model", "model.base")
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["log.txt"] * supervised
-    assert (tmp_path / "attempts").exists() == supervised
 
 
 def test_finish_is_the_last_word(progress):
@@ -171,9 +149,10 @@ from pathlib import Path
 import training.learn.progress as progress
 from training.config import RunConfig
 from training.store import RunDir
+from training.supervised import held_input
 progress.GRACE_S = 1.0
 if sys.argv[3] == "early":
-    progress.held_input()
+    held_input()
     print("asked", flush=True)
     time.sleep(2.0)
 runner = import_module(sys.argv[1])

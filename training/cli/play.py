@@ -16,7 +16,7 @@ from training.errors import BadInput
 from training.games import REGISTRY, make
 from training.records import Episode, Scenario
 from training.rollout import Job, Rules, collect
-from training.seeding import derive
+from training.seeding import seeded
 from training.store import dumps
 
 
@@ -41,9 +41,10 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def _jobs(starts: Sequence[Scenario], names: tuple[str, ...], episodes: int, seed: int) -> Iterator[Job]:
-    """Go round the scenarios, each time with a seed of its own."""
+    """Go round the scenarios; where one leaves its seed open, each round draws it anew."""
     for at in range(episodes):
-        yield Job(at, starts[at % len(starts)].with_seed(derive(seed, "start", at)), names)
+        repeat, place = divmod(at, len(starts))
+        yield Job(at, seeded(starts[place], seed, repeat), names)
 
 
 def summary(episodes: Sequence[Episode]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from training.games import REGISTRY
 from training.players.base import Reply
 from training.records import Episode, Scenario, Seat
 from training.rollout import Job, PlayerFactory, Rules, Tool, rollout
-from training.seeding import derive, rng
+from training.seeding import rng, seeded
 
 Name = Literal["a", "b"]
 NAMES: tuple[Name, Name] = ("a", "b")
@@ -62,9 +62,9 @@ class Tell:
 
 
 def pairings(scenarios: Sequence[Scenario], conversations: int, seed: int) -> list[Pairing]:
-    """Return at least `conversations` pairings: every scenario in both seatings, repeated with new seeds if needed.
+    """Return at least `conversations` pairings: every scenario in both seatings, repeated if needed.
 
-    If half as many scenarios suffice, they are drawn from the seed. The first repetition keeps a scenario's own seed.
+    If half as many scenarios suffice, they are drawn from the seed. Both seatings of a repetition are the same start.
     """
     if not scenarios:
         raise BadInput("an arena needs at least one scenario", "data.path")
@@ -79,8 +79,8 @@ def pairings(scenarios: Sequence[Scenario], conversations: int, seed: int) -> li
     found: list[Pairing] = []
     for repeat in range(-(-couples // len(chosen))):
         for scenario in chosen:
-            again = scenario.with_seed(derive(seed, "arena", scenario.id, repeat)) if repeat else scenario
-            found += [Pairing(len(found) + i, again, repeat, swapped) for i, swapped in enumerate((False, True))]
+            start = seeded(scenario, seed, repeat)
+            found += [Pairing(len(found) + i, start, repeat, swapped) for i, swapped in enumerate((False, True))]
     return found
 
 

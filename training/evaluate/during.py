@@ -6,6 +6,7 @@ Failures of the opponent's engine end the run as any engine's failure does.
 from __future__ import annotations
 
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from training.config import RunConfig
@@ -24,10 +25,11 @@ async def during(trainer: Trainer, step: int) -> dict[str, float]:
     """Return the arena's numbers of the learner as it is after `step`."""
     config = trainer.config
     run_dir = RunDir(trainer.progress.attempt.root.parents[1])
-    arena = Arena(config, run_dir, learner=Side("learner", trainer.parts.player))
+    learner = partial(trainer.parts.player, sampling=config.arena_sampling)
+    arena = Arena(config, run_dir, learner=Side("learner", learner))
     async with aclosing(arena):
-        matches = await arena.play(trainer.progress)
-    return flat(summarise(matches, {}, derive(config.seed, "intervals", step)))
+        matches, judgments = await arena.held(trainer.progress)
+    return flat(summarise(matches, judgments, derive(config.seed, "intervals", step)))
 
 
 def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[str, Any]:

@@ -24,10 +24,6 @@ class Interval(Record):
     n: int
     level: float = 0.95
 
-    def covers(self, value: float) -> bool:
-        """Return whether `value` lies inside, ends included."""
-        return self.low <= value <= self.high
-
 
 def interval(values: Sequence[float], seed: int, level: float = 0.95) -> Interval:
     """Return the mean of one value per scenario with its percentile bootstrap interval (scipy).

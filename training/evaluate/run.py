@@ -1,32 +1,31 @@
 """The arena as a run of kind `eval`.
 
 `run` writes conversations, judgments and `evaluation.json` (numbers with every condition they hold under) into an
-attempt of the run directory. A wrong configuration raises `BadInput` before anything is written; every other failure
-ends as a failed run.
+attempt of the run directory. It fails as `carry_out` says.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib.metadata
-import logging
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any
 
 from training.config import RunConfig
-from training.errors import BadInput, OutsideError, ParleyError, boundary
+from training.errors import BadInput, OutsideError
 from training.evaluate.arena import NAMES, Match, Pairing, Side, Tell, pairings, play
 from training.evaluate.intervals import RESAMPLES
 from training.evaluate.sides import Sides
 from training.evaluate.social import SOCIAL, judge_all
 from training.evaluate.summary import Summary, summarise
-from training.learn import data
+from training.learn import data, report
+from training.learn.attempt import carry_out
 from training.learn.parts import data_path, judge, pick_device
-from training.learn.progress import Progress, Result, StopAsked, loading, logging_to
+from training.learn.progress import Progress, Result
 from training.players.base import Reply
 from training.records import Judgment
 from training.rewards.goals import GoalCheck
@@ -35,39 +34,19 @@ from training.rollout import Rules
 from training.seeding import derive
 from training.store import RunDir, sha256, write_json
 
-log = logging.getLogger(__name__)
 FILE = "evaluation.json"
 
 
 def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[str, Any]:
-    """Hold the arena of a configuration; return `{"result", "why", "attempt", "exit"}` and what was found.
-
-    `exit`: 0 succeeded or stopped, 1 failed, 130 stopped by SIGINT.
-    """
-    number = attempt if attempt is not None else max(run_dir.attempts(), default=0) + 1
-    with loading(run_dir.attempt(number), 0) as progress:
-        arena = Arena(config, run_dir)
+    """Hold the arena of a configuration as `carry_out` says; what was found is added to what it returns."""
     command = f"python -m training eval config.json --dir {run_dir.root.name}"
-    with progress.listening(), logging_to(progress):
-        progress.phase("starting")
-        progress.event("started", attempt=number, step=0)
-        result, why, found = _guarded(arena, progress, command)
-        progress.finish(result, why)
-    code = 1 if result == "failed" else 130 if "SIGINT" in progress.reason else 0
-    return {"result": result, "why": why, "attempt": number, "exit": code, **found}
+    found: dict[str, Any] = {}
 
+    def go(arena: Arena, progress: Progress) -> tuple[Result, str]:
+        found.update(asyncio.run(arena.hold(progress, command)))
+        return "succeeded", ""
 
-def _guarded(arena: Arena, progress: Progress, command: str) -> tuple[Result, str, dict[str, Any]]:
-    """Hold the arena; the root of the task, where every failure becomes a result."""
-    try:
-        with boundary():
-            return "succeeded", "", asyncio.run(arena.hold(progress, command))
-    except StopAsked as asked:
-        return "stopped", str(asked), {}
-    except ParleyError as error:
-        log.exception("the arena failed")
-        progress.event("error", why=str(error))
-        return "failed", str(error), {}
+    return carry_out(run_dir, attempt, lambda _: Arena(config, run_dir), go) | found
 
 
 def drawn(config: RunConfig, run_dir: RunDir) -> tuple[Path, list[Pairing]]:
@@ -106,10 +85,7 @@ class Arena:
     async def _hold(self, progress: Progress, command: str) -> dict[str, Any]:
         began = time.monotonic()
         progress.phase("sampling", done=0, of=len(self.pairs))
-        matches = await self.play(progress)
-        judgments: dict[int, list[Judgment]] = {}
-        if self.judge is not None:
-            judgments = await self._judged(self.judge, matches, progress)
+        matches, judgments = await self.held(progress)
         for match in matches:
             _store(progress, match, judgments.get(match.pairing.number, ()))
         summary = summarise(matches, judgments, derive(self.config.seed, "intervals"))
@@ -124,8 +100,13 @@ class Arena:
             raise OutsideError(f"no scenario was held in both seatings without an error: {summary.errors}")
         return found
 
-    async def play(self, progress: Progress) -> list[Match]:
-        """Hold all conversations; every reply is a sign of life. The sides are closed, whatever happens."""
+    async def held(self, progress: Progress) -> tuple[list[Match], dict[int, list[Judgment]]]:
+        """Hold all conversations, and let the judge, if there is one, score them; every reply is a sign of life."""
+        matches = await self._played(progress)
+        return matches, await self._judged(self.judge, matches, progress) if self.judge else {}
+
+    async def _played(self, progress: Progress) -> list[Match]:
+        """Hold all conversations. The sides are closed, whatever happens."""
         ended = replies = 0
 
         def seen(match: Match) -> None:
@@ -217,26 +198,17 @@ def _version(name: str) -> str:
 def _store(progress: Progress, match: Match, judgments: Sequence[Judgment]) -> None:
     """Append one conversation with its judgments to the attempt's episodes."""
     pairing, episode = match.pairing, match.episode
-    returns = {str(seat): value for seat, value in episode.returns.items() if value is not None}
+    returns = {seat: value for seat, value in episode.returns.items() if value is not None}
     seats = {name: pairing.seat_of(name) for name in NAMES}
     record = {
         "version": 1,
         "episode": episode.to_dict(),
-        "returns": returns,
+        "returns": {str(seat): value for seat, value in returns.items()},
         "credit": [],
         "judgments": [judgment.to_dict() for judgment in judgments],
         "seats": seats,
     }
-    summary: Mapping[str, Any] = {
-        "scenario": episode.scenario.id,
-        "returns": returns,
-        "turns": len(episode.turns),
-        "refused": sum(not turn.passed for turn in episode.turns),
-        "metrics": episode.metrics,
-        "error": episode.error.to_dict() if episode.error else None,
-        "seats": seats,
-    }
-    progress.episode(0, pairing.number, record, summary)
+    progress.episode(0, pairing.number, record, report.summary(episode, returns) | {"seats": seats})
 
 
 def flat(summary: Summary) -> dict[str, float]:

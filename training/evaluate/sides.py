@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from training import bases, engines, players
 from training.config import RunConfig
 from training.engines.addresses import AllowList
-from training.engines.base import Engine, Sampling
+from training.engines.base import Engine
 from training.engines.remote import RemoteConfig
 from training.errors import BadInput
 from training.evaluate.arena import Side
@@ -57,11 +57,6 @@ class Sides:
             for remote in self._remotes:
                 left.push_async_callback(remote.close)
 
-    @property
-    def sampling(self) -> Sampling:
-        """How every model side samples: the run's sampling at the arena's temperature."""
-        return self.config.sampling.model_copy(update={"temperature": self.config.evaluate.temperature})
-
     def _remote(self, source: str) -> Side:
         from training.engines.chat import RemoteModel
 
@@ -70,9 +65,9 @@ class Sides:
         self._remotes.append(model)
 
         def player(scenario: Scenario, seat: Seat) -> RemotePlayer:
-            return RemotePlayer(model, self.sampling, scenario.seats)
+            return RemotePlayer(model, self.config.arena_sampling, scenario.seats)
 
-        sampling = model.parameters(self.sampling, None)
+        sampling = model.parameters(self.config.arena_sampling, None)
         facts = {"kind": "remote", "address": remote.address, "model": remote.model, "sampling": sampling}
         return Side(f"{remote.model} at {remote.address}", player, facts)
 
@@ -94,11 +89,11 @@ class Sides:
             )
         engine, tokenizer = self._engines[folder], ChatTokenizer(load_tokenizer(folder))
         longest = _longest(folder)
-        window = min(section.window or longest, longest)
+        window, sampling = min(section.window or longest, longest), self.config.arena_sampling
 
         def player(scenario: Scenario, seat: Seat) -> ModelPlayer:
             return ModelPlayer(
-                engine, tokenizer, self.sampling, seat=seat, names=scenario.seats, policy=policy, window=window
+                engine, tokenizer, sampling, seat=seat, names=scenario.seats, policy=policy, window=window
             )
 
         info = bases.read_info(folder)
@@ -111,7 +106,7 @@ class Sides:
             "engine": section.name,
             "dtype": section.dtype,
             "window": section.window,
-            "sampling": self.sampling.to_dict(),
+            "sampling": self.config.arena_sampling.to_dict(),
         }
 
 

@@ -13,7 +13,7 @@ from training.config import RunConfig
 from training.errors import BadInput
 from training.records import LEARNER, Scenario
 from training.rollout import Job
-from training.seeding import derive, rng
+from training.seeding import rng, seeded
 
 
 class Starts:
@@ -53,13 +53,14 @@ def read_starts(config: RunConfig, path: Path) -> Starts:
 def jobs(config: RunConfig, starts: Starts, step: int) -> list[Job]:
     """Return the games of one training step, the learner at every seat.
 
-    A scenario with seed 0 is given a new one whenever it comes up; any other seed is part of the start and is kept.
-    Replays within a step share id and seed and form a same-start set.
+    A scenario's repetition is the pass over the data that it comes up in. Replays within a step share id and seed and
+    form a same-start set.
     """
     rollout = config.rollout
+    first = (step - 1) * rollout.scenarios
     found: list[Job] = []
-    for place, scenario in enumerate(starts.take((step - 1) * rollout.scenarios, rollout.scenarios)):
-        seeded = scenario.with_seed(derive(config.seed, "start", step, place)) if scenario.seed == 0 else scenario
+    for place, scenario in enumerate(starts.take(first, rollout.scenarios), first):
+        start = seeded(scenario, config.seed, place // len(starts.scenarios))
         for _ in range(rollout.games):
-            found.append(Job(len(found), seeded, (LEARNER,) * len(seeded.seats)))
+            found.append(Job(len(found), start, (LEARNER,) * len(start.seats)))
     return found

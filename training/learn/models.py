@@ -48,8 +48,14 @@ def load(
 
 
 def adapt(model: PreTrainedModel, lora: LoraConfig) -> PeftModel:
-    """Return the model with new adapters, which are all that requires gradients; they draw from torch's generator."""
-    return get_peft_model(model, _peft(lora), adapter_name=ADAPTER)
+    """Return the model with new adapters, which are all that requires gradients; they draw from torch's generator.
+
+    Raises `BadInput` for targets that the model does not have.
+    """
+    try:
+        return get_peft_model(model, _peft(lora), adapter_name=ADAPTER)
+    except ValueError as error:  # peft's answer to names that fit no layer
+        raise BadInput(str(error), "lora.targets") from error
 
 
 def _load_adapter(base: PreTrainedModel, folder: Path, lora: LoraConfig | None) -> PreTrainedModel | PeftModel:

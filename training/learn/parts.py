@@ -5,7 +5,6 @@ Raises `BadInput` for whatever in the configuration, the data or the checkpoint 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import torch
 
 from training import bases, engines, games, rewards
 from training.config import RunConfig
-from training.engines.base import Engine
+from training.engines.base import Engine, Sampling
 from training.errors import BadInput
 from training.learn import checkpoint, data, policy
 from training.learn.checkpoint import TrainerState
@@ -62,11 +61,12 @@ class Parts:
             if self.judge is not None:
                 left.push_async_callback(self.judge.close)
 
-    def player(self, scenario: Scenario, seat: Seat) -> Player:
-        """Return the learner at one seat of one episode."""
+    def player(self, scenario: Scenario, seat: Seat, sampling: Sampling | None = None) -> Player:
+        """Return the learner at one seat of one episode; `sampling` takes the place of the run's own."""
         longest = int(self.policy.inner.config.max_position_embeddings)
         window = min(self.config.engine.window or longest, longest)
-        return ModelPlayer(self.engine, self.chat, self.config.sampling, seat=seat, names=scenario.seats, window=window)
+        used = sampling or self.config.sampling
+        return ModelPlayer(self.engine, self.chat, used, seat=seat, names=scenario.seats, window=window)
 
 
 def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) -> Parts:
@@ -100,7 +100,13 @@ def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) ->
         reward=rewards.build(config.reward, games.REGISTRY[config.game.name], asked),
         starts=starts,
         watchdog=Watchdog(config.stop),
-        info=_info(config, run_dir),
+        info=bases.child_info(
+            config.model.base,
+            name=config.name,
+            how=f"{config.method.name}-{config.game.name}",
+            dataset=data_path(config, run_dir),
+            command=f"python -m training run config.json --dir {run_dir.root.name}",
+        ),
         adapter_only=policy.saves_adapter_only(config.model.base, learn),
         judge=asked,
         tool=GoalCheck(asked) if asked else None,
@@ -147,17 +153,4 @@ def _engine(config: RunConfig, device: str) -> Engine:
         window=section.window,
         max_running=section.max_running,
         cache_gib=section.cache_gib,
-    )
-
-
-def _info(config: RunConfig, run_dir: RunDir) -> bases.ModelInfo:
-    parent = bases.read_info(bases.resolve(config.model.base))
-    return bases.ModelInfo(
-        name=config.name or f"{parent.name}-{config.method.name}-{config.game.name}",
-        base=parent.base,
-        licence=parent.licence,
-        note=parent.note,
-        parent=config.model.base,
-        dataset=(hashlib.sha256(data_path(config, run_dir).read_bytes()).hexdigest(),),
-        command=f"python -m training run config.json --dir {run_dir.root.name}",
     )

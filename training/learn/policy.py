@@ -15,7 +15,7 @@ import torch
 from peft import PeftModel
 from torch import nn
 
-from training.engines.loading import is_adapter, verified
+from training import bases
 from training.errors import BadInput
 from training.learn import models
 from training.learn.head import logprobs
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 class Policy:
     """The model being trained, its value heads, and the model it started from as reference.
 
-    `heads` are linear, in float32, and start at zero. `mergeable_base` says whether the starting model is a full
-    folder, so that adapters alone make a checkpoint.
+    `heads` are linear, in float32, and start at zero.
     """
 
     def __init__(
@@ -145,5 +144,5 @@ def load(
 
 
 def saves_adapter_only(base: str, learn: LearnSection) -> bool:
-    """Return whether a checkpoint can be adapters alone: there are some, and what is below them is a full folder."""
-    return learn.lora is not None and not is_adapter(verified(base))
+    """Return whether a checkpoint can be adapters alone: there are some, on a base that every machine knows by name."""
+    return learn.lora is not None and bases.find(base) is not None

@@ -7,13 +7,10 @@ in the last case it is gone within `GRACE_S` seconds, saved or not, even while i
 
 from __future__ import annotations
 
-import functools
 import logging
 import math
 import os
-import select
 import signal
-import stat
 import sys
 import threading
 import time
@@ -22,8 +19,9 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
-from training.errors import BadInput, ParleyError
+from training.errors import ParleyError
 from training.store import AttemptDir, append_line, append_member, write_json
+from training.supervised import held_input
 
 if TYPE_CHECKING:
     from training.records import Floats
@@ -38,22 +36,6 @@ BEAT_S = 0.5
 
 class StopAsked(ParleyError):
     """Somebody asked the process to stop; what was begun is dropped."""
-
-
-@functools.cache
-def held_input() -> int | None:
-    """Return the descriptor of standard input if it is a pipe that somebody held open when this was asked first.
-
-    Ask early: of a pipe that is at its end already nobody can tell whether it was ever held. A terminal, /dev/null or
-    a pipe with something in it says nothing either.
-    """
-    try:
-        descriptor = sys.stdin.fileno()
-        mode = os.fstat(descriptor).st_mode
-    except (AttributeError, OSError, ValueError):
-        return None
-    pipe = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-    return descriptor if pipe and not select.select([descriptor], [], [], 0)[0] else None
 
 
 class Progress:
@@ -167,26 +149,6 @@ class Progress:
         self.stop("whoever held standard input is gone")
         time.sleep(GRACE_S)
         os._exit(1)
-
-
-@contextmanager
-def loading(attempt: AttemptDir, steps: int, *, step: int = 0) -> Iterator[Progress]:
-    """Yield the attempt's progress, which says that models are loaded while the block runs.
-
-    Standard input is watched from here on; signals act as usual, for there is nothing to save yet. A block that raises
-    `BadInput` leaves nothing of this behind.
-    """
-    made = [folder for folder in (attempt.root, *attempt.root.parents) if not folder.exists()]
-    progress = Progress(attempt, steps, step=step)
-    progress.phase("loading")
-    progress.watch_input()
-    try:
-        yield progress
-    except BadInput:
-        attempt.status.unlink()
-        for folder in made:
-            folder.rmdir()
-        raise
 
 
 @contextmanager

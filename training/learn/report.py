@@ -11,7 +11,7 @@ from training.learn.progress import Progress, rounded
 from training.learn.score import Played
 
 if TYPE_CHECKING:
-    from training.records import Floats
+    from training.records import Episode, Floats, Seat
 
 
 def outcome_metrics(played: Sequence[Played]) -> dict[str, float]:
@@ -82,7 +82,7 @@ def _mean(values: Iterable[float]) -> float:
 def write_episodes(progress: Progress, step: int, played: Sequence[Played]) -> None:
     """Append every episode of the step, failed ones too, with what was learned from it."""
     for one in played:
-        progress.episode(step, one.number, _record(one), _summary(one))
+        progress.episode(step, one.number, _record(one), summary(one.episode, one.score.returns if one.score else {}))
 
 
 def _record(one: Played) -> dict[str, Any]:
@@ -112,11 +112,11 @@ def _by_turn(advantages: Mapping[int, float]) -> dict[str, float]:
     return {str(turn): round(advantage, 5) for turn, advantage in advantages.items()}
 
 
-def _summary(one: Played) -> dict[str, Any]:
-    episode = one.episode
+def summary(episode: Episode, returns: Mapping[Seat, float]) -> dict[str, Any]:
+    """Return what the index says of an episode, and lists show without opening its record."""
     return {
         "scenario": episode.scenario.id,
-        "returns": {str(seat): value for seat, value in (one.score.returns if one.score else {}).items()},
+        "returns": {str(seat): value for seat, value in returns.items()},
         "turns": len(episode.turns),
         "refused": sum(not turn.passed for turn in episode.turns),
         "metrics": episode.metrics,

@@ -1,12 +1,12 @@
 """The cold start as a run: conversations of a dataset in, checkpoints out, with progress, stop and going on.
 
-`run` has the shape of the trainer's: a wrong configuration raises `BadInput` before anything is written, every other
-failure ends as a failed run.
+`run` has the shape of the trainer's, and fails as it does.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,14 +15,15 @@ import torch
 
 from training import bases
 from training.config import RunConfig
-from training.errors import BadInput, DivergedError, ParleyError, boundary
+from training.errors import BadInput, DivergedError
 from training.learn import checkpoint, models
+from training.learn.attempt import carry_out
 from training.learn.checkpoint import TrainerState
-from training.learn.progress import Progress, Result, StopAsked, loading, logging_to
+from training.learn.progress import Progress, Result, StopAsked
 from training.learn.sft_data import plan, read_traces
 from training.learn.sft_fit import fit
 from training.seeding import derive
-from training.store import RunDir, sha256
+from training.store import RunDir
 from training.text.template import ChatTokenizer
 
 if TYPE_CHECKING:
@@ -51,7 +52,13 @@ class ColdStart:
         self.traces = read_traces(path, config.game.name, chat, limit=config.data.limit, window=window)
         self.batches = plan([len(trace.tokens) for trace in self.traces], self.sft, config.seed)
         self.steps = -(-len(self.batches) // self.sft.batches_per_step)
-        self.info = self._info(path, run_dir)
+        self.info = bases.child_info(
+            config.model.base,
+            name=config.name,
+            how="sft",
+            dataset=path,
+            command=f"python -m training sft config.json --dir {run_dir.root.name}",
+        )
         self.effective = int(self.resumed.data["effective"]) if self.resumed else 0
         self.progress: Progress | None = None
         self.optimizer: Optimizer | None = None
@@ -71,18 +78,6 @@ class ColdStart:
         if self.resumed is not None:
             _put_back(model, self.resumed)
         return model, tokenizer
-
-    def _info(self, path: Path, run_dir: RunDir) -> bases.ModelInfo:
-        parent = bases.read_info(bases.resolve(self.config.model.base))
-        return bases.ModelInfo(
-            name=self.config.name or f"{parent.name}-sft",
-            base=parent.base,
-            licence=parent.licence,
-            note=parent.note,
-            parent=self.config.model.base,
-            dataset=(sha256(path),),
-            command=f"python -m training sft config.json --dir {run_dir.root.name}",
-        )
 
     def go(self, progress: Progress) -> tuple[Result, str]:
         """Learn to the end or until asked to stop; save; return the result."""
@@ -137,7 +132,7 @@ class ColdStart:
             self.effective += 1
         self.progress.metrics(step, metrics)
         self.progress.beat()
-        log.info("step %d of %d: loss %.4f", step, self.steps, metrics["loss"])
+        log.info("step %d of %d: loss %.4f", step, self.steps, metrics.get("loss", math.nan))
         due = self.sft.save_every and step % self.sft.save_every == 0
         if self.progress.take_save() or (due and step < self.steps):
             self.save()
@@ -187,29 +182,18 @@ def _put_back(model: PeftModel, state: TrainerState) -> None:
 
 
 def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[str, Any]:
-    """Run or go on with a cold start; return `{"result", "why", "step", "attempt", "exit"}` as the trainer does."""
+    """Run or go on with a cold start, as `carry_out` says, from the newest complete checkpoint of the directory."""
     found = run_dir.latest_checkpoint()
-    number = attempt if attempt is not None else max(run_dir.attempts(), default=0) + 1
-    with loading(run_dir.attempt(number), 0, step=found[0] if found else 0) as progress:
+
+    def prepare(progress: Progress) -> ColdStart:
         cold = ColdStart(config, run_dir, found)
-    progress.steps = cold.steps
-    began = time.monotonic()
-    with progress.listening(), logging_to(progress):
-        progress.phase("starting")
-        progress.event("started", attempt=number, step=cold.step, checkpoint=found[1].name if found else None)
-        result, why = _guarded(cold, progress)
-        progress.finish(result, why)
-    log.info("the cold start took %.0f s", time.monotonic() - began)
-    code = 1 if result == "failed" else 130 if "SIGINT" in progress.reason else 0
-    return {"result": result, "why": why, "step": progress.step, "attempt": number, "exit": code}
+        progress.steps = cold.steps
+        return cold
 
+    def go(cold: ColdStart, progress: Progress) -> tuple[Result, str]:
+        began = time.monotonic()
+        told = cold.go(progress)
+        log.info("the cold start took %.0f s", time.monotonic() - began)
+        return told
 
-def _guarded(cold: ColdStart, progress: Progress) -> tuple[Result, str]:
-    """Run; the root of the task, where every failure becomes a result."""
-    try:
-        with boundary():
-            return cold.go(progress)
-    except ParleyError as error:
-        log.exception("the cold start failed")
-        progress.event("error", step=cold.step, why=str(error))
-        return "failed", str(error)
+    return carry_out(run_dir, attempt, prepare, go, found=found)

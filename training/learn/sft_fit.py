@@ -169,11 +169,12 @@ class _Loop(SFTTrainer):
         return -logp.sum() / (len(targets) if num_items_in_batch is None else num_items_in_batch)
 
     def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Read one batch; note a loss that is not a number."""
+        """Read one batch; note a loss that is not a number, and keep it out of the running sum that is logged."""
         loss: Tensor = super().training_step(*args, **kwargs)
-        self.finite = self.finite and bool(loss.isfinite())
+        good = bool(loss.isfinite())
+        self.finite = self.finite and good
         self.hooks.batch()
-        return loss
+        return loss if good else torch.zeros_like(loss)
 
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
         """Checkpoints are the caller's: TRL's hold pickles."""
@@ -213,6 +214,7 @@ class _Guard(TrainerCallback):
         metrics = {ours: float(logs[theirs]) for theirs, ours in names.items() if theirs in logs}
         metrics |= {"tokens": float(tokens), "learning_tokens_per_s": tokens / max(now - self.began, 1e-9)}
         if self.bad:
+            metrics = {name: value for name, value in metrics.items() if name not in ("loss", "grad_norm")}
             metrics["bad_steps"] = 1.0
         self.began = now
         self.hooks.update(self.start + state.global_step, metrics)

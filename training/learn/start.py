@@ -5,14 +5,13 @@ Raises `BadInput`, having written nothing, for a directory that holds a run alre
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from pathlib import Path
 
 from training import samples
 from training.config import RunConfig, load, resolve
 from training.errors import BadInput
-from training.store import RunDir, dumps, sha256, write_json
+from training.store import RunDir, sha256, write_json
 
 
 def start(config: RunConfig, run_dir: RunDir, folder: Path) -> RunConfig:
@@ -20,7 +19,7 @@ def start(config: RunConfig, run_dir: RunDir, folder: Path) -> RunConfig:
     if run_dir.attempts() or run_dir.config.exists():
         raise BadInput("the directory holds a run already; go on with `resume`, or choose another", str(run_dir.root))
     config = resolve(config, folder)
-    path = _take_in(config.data.path, run_dir) if config.data.path else _sample(config.game.name, run_dir)
+    path = _take_in(config.data.path or str(samples.write(config.game.name, run_dir.inputs)), run_dir)
     data = config.data.model_copy(update={"path": path})
     evaluate = config.evaluate.model_copy(update={"path": _take_in(config.evaluate.path, run_dir)})
     config = config.model_copy(update={"data": data, "evaluate": evaluate})
@@ -33,15 +32,6 @@ def reopen(run_dir: RunDir) -> RunConfig:
     if not run_dir.config.is_file():
         raise BadInput("no config.json: not a run directory", str(run_dir.root))
     return resolve(load(run_dir.config), run_dir.root)
-
-
-def _sample(game: str, run_dir: RunDir) -> str:
-    """Write the project's sample scenarios of a game into the run directory; return the path there."""
-    text = "".join(dumps(scenario.to_dict()) + "\n" for scenario in samples.for_game(game))
-    own = run_dir.inputs / f"{hashlib.sha256(text.encode()).hexdigest()}.jsonl"
-    own.parent.mkdir(parents=True, exist_ok=True)
-    own.write_text(text, encoding="utf-8")
-    return str(own.relative_to(run_dir.root))
 
 
 def _take_in(path: str, run_dir: RunDir) -> str:

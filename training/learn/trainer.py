@@ -1,7 +1,6 @@
 """The loop: play, score, give credit, update, hand the weights to the engine, save. Start here to read about learning.
 
-`run` starts or goes on with the newest attempt of a run directory. It returns what happened; a wrong configuration
-raises `BadInput` before anything is written, every other failure ends as a failed run, not as an exception.
+`run` starts a run or goes on with it in a new attempt; it fails as `carry_out` says.
 """
 
 from __future__ import annotations
@@ -10,13 +9,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from training.config import RunConfig
-from training.errors import DivergedError, ParleyError, boundary
+from training.errors import DivergedError
 from training.learn import checkpoint, data, report, sync
+from training.learn.attempt import carry_out
 from training.learn.parts import Parts, build
-from training.learn.progress import Progress, Result, StopAsked, loading, logging_to
+from training.learn.progress import Progress, Result, StopAsked
 from training.learn.score import Played, give_credit, measured, score
 from training.learn.update import BadStep
 from training.players.base import Reply
@@ -31,7 +32,7 @@ NO_GRADIENT = 1e-7
 """A smaller gradient norm is the rounding of equal numbers: such an update teaches nothing."""
 UNWATCHED = "stop.kl_ceiling is not watched: with learn.kl none the distance to the start is not measured"
 Evaluate = Callable[["Trainer", int], Awaitable[dict[str, float]]]
-"""Plays an arena with the present weights; its numbers become an event and metrics."""
+"""Plays an arena with the present weights; its numbers become an event."""
 
 
 class Trainer:
@@ -85,9 +86,9 @@ class Trainer:
         if self.bad_in_a_row >= self.config.stop.bad_steps:
             raise DivergedError(f"{self.bad_in_a_row} steps in a row taught nothing; the last one: {reason}")
         why = self.parts.watchdog.see(metrics)
-        await self._evaluate()
         if self.progress.take_save() or number % self.config.learn.save_every == 0:
-            self.save()
+            self.save()  # before the arena: what a long one costs, should it fail, is the arena
+        await self._evaluate()
         return why
 
     async def _played(self, number: int) -> tuple[list[Played], dict[str, float]]:
@@ -202,7 +203,6 @@ class Trainer:
             "generators": generators,
             "method": self.parts.method.state_dict(),
             "watchdog": self.parts.watchdog.state_dict(),
-            "starts": self.step * self.config.rollout.scenarios,
             "bad_in_a_row": self.bad_in_a_row,
             "effective": self.effective,
         }
@@ -226,29 +226,23 @@ async def _timed(work: Awaitable[object]) -> float:
 def run(
     config: RunConfig, run_dir: RunDir, attempt: int | None = None, evaluate: Evaluate | None = None
 ) -> dict[str, Any]:
-    """Run or go on with a training run; return `{"result", "why", "step", "attempt", "exit"}`.
-
-    `attempt` is the number of the attempt's folder, by default the next one. It starts from the newest complete
-    checkpoint of the directory. `exit`: 0 succeeded or stopped, 1 failed, 130 stopped by SIGINT. Raises `BadInput`
-    before anything is written.
-    """
+    """Run or go on with a training run, as `carry_out` says, from the newest complete checkpoint of the directory."""
     found = run_dir.latest_checkpoint()
-    number = attempt if attempt is not None else max(run_dir.attempts(), default=0) + 1
-    with loading(run_dir.attempt(number), config.learn.steps, step=found[0] if found else 0) as progress:
-        parts = build(config, run_dir, found)
-    with progress.listening(), logging_to(progress):
-        progress.phase("starting")
-        progress.event("started", attempt=number, step=parts.step, checkpoint=str(found[1].name) if found else None)
-        if config.learn.kl == "none":
-            progress.event("warning", step=parts.step, why=UNWATCHED)
-        result, why = _guarded(Trainer(parts, progress, evaluate))
-        progress.finish(result, why)
-    code = 1 if result == "failed" else 130 if "SIGINT" in progress.reason else 0
-    return {"result": result, "why": why, "step": progress.step, "attempt": number, "exit": code}
+
+    def prepare(progress: Progress) -> Trainer:
+        with ExitStack() as failing:
+            parts = build(config, run_dir, found)
+            failing.callback(lambda: asyncio.run(parts.close()))
+            trainer = Trainer(parts, progress, evaluate)
+            failing.pop_all()
+        return trainer
+
+    return carry_out(run_dir, attempt, prepare, _go, steps=config.learn.steps, found=found)
 
 
-def _guarded(trainer: Trainer) -> tuple[Result, str]:
-    """Run the loop; the root of the task, where every failure becomes a result."""
+def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:
+    if trainer.config.learn.kl == "none":
+        progress.event("warning", step=trainer.step, why=UNWATCHED)
 
     async def main() -> tuple[Result, str]:
         try:
@@ -256,10 +250,4 @@ def _guarded(trainer: Trainer) -> tuple[Result, str]:
         finally:
             await trainer.parts.close()
 
-    try:
-        with boundary():
-            return asyncio.run(main())
-    except ParleyError as error:
-        log.exception("the run failed")
-        trainer.progress.event("error", step=trainer.step, why=str(error))
-        return "failed", str(error)
+    return asyncio.run(main())
