@@ -23,7 +23,7 @@
   });
 
   // A failed request says so in place: in the element named by data-problem, else beside what asked for it.
-  function say(element, text) {
+  function say(element, text, link) {
     const named = element.closest("[data-problem]");
     let place = named && document.getElementById(named.dataset.problem);
     if (!place) {
@@ -35,14 +35,26 @@
         element.after(place);
       }
     }
-    if (place) place.textContent = text;
+    if (!place || place.textContent === (link ? `${text} ${link.textContent}` : text)) return; // said already
+    place.replaceChildren(text, ...(link ? [" ", link] : []));
+  }
+
+  // In a new tab, so that what was entered here stays to be read.
+  function signIn() {
+    const link = document.createElement("a");
+    link.href = document.body.dataset.signIn;
+    link.target = "_blank";
+    link.textContent = "Sign in in a new tab";
+    return link;
   }
 
   document.addEventListener("htmx:sendError", (event) => {
     if (!event.detail.elt.closest(".running")) say(event.detail.elt, "The site does not answer. Nothing was changed; try again.");
   });
   document.addEventListener("htmx:responseError", (event) => {
-    if (event.detail.xhr.status === 403) say(event.detail.elt, "You are signed out, or the page is old. Reload it.");
+    if (event.detail.xhr.status === 401) {
+      if (!event.detail.elt.closest(".running")) say(event.detail.elt, "You are signed out. Nothing was changed.", signIn());
+    } else if (event.detail.xhr.status === 403) say(event.detail.elt, "You are signed out, or the page is old. Reload it.");
     else say(event.detail.elt, `This did not work (${event.detail.xhr.status}). Nothing was changed.`);
   });
   document.addEventListener("htmx:afterRequest", (event) => {

@@ -1,6 +1,7 @@
 """Who may do what, in one place. Anything that a person may not see or do is 404, as if it were not there.
 
-Somebody who is not signed in is sent to the sign-in page, before any object is looked up.
+Somebody who is not signed in is sent to the sign-in page, before any object is looked up. A part of a page that asks
+for itself gets a 401 instead, so that the sign-in page does not end up inside the page.
 """
 
 from collections.abc import Callable
@@ -10,11 +11,12 @@ from typing import Any, TypeVar, cast
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Model, QuerySet
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 
 from webapp.accounts.models import Role, User
+from webapp.core.http import wants_fragment
 
 View = Callable[..., HttpResponseBase]
 M = TypeVar("M", bound=Model)
@@ -36,6 +38,8 @@ def roles(*allowed: Role) -> Callable[[View], View]:
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if not request.user.is_authenticated:
+                if wants_fragment(request):
+                    return HttpResponse(status=401)
                 if request.method == "GET":
                     return redirect_to_login(request.get_full_path())
                 return redirect("account_login")

@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.http import HttpRequest
 
+from training.errors import BadInput
 from webapp.accounts.models import ApiKey, Role, User, digest, new_token
 
 
@@ -61,5 +62,11 @@ def set_password(*, user: User, password: str) -> None:
 
 @transaction.atomic
 def set_role(*, user: User, role: Role, active: bool) -> None:
-    """Change what a person may do; an inactive person cannot sign in."""
+    """Change what a person may do; an inactive person cannot sign in.
+
+    Raises `BadInput` if no administrator would be left who can.
+    """
+    admins = User.objects.select_for_update().filter(role=Role.ADMIN, is_active=True).order_by("pk")
+    if [admin.pk for admin in admins] == [user.pk] and not (active and role == Role.ADMIN):
+        raise BadInput("this is the last administrator: make somebody else one first", user.username)
     User.objects.filter(pk=user.pk).update(role=role, is_active=active)

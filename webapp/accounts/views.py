@@ -1,5 +1,7 @@
 """The account page (API keys) and, for administrators, the list of people, their roles and their passwords."""
 
+from functools import partial
+
 from django.contrib import messages
 from django.contrib.auth.forms import SetPasswordForm
 from django.core.paginator import Paginator
@@ -13,7 +15,7 @@ from webapp.accounts import services
 from webapp.accounts.forms import KeyForm, PersonForm
 from webapp.accounts.models import ApiKey, Role, User
 from webapp.accounts.permissions import admins, current_user, members, one
-from webapp.core.http import integer, render_page
+from webapp.core.http import accepted, integer, render_page
 from webapp.core.sorting import Order
 
 PAGE = 50
@@ -72,7 +74,7 @@ def people(request: HttpRequest) -> HttpResponse:
 @require_POST
 @admins
 def change_person(request: HttpRequest, user_id: int) -> HttpResponse:
-    """Set a person's role; administrators cannot take their own role away, so that one always remains."""
+    """Set a person's role; one's own is another administrator's to change."""
     person = one(User.objects.exclude(role=Role.GUEST), pk=user_id)
     form = PersonForm(request.POST)
     if not form.is_valid():
@@ -80,8 +82,9 @@ def change_person(request: HttpRequest, user_id: int) -> HttpResponse:
     elif person.pk == request.user.pk:
         messages.error(request, "You cannot change your own role. Ask another administrator.")
     else:
-        services.set_role(user=person, role=Role(form.cleaned_data["role"]), active=form.cleaned_data["active"])
-        messages.success(request, f"{person.username} is now {form.cleaned_data['role']}.")
+        role, active = Role(form.cleaned_data["role"]), form.cleaned_data["active"]
+        if accepted(request, partial(services.set_role, user=person, role=role, active=active)):
+            messages.success(request, f"{person.username} is now {role}.")
     back = QueryDict(request.POST.get("back", "")[:500]).urlencode()
     return redirect(f"{reverse('accounts:people')}?{back}" if back else "accounts:people")
 

@@ -34,7 +34,7 @@ def get_dataset(request: HttpRequest, name: str) -> Dataset:
     return one(Dataset.objects.visible_to(caller(request)).select_related("owner"), name=name)
 
 
-@router.post("", response={201: ImportOut, 422: ImportOut})
+@router.post("", response={201: ImportOut, 422: ImportOut | Problem})
 def import_dataset(
     request: HttpRequest, format: Form[str], name: Form[str], files: File[list[UploadedFile]]
 ) -> Status[dict[str, object]]:
@@ -52,7 +52,7 @@ def import_dataset(
     return Status(201 if version else 422, report)
 
 
-@router.get("/{name}/versions/{number}/export", response={200: str, 404: Problem})
+@router.get("/{name}/versions/{number}/export", response=str)
 def export_version(request: HttpRequest, name: str, number: int) -> StreamingHttpResponse:
     """One version as JSONL, one scenario a line."""
     version = one(DatasetVersion.objects.visible_to(caller(request)), dataset__name=name, number=number)

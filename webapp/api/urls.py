@@ -1,19 +1,46 @@
-"""The REST API: one description at `/api/v1/openapi.json`, refusals as {"where", "why"}."""
+"""The REST API: one description at `/api/v1/openapi.json`, every refusal as {"where", "why"}."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import DataError
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
 from django.views.decorators.http import require_GET
 from ninja import NinjaAPI
-from ninja.errors import ValidationError
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+from ninja.openapi.schema import OpenAPISchema
 
 from training.errors import BadInput, IllegalMove
 from webapp.api import datasets, judgments, matches, runs
 from webapp.api.access import Key
 
-api = NinjaAPI(
+REFUSALS = {
+    400: "The body is not JSON.",
+    401: "The key is missing, wrong or revoked.",
+    404: "It is not there, or not for you.",
+    409: "Not possible now.",
+    422: "Something given is wrong.",
+    429: "Too many wrong keys from this address: wait a minute.",
+}
+"""What any address may answer instead, with a `Problem` each."""
+
+
+class Api(NinjaAPI):
+    """Describes with every operation how it is refused."""
+
+    def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
+        schema = super().get_openapi_schema(**options)
+        content = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+        refusals = {code: {"description": said, "content": content} for code, said in REFUSALS.items()}
+        for operations in schema["paths"].values():
+            for operation in operations.values():
+                operation["responses"] = refusals | operation["responses"]
+        return schema
+
+
+api = Api(
     title="Parley",
     version="1",
     description="Datasets, runs, checkpoints, matches and judgments. Send a key as `Authorization: Bearer …`.",
@@ -29,10 +56,32 @@ api.add_router("/matches", matches.router)
 api.add_router("/judgments", judgments.router)
 
 
+def _refuse(request: HttpRequest, status: int, why: str, where: str = "") -> HttpResponse:
+    return api.create_response(request, {"where": where, "why": why}, status=status)
+
+
+@api.exception_handler(Http404)
+def refuse_absent(request: HttpRequest, error: Http404) -> HttpResponse:
+    """404: not there, or not for the caller; which of the two is not said."""
+    return _refuse(request, 404, "there is nothing here that you may see")
+
+
+@api.exception_handler(AuthenticationError)
+def refuse_unknown(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
+    """401: no key that opens anything."""
+    return _refuse(request, 401, "send a key that has not been revoked", "Authorization")
+
+
+@api.exception_handler(HttpError)
+def refuse_request(request: HttpRequest, error: HttpError) -> HttpResponse:
+    """What is refused before anybody looks at it: a body that is not JSON (400), too many wrong keys (429)."""
+    return _refuse(request, error.status_code, str(error))
+
+
 @api.exception_handler(BadInput)
 def refuse_input(request: HttpRequest, error: BadInput) -> HttpResponse:
     """422: something given is wrong."""
-    return api.create_response(request, {"where": error.where, "why": error.why}, status=422)
+    return _refuse(request, 422, error.why, error.where)
 
 
 @api.exception_handler(ValidationError)
@@ -40,20 +89,20 @@ def refuse_shape(request: HttpRequest, error: ValidationError) -> HttpResponse:
     """422: a field is missing, or not of its type; the first one is named."""
     first = error.errors[0]
     where = ".".join(str(part) for part in first["loc"][1:] if part != "data")
-    return api.create_response(request, {"where": where, "why": first["msg"]}, status=422)
+    return _refuse(request, 422, first["msg"], where)
 
 
 @api.exception_handler(IllegalMove)
 def refuse_move(request: HttpRequest, error: IllegalMove) -> HttpResponse:
     """409: the move is not possible now."""
-    return api.create_response(request, {"where": "move", "why": str(error)}, status=409)
+    return _refuse(request, 409, str(error), "move")
 
 
 @api.exception_handler(DataError)
 def refuse_unstorable(request: HttpRequest, error: DataError) -> HttpResponse:
     """422: something given is no text or number that the database can hold."""
     why = "a text holds a NUL character, or a number is too large or a text too long to be stored"
-    return api.create_response(request, {"where": "", "why": why}, status=422)
+    return _refuse(request, 422, why)
 
 
 urlpatterns = [path("v1/", api.urls)]

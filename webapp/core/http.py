@@ -1,15 +1,18 @@
-"""Small helpers for views: a page or one named block of it, JSON, numbers in addresses."""
+"""Small helpers for views: a page or one named block of it, what may be refused, numbers in addresses."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template import RequestContext, loader
 from django.template.base import Template
 from django.template.loader_tags import BlockNode
 
 from training.errors import BadInput
+
+STOP_ASKING = 286
+"""The status that tells htmx that there will be nothing new."""
 
 
 def wants_fragment(request: HttpRequest) -> bool:
@@ -41,11 +44,6 @@ def render_page(
     if wants_fragment(request):
         return render_block(request, template_name, block, context, status)
     return HttpResponse(loader.render_to_string(template_name, dict(context), request), status=status)
-
-
-def json_page(data: Mapping[str, Any], status: int = 200) -> JsonResponse:
-    """A JSON object for our own scripts."""
-    return JsonResponse(dict(data), status=status)
 
 
 def accepted(request: HttpRequest, work: Callable[[], object]) -> bool:

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.forms.fields import InvalidJSONInput
+
+from training.store import loads
 
 Path = tuple[str | int, ...]
 LONG_TEXT = 80
@@ -82,6 +85,21 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any], value: Any) ->
     return {**(plain[0] if plain else {}), "nullable": nullable}
 
 
+class TypedJson(forms.JSONField):
+    """JSON that is read as the project's files are (no NaN, nothing nested too deeply), and shown as it was typed."""
+
+    def to_python(self, value: Any) -> Any:
+        if not isinstance(value, str) or value in self.empty_values:
+            return super().to_python(value)
+        try:
+            return loads(value)
+        except ValueError as error:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from error
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        return None if data is None else InvalidJSONInput(data)
+
+
 def _field(leaf: Leaf) -> forms.Field:
     schema: Mapping[str, Any] = leaf.schema
     said: dict[str, Any] = {"label": leaf.label, "help_text": schema.get("description", "")}
@@ -100,7 +118,7 @@ def _field(leaf: Leaf) -> forms.Field:
         case "number":
             return forms.FloatField(required=not optional, **bounds, **said)
         case "array" | "object":
-            return forms.JSONField(required=False, widget=forms.Textarea(attrs={"rows": 2}), **said)
+            return TypedJson(required=False, widget=forms.Textarea(attrs={"rows": 2}), **said)
         case _:
             long = (isinstance(leaf.value, str) and len(leaf.value) > LONG_TEXT) or schema.get("maxLength", 0) > 500
             widget = forms.Textarea(attrs={"rows": 3}) if long else forms.TextInput()
@@ -108,7 +126,7 @@ def _field(leaf: Leaf) -> forms.Field:
 
 
 class SchemaForm(forms.Form):
-    """A form over the leaves of a document. `skip` names top-level keys that are not offered."""
+    """A form over the leaves of a document."""
 
     def __init__(
         self, document: Any, schema: Mapping[str, Any], data: Mapping[str, Any] | None = None, prefix: str = "f"

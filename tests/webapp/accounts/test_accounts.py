@@ -1,9 +1,12 @@
 """Accounts: signing in, keys that are shown once, guests, and what administrators change."""
 
 import pytest
+from django.db import transaction
 from django.urls import reverse
 
 from tests.conftest import PASSWORD
+from tests.elsewhere import begin, until_somebody_waits
+from training.errors import BadInput
 from webapp.accounts import services
 from webapp.accounts.models import ApiKey, Role, User, digest
 
@@ -42,6 +45,19 @@ def test_after_signing_in_one_is_where_one_wanted_to_be(client, researcher):
     sent = client.get(wanted)
     response = client.post(sent["Location"], {"login": "rosa", "password": PASSWORD})
     assert response["Location"] == wanted
+
+
+@pytest.mark.parametrize("method, name", [("get", "home:running"), ("get", "runs:list"), ("post", "runs:bulk")])
+def test_a_part_of_a_page_is_not_sent_to_the_sign_in_page(client, method, name):
+    part = {"HX-Request": "true"}
+    refused = getattr(client, method)(reverse(name), headers=part)
+    assert (refused.status_code, refused.content) == (401, b"")
+    whole = getattr(client, method)(reverse(name), headers={**part, "HX-History-Restore-Request": "true"})
+    assert whole["Location"].startswith(reverse("account_login"))
+
+
+def test_a_page_says_where_one_signs_in(client_of, player):
+    assert f'data-sign-in="{reverse("account_login")}"' in client_of(player).get("/").content.decode()
 
 
 def test_a_key_is_shown_once_and_stored_as_a_hash(client_of, player):
@@ -84,6 +100,29 @@ def test_an_administrator_changes_roles_but_not_their_own(client_of, admin, play
     assert "cannot change your own role" in response.content.decode()
     admin.refresh_from_db()
     assert admin.is_admin
+
+
+@pytest.mark.parametrize("change", [{"role": Role.PLAYER, "active": True}, {"role": Role.ADMIN, "active": False}])
+def test_the_last_administrator_stays_one(admin, person, change):
+    other = person("admin", "bob")
+    services.set_role(user=other, **change)
+    with pytest.raises(BadInput, match="last administrator"):
+        services.set_role(user=admin, **change)
+    assert User.objects.filter(role=Role.ADMIN, is_active=True).get() == admin
+    services.set_role(user=other, role=Role.ADMIN, active=True)
+    services.set_role(user=admin, **change)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_administrators_who_demote_each_other_at_once_leave_one(client_of, admin, person):
+    bob, page = person("admin", "bob"), "accounts:change-person"
+    mine, theirs = client_of(admin), client_of(bob)
+    with transaction.atomic():
+        mine.post(reverse(page, args=[bob.pk]), {"role": "player", "active": "on"})
+        begun = begin(lambda: theirs.post(reverse(page, args=[admin.pk]), {"role": "player", "active": "on"}))
+        until_somebody_waits()
+    begun.result(10)
+    assert User.objects.filter(role=Role.ADMIN).get() == admin
 
 
 def test_an_administrator_sets_a_new_password_which_ends_old_sessions(client_of, client, admin, player):

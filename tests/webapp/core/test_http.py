@@ -80,7 +80,22 @@ def test_a_duration_in_two_units(seconds, said):
     assert parley.duration(seconds) == said
 
 
-@pytest.mark.parametrize("value, said", [(None, "—"), ("", "—"), (12, "12"), (0.12345, "0.123"), (12345.6, "12346")])
+@pytest.mark.parametrize(
+    "value, said",
+    [
+        (None, "—"),
+        ("", "—"),
+        (12, "12"),
+        (0.12345, "0.123"),
+        (-0.00012345, "-0.000123"),
+        (99.95, "100"),
+        (999.4, "999"),
+        (999.7, "1000"),
+        (-999.7, "-1000"),
+        (12345.6, "12346"),
+        (float("nan"), "nan"),
+    ],
+)
 def test_a_figure_has_three_digits(value, said):
     assert parley.figure(value) == said
 

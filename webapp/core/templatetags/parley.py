@@ -37,7 +37,8 @@ def figure(value: float | str | None, digits: int = 3) -> str:
         return value or "—"
     if isinstance(value, int):
         return str(value)
-    return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+    short = f"{value:.{digits}g}"
+    return short if abs(float(short)) < 10**digits else f"{value:.0f}"
 
 
 @register.filter
