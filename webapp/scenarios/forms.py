@@ -8,11 +8,13 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
+from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games import REGISTRY, make
 from training.records import Observation, Scenario
 from webapp.core.schema import SchemaForm
 from webapp.scenarios import importers, services
+from webapp.scenarios.importers.reading import LONGEST_SEAT, storable
 
 
 class NameField(forms.SlugField):
@@ -99,7 +101,9 @@ class ScenarioForm(SchemaForm):
         full = settings.model_validate(scenario.settings).model_dump(mode="json")
         super().__init__(full, settings.model_json_schema(), data, prefix="settings")
         seats = {
-            f"seat {n}": forms.CharField(max_length=80, label=f"Seat {n + 1}", help_text="Display name.", initial=name)
+            f"seat {n}": forms.CharField(
+                max_length=LONGEST_SEAT, label=f"Seat {n + 1}", help_text="Display name.", initial=name
+            )
             for n, name in enumerate(scenario.seats)
         }
         said = "All chance in the game comes from it. 0: training draws a new one each time; any other is replayed."
@@ -113,6 +117,7 @@ class ScenarioForm(SchemaForm):
             try:
                 self.made = self._make(cleaned)
                 game = make(self.made)
+                storable(DatasetLine(scenario=self.made), "")
             except BadInput as error:
                 self.blame(re.sub(r"^(scenario\.)?settings\.", "", error.where), error.why)
             else:

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import UploadedFile
-from django.db import transaction
+from django.db import DataError, transaction
 from django.db.models.functions import Now
 
 from training.errors import BadInput
@@ -113,8 +113,7 @@ def read_import(*, pk: int) -> None:
         }
         for line in reading.lines[:PREVIEWED]
     ]
-    state = Import.State.REFUSED if reading.errors else Import.State.WAITING
-    Import.objects.filter(pk=pk, state=Import.State.READING).update(state=state, report=report, progress=1)
+    _end(claimed, Import.State.REFUSED if reading.errors else Import.State.WAITING, report)
 
 
 def _read_stored(claimed: Import) -> Reading:
@@ -158,7 +157,8 @@ def accept_import(*, pk: int) -> None:
 def store_import(*, pk: int) -> DatasetVersion | None:
     """Store an accepted import as a dataset and forget its files; None if there is nothing to do. Safe to call twice.
 
-    If it cannot be stored any more (somebody took the name meanwhile), nothing is, and its page says why.
+    If it cannot be stored any more (somebody took the name meanwhile), nothing is, and its page says why. What the
+    database cannot hold is refused for good.
     """
     claimed = _claim(Import.objects.unstored(), pk, Import.State.STORING)
     if claimed is None:
@@ -169,10 +169,22 @@ def store_import(*, pk: int) -> DatasetVersion | None:
             raise BadInput(reading.errors[0]["why"], reading.errors[0]["where"])
         return _store(pk, reading)
     except BadInput as error:
-        report = {**claimed.report, "problem": str(error)}
-        mine = Import.objects.filter(pk=pk, state=Import.State.STORING)
-        mine.update(state=Import.State.WAITING, report=report, progress=1)
-        return None
+        _end(claimed, Import.State.WAITING, {**claimed.report, "problem": str(error)})
+    except DataError as error:
+        refused = Reading()
+        refused.error(_unstorable(error))
+        _end(claimed, Import.State.REFUSED, {**claimed.report, "errors": refused.errors})
+    return None
+
+
+def _end(claimed: Import, state: str, report: dict[str, Any]) -> None:
+    """Leave what came of an import, unless it was dropped meanwhile."""
+    Import.objects.filter(pk=claimed.pk, state=claimed.state).update(state=state, report=report, progress=1)
+
+
+def _unstorable(error: DataError) -> BadInput:
+    first, *_context = str(error).splitlines() or [""]
+    return BadInput(f"the database cannot hold it: {first}")
 
 
 @transaction.atomic
@@ -218,15 +230,18 @@ def _delete_files(folder: str) -> None:
 def import_path(*, format: str, path: Path, name: str, owner: User) -> tuple[Reading, DatasetVersion | None]:
     """Read and store at once, for the command line; with any error nothing is stored.
 
-    Raises `BadInput` for a name that cannot be given.
+    Raises `BadInput` for a name that cannot be given, and for what the database cannot hold.
     """
     check_name(name)
     reading = importers.read(format, path, lambda _done, _total: None)
     if reading.errors:
         return reading, None
     fmt = importers.FORMATS[format]
-    version = create_dataset(
-        name=name, owner=owner, lines=reading.lines, source=fmt.source, licence=fmt.licence,
-        note=f"imported from {path.name}",
-    )  # fmt: skip
+    try:
+        version = create_dataset(
+            name=name, owner=owner, lines=reading.lines, source=fmt.source, licence=fmt.licence,
+            note=f"imported from {path.name}",
+        )  # fmt: skip
+    except DataError as error:
+        raise _unstorable(error) from error
     return reading, version

@@ -122,12 +122,21 @@ def line_of(stored: StoredScenario) -> DatasetLine:
     )
 
 
+def check_newest(version: DatasetVersion) -> None:
+    """Raise `BadInput` if a later version is there: one that started from this would drop what that one changed."""
+    newest = version.dataset.versions.order_by("number").last()
+    if newest is not None and newest.number != version.number:
+        raise BadInput(f"{newest} has been made since, and changes start from the newest version", "version")
+
+
 @transaction.atomic
 def change_scenario(*, stored: StoredScenario, scenario: Scenario, by: User, note: str = "") -> DatasetVersion:
     """Return a new version in which one scenario is replaced; its conversations, played on the old one, are left out.
 
-    Raises `BadInput` if the scenario is not playable or its id is another one's.
+    Raises `BadInput` if the scenario is not playable, its id is another one's, or its version is not the newest.
     """
+    Dataset.objects.select_for_update().get(pk=stored.version.dataset_id)
+    check_newest(stored.version)
     check_line(DatasetLine(scenario=scenario), stored.key)
     if scenario.id != stored.key and stored.version.scenarios.filter(key=scenario.id).exists():
         raise BadInput(f"another scenario has the id {scenario.id!r}", "id")

@@ -24,14 +24,16 @@ from webapp.scenarios.models import Dataset, DatasetVersion, Import, StoredScena
 from webapp.scenarios.titles import seats_of
 
 PAGE = 24
-ORDERS = {"name": "name", "-name": "-name", "latest": "latest", "-latest": "-latest"}
+ORDERS = ("-latest", "latest", "name")
+"""How the list can be ordered; the first by itself."""
 
 
 @require_GET
 @researchers
 def dataset_list(request: HttpRequest) -> HttpResponse:
     words, game = request.GET.get("q", ""), request.GET.get("game", "")
-    order = ORDERS.get(request.GET.get("order", ""), "-latest")
+    asked = request.GET.get("order", "")
+    order = asked if asked in ORDERS else ORDERS[0]
     found = Dataset.objects.visible_to(current_user(request)).listed(words, game, order)
     page = Paginator(found.prefetch_related("versions"), PAGE).get_page(integer(request, "page", 1, 1))
     context = {
@@ -62,9 +64,17 @@ def upload(request: HttpRequest) -> HttpResponseBase:
 @require_GET
 @researchers
 def import_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """What was read, and the question whether to store it; who watches it being stored is led to the dataset."""
+    """What was read, and the question whether to store it; who watches it being stored is led to the dataset.
+
+    A page that stands says what it has `seen`: the answer is 204 if that is all, and tells a new state only.
+    """
     made = one(Import.objects.changeable_by(current_user(request)).select_related("version__dataset"), pk=pk)
-    response = render_page(request, "scenarios/import.html", {"import": made}, "state")
+    seen, known = f"{made.state} {made.progress:.2f}", request.GET.get("seen", "")
+    if wants_fragment(request) and known == seen:
+        return HttpResponse(status=204)
+    changed = wants_fragment(request) and known.partition(" ")[0] != made.state
+    context = {"import": made, "seen": seen, "changed": changed}
+    response = render_page(request, "scenarios/import.html", context, "state")
     if wants_fragment(request) and made.state == Import.State.STORED and made.version is not None:
         response["HX-Redirect"] = reverse("scenarios:version", args=[made.version.dataset.name, made.version.number])
     return response
@@ -203,17 +213,19 @@ def scenario_edit(request: HttpRequest, name: str, number: int, key: str) -> Htt
     stored = _stored(request, name, number, key)
     user = current_user(request)
     one(Dataset.objects.changeable_by(user), pk=stored.version.dataset_id)
-    form = ScenarioForm(Scenario.from_dict(stored.data), request.POST or None)
-    valid = form.is_valid() if request.method == "POST" else False
-    if valid and "preview" not in request.POST:
-        version = services.change_scenario(
-            stored=stored, scenario=form.made, by=user, note=request.POST.get("note", "")[:400]
-        )
-        messages.success(request, f"Saved as {version}; {stored.version} is unchanged.")
-        return redirect("scenarios:scenario", name, version.number, form.made.id)
+    scenario, note = Scenario.from_dict(stored.data), request.POST.get("note", "").replace("\x00", "")[:400]
+    form = ScenarioForm(scenario, request.POST or None)
+    valid, saving, outdated = form.is_valid(), request.method == "POST" and "preview" not in request.POST, ""
+    try:
+        services.check_newest(stored.version)
+        if valid and saving:
+            version = services.change_scenario(stored=stored, scenario=form.made, by=user, note=note)
+            messages.success(request, f"Saved as {version}; {stored.version} is unchanged.")
+            return redirect("scenarios:scenario", name, version.number, form.made.id)
+    except BadInput as error:
+        outdated = error.why
     if request.method == "GET":
-        form = ScenarioForm(Scenario.from_dict(stored.data))
-        form.preview = [(v["name"], v["seen"]) for v in _views(Scenario.from_dict(stored.data))]
-    context = {"form": form, "stored": stored, "version": stored.version}
-    status = 400 if request.method == "POST" and not valid and "preview" not in request.POST else 200
+        form.preview = [(v["name"], v["seen"]) for v in _views(scenario)]
+    context = {"form": form, "stored": stored, "version": stored.version, "note": note, "outdated": outdated}
+    status = (409 if outdated else 400) if saving else 200
     return render_page(request, "scenarios/edit.html", context, "preview", status)

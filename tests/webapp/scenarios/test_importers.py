@@ -1,13 +1,21 @@
 """Importers: what is read, what is refused and where, on small files in the real formats."""
 
 import json
+import math
 
 import pytest
 
 from tests.webapp.scenarios import files
 from training.games import make, replay
 from training.records import Scenario
+from webapp.arena.models import MatchSeat
 from webapp.scenarios import importers
+from webapp.scenarios.importers import casino, deal_or_no_deal, own, sotopia
+from webapp.scenarios.importers.reading import LONGEST_SEAT, LONGEST_SOURCE
+from webapp.scenarios.models import StoredConversation
+
+MANY_DIGITS = "9" * 5000
+"""More than `int` reads."""
 
 
 def read(format, path):
@@ -55,6 +63,10 @@ def break_ranks(dialogue):
     dialogue["participant_info"]["mturk_agent_1"]["value2issue"]["Low"] = "Food"
 
 
+def endless_share(dialogue):
+    dialogue["chat_logs"][2]["task_data"]["issue2youget"]["Food"] = math.inf  # JSON's `Infinity`
+
+
 @pytest.mark.parametrize(
     "change, where, why",
     [
@@ -63,6 +75,7 @@ def break_ranks(dialogue):
         (break_order, "dialogue 0", "move 1 is not possible"),
         (break_ranks, "mturk_agent_1, value2issue", "rank"),
         (lambda d: d.pop("participant_info"), "participant_info", "missing"),
+        (endless_share, "chat_logs.2, task_data, Food", "whole number"),
     ],
 )
 def test_a_wrong_casino_record_says_where(tmp_path, change, where, why):
@@ -104,6 +117,9 @@ def test_two_views_of_a_deal_are_one_scenario(tmp_path):
         (files.AGREED.replace("<selection>", "done"), "must end with"),
         (files.AGREED.replace("<partner_input> 1 2", "<partner_input> 2 2"), "different counts"),
         (files.AGREED.replace("YOU: book", "WE: book"), "expected YOU: or THEM:"),
+        (files.AGREED.replace("<input> 1", "<input> ²"), "a count and a value"),
+        (files.AGREED.replace("<input> 1", f"<input> {MANY_DIGITS}"), "a count and a value"),
+        (files.AGREED.replace("item0=1", f"item0={MANY_DIGITS}"), "six itemN="),
     ],
 )
 def test_a_wrong_deal_line_says_its_number(tmp_path, line, why):
@@ -146,10 +162,30 @@ def test_both_forms_of_sotopia_give_the_same_game(tmp_path):
         ("EnvAgentComboStorage:C2", {"pk": "C2", "env_id": "E1", "agent_ids": ["A1"]}, "agent_ids", "two agents"),
         ("AgentProfile:A3", {"pk": "A1"}, "A3", "a second record with the id 'A1'"),
         ("AgentProfile:A3", "{not json", "A3", "not JSON"),
+        ("EnvAgentComboStorage:C2", {**files.PAIRING, "pk": "C2", "agent_ids": [[1], [2]]}, "agent_ids", "two agents"),
     ],
 )
 def test_a_broken_sotopia_record_is_an_error(tmp_path, key, record, where, why):
     reading = read_text("sotopia-redis", tmp_path, json.dumps(files.redis_dump(**{f"{files.PREFIX}{key}": record})))
+    assert len(reading.errors) == 1
+    assert where in reading.errors[0]["where"]
+    assert why in reading.errors[0]["why"]
+
+
+@pytest.mark.parametrize(
+    "change, where, why",
+    [
+        ({"age": "²"}, "A1, age", "whole number"),
+        ({"age": MANY_DIGITS}, "A1, age", "whole number"),
+        ({"moral_values": 5}, "A1, moral_values", "list of texts"),
+        ({"moral_values": [5]}, "A1, moral_values", "list of texts"),
+        ({"schwartz_personal_values": "Security"}, "A1, schwartz_personal_values", "list of texts"),
+        ({"first_name": "N" * 80}, "C1, scenario.seats.0", "at most 80 characters, not 85"),
+    ],
+)
+def test_a_wrong_profile_is_an_error(tmp_path, change, where, why):
+    dump = files.redis_dump(**{f"{files.PREFIX}AgentProfile:A1": {**files.AGENT_A, **change}})
+    reading = read_text("sotopia-redis", tmp_path, json.dumps(dump))
     assert len(reading.errors) == 1
     assert where in reading.errors[0]["where"]
     assert why in reading.errors[0]["why"]
@@ -208,6 +244,42 @@ def test_a_conversation_that_does_not_replay_is_an_error(tmp_path):
     line["conversations"][0]["episode"]["moves"].pop(0)
     reading = read_text("jsonl", tmp_path, json.dumps(line), "own.jsonl")
     assert "does not replay" in reading.errors[0]["why"]
+
+
+def test_a_source_has_an_end(tmp_path):
+    line = read_text("casino", tmp_path, files.casino()).lines[0].to_dict()
+    line["conversations"][0]["source"] = "s" * 201
+    reading = read_text("jsonl", tmp_path, json.dumps(line), "own.jsonl")
+    assert reading.errors == [
+        {"where": "own.jsonl line 1, conversations.0.source", "why": "at most 200 characters, not 201"}
+    ]
+
+
+def test_the_lengths_are_those_of_the_columns():
+    assert StoredConversation._meta.get_field("source").max_length == LONGEST_SOURCE
+    assert MatchSeat._meta.get_field("name").max_length == LONGEST_SEAT
+
+
+SECOND_PAIRING = {f"{files.PREFIX}EnvAgentComboStorage:C2": {**files.PAIRING, "pk": "C2"}}
+TWICE = {
+    "casino": (casino, "storable", files.casino(lambda d: None, lambda d: None)),
+    "deal-or-no-deal": (deal_or_no_deal, "storable", f"{files.AGREED}\n{files.AGREED}\n"),
+    "sotopia-redis": (sotopia, "check_line", json.dumps(files.redis_dump(**SECOND_PAIRING))),
+    "jsonl": (own, "check_line", f"{own_line()}\n{own_line(id='b')}\n"),
+}
+"""For a format its reader, the last of what it calls for a record, and a file of two records."""
+
+
+@pytest.mark.parametrize("format", TWICE)
+def test_a_fault_of_a_reader_is_an_error_of_each_record(tmp_path, monkeypatch, format):
+    def fails(*given):
+        raise LookupError("no such thing")
+
+    reader, last, text = TWICE[format]
+    monkeypatch.setattr(reader, last, fails)
+    reading = read_text(format, tmp_path, text)
+    assert [error["why"] for error in reading.errors] == ["cannot be read: LookupError: no such thing"] * 2
+    assert len({error["where"] for error in reading.errors}) == 2
 
 
 def test_exports_open_in_datasets(tmp_path):

@@ -16,6 +16,7 @@ from training.errors import BadInput
 from webapp.core import queue
 from webapp.scenarios import imports, services
 from webapp.scenarios.clock import forget_unfinished, resend_imports
+from webapp.scenarios.importers import reading
 from webapp.scenarios.models import Dataset, Import, StoredScenario
 
 pytestmark = pytest.mark.django_db
@@ -175,6 +176,41 @@ def test_a_wrong_file_is_refused_whole(researcher):
     assert (Dataset.objects.count(), StoredScenario.objects.count()) == (0, 0)
 
 
+def too_long_for_its_column():
+    """A line in our own form, with a source that is longer than the column."""
+    settings = {"deal": {"kind": "items", "items": [{"name": "pen", "count": 1}],
+                         "sides": [{"values": {"pen": 1}}, {"values": {"pen": 2}}]}}  # fmt: skip
+    scenario = {"id": "a", "game": "negotiation", "seats": ["A", "B"], "settings": settings}
+    episode = {"scenario": scenario, "moves": [], "returns": {}, "metrics": {}}
+    return json.dumps({"scenario": scenario, "conversations": [{"source": "s" * 201, "episode": episode}]})
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Lengths that nobody checks before the database does."""
+    monkeypatch.setattr(reading, "LONGEST_SOURCE", 1000)
+
+
+def test_what_the_database_cannot_hold_is_refused_and_not_tried_again(researcher, sent, unchecked, client_of):
+    file = SimpleUploadedFile("own.jsonl", too_long_for_its_column().encode())
+    made = imports.upload(owner=researcher, format="jsonl", name="long", files=[file])
+    imports.read_import(pk=made.pk)
+    imports.accept_import(pk=made.pk)
+    assert imports.store_import(pk=made.pk) is None
+    made.refresh_from_db()
+    assert (made.state, Dataset.objects.count(), resend_imports()) == ("refused", 0, 0)
+    page = client_of(researcher).get(reverse("scenarios:import", args=[made.pk])).content.decode()
+    assert "the database cannot hold it: value too long" in page
+
+
+def test_a_source_that_is_too_long_is_refused_when_it_is_read(researcher):
+    file = SimpleUploadedFile("own.jsonl", too_long_for_its_column().encode())
+    made = imports.upload(owner=researcher, format="jsonl", name="long", files=[file])
+    imports.read_import(pk=made.pk)
+    made.refresh_from_db()
+    assert (made.state, made.report["errors"][0]["where"]) == ("refused", "own.jsonl line 1, conversations.0.source")
+
+
 def test_a_dropped_upload_stores_nothing(researcher, media, django_capture_on_commit_callbacks):
     made = casino_import(researcher)
     imports.read_import(pk=made.pk)
@@ -246,3 +282,11 @@ def test_the_command_exits_2_and_stores_nothing(admin, tmp_path, capsys, name, p
     assert code == 2
     assert where in printed["errors"][0]["where"]
     assert Dataset.objects.count() == 0
+
+
+def test_the_command_exits_2_for_what_the_database_cannot_hold(admin, tmp_path, capsys, unchecked):
+    path = tmp_path / "own.jsonl"
+    path.write_text(too_long_for_its_column())
+    code, printed = run_import(capsys, "jsonl", str(path), "--name", "long")
+    assert (code, Dataset.objects.count()) == (2, 0)
+    assert "the database cannot hold it" in printed["errors"][0]["why"]

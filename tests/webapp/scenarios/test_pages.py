@@ -1,15 +1,19 @@
 """Pages of the datasets, as a researcher uses them."""
 
+import html
 import json
+import re
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
+from django.utils.html import escape
 
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
 from tests.webapp.runs.making import make_run
 from tests.webapp.scenarios import files
 from training.dataset import DatasetLine
+from training.records import Scenario
 from webapp.scenarios import imports, services
 from webapp.scenarios.models import Dataset, Import, StoredScenario
 
@@ -54,6 +58,33 @@ def test_the_whole_way_of_an_upload(client):
     assert "casino-7" in client.get(watched["HX-Redirect"]).content.decode()
 
 
+def test_who_watches_an_import_hears_each_state_once(client):
+    address = post_upload(client)["Location"]
+    made = Import.objects.get()
+
+    def asked_by(page):
+        """What a page that stands asks for, and gets."""
+        asked = re.search(rf'hx-get="({address}[^"]+)"', page)[1]
+        return client.get(html.unescape(asked), headers={"HX-Request": "true"})
+
+    page = client.get(address).content.decode()
+    assert asked_by(page).status_code == 204, "nothing is new"
+    Import.objects.filter(pk=made.pk).update(state="reading", progress=0.25)
+    reading = asked_by(page).content.decode()
+    assert '<p id="said" hx-swap-oob="innerHTML">' in reading
+    assert "Reading and checking" in reading
+    Import.objects.filter(pk=made.pk).update(progress=0.5)
+    further = asked_by(reading).content.decode()
+    assert 'value="0.5"' in further
+    assert "Reading and checking" not in further, "it was said"
+    Import.objects.filter(pk=made.pk).update(state="queued")
+    imports.read_import(pk=made.pk)
+    done = asked_by(further).content.decode()
+    assert "<strong>1</strong> conversations were read" in done
+    assert "Yes, store it" in done
+    assert "hx-get" not in done
+
+
 def test_a_refused_upload_shows_every_error_with_its_place(client):
     def wrong(dialogue):
         dialogue["chat_logs"][0]["id"] = "<b>nobody</b>"
@@ -64,6 +95,20 @@ def test_a_refused_upload_shows_every_error_with_its_place(client):
     assert "casino.json, dialogue 0, chat_logs.0, id" in page
     assert "&lt;b&gt;nobody&lt;/b&gt;" in page
     assert "Yes, store it" not in page
+
+
+TALK = Scenario.from_dict(
+    {
+        "id": "talk",
+        "game": "dialogue",
+        "seats": ["Ann", "Ben"],
+        "settings": {
+            "scenario": "Two neighbours meet.",
+            "relationship": 2,
+            "participants": [{"goal": "Borrow a ladder.", "profile": {"moral_values": []}}, {"goal": "Chat."}],
+        },
+    }
+)
 
 
 PRIORITIES = ("Camper 1: food 5, firewood 4, water 3", "Camper 2: water 5, food 4, firewood 3")
@@ -143,6 +188,17 @@ def test_the_list_filters_and_takes_a_fixed_number_of_queries(client, researcher
     assert "pens-" not in page
 
 
+@pytest.mark.parametrize(
+    "order, names", [("", ["b", "a"]), ("latest", ["a", "b"]), ("name", ["a", "b"]), ("-name", ["b", "a"])]
+)
+def test_the_list_has_the_orders_that_it_offers(client, researcher, order, names):
+    for name in ("a", "b"):
+        services.create_dataset(name=name, owner=researcher, lines=[])
+    answer = client.get(reverse("scenarios:list"), {"order": order})
+    assert [row.name for row in answer.context["page"]] == names
+    assert answer.context["order"] in {"-latest", "latest", "name"}
+
+
 def test_the_list_says_when_a_dataset_was_last_used(client, researcher):
     used, unused = stored_version(researcher), stored_version(researcher)
     runs = [make_run(researcher, dataset_version=used) for _ in range(2)]
@@ -197,6 +253,48 @@ def test_an_edit_that_cannot_be_played_blames_the_field(client, researcher):
     assert response.status_code == 400
     assert "greater than or equal to 2" in response.content.decode()
     assert Dataset.objects.get().versions.count() == 1
+
+
+@pytest.mark.parametrize(
+    "typed, why",
+    [
+        ('["\\u0000"]', "holds a NUL character"),
+        ('["\\ud800"]', "half of a surrogate pair"),
+        ("[" * 100_000, "Enter a valid JSON"),
+        ("9" * 5000, "Enter a valid JSON"),
+        ("[NaN]", "Enter a valid JSON"),
+    ],
+    ids=["nul", "surrogate", "deep", "digits", "nan"],
+)
+def test_json_that_cannot_be_stored_is_refused_and_stays_as_it_was_typed(client, researcher, typed, why):
+    services.create_dataset(name="talks", owner=researcher, lines=[DatasetLine(scenario=TALK)])
+    address = reverse("scenarios:edit", args=["talks", 1, "talk"])
+    form = client.get(address).context["form"]
+    name = form.add_prefix('["participants", 0, "profile", "moral_values"]')
+    response = client.post(address, form_data(form, **{name: typed}))
+    page = response.content.decode()
+    assert response.status_code == 400
+    assert why in page
+    assert escape(typed) in page
+    assert Dataset.objects.get().versions.count() == 1
+
+
+def test_an_edit_of_an_older_version_is_refused_and_kept(client, researcher):
+    version = stored_version(researcher)
+    form = client.get(edit_address(version)).context["form"]
+    data = form_data(form, note="three pens are too few")
+    first = form.add_prefix('["deal", "items", 0, "count"]')
+    assert client.post(edit_address(version), {**data, first: "5"}).status_code == 302
+    refused = client.post(edit_address(version), {**data, form.add_prefix('["turn_limit"]'): "37"})
+    page = refused.content.decode()
+    assert refused.status_code == 409
+    assert f"{version.dataset.name} v2 has been made since" in page
+    assert reverse("scenarios:newest", args=[version.dataset.name]) in page
+    assert 'value="37"' in page
+    assert 'value="three pens are too few"' in page
+    newest = Dataset.objects.get().newest()
+    assert (newest.number, newest.scenarios.get().data["settings"]["deal"]["items"][0]["count"]) == (2, 5)
+    assert "v2 has been made since" in client.get(edit_address(version)).content.decode(), "said before it is tried"
 
 
 def test_a_preview_shows_the_new_rules_and_saves_nothing(client, researcher):

@@ -74,6 +74,15 @@ def test_an_unplayable_edit_changes_nothing(researcher):
     assert version.dataset.versions.count() == 1
 
 
+def test_an_edit_that_would_drop_a_later_one_changes_nothing(researcher):
+    first = stored_version(researcher)
+    stored = first.scenarios.get()
+    services.change_scenario(stored=stored, scenario=SCENARIO.with_seed(1), by=researcher)
+    with pytest.raises(BadInput, match="v2 has been made since"):
+        services.change_scenario(stored=stored, scenario=SCENARIO.with_seed(2), by=researcher)
+    assert [line.scenario.seed for line in services.lines_of(first.dataset.newest())] == [1]
+
+
 def test_a_fork_has_the_same_hash_and_names_its_origin(researcher, other_researcher):
     version = stored_version(researcher)
     copy = services.fork(version=version, name="mine", by=other_researcher)

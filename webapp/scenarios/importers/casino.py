@@ -14,7 +14,7 @@ from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games import make
 from training.records import ArgValue, Move, Scenario, Seat, SeatMove
-from webapp.scenarios.importers.reading import Progress, Reading, load_json, need, played, storable
+from webapp.scenarios.importers.reading import Progress, Reading, load_json, need, noted, played, storable
 
 ITEMS = ("Food", "Water", "Firewood")
 COUNT = 3
@@ -37,14 +37,12 @@ def read(path: Path, progress: Progress) -> Reading:
     seen: set[str] = set()
     for number, record in enumerate(records):
         where = f"{path.name}, dialogue {number}"
-        try:
+        with noted(reading, where):
             line = _line(record, where)
             if line.scenario.id in seen:
                 raise BadInput(f"a second dialogue with the id {record['dialogue_id']}", f"{where}, dialogue_id")
             seen.add(line.scenario.id)
             reading.lines.append(line)
-        except BadInput as error:
-            reading.error(error)
         progress(number + 1, len(records))
     if not records:
         reading.error(BadInput("the file holds no dialogue", path.name))
@@ -127,7 +125,7 @@ def _kept(deal: Mapping[str, Any], where: str) -> dict[str, ArgValue]:
     for item in ITEMS:
         try:
             own, other = int(mine[item]), int(theirs[item])
-        except (KeyError, ValueError, TypeError) as error:
+        except (KeyError, ValueError, TypeError, OverflowError) as error:
             raise BadInput("expected a whole number for each side", f"{where}, {item}") from error
         if own < 0 or other < 0 or own + other != COUNT:
             raise BadInput(f"the two shares must add up to {COUNT}, not {own} + {other}", f"{where}, {item}")

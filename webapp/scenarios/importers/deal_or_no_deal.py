@@ -16,7 +16,7 @@ from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games import make
 from training.records import Move, Scenario, Seat, SeatMove
-from webapp.scenarios.importers.reading import Progress, Reading, played, storable
+from webapp.scenarios.importers.reading import WHOLE, Progress, Reading, noted, played, storable
 
 ITEMS = ("book", "hat", "ball")
 SEATS = ("Player 1", "Player 2")
@@ -25,7 +25,7 @@ LINE = re.compile(
     r"<input> (?P<own>.+?) </input> <dialogue> (?P<talk>.+) </dialogue> "
     r"<output> (?P<output>.+?) </output> <partner_input> (?P<partner>.+?) </partner_input>"
 )
-AGREED = re.compile(r"item(\d)=(\d+)")
+AGREED = re.compile(rf"item(\d)=({WHOLE.pattern})")
 SELECTION = "<selection>"
 
 
@@ -63,16 +63,12 @@ def read(path: Path, progress: Progress) -> Reading:
         progress(number, len(texts))
         if not text.strip():
             continue
-        try:
+        other, previous = previous, None
+        with noted(reading, where):
             view = parse(text, where)
-            if previous is not None and view == previous.mirrored():
-                previous = None
-                continue
-            reading.lines.append(_line(view, number, where))
-            previous = view
-        except BadInput as error:
-            reading.error(error)
-            previous = None
+            if other is None or view != other.mirrored():
+                reading.lines.append(_line(view, number, where))
+                previous = view
     if not reading.lines and not reading.errors:
         reading.error(BadInput("the file holds no dialogue", path.name))
     return reading
@@ -97,7 +93,7 @@ def parse(text: str, where: str) -> View:
 
 def _pairs(text: str, where: str) -> list[tuple[int, int]]:
     numbers = text.split()
-    if len(numbers) != 2 * len(ITEMS) or not all(n.isdigit() for n in numbers):
+    if len(numbers) != 2 * len(ITEMS) or not all(WHOLE.fullmatch(n) for n in numbers):
         raise BadInput(f"expected a count and a value for each of {', '.join(ITEMS)}", where)
     values = [int(n) for n in numbers]
     return list(zip(values[0::2], values[1::2], strict=True))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from training.dataset import parse_line
 from training.errors import BadInput
-from webapp.scenarios.importers.reading import Progress, Reading, check_line
+from webapp.scenarios.importers.reading import Progress, Reading, check_line, noted
 
 
 def read(path: Path, progress: Progress) -> Reading:
@@ -18,14 +18,11 @@ def read(path: Path, progress: Progress) -> Reading:
         if not raw.strip():
             continue
         where = f"{path.name} line {number}"
-        try:
+        with noted(reading, where):
             line = parse_line(raw, where)
             if line.scenario.id in seen:
                 raise BadInput(f"a second scenario with the id {line.scenario.id!r}", f"{where}, scenario.id")
             check_line(line, where)
-        except BadInput as error:
-            reading.error(error)
-        else:
             seen.add(line.scenario.id)
             reading.lines.append(line)
         progress(number, len(raw_lines))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from training.dataset import Conversation, DatasetLine
-from training.errors import BadInput, IllegalMove
+from training.errors import BadInput, IllegalMove, ParleyError, boundary
 from training.games import REGISTRY, Game, advance, make, replay
 from training.games.actions import plain, write
 from training.records import Episode, Move, Scenario, SeatMove
@@ -20,6 +21,12 @@ Progress = Callable[[int, int], None]
 
 MAX_PROBLEMS = 200
 """So many errors are listed; a file with more of them is of another format."""
+
+LONGEST_SOURCE = 200
+"""Characters of where a conversation came from, as `StoredConversation` holds them."""
+
+LONGEST_SEAT = 80
+"""Characters of a seat's name, as a table that is set up from the scenario holds them."""
 
 
 @dataclass
@@ -56,6 +63,21 @@ class Reading:
         }
 
 
+@contextmanager
+def noted(reading: Reading, where: str) -> Iterator[None]:
+    """Read one record inside: what is wrong with it becomes an error of the reading, and so does a fault of the reader.
+
+    If a fault came through, no report would be left, and the same file be read again and again.
+    """
+    try:
+        with boundary():
+            yield
+    except BadInput as error:
+        reading.error(error)
+    except ParleyError as error:
+        reading.error(BadInput(f"cannot be read: {error}", where))
+
+
 def load_json(path: Path) -> Any:
     """Return a JSON file's content; raise `BadInput` with line and column."""
     try:
@@ -66,6 +88,10 @@ def load_json(path: Path) -> Any:
         raise BadInput(f"not UTF-8 at byte {error.start}", path.name) from error
     except (ValueError, RecursionError) as error:
         raise BadInput(f"not JSON: {error}", path.name) from error
+
+
+WHOLE = re.compile(r"[0-9]{1,9}")
+"""A whole number in a text. `str.isdigit` takes more than `int` reads, such as superscripts and too many digits."""
 
 
 def need(record: Any, key: str, kind: type, where: str) -> Any:
@@ -86,6 +112,7 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 def storable(line: DatasetLine, where: str) -> DatasetLine:
     """Return the line; raise `BadInput` for text that no database holds, or an id that makes no address of its own."""
+    _check_lengths(line, where)
     key = line.scenario.id
     if not _PRINTED.fullmatch(key) or {"", ".", ".."} & set(key.split("/")) or key.endswith("/edit"):
         why = "an id has no control characters, no empty, '.' or '..' part between slashes, and does not end in '/edit'"
@@ -98,6 +125,14 @@ def storable(line: DatasetLine, where: str) -> DatasetLine:
     except UnicodeEncodeError as error:
         raise BadInput("a text holds half of a surrogate pair, which is no character", where) from error
     return line
+
+
+def _check_lengths(line: DatasetLine, where: str) -> None:
+    texts = [(f"scenario.seats.{seat}", name, LONGEST_SEAT) for seat, name in enumerate(line.scenario.seats)]
+    texts += [(f"conversations.{n}.source", c.source, LONGEST_SOURCE) for n, c in enumerate(line.conversations)]
+    for place, text, longest in texts:
+        if len(text) > longest:
+            raise BadInput(f"at most {longest} characters, not {len(text)}", f"{where}, {place}")
 
 
 def _clean(text: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.records import Scenario
-from webapp.scenarios.importers.reading import Progress, Reading, check_line, load_json, need
+from webapp.scenarios.importers.reading import WHOLE, Progress, Reading, check_line, load_json, need, noted
 
 CLASSES = {
     "EnvironmentProfile": "environments",
@@ -103,24 +103,21 @@ def _decoded(value: Any) -> Any:
 
 
 def _file(reading: Reading, tables: Tables, table: str, where: str, decode: Callable[[], Any], id_field: str) -> None:
-    try:
-        data = decode()
+    with noted(reading, where):
+        try:
+            data = decode()
+        except json.JSONDecodeError as error:
+            raise BadInput(f"not JSON: {error.msg} at column {error.colno}", where) from error
+        except (ValueError, RecursionError) as error:
+            raise BadInput(f"not JSON: {error}", where) from error
         tables.add(table, need(data, id_field, str, where), Found(where, data))
-    except json.JSONDecodeError as error:
-        reading.error(BadInput(f"not JSON: {error.msg} at column {error.colno}", where))
-    except (ValueError, RecursionError) as error:
-        reading.error(BadInput(f"not JSON: {error}", where))
-    except BadInput as error:
-        reading.error(error)
 
 
 def _finish(reading: Reading, tables: Tables, progress: Progress) -> Reading:
     used: set[str] = set()
     for number, (key, pairing) in enumerate(tables.pairings.items()):
-        try:
+        with noted(reading, pairing.where):
             reading.lines.append(_line(key, pairing, tables, used))
-        except BadInput as error:
-            reading.error(error)
         progress(number + 1, len(tables.pairings))
     for table in (tables.environments, tables.agents):
         for key, found in table.items():
@@ -134,8 +131,8 @@ def _finish(reading: Reading, tables: Tables, progress: Progress) -> Reading:
 def _line(key: str, pairing: Found, tables: Tables, used: set[str]) -> DatasetLine:
     env_id = need(pairing.data, "env_id", str, pairing.where)
     agent_ids = need(pairing.data, "agent_ids", list, pairing.where)
-    if len(agent_ids) != 2:
-        raise BadInput(f"expected two agents, not {len(agent_ids)}", f"{pairing.where}, agent_ids")
+    if len(agent_ids) != 2 or not all(isinstance(agent_id, str) for agent_id in agent_ids):
+        raise BadInput("expected the ids of two agents", f"{pairing.where}, agent_ids")
     environment = _get(tables.environments, env_id, f"{pairing.where}, env_id")
     agents = [_get(tables.agents, agent_id, f"{pairing.where}, agent_ids") for agent_id in agent_ids]
     used.update([env_id, *agent_ids])
@@ -166,7 +163,7 @@ def _line(key: str, pairing: Found, tables: Tables, used: set[str]) -> DatasetLi
     return line
 
 
-def _get(table: Mapping[str, Found], key: Any, where: str) -> Found:
+def _get(table: Mapping[str, Found], key: str, where: str) -> Found:
     if key not in table:
         raise BadInput(f"names {key!r}, which is not in this upload", where)
     return table[key]
@@ -192,8 +189,14 @@ def _profile(agent: Found) -> dict[str, Any]:
     def text(name: str) -> str:
         return str(data.get(name) or "")
 
+    def words(name: str) -> list[str]:
+        values = data.get(name) or []
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise BadInput("expected a list of texts", f"{agent.where}, {name}")
+        return [value.strip() for value in values]
+
     age = data.get("age")
-    if age is not None and (isinstance(age, bool) or not str(age).isdigit()):
+    if age is not None and (isinstance(age, bool) or not WHOLE.fullmatch(str(age))):
         raise BadInput(f"expected a whole number, not {age!r}", f"{agent.where}, age")
     return {
         **{name: text(name) for name in (
@@ -202,6 +205,6 @@ def _profile(agent: Found) -> dict[str, Any]:
         )},
         "pronouns": text("gender_pronoun"),
         "age": None if age is None else int(age),
-        "moral_values": [str(value).strip() for value in data.get("moral_values") or []],
-        "schwartz_personal_values": [str(value).strip() for value in data.get("schwartz_personal_values") or []],
+        "moral_values": words("moral_values"),
+        "schwartz_personal_values": words("schwartz_personal_values"),
     }  # fmt: skip
