@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from django.db import transaction
 
@@ -18,10 +19,14 @@ from training.records import Judgment as JudgmentRecord
 from training.records import Scenario
 from training.store import dumps
 from webapp.accounts.models import User
+from webapp.arena.models import Match
 from webapp.judgments import games
 from webapp.judgments.models import Judgment, Queue, Target
 from webapp.scenarios.models import Dataset, DatasetVersion
 from webapp.scenarios.services import add_version, create_dataset
+
+CHUNK = 200
+"""Targets that are in memory at once."""
 
 
 @dataclass
@@ -32,12 +37,15 @@ class Export:
     left_out: list[str] = field(default_factory=list)
 
 
-def collect(queue: Queue) -> Export:
-    """Return a queue's judged games as dataset lines."""
+def collect(queue: Queue, by: User) -> Export:
+    """Return a queue's judged games as dataset lines, without those of which `by` may not be told yet."""
     export = Export()
+    untold = set(Match.objects.filter(targets__queue=queue).untold_to(by).values_list("pk", flat=True))
     by_scenario: dict[str, tuple[Scenario, list[Conversation]]] = {}
     for targets in _by_game(queue):
         try:
+            if targets[0].match_id in untold:
+                raise BadInput("rate it first, as you sat there")
             conversation = _conversation(targets)
         except BadInput as error:
             export.left_out.append(f"{_name(targets[0])}: {error.why}")
@@ -47,7 +55,7 @@ def collect(queue: Queue) -> Export:
         by_scenario.setdefault(key, (conversation.episode.scenario, []))[1].append(conversation)
     used: set[str] = set()
     for key, (scenario, conversations) in by_scenario.items():
-        name = scenario.id if scenario.id not in used else f"{scenario.id}-{key[:8]}"
+        name = scenario.id if scenario.id not in used else f"{scenario.id[:191]}-{key[:8]}"
         used.add(name)
         line = DatasetLine(scenario=scenario.model_copy(update={"id": name}), conversations=tuple(conversations))
         export.lines.append(line)
@@ -55,10 +63,10 @@ def collect(queue: Queue) -> Export:
 
 
 def _by_game(queue: Queue) -> Iterator[list[Target]]:
-    groups: dict[tuple[int | None, int | None], list[Target]] = {}
-    for target in Target.objects.with_games().filter(queue=queue).order_by("position"):
-        groups.setdefault((target.match_id, target.episode_id), []).append(target)
-    yield from groups.values()
+    """The targets of one game after the other: a queue holds the seats of a game in a row."""
+    targets = Target.objects.with_games().filter(queue=queue).order_by("position").iterator(chunk_size=CHUNK)
+    for _game, seats in groupby(targets, lambda target: (target.match_id, target.episode_id)):
+        yield list(seats)
 
 
 def _name(target: Target) -> str:
@@ -67,10 +75,10 @@ def _name(target: Target) -> str:
 
 def _conversation(targets: list[Target]) -> Conversation:
     first = targets[0]
-    game = games.judgeable(first)
     judged = list(Judgment.objects.with_authors().scored().filter(target__in=targets))
     if not judged:
         raise BadInput("not scored")
+    game = games.judgeable(first)
     if first.match is not None:  # what the players themselves said of it travels along
         judged += list(Judgment.objects.with_authors().scored().filter(match=first.match, target=None))
     episode = game.episode()
@@ -90,9 +98,12 @@ def _conversation(targets: list[Target]) -> Conversation:
 def store(*, queue: Queue, name: str, by: User) -> tuple[DatasetVersion, list[str]]:
     """Store the export as a new dataset, or as the next version of one's own dataset of that name.
 
-    Returns the version and what was left out. Raises `BadInput` if nothing can be exported, or the name is taken.
+    Returns the version and what was left out. Raises `BadInput` if nothing can be exported, the name is taken, or `by`
+    has yet to judge seats of the queue, whose other judgments the export would tell.
     """
-    export = collect(queue)
+    if queue.targets.open_for(by).exists():
+        raise BadInput("judge what is left for you here first: the export tells what others said", "queue")
+    export = collect(queue, by)
     if not export.lines:
         why = "; ".join(export.left_out[:3]) or "the queue is empty"
         raise BadInput(f"no judged game may be exported ({why})", "queue")

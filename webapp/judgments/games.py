@@ -94,5 +94,5 @@ def _policies(file: str, offset: int, length: int) -> Mapping[int, str]:
 def _read(file: str, offset: int, length: int) -> dict[str, Any]:
     try:
         return files.read_member(file, offset, length)
-    except (OSError, ValueError, EOFError) as error:
-        raise BadInput("the episode's file is gone", file) from error
+    except files.UNREADABLE as error:
+        raise BadInput("the episode's file is gone or damaged", file) from error

@@ -20,7 +20,9 @@ def judge_target(pk: int) -> None:
     claimed = services.claim(pk=pk)
     if claimed is None:
         return
-    target = Target.objects.with_games().select_related("queue__judge__remote").get(pk=pk)
+    target = Target.objects.with_games().select_related("queue__judge__remote").filter(pk=pk).first()
+    if target is None:  # cancelled
+        return
     try:
         verdict = _ask(target)
     except (JudgeError, BadInput) as error:

@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 
 from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.models import User
+from webapp.arena.models import Match
 
 QUEUE_SORTS = {
     "name": "name",
@@ -194,10 +195,14 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
     """Reads of judgments."""
 
     def readable_by(self, user: User) -> JudgmentQuerySet:
-        """Researchers read all but what others said of a seat that they have yet to judge; annotators their own."""
+        """Annotators read their own; researchers what others said, too, but of a seat that they have yet to judge, and
+        of a match of which they are not told yet who sat there.
+        """
         if not user.is_researcher:
             return self.filter(author=user) if user.is_annotator else self.none()
-        return self.exclude(Exists(Target.objects.open_for(user).filter(pk=OuterRef("target"))))
+        unjudged = Exists(Target.objects.open_for(user).filter(pk=OuterRef("target")))
+        untold = Exists(Match.objects.untold_to(user).filter(pk=OuterRef("match")))
+        return self.exclude(unjudged).filter(Q(author=user) | ~untold)
 
     def scored(self) -> JudgmentQuerySet:
         """Those with values."""

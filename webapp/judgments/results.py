@@ -18,6 +18,7 @@ from webapp.judgments import games
 from webapp.judgments.models import Judgment, Queue, Target
 
 UNTOLD = "told once you have rated the game"
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,9 @@ def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]
     players = players_of(queue, user)
     by_player: dict[str, list[dict[str, float]]] = defaultdict(list)
     for target_id, judged in scored.items():
-        by_player[players[target_id]].append({name: mean(values[name] for values in judged) for name in judged[0]})
+        by_player[players.get(target_id, UNKNOWN)].append(
+            {name: mean(values[name] for values in judged) for name in judged[0]}
+        )
     dimensions = queue.rubric_version.record().dimensions
     made: dict[str, list[Estimate]] = {}
     for player in sorted(by_player):
@@ -74,9 +77,10 @@ def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]
 
 
 def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:
-    """Return who or what sat at each target's seat; `unknown` where an episode's file is gone, `UNTOLD` where `user`
-    played a match and has not said yet what they took the others for.
+    """Return who or what sat at each scored target's seat; `UNKNOWN` where an episode's file cannot be read, `UNTOLD`
+    where `user` played a match and has not said yet what they took the others for.
     """
+    scored = Judgment.objects.scored().filter(target__queue=queue).values("target")
     seats = MatchSeat.objects.filter(match__targets__queue=queue).distinct()
     at_tables = {
         (seat.match_id, seat.seat): games.sitting(seat)
@@ -85,7 +89,7 @@ def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:
     played = Match.objects.filter(targets__queue=queue)
     untold = set(played.untold_to(user).values_list("pk", flat=True)) if user is not None else set()
     found = {}
-    for target in Target.objects.filter(queue=queue).select_related("episode__run"):
+    for target in Target.objects.filter(pk__in=scored).select_related("episode__run"):
         try:
             if target.match_id in untold:
                 found[target.pk] = UNTOLD
@@ -94,5 +98,5 @@ def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:
             else:
                 found[target.pk] = games.policy_at(target.episode, target.seat)
         except BadInput:
-            found[target.pk] = "unknown"
+            found[target.pk] = UNKNOWN
     return found

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.text import slugify
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from training.errors import BadInput
 from webapp.accounts.permissions import admins, annotators, current_user, one, researchers
+from webapp.core.http import accepted
 from webapp.judgments import services
 from webapp.judgments.forms import JudgeForm, RubricForm, dimension_set, dimensions_of
-from webapp.judgments.models import Rubric, RubricVersion
+from webapp.judgments.models import JudgeModel, Rubric, RubricVersion
 
 
 @require_GET
@@ -41,8 +44,8 @@ def rubric_edit(request: HttpRequest, name: str) -> HttpResponseBase:
     form = RubricForm(request.POST or None, initial={"title": title})
     formset = dimension_set(newest, request.POST or None)
     if request.method == "POST" and form.is_valid() and formset.is_valid():
-        target = name if own else slugify(form.cleaned_data["title"])[:80]
-        if saved := _save(request, target, form, dimensions_of(formset)):
+        target = name if own else _new_name(form)
+        if target and (saved := _save(request, target, form, dimensions_of(formset))):
             return redirect("judgments:rubric", saved.rubric.name, saved.number)
     context = {"form": form, "formset": formset, "rubric": rubric, "own": own}
     return render(request, "judgments/rubric_edit.html", context, status=400 if request.method == "POST" else 200)
@@ -54,13 +57,23 @@ def rubric_new(request: HttpRequest) -> HttpResponseBase:
     form = RubricForm(request.POST or None)
     formset = dimension_set(None, request.POST or None)
     if request.method == "POST" and form.is_valid() and formset.is_valid():
-        name = slugify(form.cleaned_data["title"])[:80]
-        if Rubric.objects.filter(name=name).exists():
-            form.add_error("title", "A rubric has this name already; choose another title.")
-        elif saved := _save(request, name, form, dimensions_of(formset)):
+        name = _new_name(form)
+        if name and (saved := _save(request, name, form, dimensions_of(formset))):
             return redirect("judgments:rubric", saved.rubric.name, saved.number)
     context = {"form": form, "formset": formset, "own": True}
     return render(request, "judgments/rubric_edit.html", context, status=400 if request.method == "POST" else 200)
+
+
+def _new_name(form: RubricForm) -> str:
+    """The name of a new rubric, made of its title; empty, with an error on the title, if it makes none of its own."""
+    name = slugify(form.cleaned_data["title"].replace("_", " "))[:80]
+    if not name[:1].isalpha():
+        form.add_error("title", "Begin the title with a Latin letter: the rubric's name is made of it.")
+        return ""
+    if Rubric.objects.filter(name=name).exists():
+        form.add_error("title", "A rubric has this name already; choose another title.")
+        return ""
+    return name
 
 
 def _save(
@@ -90,3 +103,12 @@ def judge_new(request: HttpRequest) -> HttpResponseBase:
             messages.success(request, f"{made} may judge now.")
             return redirect("judgments:list")
     return render(request, "judgments/judge_new.html", {"form": form}, status=400 if form.errors else 200)
+
+
+@require_POST
+@admins
+def judge_delete(request: HttpRequest, pk: int) -> HttpResponseBase:
+    judge = one(JudgeModel.objects.all(), pk=pk)
+    if accepted(request, partial(services.remove_judge, judge=judge)):
+        messages.success(request, f"{judge} judges no longer.")
+    return redirect("judgments:list")

@@ -136,8 +136,8 @@ def claim(*, pk: int) -> Target | None:
 @transaction.atomic
 def record_verdict(*, target: Target, verdict: Verdict | None, why: str = "") -> None:
     """Store what a judge model said, or that it could not score; an earlier failure of the same target goes."""
-    locked = Target.objects.select_for_update().get(pk=target.pk)
-    if locked.state != Target.State.PENDING:
+    locked = Target.objects.select_for_update().filter(pk=target.pk).first()
+    if locked is None or locked.state != Target.State.PENDING:  # it was cancelled or judged meanwhile
         return
     judge = target.queue.judge
     locked.judgments.filter(judge=judge, values__isnull=True).delete()
@@ -175,6 +175,36 @@ def retry(*, queue: Queue) -> int:
     return count
 
 
+@transaction.atomic
+def cancel(*, queue: Queue) -> int:
+    """Take what nobody has judged out of a queue; return how many seats no longer wait. What was judged stays.
+
+    A seat that a judge model could not score and was to try again goes back to that.
+    """
+    waiting = queue.targets.select_for_update().filter(state=Target.State.PENDING)
+    found = Target.objects.filter(pk__in=list(waiting.values_list("pk", flat=True)))
+    tried = found.filter(judgments__isnull=False).update(state=Target.State.UNSCORED, claimed_until=None)
+    _, removed = found.filter(judgments=None).delete()
+    return tried + removed.get(Target._meta.label, 0)
+
+
+@transaction.atomic
+def delete_queue(*, queue: Queue) -> None:
+    """Delete a queue in which nothing was judged; raise `BadInput` for any other, whose judgments would be lost."""
+    list(queue.targets.select_for_update().values_list("pk"))  # a judgment of one of them waits until this is done
+    if Judgment.objects.filter(target__queue=queue).exists():
+        raise BadInput("it holds judgments, which would be lost: it stays", queue.name)
+    Queue.objects.filter(pk=queue.pk).delete()
+
+
+@transaction.atomic
+def remove_judge(*, judge: JudgeModel) -> None:
+    """Let a remote model judge no longer; raise `BadInput` if a queue is judged by it."""
+    if used := judge.queues.order_by("-created_at").values_list("name", flat=True).first():
+        raise BadInput(f"queue “{used}” is judged by it", judge.name)
+    judge.delete()
+
+
 def check_values(version: RubricVersion, values: Mapping[str, Any]) -> dict[str, float]:
     """Return a complete set of values within their scales; raise `BadInput` naming the dimension."""
     checked = {}
@@ -196,16 +226,20 @@ def annotate(*, target: Target, by: User, values: Mapping[str, Any] | None, reas
         raise BadInput("say in a word why it cannot be scored", "reason")
     if checked is not None and target.match_id and not Match.objects.exportable().filter(pk=target.match_id).exists():
         raise BadInput("somebody at the table has taken back their yes: it is not judged any more", "target")
+    locked = Target.objects.select_for_update().filter(pk=target.pk).first()  # its state is told by all its judgments
+    if locked is None:
+        raise BadInput("it has been taken out of the queue", "target")
     judged, _ = Judgment.objects.update_or_create(
-        target=target,
+        target=locked,
         author=by,
         defaults={
             "rubric_version": target.queue.rubric_version, "match": target.match, "episode": target.episode,
             "seat": target.seat, "values": checked, "reason": reason.strip()[:2000],
         },
     )  # fmt: skip
-    scored = target.judgments.filter(values__isnull=False).exists()
-    Target.objects.filter(pk=target.pk).update(state=Target.State.SCORED if scored else Target.State.UNSCORED)
+    scored = locked.judgments.filter(values__isnull=False).exists()
+    locked.state = Target.State.SCORED if scored else Target.State.UNSCORED
+    locked.save(update_fields=["state"])
     return judged
 
 

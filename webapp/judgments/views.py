@@ -1,9 +1,13 @@
-"""Pages of queues: what waits, results, retry, export."""
+"""Pages of queues: what waits, results, retry, cancel, delete, export."""
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import Count, Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -12,7 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from training.errors import BadInput
 from webapp.accounts.permissions import annotators, current_user, one, researchers
 from webapp.arena.models import Match
-from webapp.core.http import integer, render_page, wants_fragment
+from webapp.core.http import STOP_ASKING, accepted, integer, render_block, render_page, wants_fragment
 from webapp.core.sorting import Order
 from webapp.judgments import agreement, export, given, results, services
 from webapp.judgments.forms import QueueForm
@@ -26,10 +30,6 @@ COLUMNS = {
     "name": "Queue", "rubric": "Rubric", "by": "By", "scored": "Scored", "not": "Could not", "left": "Waiting",
     "seats": "Seats", "owner": "Owner", "age": "Made",
 }  # fmt: skip
-
-
-STOP_ASKING = 286
-"""The status that tells htmx that there will be nothing new."""
 
 
 @require_GET
@@ -51,7 +51,7 @@ def queue_list(request: HttpRequest) -> HttpResponse:
         "filtered": bool(words or by or left),
         "mine": Queue.objects.assigned_to(user),
         "rubrics": Rubric.objects.prefetch_related("versions").order_by("name"),
-        "judges": JudgeModel.objects.select_related("remote").order_by("name"),
+        "judges": JudgeModel.objects.select_related("remote").annotate(asked=Count("queues")).order_by("name"),
     }
     return render_page(request, "judgments/list.html", context, "results")
 
@@ -85,16 +85,31 @@ def queue_new(request: HttpRequest) -> HttpResponseBase:
 @require_GET
 @researchers
 def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """A queue. A page that stands asks how far the judge model is: 204 if that is nothing new, all of it at the end."""
+    queue = one(Queue.objects.visible_to(current_user(request)).listed(), pk=pk)
+    if not wants_fragment(request):
+        return render(request, "judgments/queue.html", _queue_context(request, queue))
+    waiting = queue.targets.filter(state=Target.State.PENDING).count()
+    if waiting and request.GET.get("left") == str(waiting):
+        return HttpResponse(status=204)
+    if waiting:
+        return render_block(request, "judgments/queue.html", "progress", {"queue": queue})
+    context = {**_queue_context(request, queue), "swap": True}
+    return render_block(request, "judgments/queue.html", "progress", context, STOP_ASKING)
+
+
+def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
+    """What a queue's page shows, as far as this person may read it now."""
     user = current_user(request)
-    queue = one(Queue.objects.visible_to(user).listed(), pk=pk)
-    unscored = queue.targets.filter(state=Target.State.UNSCORED).prefetch_related("judgments")[:50]
+    readable = Judgment.objects.readable_by(user)
+    unscored = queue.targets.filter(state=Target.State.UNSCORED).prefetch_related(Prefetch("judgments", readable))[:50]
     left = queue.targets.open_for(user).count()
-    scored = Judgment.objects.none() if left else Judgment.objects.scored().of_queue(queue)
+    scored = Judgment.objects.none() if left else readable.scored().of_queue(queue)
     page = Paginator(scored, GIVEN).get_page(integer(request, "page", 1, low=1))
     named = [*(target.match_id for target in unscored), *(row.match_id for row in page)]
     matches = {match for match in named if match is not None}
     agreed = [] if left or queue.judge else agreement.of_queue(queue)
-    context = {
+    return {
         "queue": queue,
         "left": left,
         "results": {} if left else results.of_queue(queue, user),
@@ -108,8 +123,6 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
         "may_change": user.may_change(queue.owner_id),
         "export_form": DatasetNameForm(initial={"name": f"judged-{queue.pk}"}),
     }
-    done = wants_fragment(request) and not queue.targets.filter(state=Target.State.PENDING).exists()
-    return render_page(request, "judgments/queue.html", context, "progress", STOP_ASKING if done else 200)
 
 
 @require_POST
@@ -119,6 +132,25 @@ def queue_retry(request: HttpRequest, pk: int) -> HttpResponseBase:
     count = services.retry(queue=queue)
     messages.info(request, f"{count} seats are judged again." if count else "Nothing was left to judge again.")
     return redirect("judgments:queue", queue.pk)
+
+
+@require_POST
+@researchers
+def queue_cancel(request: HttpRequest, pk: int) -> HttpResponseBase:
+    queue = one(Queue.objects.changeable_by(current_user(request)), pk=pk)
+    count = services.cancel(queue=queue)
+    messages.info(request, f"{count} seats wait no longer." if count else "Nothing was waiting any more.")
+    return redirect("judgments:queue", queue.pk)
+
+
+@require_POST
+@researchers
+def queue_delete(request: HttpRequest, pk: int) -> HttpResponseBase:
+    queue = one(Queue.objects.changeable_by(current_user(request)), pk=pk)
+    if not accepted(request, partial(services.delete_queue, queue=queue)):
+        return redirect("judgments:queue", pk)
+    messages.success(request, f"{queue.name} was deleted.")
+    return redirect("judgments:list")
 
 
 @require_POST

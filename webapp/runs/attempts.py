@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Max
+from django.db.models import Count, Max
 from django.db.models.functions import Now
 
 from webapp.core import queue
@@ -85,13 +85,20 @@ def _held(attempt: Attempt) -> tuple[Attempt, Run]:
 
 @transaction.atomic
 def started(*, attempt: Attempt, pid: int, pid_started: float, start_step: int, code_version: str) -> None:
-    """The process runs, from `start_step` on: what earlier attempts wrote above it is superseded."""
+    """The process runs, from `start_step` on: what earlier attempts wrote above it is superseded.
+
+    Their conversations are played anew under the same numbers, so judgments of them go, and an event says so.
+    """
     held, run = _held(attempt)
     held.pid, held.pid_started, held.start_step = pid, pid_started, start_step
     held.state, held.lease_until = Attempt.State.RUNNING, _lease()
     held.save(update_fields=["pid", "pid_started", "start_step", "state", "lease_until"])
     run.metrics.filter(step__gt=start_step, fence__lt=held.fence).delete()
-    run.episodes.filter(step__gt=start_step, fence__lt=held.fence).delete()
+    superseded = run.episodes.filter(step__gt=start_step, fence__lt=held.fence)
+    if lost := superseded.aggregate(lost=Count("judgments"))["lost"]:
+        why = f"judgments of conversations above step {start_step} are gone ({lost}): the run goes on from there"
+        Event.objects.create(run=run, attempt=held, at=Now(), kind="warning", data={"why": why})
+    superseded.delete()
     run.step, run.code_version = start_step, code_version
     run.sparkline = keymetric.cut(run.sparkline, start_step)
     run.save(update_fields=["step", "code_version", "sparkline"])

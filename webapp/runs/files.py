@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,7 @@ def fetch_folder(name: str, target: Path) -> Path:
 def walk(name: str) -> Iterator[str]:
     """The names of all files below a stored folder, or of a local one that is given by its absolute path.
 
-    None if it is not there.
+    Nothing comes of a folder that is not there.
     """
     if Path(name).is_absolute():
         yield from sorted(str(path) for path in Path(name).rglob("*") if path.is_file())
@@ -94,8 +95,12 @@ def walk(name: str) -> Iterator[str]:
         yield from walk(f"{name}/{folder}")
 
 
+UNREADABLE = (OSError, EOFError, ValueError, zlib.error)
+"""What reading a record raises if its file is gone or damaged."""
+
+
 def read_member(name: str, offset: int, length: int) -> dict[str, Any]:
-    """One record of an episode file; raises `FileNotFoundError` if the file is gone."""
+    """One record of an episode file; raises one of `UNREADABLE` if the file is gone or damaged."""
     with default_storage.open(name, "rb") as file:
         file.seek(offset)
         data: dict[str, Any] = json.loads(gzip.decompress(file.read(length)))

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Count, F, Q
 from django.db.models.functions import Now
 
 if TYPE_CHECKING:
@@ -108,6 +108,12 @@ class PlayedEpisodeQuerySet(models.QuerySet["PlayedEpisode"]):
     def steps(self) -> list[int]:
         """The training steps that have episodes, newest first."""
         return list(self.order_by("-step").values_list("step", flat=True).distinct())
+
+    def judged_by_others(self, user: User) -> PlayedEpisodeQuerySet:
+        """Episodes of which other people, or models in other people's queues, have judged a seat."""
+        asked = Q(judgments__judge__isnull=False, judgments__target__queue__owner=user)
+        mine = Count("judgments", filter=Q(judgments__author=user) | asked)
+        return self.annotate(judged=Count("judgments"), mine=mine).filter(judged__gt=F("mine"))
 
     def outcomes(self) -> list[str]:
         """The outcomes that occur, in alphabetical order."""

@@ -66,8 +66,6 @@ def create_run(
 
 
 def _check(config: RunConfig, version: DatasetVersion | None) -> None:
-    if config.kind == "serve":
-        raise BadInput("model servers are started by their deployments", "kind")
     if config.data.path or config.evaluate.path:
         raise BadInput("choose a dataset version; paths are for the command line", "data.path")
     if config.evaluate.model or config.evaluate.opponent:
@@ -95,10 +93,21 @@ def _named(base: str) -> Checkpoint | None:
     return found
 
 
+def _locked(run: Run) -> Run:
+    """The run under its row lock; raises `BadInput` if somebody has deleted it meanwhile."""
+    found = Run.objects.select_for_update().filter(pk=run.pk).first()
+    if found is None:
+        raise BadInput("it has been deleted", run.name)
+    return found
+
+
 @transaction.atomic
 def stop_run(*, run: Run) -> str:
-    """Ask a run to stop; returns its state. One that has not started stops at once; asking twice changes nothing."""
-    locked = Run.objects.select_for_update().get(pk=run.pk)
+    """Ask a run to stop; returns its state. One that has not started stops at once; asking twice changes nothing.
+
+    Raises `BadInput` if it is not there any more.
+    """
+    locked = _locked(run)
     if locked.state in OVER or locked.stop_asked_at is not None:
         return locked.state
     locked.stop_asked_at = Now()
@@ -112,7 +121,7 @@ def stop_run(*, run: Run) -> str:
 @transaction.atomic
 def resume_run(*, run: Run) -> None:
     """Queue a stopped or failed run again, from its last complete checkpoint; raises `BadInput` for any other."""
-    locked = Run.objects.select_for_update().get(pk=run.pk)
+    locked = _locked(run)
     if locked.state not in {Run.State.STOPPED, Run.State.FAILED} or locked.kind == Run.Kind.SERVE:
         raise BadInput(f"only a stopped or failed run can be resumed; this one is {locked.state}", locked.name)
     last = locked.attempts.order_by("-number").first()
@@ -127,11 +136,14 @@ def resume_run(*, run: Run) -> None:
 def delete_run(*, run: Run) -> None:
     """Delete a run that is over with its checkpoints, and its files in the storage and on this machine.
 
-    Raises `BadInput` if something still uses them.
+    Raises `BadInput` if something still uses them, or other people have judged its conversations; what the owner
+    judged of them goes with it.
     """
-    locked = Run.objects.select_for_update().get(pk=run.pk)
+    locked = _locked(run)
     if locked.state in ALIVE:
         raise BadInput(f"it is {locked.state}: stop it first", locked.name)
+    if judged := locked.episodes.judged_by_others(locked.owner).count():
+        raise BadInput(f"it stays: other people have judged {judged} of its conversations", locked.name)
     names = [f"runs/{run.pk}"]
     for checkpoint in locked.checkpoints.order_by("-step"):
         names += _delete_checkpoint(checkpoint)
@@ -160,7 +172,7 @@ def _delete_checkpoint(checkpoint: Checkpoint) -> list[str]:
     names = [f"runs/{pk}" for pk in served.values_list("pk", flat=True)]
     with refused_if_used(checkpoint.name):
         served.delete()
-        Checkpoint.objects.get(pk=checkpoint.pk).delete()
+        Checkpoint.objects.filter(pk=checkpoint.pk).delete()
     return names if checkpoint.kind == Checkpoint.Kind.BASE else [*names, checkpoint.path]
 
 

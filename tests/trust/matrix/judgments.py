@@ -6,6 +6,7 @@ from tests.trust.matrix.base import ANNOTATORS, EVERYONE, NOBODY, RESEARCHERS, R
 from tests.webapp.judgments.make import FIVES, finished_match, people_queue, version
 from webapp.judgments import services
 from webapp.judgments.models import RubricVersion, Target
+from webapp.serving.models import RemoteModel
 
 
 def queue(owner: Any) -> dict[str, Any]:
@@ -24,6 +25,11 @@ def rubric(owner: Any) -> dict[str, Any]:
 
 def rubric_version(owner: Any) -> dict[str, Any]:
     return {**rubric(owner), "number": 1}
+
+
+def judge(owner: Any) -> dict[str, Any]:
+    remote = RemoteModel.objects.create(name="far", address="http://127.0.0.1:9/v1", model="m", added_by=owner)
+    return {"pk": services.add_judge(name="a judge", remote=remote, temperature=0).pk}
 
 
 def played(owner: Any) -> dict[str, Any]:
@@ -49,6 +55,8 @@ ROUTES = [
     Route("judgments:queue-new", RESEARCHERS, method="POST", data={"name": "a queue"}),
     Route("judgments:queue", RESEARCHERS, RESEARCHERS, make=queue),
     Route("judgments:queue-retry", RESEARCHERS, ADMIN, method="POST", make=queue),
+    Route("judgments:queue-cancel", RESEARCHERS, ADMIN, method="POST", make=queue),
+    Route("judgments:queue-delete", RESEARCHERS, ADMIN, method="POST", make=queue),
     Route("judgments:queue-export", RESEARCHERS, RESEARCHERS, method="POST", make=queue, data={"name": "judged"}),
     Route("judgments:annotate", ANNOTATORS, NOBODY, make=assigned),
     Route("judgments:annotate", ANNOTATORS, NOBODY, method="POST", make=assigned, data=not_to_be_scored),
@@ -59,6 +67,7 @@ ROUTES = [
     Route("judgments:rubric-edit", RESEARCHERS, RESEARCHERS, method="POST", make=rubric, data={"title": "Fairness"}),
     Route("judgments:judge-new", ADMIN),
     Route("judgments:judge-new", ADMIN, method="POST", data={"name": "a judge"}),
+    Route("judgments:judge-delete", ADMIN, ADMIN, method="POST", make=judge),
     Route("judgments:of-match", ANNOTATORS, ADMIN, make=rated),
     Route("judgments:rate", EVERYONE, NOBODY, make=played),
     Route("judgments:rate", EVERYONE, NOBODY, method="POST", make=played, data={"guess1-person": "yes"}),

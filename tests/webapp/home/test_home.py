@@ -86,13 +86,14 @@ def test_every_link_that_a_guest_is_shown_leads_somewhere(client_of, guest, play
 
 def test_a_run_shows_its_trend_and_its_last_sign_of_progress(client_of, researcher, django_assert_max_num_queries):
     for number in range(3):
-        run = make_run(researcher, name=f"run {number}", state="queued", sparkline=[1, 0.1, 0.5, 0.3])
+        run = make_run(researcher, name=f"run {number}", state="queued", sparkline=[1, 0.1, 0.5, 0.3], steps=20)
         attempt = attempts.claim(run_id=run.pk, worker="w:1:1", host="here")
         attempts.beat(attempt=attempt, status={"phase": "sampling", "at": time.time() - 90})
     client = client_of(researcher)
     with django_assert_max_num_queries(16):
         shown = page(client)
     assert shown.count("<polyline") == 3
+    assert shown.count('aria-label="Step 0 of 20"') == 3
     assert len(re.findall(r"got on <time [^>]*>a\sminute ago", shown)) == 3
 
 

@@ -15,10 +15,10 @@ FIVES = {"compromise_seeking": 5, "persuasion_skill": 5, "strategic_commitment":
 """Values of the rubric that `version` gives."""
 
 
-def finished_match(host, partner=None, consent=True):
+def finished_match(host, partner=None, consent=True, scenario=SCENARIO):
     """A match over three pens that ends in a deal: the host keeps one, the other seat gets two."""
     places = [tables.Place(user=host), tables.Place(user=partner) if partner else tables.Place(scripted="scripted")]
-    match = tables.create(host=host, scenario=SCENARIO, places=places, consent=consent)
+    match = tables.create(host=host, scenario=scenario, places=places, consent=consent)
     if partner:
         tables.answer_consent(match=match, user=partner, agreed=True)
     for seat, name, args in ((0, "propose", {"pen": 1}), (1, "accept", {})):
@@ -28,6 +28,14 @@ def finished_match(host, partner=None, consent=True):
         arena.submit(match_id=match.pk, seat=seat, step=match.step, move=move)
     match.refresh_from_db()
     assert match.state == "finished"
+    return match
+
+
+def told(match, user):
+    """The match, once this player has said what they took the others for: nothing of it is withheld from them."""
+    seat = match.seats.get(user=user)
+    others = match.seats.exclude(pk=seat.pk).values_list("seat", flat=True)
+    services.rate(by=seat, version=version(), values={}, guesses=dict.fromkeys(others, False))
     return match
 
 

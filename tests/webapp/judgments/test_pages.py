@@ -1,5 +1,6 @@
 """Pages of the judgments, as researchers, annotators and players use them."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -9,13 +10,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.judgments.make import FIVES, finished_match, judged_by_a_model, people_queue, version
+from tests.webapp.judgments.make import FIVES, finished_match, judged_by_a_model, people_queue, told, version
 from training.rewards.rubrics import CONDUCT
 from webapp.accounts.models import User
 from webapp.core import choices
 from webapp.judgments import services, views
 from webapp.judgments.models import Guess, JudgeModel, Judgment, Queue, Rubric
 from webapp.scenarios.models import Dataset
+from webapp.serving import services as serving
 from webapp.serving.models import RemoteModel
 
 pytestmark = pytest.mark.django_db
@@ -114,7 +116,7 @@ def test_an_annotator_sees_only_what_is_assigned(client_of, researcher, annotato
 
 
 def test_results_and_export_stand_on_the_queue_page(client_of, researcher):
-    queue = people_queue(researcher, finished_match(researcher))
+    queue = people_queue(researcher, told(finished_match(researcher), researcher))
     for target in queue.targets.all():
         services.annotate(target=target, by=researcher, values=dict.fromkeys(NAMES, 4))
     client = client_of(researcher)
@@ -126,7 +128,7 @@ def test_results_and_export_stand_on_the_queue_page(client_of, researcher):
 
 
 def test_a_judges_reasons_stand_on_the_queue_page_as_text(client_of, researcher):
-    match = finished_match(researcher)
+    match = told(finished_match(researcher), researcher)
     queue = judged_by_a_model(researcher, match, value=7.0, reason="<b>{}</b> & more")
     page = client_of(researcher).get(reverse("judgments:queue", args=[queue.pk])).content.decode()
     said = page.split("Judgments and their reasons")[1]
@@ -139,7 +141,7 @@ def test_a_judges_reasons_stand_on_the_queue_page_as_text(client_of, researcher)
 
 def test_reasons_come_in_pages(client_of, researcher, monkeypatch):
     monkeypatch.setattr(views, "GIVEN", 1)
-    queue = judged_by_a_model(researcher, finished_match(researcher))
+    queue = judged_by_a_model(researcher, told(finished_match(researcher), researcher))
     address = reverse("judgments:queue", args=[queue.pk])
     for query, seat in (("", "seat 1"), ("?page=2", "seat 2")):
         said = client_of(researcher).get(address + query).content.decode().split("Judgments and their reasons")[1]
@@ -147,7 +149,8 @@ def test_reasons_come_in_pages(client_of, researcher, monkeypatch):
 
 
 def test_what_others_said_is_withheld_with_its_reasons(client_of, researcher, annotator):
-    queue = people_queue(researcher, finished_match(researcher), [researcher, annotator])
+    match = told(finished_match(researcher), researcher)
+    queue = people_queue(researcher, match, [researcher, annotator])
     for target in queue.targets.all():
         services.annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 4), reason="COMMENT")
     client, address = client_of(researcher), reverse("judgments:queue", args=[queue.pk])
@@ -198,12 +201,46 @@ def test_an_annotator_reads_their_own_judgments_beside_the_replay(client_of, res
     assert "SECOND OPINION" not in shown
 
 
-def test_an_export_that_cannot_be_made_says_why(client_of, researcher):
-    queue = people_queue(researcher, finished_match(researcher))
+def test_an_export_that_cannot_be_made_says_why(client_of, researcher, annotator):
+    queue = people_queue(researcher, told(finished_match(researcher), researcher), [annotator])
     response = client_of(researcher).post(reverse("judgments:queue-export", args=[queue.pk]), {"name": "judged"})
     assert response.status_code == 400
     assert "not scored" in response.content.decode()
     assert Dataset.objects.count() == 0
+
+
+def test_who_has_seats_left_exports_nothing(client_of, researcher, annotator):
+    queue = people_queue(researcher, told(finished_match(researcher), researcher), [researcher, annotator])
+    judge(queue, [annotator], [3])
+    client, address = client_of(researcher), reverse("judgments:queue-export", args=[queue.pk])
+    refused = client.post(address, {"name": "judged"})
+    assert (refused.status_code, Dataset.objects.count()) == (400, 0)
+    assert "judge what is left for you here first" in refused.content.decode()
+    judge(queue, [researcher], [3])
+    assert client.post(address, {"name": "judged"}).status_code == 302
+
+
+def test_who_played_and_has_not_rated_reads_no_judgment_of_the_game(client_of, researcher):
+    match = finished_match(researcher)
+    modelled = judged_by_a_model(researcher, match, reason="THE MODEL")
+    unscored = people_queue(researcher, match)
+    own, other = unscored.targets.order_by("position")
+    services.annotate(target=own, by=researcher, values=None, reason="MY OWN")
+    services.annotate(target=other, by=researcher, values=FIVES)
+    somebody = people_queue(researcher, match, [User.objects.create(username="otto", role="annotator")])
+    services.annotate(target=somebody.targets.first(), by=User.objects.get(username="otto"), values=None, reason="HIS")
+    client = client_of(researcher)
+
+    def shown():
+        pages = [client.get(reverse("judgments:queue", args=[q.pk])) for q in (modelled, unscored, somebody)]
+        return [word in page.content.decode() for page, word in zip(pages, ("THE MODEL", "MY OWN", "HIS"), strict=True)]
+
+    export = reverse("judgments:queue-export", args=[modelled.pk])
+    assert shown() == [False, True, False]
+    assert "rate it first" in client.post(export, {"name": "judged"}).content.decode()
+    told(match, researcher)
+    assert shown() == [True, True, True]
+    assert client.post(export, {"name": "judged"}).status_code == 302
 
 
 def rubric_data(**changes):
@@ -232,6 +269,42 @@ def test_a_wrong_rubric_says_what_is_wrong(client_of, researcher, change, why):
     assert response.status_code == 400
     assert why in response.content.decode()
     assert not Rubric.objects.filter(name="fair-play").exists()
+
+
+@pytest.mark.parametrize("title", ["公平", "7 ways"])
+def test_a_title_that_makes_no_name_is_said_at_the_title(client_of, researcher, title):
+    for address in (reverse("judgments:rubric-new"), reverse("judgments:rubric-edit", args=["sotopia"])):
+        refused = client_of(researcher).post(address, {**rubric_data(), "title": title})
+        assert refused.status_code == 400
+        assert "Begin the title with a Latin letter" in refused.context["form"].errors["title"][0]
+    assert set(Rubric.objects.values_list("owner", flat=True)) == {None}
+
+
+def test_a_copy_does_not_become_a_version_of_another_rubric(client_of, researcher):
+    client, address = client_of(researcher), reverse("judgments:rubric-edit", args=["sotopia"])
+    client.post(reverse("judgments:rubric-new"), rubric_data())
+    refused = client.post(address, rubric_data(high="5"))
+    assert refused.status_code == 400
+    assert "has this name already" in refused.context["form"].errors["title"][0]
+    assert Rubric.objects.get(name="fair-play").versions.count() == 1
+    client.post(address, {**rubric_data(), "title": "Fair_play, too"})
+    assert Rubric.objects.get(name="fair-play-too").owner == researcher
+
+
+def test_a_number_has_its_label_and_its_meaning(client_of, researcher, annotator):
+    data = rubric_data(low="0", high="100")
+    client_of(researcher).post(reverse("judgments:rubric-new"), data)
+    queue = services.create_queue(
+        name="long", owner=researcher, rubric_version=version("fair-play"), matches=[finished_match(researcher)],
+        annotators=[annotator],
+    )  # fmt: skip
+    client, address = client_of(annotator), reverse("judgments:annotate", args=[queue.pk])
+    target = queue.targets.first().pk
+    page = client.post(address, {"target": target, "value-fairness": "101"}).content.decode()
+    described = re.search(r'<input[^>]*name="value-fairness"[^>]*aria-describedby="([^"]*)"', page)[1]
+    assert re.search(rf'<label for="id-{target}-value-fairness">Fairness</label>', page)
+    assert described.split() == [f"id-{target}-value-fairness_{part}" for part in ("helptext", "error")]
+    assert all(f'id="{name}"' in page for name in described.split())
 
 
 def test_editing_a_shipped_rubric_makes_a_copy(client_of, researcher):
@@ -315,12 +388,17 @@ def test_coverage_offers_a_retry_to_who_may_change_the_queue(client_of, research
     waiting = client.get(address, **part)
     assert waiting.status_code == 200
     assert "0 of 2 scored</strong>, 2 waiting." in waiting.content.decode()
+    assert f'hx-get="{address}?left=2"' in waiting.content.decode()
+    assert client.get(f"{address}?left=2", **part).status_code == 204, "nothing is new"
     for target in judge_queue.targets.all():
         services.record_verdict(target=target, verdict=None, why="the judge does not answer")
     done = client.get(address, **part)
     assert done.status_code == 286, "the page stops asking"
-    assert "0 of 2 scored</strong>, 2 could not be scored: <button" in done.content.decode()
-    assert "does not answer" in done.content.decode()
+    assert "0 of 2 scored</strong>, 2 could not be scored." in done.content.decode()
+    assert "hx-get" not in done.content.decode()
+    found = done.content.decode().split('<div id="found" hx-swap-oob="true">')[1]
+    assert "does not answer" in found
+    assert '<button form="retry"' in found
     assert "<button form" not in client_of(other_researcher).get(address).content.decode()
     assert client_of(other_researcher).post(retry).status_code == 404
     assert "2 seats are judged again" in client.post(retry, follow=True).content.decode()
@@ -331,7 +409,7 @@ def test_what_a_person_could_not_score_is_not_retried(client_of, researcher):
     queue = people_queue(researcher, finished_match(researcher))
     services.annotate(target=queue.targets.first(), by=researcher, values=None, reason="too short")
     client = client_of(researcher)
-    assert ": <button" not in client.get(reverse("judgments:queue", args=[queue.pk])).content.decode()
+    assert "<button form" not in client.get(reverse("judgments:queue", args=[queue.pk])).content.decode()
     client.post(reverse("judgments:queue-retry", args=[queue.pk]))
     assert queue.targets.first().state == "unscored"
 
@@ -341,10 +419,55 @@ def judge_queue(researcher):
     address = "http://127.0.0.1:9/v1"
     remote = RemoteModel.objects.create(name="judge", address=address, model="m", added_by=researcher)
     judge = services.add_judge(name="stub", remote=remote, temperature=0)
-    match = finished_match(researcher)
+    match = told(finished_match(researcher), researcher)
     return services.create_queue(
         name="modelled", owner=researcher, rubric_version=version(), matches=[match], judge=judge
     )
+
+
+def test_asking_how_far_a_judge_is_reads_no_game(client_of, researcher, judge_queue, django_assert_max_num_queries):
+    client, address = client_of(researcher), reverse("judgments:queue", args=[judge_queue.pk])
+    services.record_verdict(target=judge_queue.targets.first(), verdict=None, why="SAID")
+    with django_assert_max_num_queries(4):  # the session, the person, the queue, and time
+        part = client.get(address, headers={"HX-Request": "true"}).content.decode()
+    assert "0 of 2 scored</strong>, 1 could not be scored, 1 waiting." in part
+    assert "SAID" not in part
+
+
+def test_what_waits_is_cancelled_and_what_was_judged_stays(client_of, researcher, other_researcher, judge_queue):
+    first = judge_queue.targets.order_by("position")[0]
+    services.record_verdict(target=first, verdict=None, why="SAID")
+    cancel = reverse("judgments:queue-cancel", args=[judge_queue.pk])
+    assert client_of(other_researcher).post(cancel).status_code == 404
+    client = client_of(researcher)
+    assert "1 seats wait no longer" in client.post(cancel, follow=True).content.decode()
+    assert list(judge_queue.targets.all()) == [first]
+    assert "Nothing was waiting" in client.post(cancel, follow=True).content.decode()
+    services.retry(queue=judge_queue)
+    client.post(cancel)
+    assert judge_queue.targets.get().state == "unscored", "why it could not be scored is not lost"
+    assert Judgment.objects.get().reason == "SAID"
+
+
+def test_a_queue_without_judgments_is_deleted_and_then_its_judge(client_of, admin, researcher, judge_queue):
+    page = client_of(admin).get(reverse("judgments:list")).content.decode()
+    judge = JudgeModel.objects.get()
+    remove = reverse("judgments:judge-delete", args=[judge.pk])
+    assert re.search(rf'{remove}.*disabled title="A queue is judged by it', page)
+    assert "queue “modelled” is judged by it" in client_of(admin).post(remove, follow=True).content.decode()
+    delete = reverse("judgments:queue-delete", args=[judge_queue.pk])
+    assert "modelled was deleted" in client_of(researcher).post(delete, follow=True).content.decode()
+    assert client_of(researcher).post(remove).status_code == 404
+    assert "judges no longer" in client_of(admin).post(remove, follow=True).content.decode()
+    serving.remove_remote(remote=RemoteModel.objects.get())
+    assert (Queue.objects.count(), JudgeModel.objects.count()) == (0, 0)
+
+
+def test_a_queue_with_judgments_is_not_deleted(client_of, researcher, judge_queue):
+    services.record_verdict(target=judge_queue.targets.first(), verdict=None, why="SAID")
+    delete = reverse("judgments:queue-delete", args=[judge_queue.pk])
+    assert "it holds judgments" in client_of(researcher).post(delete, follow=True).content.decode()
+    assert (Queue.objects.count(), Judgment.objects.count()) == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,19 @@
 """Writes of judgments: rubrics, queues, people's and models' values, ratings, exports."""
 
+import gzip
 import json
 import math
+import threading
 
 import pytest
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
+from django.db import connection, transaction
+from django.urls import reverse
 
 from tests.stub import Status, Stub
-from tests.webapp.judgments.make import FIVES, finished_match, judged_by_a_model, people_queue, version
+from tests.trust.matrix.scenarios import SCENARIO
+from tests.webapp.judgments.make import FIVES, finished_match, judged_by_a_model, people_queue, told, version
 from tests.webapp.runs.making import make_episode, make_run
 from training.dataset import DatasetLine
 from training.errors import BadInput
@@ -220,20 +226,52 @@ def test_an_episode_is_read_once_for_its_players(researcher, monkeypatch):
     read, asked = files.read_member, []
     monkeypatch.setattr(files, "read_member", lambda *where: asked.append(where) or read(*where))
     episode = make_episode(make_run(researcher, name="self-play"))
-    queue = services.create_queue(
-        name="q", owner=researcher, rubric_version=version(), episodes=[episode], annotators=[researcher]
-    )
+    queue = episodes_queue(researcher, episode)
+    assert (results.players_of(queue), asked) == ({}, []), "nothing is scored yet"
+    scored(queue, researcher)
     assert set(results.players_of(queue).values()) == {"self-play: learner", "self-play"}
     assert set(results.players_of(queue).values()) == {"self-play: learner", "self-play"}
     assert len(asked) == 1
     default_storage.delete(episode.file)
     assert "unknown" not in results.players_of(queue).values()
-    gone = make_episode(make_run(researcher))
-    default_storage.delete(gone.file)
-    queue = services.create_queue(
-        name="q", owner=researcher, rubric_version=version(), episodes=[gone], annotators=[researcher]
+
+
+def episodes_queue(owner, episode):
+    return services.create_queue(
+        name="q", owner=owner, rubric_version=version(), episodes=[episode], annotators=[owner]
     )
-    assert set(results.players_of(queue).values()) == {"unknown"}
+
+
+def scored(queue, user):
+    for target in queue.targets.all():
+        services.annotate(target=target, by=user, values=FIVES)
+
+
+DAMAGES = {
+    "gone": None,
+    "empty": lambda member: b"",
+    "cut": lambda member: member[:-20],
+    "corrupt": lambda member: member[:12] + bytes(byte ^ 255 for byte in member[12:]),
+    "no json": lambda member: gzip.compress(b"{"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_an_episode_that_cannot_be_read_has_unknown_players_and_no_page(researcher, client_of, damage):
+    episode = make_episode(make_run(researcher))
+    queue = episodes_queue(researcher, episode)
+    scored(queue, researcher)
+    with default_storage.open(episode.file) as file:
+        member = file.read()
+    default_storage.delete(episode.file)
+    if change := DAMAGES[damage]:
+        assert default_storage.save(episode.file, ContentFile(change(member))) == episode.file
+    assert list(results.of_queue(queue)) == ["unknown"]
+    client = client_of(researcher)
+    assert client.get(reverse("judgments:queue", args=[queue.pk])).status_code == 200
+    for name in ("conversation", "tokens"):
+        address = reverse(f"runs:{name}", args=[episode.run_id, episode.step, episode.number])
+        assert client.get(address).status_code == 404
 
 
 def test_one_game_has_no_interval():
@@ -265,7 +303,7 @@ def test_a_rating_is_about_the_others_and_whole(researcher, player):
 
 
 def test_judged_games_become_a_dataset_version(researcher, player):
-    match = finished_match(researcher, player)
+    match = told(finished_match(researcher, player), researcher)
     services.rate(by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: True})
     queue = people_queue(researcher, match)
     for target in queue.targets.all():
@@ -286,7 +324,8 @@ def test_judged_games_become_a_dataset_version(researcher, player):
 
 
 def test_a_judges_reasons_travel_with_its_values(researcher):
-    queue = judged_by_a_model(researcher, finished_match(researcher), reason="because of {}")
+    match = told(finished_match(researcher), researcher)
+    queue = judged_by_a_model(researcher, match, reason="because of {}")
     stored, _ = export.store(queue=queue, name="judged", by=researcher)
     judgments = next(iter(lines_of(stored))).conversations[0].judgments
     assert [j.reasons for j in judgments] == [{name: f"because of {name}" for name in FIVES}] * 2
@@ -295,9 +334,10 @@ def test_a_judges_reasons_travel_with_its_values(researcher):
 def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
     from webapp.arena import tables
 
-    match = finished_match(researcher, player)
+    match = told(finished_match(researcher, player), researcher)
     queue = people_queue(researcher, match)
-    services.annotate(target=queue.targets.first(), by=researcher, values=FIVES)
+    for target in queue.targets.all():
+        services.annotate(target=target, by=researcher, values=FIVES)
     tables.answer_consent(match=match, user=player, agreed=False)
     with pytest.raises(BadInput, match="did not agree"):
         export.store(queue=queue, name="judged", by=researcher)
@@ -306,15 +346,61 @@ def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
     assert Dataset.objects.count() == 0
 
 
-def test_unscored_games_stay_out_and_are_named(researcher):
-    scored, unscored = finished_match(researcher), finished_match(researcher)
+def test_unscored_games_stay_out_and_are_named(researcher, annotator):
+    scored, unscored = (told(finished_match(researcher), researcher) for _ in range(2))
     queue = services.create_queue(
-        name="q", owner=researcher, rubric_version=version(), matches=[scored, unscored], annotators=[researcher]
+        name="q", owner=researcher, rubric_version=version(), matches=[scored, unscored], annotators=[annotator]
     )
-    services.annotate(target=queue.targets.get(match=scored, seat=0), by=researcher, values=FIVES)
+    services.annotate(target=queue.targets.get(match=scored, seat=0), by=annotator, values=FIVES)
     stored, left_out = export.store(queue=queue, name="judged", by=researcher)
     assert stored.conversation_count == 1
     assert left_out == [f"match {unscored.pk}: not scored"]
+
+
+def test_two_games_of_one_long_name_have_ids_that_fit(researcher):
+    long = SCENARIO.model_copy(update={"id": "s" * 200})
+    other = long.model_copy(update={"seats": ("Ann", "Bob")})
+    matches = [told(finished_match(researcher, scenario=played), researcher) for played in (long, other)]
+    queue = services.create_queue(
+        name="q", owner=researcher, rubric_version=version(), matches=matches, annotators=[researcher]
+    )
+    scored(queue, researcher)
+    stored, _ = export.store(queue=queue, name="judged", by=researcher)
+    names = [line.scenario.id for line in lines_of(stored)]
+    assert (names[0], len(names[1])) == (long.id, 200)
+    assert names[1].startswith("s" * 191 + "-")
+
+
+def test_a_target_that_was_cancelled_takes_no_judgment(researcher, judge, stub, monkeypatch):
+    stub.answer = answer
+    target = judged_queue(researcher, judge, finished_match(researcher)).targets.with_games().first()
+    monkeypatch.setattr(services, "claim", lambda pk: services.cancel(queue=target.queue) and target)
+    judging.judge_target(target.pk)
+    services.record_verdict(target=target, verdict=None, why="too late")
+    with pytest.raises(BadInput, match="taken out of the queue"):
+        services.annotate(target=target, by=researcher, values=FIVES)
+    assert (stub.requests, Judgment.objects.count()) == ([], 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_judge_a_seat_at_once_neither_hides_the_others_score(researcher, annotator):
+    target = people_queue(researcher, finished_match(researcher), [researcher, annotator]).targets.first()
+
+    def could_not():
+        try:
+            services.annotate(target=target, by=annotator, values=None, reason="too short")
+        finally:
+            connection.close()
+
+    other = threading.Thread(target=could_not)
+    with transaction.atomic():
+        services.annotate(target=target, by=researcher, values=FIVES)
+        other.start()
+        other.join(1)
+        assert other.is_alive(), "it waits for the first"
+    other.join(20)
+    target.refresh_from_db()
+    assert (target.state, Judgment.objects.count()) == ("scored", 2)
 
 
 def test_versions_of_rubrics_load_after_migrate():

@@ -45,10 +45,10 @@ def _episode(request: HttpRequest, run_id: int, step: int, number: int) -> tuple
 
 
 def _record(episode: PlayedEpisode) -> dict[str, Any]:
-    """The record, read from its place in the file; 404 if the file is gone."""
+    """The record, read from its place in the file; 404 if the file is gone or damaged."""
     try:
         return files.read_member(episode.file, episode.offset, episode.length)
-    except FileNotFoundError as error:
+    except files.UNREADABLE as error:
         raise Http404 from error
 
 
