@@ -1,27 +1,42 @@
 """What the clock does for the table: defaults at deadlines, hints to workers again, clocks of models that woke up."""
 
-from training.errors import IllegalMove
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from django.db import InterfaceError, OperationalError
+
 from webapp.arena import hints, model_seats, services
 from webapp.arena.models import DueSeat
 from webapp.core import queue
 from webapp.core.clock import register
 
+logger = logging.getLogger(__name__)
 MOST = 200
 """Rows of one tick; the rest follows at the next."""
+
+
+def _apart(match_id: int, work: Callable[[], object]) -> bool:
+    """Do something for one match, return whether it came to anything, and end the match if it cannot go on.
+
+    Whatever is wrong with one match, the others' deadlines are kept.
+    """
+    try:
+        return work() is not None
+    except (OperationalError, InterfaceError) as error:  # a deadlock, say: the next tick tries again
+        logger.warning("match %s has to wait for the next tick: %s", match_id, error)
+    except Exception:  # each match is a task of its own, and this its root
+        logger.exception("match %s cannot go on", match_id)
+        services.abort(match_id=match_id, why="it could not go on after a mistake on our side")
+    return False
 
 
 @register("arena.time_out")
 def time_out() -> int:
     """Play the default for every seat whose deadline has passed."""
     now = services.database_now()
-    late = DueSeat.objects.filter(deadline__lte=now).order_by("deadline").values_list("pk", flat=True)[:MOST]
-    done = 0
-    for due_id in list(late):
-        try:
-            done += services.time_out(due_id=due_id) is not None
-        except IllegalMove:  # the seat moved in this very moment
-            continue
-    return done
+    late = DueSeat.objects.filter(deadline__lte=now).order_by("deadline").values_list("pk", "match_id")[:MOST]
+    return sum(_apart(match_id, partial(services.time_out, due_id=due_id)) for due_id, match_id in list(late))
 
 
 @register("arena.tell_workers", every=1.0)
@@ -37,13 +52,11 @@ def tell_workers() -> int:
 def wake() -> int:
     """Start the clocks of seats whose model is ready; end matches whose model cannot be started."""
     ready, broken = model_seats.awake(limit=MOST)
-    for due_id in ready:
+    for due_id, match_id in ready:
         queue.send(queue.PLAY, due_id)
-        due = DueSeat.objects.filter(pk=due_id).select_related("match").first()
-        if due is not None:
-            hints.send(due.match_id, services.viewers(services.scenario_of(due.match)))
+        hints.send(match_id, services.viewers_of(match_id))
     for match_id, why in broken:
-        services.abort(match_id=match_id, why=why)
+        _apart(match_id, partial(services.abort, match_id=match_id, why=why))
     return len(ready) + len(broken)
 
 

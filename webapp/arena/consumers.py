@@ -58,13 +58,14 @@ def found_by(user: User, match_id: int) -> tuple[Match, Viewer] | None:
     return None if match is None else (match, view.viewer_of(match, user))
 
 
-def still_signed_in(session_key: str, user_id: int) -> bool:
-    """Whether the session that opened a socket still stands: not signed out, password unchanged, person active."""
+def still_signed_in(session_key: str, user_id: int) -> User | None:
+    """Who opened a socket, as they are now, while their session stands: not signed out, password unchanged, active."""
     stored = import_module(settings.SESSION_ENGINE).SessionStore(session_key).load()
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None or str(stored.get(SESSION_KEY)) != str(user_id):
-        return False
-    return constant_time_compare(stored.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
+        return None
+    same = constant_time_compare(stored.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
+    return user if same else None
 
 
 class Displaced(Exception):
@@ -258,7 +259,15 @@ class TableConsumer(AsyncWebsocketConsumer):
             await self.close(COME_BACK)
 
     async def _still_welcome(self, opened: float) -> bool:
-        """Whether the session stands and the client has said what it holds, or still has time to."""
+        """Whether the session stands and the client has said what it holds, or still has time to.
+
+        What the person may see is judged by the role that they have now.
+        """
+        if self.held.last < 0 and time.monotonic() - opened >= self.HELLO_WITHIN:
+            return False
         check = database_sync_to_async(still_signed_in, thread_sensitive=False)
-        greeted = self.held.last >= 0 or time.monotonic() - opened < self.HELLO_WITHIN
-        return greeted and await check(self.scope["session"].session_key, self.user.pk)
+        user = await check(self.scope["session"].session_key, self.user.pk)
+        if user is None:
+            return False
+        self.user = user
+        return True

@@ -188,9 +188,9 @@ def tell_workers(*, limit: int = 200) -> list[int]:
     return found
 
 
-def awake(*, limit: int = 200) -> tuple[list[int], list[tuple[int, str]]]:
-    """Seats that waited for a model: start the clocks of those that are awake and return them; with them, the
-    (match, reason) pairs of those whose model could not be started.
+def awake(*, limit: int = 200) -> tuple[list[tuple[int, int]], list[tuple[int, str]]]:
+    """Seats that waited for a model: start the clocks of those that are awake and return them, each with its match;
+    with them, the (match, reason) pairs of those whose model could not be started.
     """
     now = services.database_now()
     with transaction.atomic():
@@ -210,7 +210,7 @@ def awake(*, limit: int = 200) -> tuple[list[int], list[tuple[int, str]]]:
         ready, broken = [], []
         for due_id, match_id, seconds, state, since in states:
             if state == Deployment.State.READY:
-                ready.append(due_id)
+                ready.append((due_id, match_id))
                 DueSeat.objects.filter(pk=due_id, deadline=None).update(
                     deadline=now + timedelta(seconds=seconds), hint_at=now + services.HINT_EVERY
                 )

@@ -23,11 +23,6 @@ def samples(game: str) -> tuple[Scenario, ...]:
     return for_game(game) if game in GAMES else ()
 
 
-def visible(user: User) -> list[int]:
-    """The versions from which this person may draw."""
-    return list(DatasetVersion.objects.visible_to(user).values_list("pk", flat=True))
-
-
 def choices(user: User, game: str) -> list[tuple[str, str]]:
     """(value, label) of everything a scenario of `game` can be drawn from, the samples first."""
     found = [(SAMPLE, f"A sample scenario ({len(samples(game))})")] if samples(game) else []
@@ -37,7 +32,7 @@ def choices(user: User, game: str) -> list[tuple[str, str]]:
 
 def stored_for(user: User, pk: int) -> StoredScenario | None:
     """A stored scenario that this person may play, or None."""
-    return StoredScenario.objects.filter(pk=pk, version_id__in=visible(user)).first()
+    return StoredScenario.objects.filter(pk=pk, version__in=DatasetVersion.objects.visible_to(user)).first()
 
 
 def draw(choice: str, user: User, game: str, seed: int) -> tuple[Scenario, StoredScenario | None]:

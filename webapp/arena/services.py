@@ -72,6 +72,12 @@ def viewers(scenario: Scenario) -> list[Viewer]:
     return [*range(len(scenario.seats)), SPECTATOR, ALL]
 
 
+def viewers_of(match_id: int) -> list[Viewer]:
+    """The same for a stored match, whose scenario is not read: it may be what is broken."""
+    seats = MatchSeat.objects.filter(match=match_id).order_by("seat").values_list("seat", flat=True)
+    return [*seats, SPECTATOR, ALL]
+
+
 @transaction.atomic
 def submit(
     *,
@@ -162,11 +168,13 @@ def _next_step(match: Match, now: Fold) -> set[Viewer]:
 def _write_due(match: Match, due: frozenset[Seat]) -> None:
     """Write down the seats that must move now, start their clocks, and tell the workers of those that are no people."""
     seats = {seat.seat: seat for seat in match.seats.select_related("deployment")}
+    models = [seats[number].deployment for number in due]
+    awake = serving.want_all(deployments=[model for model in models if model is not None])
     now = database_now()
     for number in sorted(due):
         sitting = seats[number]
         deadline: datetime | None = now + timedelta(seconds=match.deadline_s)
-        if sitting.deployment is not None and not serving.want(deployment=sitting.deployment):
+        if sitting.deployment_id is not None and sitting.deployment_id not in awake:
             deadline = None
         by_worker = sitting.kind != MatchSeat.Kind.PERSON and deadline is not None
         row = DueSeat.objects.create(
@@ -214,4 +222,4 @@ def abort(*, match_id: int, why: str) -> None:
     match.state, match.aborted_why, match.ended_at = Match.State.ABORTED, why[:400], database_now()
     match.save(update_fields=["state", "aborted_why", "ended_at"])
     match.due.all().delete()
-    hints.send(match.pk, viewers(scenario_of(match)))
+    hints.send(match.pk, viewers_of(match.pk))

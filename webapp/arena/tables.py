@@ -95,8 +95,8 @@ def create(
             consent=answer,
             consented_at=None if answer is None else Now(),
         )
-        if place.deployment is not None:
-            serving.want(deployment=place.deployment)  # so that it wakes up while people read
+    models = [place.deployment for place in places if place.deployment is not None]
+    serving.want_all(deployments=models)  # so that they wake up while people read
     _begin_if_ready(match)
     return match
 
@@ -118,7 +118,7 @@ def _begin_if_ready(match: Match) -> None:
 
 
 def _changed(match: Match) -> None:
-    hints.send(match.pk, services.viewers(services.scenario_of(match)))
+    hints.send(match.pk, services.viewers_of(match.pk))
 
 
 @transaction.atomic
@@ -198,9 +198,9 @@ def claim(*, token: str, user: User | None, shown_name: str) -> tuple[MatchSeat,
     if link is None:
         raise BadInput("this link does not exist, or was replaced by a newer one")
     locked = _locked(link.seat.match)
-    link = GuestLink.objects.select_for_update().select_related("seat").get(pk=link.pk)
-    if link.claimed_at is not None:
-        raise BadInput("this link has been used; ask the host for another one")
+    link = GuestLink.objects.select_for_update().select_related("seat").filter(pk=link.pk).first()
+    if link is None or link.claimed_at is not None:
+        raise BadInput("this link has been used or replaced: ask the host for another one")
     if user is not None and locked.seats.filter(user=user).exists():
         raise BadInput("you sit at this table already: the link is for somebody else")
     link.claimed_at = services.database_now()
@@ -217,21 +217,31 @@ def close(*, match: Match) -> None:
     services.abort(match_id=match.pk, why="closed by the host")
 
 
+@transaction.atomic
 def again(*, match: Match, host: User) -> Match:
     """The same scenario with everybody one seat further; people are asked for their consent anew.
 
-    Its chance is drawn anew: who has seen the reveal must not know what is hidden this time.
+    Its chance is drawn anew: who has seen the reveal must not know what is hidden this time. A rematch of this host
+    that is not over yet is returned instead of another one. Every model must be open to the host.
     """
-    if not match.over:
+    before = Match.objects.select_for_update().get(pk=match.pk)
+    if not before.over:
         raise BadInput("the game is not over yet")
-    seats = list(match.seats.select_related("user", "deployment").order_by("seat"))
+    going_on = before.rematches.filter(host=host, state__in=[Match.State.OPEN, Match.State.RUNNING])
+    if found := going_on.order_by("pk").first():
+        return found
+    seats = list(before.seats.select_related("user", "deployment").order_by("seat"))
+    models = {seat.deployment_id for seat in seats if seat.deployment_id is not None}
+    if Deployment.objects.visible_to(host).filter(pk__in=models).count() < len(models):
+        # not which seat, nor that it is a model: whoever has not rated the game yet must not be told
+        raise BadInput("not everything at this table is open to you: ask its host, or set up one of your own")
     places = [Place(seat.user, seat.deployment, seat.scripted) for seat in seats]
     return create(
         host=host,
-        scenario=services.scenario_of(match).with_seed(new_seed()),
+        scenario=services.scenario_of(before).with_seed(new_seed()),
         places=[places[-1], *places[:-1]],
-        visibility=match.visibility,
-        deadline_s=match.deadline_s,
-        source=match.source,
-        swapped_from=match,
+        visibility=before.visibility,
+        deadline_s=before.deadline_s,
+        source=before.source,
+        swapped_from=before,
     )

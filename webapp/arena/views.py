@@ -238,6 +238,7 @@ def guest(request: HttpRequest, token: str) -> HttpResponse:
         "seat": link.seat,
         "spec": REGISTRY[match.game],
         "known": user,
+        "seated": user is not None and match.seats.filter(user=user).exists(),
         "used": link.claimed_at is not None or match.state != Match.State.OPEN,
         "problem": problem,
     }

@@ -7,6 +7,7 @@ needed, and the supervising worker reports with `ready` and `ended`.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from training.engines.remote import RemoteConfig
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.core import health, queue
+from webapp.runs import services as runs
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import OVER
 from webapp.serving.models import Deployment, RemoteModel
@@ -42,18 +44,29 @@ def of_checkpoint(checkpoint: Checkpoint) -> Deployment:
     return Deployment.objects.get_or_create(checkpoint=checkpoint)[0]
 
 
-@transaction.atomic
 def want(*, deployment: Deployment) -> bool:
     """Say that somebody waits for it; return whether it can be asked now. A failed one is tried again."""
-    found = Deployment.objects.select_for_update().get(pk=deployment.pk)
-    if found.remote_id is not None:
-        Deployment.objects.filter(pk=found.pk).update(used_at=Now())
-        return True
-    found.used_at = found.wanted_at = Now()
-    if found.state == Deployment.State.FAILED:
-        found.state, found.error = Deployment.State.COLD, ""
-    found.save(update_fields=["used_at", "wanted_at", "state", "error"])
-    return found.state == Deployment.State.READY
+    return bool(want_all(deployments=[deployment]))
+
+
+@transaction.atomic
+def want_all(*, deployments: Iterable[Deployment]) -> set[int]:
+    """Say that somebody waits for all of them; return the keys of those that can be asked now.
+
+    They are locked in the order of their keys, whatever their order at a table, so that two tables do not deadlock.
+    """
+    keys = [deployment.pk for deployment in deployments]
+    awake = set()
+    for found in Deployment.objects.select_for_update().filter(pk__in=keys).order_by("pk"):
+        found.used_at = Now()
+        if found.remote_id is None:
+            found.wanted_at = Now()
+            if found.state == Deployment.State.FAILED:
+                found.state, found.error = Deployment.State.COLD, ""
+        found.save(update_fields=["used_at", "wanted_at", "state", "error"])
+        if found.remote_id is not None or found.state == Deployment.State.READY:
+            awake.add(found.pk)
+    return awake
 
 
 @transaction.atomic
@@ -118,8 +131,8 @@ def stop(*, deployment: Deployment) -> None:
         return
     found.state, found.wanted_at = Deployment.State.STOPPING, None
     found.save(update_fields=["state", "wanted_at"])
-    if found.run_id is not None:
-        Run.objects.filter(pk=found.run_id, stop_asked_at=None).update(stop_asked_at=Now())
+    if found.run is not None:
+        runs.stop_run(run=found.run)  # one that no worker has taken yet ends at once, and `settle` sees it
 
 
 def settle() -> int:

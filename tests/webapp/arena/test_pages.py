@@ -62,8 +62,11 @@ def test_a_guest_link_shows_a_page_and_a_post_takes_the_seat_once(client_of, pla
     assert match.seats.get(seat=1).guest_link.token_hash not in link
     assert link.split("/")[3] not in str(list(match.seats.values()))
 
+    own = host.get(link).content.decode()
+    assert "send the link to somebody else" in own
+    assert "Sit down" not in own
     for _ in range(2):
-        assert stranger.get(link).status_code == 200
+        assert "Sit down" in stranger.get(link).content.decode()
     assert match.seats.get(seat=1).kind == "open"
     assert stranger.post(link, {"shown_name": "Zoe"}).url == f"/play/{match.pk}/"
     seat = match.seats.get(seat=1)
@@ -194,6 +197,9 @@ def test_the_scrubber_goes_step_by_step(client_of, player, two_people):
     end = client_of(player).get(replay, {"viewer": 0, "step": 1}).content.decode()
     assert "gives up" not in start
     assert "gives up" in end
+    for page in (start, end):  # where there is no step that way, the mark that stands there says what it is, too
+        assert page.count('aria-label="One step back"') == page.count('aria-label="One step on"') == 1
+        assert page.count('role="button"') - page.count("aria-disabled") == 1
     assert client_of(player).get(replay, {"step": 2}).status_code == 404
     fragment = client_of(player).get(replay, {"step": 1}, HTTP_HX_REQUEST="true").content.decode()
     assert "<html" not in fragment

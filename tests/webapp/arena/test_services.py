@@ -4,10 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from training.errors import IllegalMove
+from tests.webapp.arena.conftest import negotiation
+from training.errors import BadInput, IllegalMove
 from training.records import ALL, SPECTATOR, Move
 from webapp.arena import services, tables
 from webapp.arena.models import DueSeat, Match, ViewerRow
+from webapp.runs.models import Checkpoint
+from webapp.serving import services as serving
 
 pytestmark = pytest.mark.django_db
 
@@ -126,3 +129,37 @@ def test_a_rematch_is_the_same_scenario_with_another_draw(player, two_people):
     before, after = (services.scenario_of(m) for m in (two_people, tables.again(match=two_people, host=player)))
     assert after.seed != before.seed
     assert after.with_seed(before.seed) == before
+
+
+def test_a_rematch_that_is_not_over_is_the_one_they_get(player, ben, two_people):
+    services.abort(match_id=two_people.pk, why="enough")
+    first = tables.again(match=two_people, host=player)
+    assert tables.again(match=two_people, host=player) == first
+    assert tables.again(match=two_people, host=ben) != first
+    services.abort(match_id=first.pk, why="enough")
+    assert tables.again(match=two_people, host=player) != first
+
+
+def test_a_rematch_needs_models_that_are_open_to_its_host(player, researcher):
+    checkpoint = Checkpoint.objects.create(name="shut", kind="base", base="x", path="/nowhere")
+    places = [tables.Place(deployment=serving.of_checkpoint(checkpoint)), tables.Place(user=player)]
+    match = tables.create(host=researcher, scenario=negotiation(), places=places)
+    services.abort(match_id=match.pk, why="enough")
+    with pytest.raises(BadInput, match="not everything at this table is open to you") as refused:
+        tables.again(match=match, host=player)
+    assert "model" not in str(refused.value), "who has not rated the game is not told what sat there"
+    assert Match.objects.count() == 1
+    assert tables.again(match=match, host=researcher).host == researcher
+    Checkpoint.objects.update(open_to_players=True)
+    assert tables.again(match=match, host=player).host == player
+
+
+def test_a_link_that_is_replaced_while_it_is_claimed_is_refused(player, ben, monkeypatch):
+    places = [tables.Place(user=player), tables.Place()]
+    match = tables.create(host=player, scenario=negotiation(), places=places)
+    token = tables.invite(match=match, number=1)
+    found = tables.find_link(token)
+    tables.invite(match=match, number=1)
+    monkeypatch.setattr(tables, "find_link", lambda token: found)
+    with pytest.raises(BadInput, match="replaced"):
+        tables.claim(token=token, user=ben, shown_name="")

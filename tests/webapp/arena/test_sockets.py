@@ -389,6 +389,14 @@ async def test_a_revoked_session_closes_the_socket(application, client_of, playe
     assert tab.closed == 1008
 
 
+async def test_a_lost_role_closes_the_socket(application, client_of, admin, two_people):
+    tab = await at(application, client_of, admin, two_people)
+    await tab.hear()
+    await sync(type(admin).objects.filter(pk=admin.pk).update, role="player")
+    await tab.until(lambda: False, wait=5)
+    assert tab.closed == 1008
+
+
 def test_versions_follow_content():
     assert parts.version("a") == parts.version("a") != parts.version("b")
 

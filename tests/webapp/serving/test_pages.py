@@ -1,5 +1,6 @@
 """The page of the deployments, and a seat that waits for its model."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from webapp.arena import services as table
 from webapp.arena.models import Match
 from webapp.runs.models import Checkpoint
 from webapp.serving import services
-from webapp.serving.models import Deployment
+from webapp.serving.models import Deployment, RemoteModel
 
 pytestmark = pytest.mark.django_db
 
@@ -32,7 +33,11 @@ def test_serve_and_stop(client_of, admin, checkpoint):
     client.post(f"/deployments/checkpoints/{checkpoint.pk}/serve/")
     assert "waiting for a slot" in client.get("/deployments/").content.decode()
     services.settle()
-    assert "starting" in client.get("/deployments/", HTTP_HX_REQUEST="true").content.decode()
+    part = client.get("/deployments/", HTTP_HX_REQUEST="true").content.decode()
+    assert "starting" in part
+    for address in (f"/runs/{Deployment.objects.get().run_id}/log/", f"/checkpoints/{checkpoint.pk}/"):
+        assert f'href="{address}"' in part
+        assert client.get(address).status_code == 200
     client.post(f"/deployments/{Deployment.objects.get().pk}/stop/")
     assert Deployment.objects.get().state == "stopping"
 
@@ -73,6 +78,19 @@ def test_many_deployments_come_in_pages_and_ask_for_their_own_page_anew(
     assert "51–60 of 60" in page
     assert page.count("Sit down against it") == 10
     assert 'hx-get="/deployments/?sort=name&amp;page=2"' in page
+
+
+def test_what_can_have_the_focus_keeps_it_when_the_list_is_replaced(client_of, admin):
+    remote = RemoteModel.objects.create(name="far", address="http://x/v1", model="m", added_by=admin)
+    Deployment.objects.create(remote=remote, state="ready")
+    for number, state in enumerate(["cold", "ready", *["failed"] * 49]):
+        made = Checkpoint.objects.create(name=f"c{number}", kind="base", base="tiny", path="/models/x")
+        Deployment.objects.create(checkpoint=made, state=state)
+    part = client_of(admin).get("/deployments/?sort=-state", HTTP_HX_REQUEST="true").content.decode()
+    assert all(f">{word}</button>" in part for word in ("Serve", "Stop", "Remove"))
+    controls = re.findall(r"<(?:a|button)\b[^>]*>", part)
+    names = [found[1] for control in controls if (found := re.search(r' id="([^"]+)"', control))]
+    assert len(names) == len(set(names)) == len(controls)
 
 
 def test_an_admin_adds_a_remote_model_and_is_told_what_is_wrong(client_of, admin, monkeypatch):

@@ -3,8 +3,10 @@
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
+from tests.elsewhere import begin, until_somebody_waits
 from training.errors import BadInput
 from webapp.core import queue
 from webapp.core.models import Heartbeat
@@ -38,6 +40,7 @@ def fresh(deployment):
 def up(deployment, used_minutes_ago=0):
     services.want(deployment=deployment)
     services.settle()
+    Run.objects.filter(pk=fresh(deployment).run_id).update(state=Run.State.RUNNING)
     services.ready(run_id=fresh(deployment).run_id, address="http://127.0.0.1:9/v1")
     moment = timezone.now() - timedelta(minutes=used_minutes_ago)
     Deployment.objects.filter(pk=deployment.pk).update(used_at=moment, wanted_at=None)
@@ -187,6 +190,36 @@ def test_one_that_is_thinking_does_not_yield(make, settings, player):
     match.due.update(claimed_until=None)
     services.settle()
     assert fresh(first).state == "stopping"
+
+
+def test_one_that_no_worker_has_taken_stops_at_once_and_frees_its_slot(make, settings):
+    settings.SERVE_SLOTS = 1
+    first, second = make("a"), make("b")
+    services.want(deployment=first)
+    services.settle()
+    services.want(deployment=second)
+    services.stop(deployment=first)
+    assert Run.objects.get().state == Run.State.STOPPED
+    services.settle()
+    assert [fresh(d).state for d in (first, second)] == ["cold", "starting"]
+    assert attempts.claim(run_id=fresh(first).run_id, worker="w", host="a") is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_for_one_of_two_models_holds_up_nobody_at_the_other(make, player):
+    """Else two tables with the same models at opposite seats could wait for each other."""
+    from tests.webapp.arena.conftest import negotiation
+    from webapp.arena import tables
+
+    first, second = make("a"), make("b")
+    places = [tables.Place(deployment=second), tables.Place(deployment=first)]
+    locked = Deployment.objects.select_for_update(nowait=True)
+    with transaction.atomic():
+        locked.get(pk=first.pk)
+        table = begin(lambda: tables.create(host=player, scenario=negotiation(), places=places))
+        until_somebody_waits()
+        locked.get(pk=second.pk)
+    assert table.result(10).state == "running"
 
 
 def test_idle_ones_are_stopped(make):
