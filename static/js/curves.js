@@ -181,7 +181,8 @@
 
   async function ask(run) {
     const last = run.steps.length ? run.steps[run.steps.length - 1] : -1;
-    const answer = await fetch(`${run.url}?since=${last}`, { headers: { Accept: "application/json" } });
+    const attempt = run.attempts.length ? run.attempts[run.attempts.length - 1].number : 0;
+    const answer = await fetch(`${run.url}?since=${last}&attempt=${attempt}`, { headers: { Accept: "application/json" } });
     if (!answer.ok) throw new Error(String(answer.status));
     take(run, await answer.json());
   }

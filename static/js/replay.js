@@ -6,10 +6,12 @@
     log.scrollTop = log.scrollHeight;
   }
   let scrubbing = false;
-  document.addEventListener("htmx:beforeSwap", () => {
-    scrubbing = document.activeElement?.id === "scrub";
+  // Other parts of the page swap, too: then the log stays where it is being read.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.target.id === "replay") scrubbing = document.activeElement?.id === "scrub";
   });
-  document.addEventListener("htmx:afterSwap", () => {
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target.id !== "replay") return;
     settle();
     if (scrubbing) document.getElementById("scrub")?.focus();
   });

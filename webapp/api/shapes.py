@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from ninja import Field, ModelSchema, Schema
+from pydantic import ValidationInfo, model_validator
 
+from webapp.api.access import caller
 from webapp.judgments.models import Target
-from webapp.runs.models import Checkpoint, Run
+from webapp.runs.models import Run
 from webapp.scenarios.models import DatasetVersion
 
 
@@ -88,15 +90,26 @@ class MetricOut(Schema):
     values: dict[str, Any]
 
 
-class CheckpointOut(ModelSchema):
-    """One checkpoint or base model."""
+class CheckpointOut(Schema):
+    """One checkpoint or base model. Where it comes from and what it scores is for researchers, null for others."""
 
-    run_id: int | None = None
-    parent_id: int | None = None
+    id: int
+    name: str
+    kind: str
+    base: str
+    step: int
+    open_to_players: bool
+    run_id: int | None
+    parent_id: int | None
+    sha256: str | None
+    metrics: dict[str, Any] | None
+    created_at: datetime | None
 
-    class Meta:
-        model = Checkpoint
-        fields = ["id", "name", "kind", "step", "base", "sha256", "metrics", "open_to_players", "created_at"]
+    @model_validator(mode="after")
+    def _for_players(self, info: ValidationInfo) -> Self:
+        if not caller((info.context or {})["request"]).is_researcher:
+            self.run_id = self.parent_id = self.sha256 = self.metrics = self.created_at = None
+        return self
 
 
 class MatchLineOut(Schema):

@@ -65,15 +65,15 @@ def groups(names: Iterable[str]) -> list[dict[str, Any]]:
     return [group for group in [*found, {"title": OTHER, "metrics": rest}] if group["metrics"]]
 
 
-def columns(run: Run, since: int) -> dict[str, Any]:
+def columns(run: Run, since: int, attempt: int) -> dict[str, Any]:
     """The metrics above a step as columns: steps, and for each name a list with null where a step lacks it.
 
-    `from` is the step from which the receiver must forget what it has: an attempt that began again further back
-    has written these steps anew.
+    `from` is the step from which the receiver must forget what it has: attempts after number `attempt`, the last it
+    has heard of, have written anew what follows the steps at which they began.
     """
-    attempts = list(run.attempts.order_by("number").values_list("number", "start_step"))
-    latest_start = attempts[-1][1] if attempts else 0
-    again = min(since, latest_start) if run.step < since else since
+    begun = run.attempts.filter(pid__isnull=False).order_by("number")  # until its process runs it supersedes nothing
+    attempts = list(begun.values_list("number", "start_step"))
+    again = min([since, *(start for number, start in attempts if number > attempt)])
     rows = run.metrics.since(again)
     names = known({name for _, _, values in rows for name in values})
     return {

@@ -67,8 +67,11 @@ def _detail(status: dict[str, Any]) -> str:
 
 
 def actions(run: Run, user: User) -> dict[str, Any]:
-    """What this person may do: not shown where they may not, disabled with the reason where it is not possible now."""
-    if not user.may_change(run.owner_id):
+    """What this person may do: not shown where they may not, disabled with the reason where it is not possible now.
+
+    A model server is started and stopped with its deployment, not here.
+    """
+    if run.kind == Run.Kind.SERVE or not user.may_change(run.owner_id):
         return {"change": False}
     alive = run.state in ALIVE
     stop = ""

@@ -7,7 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
-from tests.webapp.judgments.make import finished_match, judged_by_a_model, people_queue
+from tests.webapp.judgments.make import finished_match, judged_by_a_model, people_queue, told, version
 from tests.webapp.scenarios import files
 from training.rewards.rubrics import CONDUCT
 from webapp.accounts.services import create_key, revoke_key
@@ -45,6 +45,38 @@ def call(researcher):
 @pytest.mark.parametrize("header", [{}, {"Authorization": "Bearer parley_wrong"}, {"Authorization": "Basic x"}])
 def test_without_a_key_nothing_answers(db, header):
     assert Client(headers=header).get("/api/v1/runs").status_code == 401
+
+
+def refusal(answer):
+    """The status of a refusal, which has the same shape whatever was wrong, and the field that it names."""
+    body = answer.json()
+    assert set(body) == {"where", "why"}
+    assert body["why"]
+    return answer.status_code, body["where"]
+
+
+def test_every_refusal_has_the_same_shape(call, researcher):
+    assert refusal(Client().get("/api/v1/runs")) == (401, "Authorization")
+    assert refusal(call.get("runs/999")) == (404, "")
+    assert refusal(call.get("datasets/nowhere/versions/1/export")) == (404, "")
+    assert refusal(call.client.post("/api/v1/runs", "{", "application/json")) == (400, "")
+    assert refusal(call.get("runs/999/metrics?since=x")) == (422, "since")
+    assert refusal(call.post("runs", config={"colour": 1})) == (422, "colour")
+    pk = finished_match(researcher).pk
+    assert refusal(call.post(f"matches/{pk}/moves", step=9, action="talk", text="hi")) == (409, "move")
+    guess = Client(REMOTE_ADDR="10.9.8.7", headers={"Authorization": "Bearer parley_wrong"})
+    tries = [refusal(guess.get("/api/v1/runs")) for _ in range(21)]
+    assert tries == [(401, "Authorization")] * 20 + [(429, "")]
+
+
+def test_the_description_says_how_everything_is_refused(db):
+    described = Client().get("/api/v1/openapi.json").json()
+    assert set(described["components"]["schemas"]["Problem"]["properties"]) == {"where", "why"}
+    for path, operations in described["paths"].items():
+        for operation in operations.values():
+            answers = operation["responses"]
+            assert {"400", "401", "404", "409", "422", "429"} < set(answers), path
+            assert answers["404"]["content"]["application/json"]["schema"]["$ref"].endswith("/Problem")
 
 
 def test_a_session_is_no_key_and_a_revoked_key_opens_nothing(client_of, researcher, call):
@@ -213,7 +245,7 @@ def test_an_impossible_move_changes_nothing(call, researcher):
 
 
 def test_a_judgment_is_added_by_who_is_assigned(call, researcher, annotator):
-    queue = people_queue(researcher, finished_match(researcher), [annotator])
+    queue = people_queue(researcher, told(finished_match(researcher), researcher), [annotator])
     target = queue.targets.first()
     values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
     assert call.post("judgments", target=target.pk, values=values).status_code == 404
@@ -248,7 +280,8 @@ def test_what_is_assigned_and_open_is_listed(call, researcher, annotator, person
 
 
 def test_others_values_are_read_after_ones_own_judgment(call, researcher, annotator):
-    queue = people_queue(researcher, finished_match(researcher), [researcher, annotator])
+    match = told(finished_match(researcher), researcher)
+    queue = people_queue(researcher, match, [researcher, annotator])
     target = queue.targets.first()
     values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
     Caller(annotator).post("judgments", target=target.pk, values=values)
@@ -259,9 +292,33 @@ def test_others_values_are_read_after_ones_own_judgment(call, researcher, annota
 
 
 def test_a_judgment_has_its_reasons(call, researcher):
-    queue = judged_by_a_model(researcher, finished_match(researcher))
+    queue = judged_by_a_model(researcher, told(finished_match(researcher), researcher))
     rows = call.get("judgments", queue=queue.pk).json()["items"]
     assert [row["reasons"]["mutual_benefit"] for row in rows] == ["because of mutual_benefit"] * 2
+
+
+def test_what_the_other_player_said_is_read_after_ones_own_guess(call, researcher, player, other_researcher):
+    match = finished_match(researcher, player)
+    judged_by_a_model(researcher, match)
+    told(match, player)
+    seat = match.seats.get(user=player)
+    Judgment.objects.create(rubric_version=version(), match=match, seat=0, author=player, author_seat=seat, values={})
+
+    def authors(who):
+        return [row["author"] for row in who.get("judgments", match=match.pk).json()["items"]]
+
+    assert authors(call) == [], "not even that the other is a person"
+    assert authors(Caller(other_researcher)) == ["model:m", "model:m", f"person:{player.pk}"]
+    told(match, researcher)
+    assert authors(call) == ["model:m", "model:m", f"person:{player.pk}"]
+
+
+def test_ones_own_judgment_is_read_while_the_game_is_not_told(call, researcher, player):
+    queue = people_queue(researcher, finished_match(player), [researcher])
+    values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
+    added = call.post("judgments", target=queue.targets.first().pk, values=values)
+    assert added.status_code == 201
+    assert [row["id"] for row in call.get("judgments", queue=queue.pk).json()["items"]] == [added.json()["id"]]
 
 
 def test_a_wrong_judgment_is_refused(annotator, researcher):
@@ -282,3 +339,19 @@ def test_a_spectator_learns_no_result_of_a_match_that_is_only_open(researcher, p
     assert call.get("matches").json()["items"] == [
         {"id": pk, "game": "negotiation", "state": "finished", "step": 2, "visibility": "open"}
     ]
+
+
+def test_where_a_checkpoint_comes_from_and_what_it_scores_is_for_researchers(call, player, researcher):
+    run = Run.objects.create(kind="train", name="r", owner=researcher, queue="train-cpu", config={}, state="stopped")
+    base = Checkpoint.objects.create(name="tiny", kind="base", base="tiny", path="x", open_to_players=True)
+    made = Checkpoint.objects.create(
+        name="a", kind="full", base="tiny", path="x", step=5, run=run, parent=base, sha256="e" * 64,
+        metrics={"reward": 0.5}, open_to_players=True,
+    )  # fmt: skip
+    shown = {"id": made.pk, "name": "a", "kind": "full", "base": "tiny", "step": 5, "open_to_players": True}
+    hidden = {"run_id": run.pk, "parent_id": base.pk, "sha256": "e" * 64, "metrics": {"reward": 0.5}}
+    for who, more in ((call, hidden), (Caller(player), dict.fromkeys(hidden))):
+        one, listed = who.get(f"checkpoints/{made.pk}").json(), who.get("checkpoints").json()["items"]
+        assert one == listed[0]
+        assert (one.pop("created_at") is None) == (who is not call)
+        assert one == shown | more

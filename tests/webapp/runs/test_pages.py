@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from tests.webapp.runs.making import RECORD, make_checkpoint, make_episode, make_run
+from training.errors import BadInput
 from webapp.runs import attempts, batches, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import SORTS
@@ -117,19 +118,50 @@ def test_metrics_come_as_columns_and_only_the_new_ones(page, live_run):
     assert data["steps"] == [1, 2, 3, 4, 5]
     assert data["series"]["reward"] == [0.1, 0.2, 0.3, 0.4, 0.5]
     assert [group["title"] for group in data["groups"]] == ["Outcome", "Learning", "Machine", "Other"]
-    later = json.loads(body(page("metrics", live_run.pk, query="?since=3")))
+    later = json.loads(body(page("metrics", live_run.pk, query="?since=3&attempt=1")))
     assert (later["from"], later["steps"]) == (3, [4, 5])
-    assert page("metrics", live_run.pk, query="?since=x").status_code == 404
+    for wrong in ("?since=x", "?since=1&attempt=x"):
+        assert page("metrics", live_run.pk, query=wrong).status_code == 404
+
+
+def resumed(run, number, start_step):
+    """A further attempt that has begun at a step."""
+    Run.objects.filter(pk=run.pk).update(state="queued")
+    run.attempts.update(state="lapsed")
+    attempt = attempts.claim(run_id=run.pk, worker=f"w:{number}:{number}", host="here")
+    attempts.started(attempt=attempt, pid=number, pid_started=1.0, start_step=start_step, code_version="")
+    return attempt
+
+
+def learned(attempt, *steps):
+    lines = [{"step": step, "at": 1e9, "reward": 0.5} for step in steps]
+    attempts.record(attempt=attempt, batch=batches.Batch(metrics=lines, offsets={}))
 
 
 def test_after_a_resume_the_curve_forgets_what_was_superseded(page, live_run):
+    resumed(live_run, 2, start_step=3)
+    data = json.loads(body(page("metrics", live_run.pk, query="?since=5&attempt=1")))
+    assert (data["from"], data["steps"]) == (3, [])
+    assert data["attempts"] == [{"number": 1, "start": 0}, {"number": 2, "start": 3}]
+
+
+def test_a_curve_that_slept_through_attempts_forgets_what_all_of_them_superseded(page, live_run):
+    learned(resumed(live_run, 2, start_step=2), 3, 4)
+    learned(resumed(live_run, 3, start_step=4), 5, 6, 7)
+    asleep = json.loads(body(page("metrics", live_run.pk, query="?since=5&attempt=1")))
+    assert (asleep["from"], asleep["steps"]) == (2, [3, 4, 5, 6, 7])
+    awake = json.loads(body(page("metrics", live_run.pk, query="?since=6&attempt=3")))
+    assert (awake["from"], awake["steps"]) == (6, [7])
+
+
+def test_an_attempt_without_a_process_supersedes_nothing_yet(page, live_run):
     Run.objects.filter(pk=live_run.pk).update(state="queued")
     live_run.attempts.update(state="lapsed")
     second = attempts.claim(run_id=live_run.pk, worker="w:2:2", host="here")
+    before = json.loads(body(page("metrics", live_run.pk, query="?since=5&attempt=1")))
+    assert (before["from"], len(before["attempts"])) == (5, 1)
     attempts.started(attempt=second, pid=2, pid_started=2.0, start_step=3, code_version="")
-    data = json.loads(body(page("metrics", live_run.pk, query="?since=5")))
-    assert (data["from"], data["steps"]) == (3, [])
-    assert data["attempts"] == [{"number": 1, "start": 0}, {"number": 2, "start": 3}]
+    assert json.loads(body(page("metrics", live_run.pk, query="?since=5&attempt=1")))["from"] == 3
 
 
 def test_many_points_are_thinned_and_the_newest_stays(researcher, live_run):
@@ -211,6 +243,57 @@ def test_the_log_shows_the_attempt_that_is_asked_for(page, live_run):
     assert "<html" not in body(page("log", live_run.pk, **{"hx-request": "true"}))
 
 
+def test_only_the_log_that_is_shown_is_loaded(page, live_run):
+    resumed(live_run, 2, start_step=3)
+    resumed(live_run, 3, start_step=3)
+    answer = page("log", live_run.pk, query="?attempt=1")
+    assert "hello" in body(answer)
+    loaded = [attempt.number for attempt in answer.context["attempts"] if "log" not in attempt.get_deferred_fields()]
+    assert loaded == [1]
+
+
+def test_a_model_server_is_read_here_and_stopped_with_its_deployment(page, researcher):
+    server, run = make_run(researcher, kind="serve", state="running"), make_run(researcher)
+    shown = body(page("log", server.pk))
+    assert reverse("serving:list") in shown
+    for name in ("stop", "resume", "delete"):
+        assert reverse(f"runs:{name}", args=[server.pk]) not in shown, name
+        assert reverse(f"runs:{name}", args=[run.pk]) in body(page("log", run.pk)), name
+    assert "?clone=" not in shown
+    for name in ("stop", "resume", "delete"):
+        assert page.client.post(reverse(f"runs:{name}", args=[server.pk])).status_code == 404, name
+    for action in ("stop", "delete"):
+        page.client.post(reverse("runs:bulk"), {"action": action, "run": [server.pk]})
+    assert Run.objects.get(pk=server.pk).stop_asked_at is None
+    assert page("compare", query=f"?run={run.pk}&run={server.pk}").status_code == 302
+
+
+@pytest.mark.parametrize("work", [services.stop_run, services.resume_run, services.delete_run])
+def test_a_run_that_was_deleted_meanwhile_is_refused(researcher, work):
+    run = make_run(researcher)
+    Run.objects.filter(pk=run.pk).delete()
+    with pytest.raises(BadInput, match="it has been deleted"):
+        work(run=run)
+
+
+def test_who_stops_a_run_that_is_being_deleted_is_told(page, researcher, monkeypatch):
+    run = make_run(researcher)
+
+    def deleted(*, run):
+        raise BadInput("it has been deleted", run.name)
+
+    monkeypatch.setattr(services, "stop_run", deleted)
+    answer = page.client.post(reverse("runs:stop", args=[run.pk]), follow=True)
+    assert "it has been deleted" in answer.content.decode()
+
+
+def test_a_checkpoint_that_was_deleted_meanwhile_stays_so(researcher):
+    checkpoint = make_checkpoint(make_run(researcher))
+    for _ in range(2):
+        services.delete_checkpoint(checkpoint=checkpoint)
+    assert Checkpoint.objects.count() == 0
+
+
 def test_the_configuration_says_what_each_field_means(page, researcher):
     shown = body(page("configuration", make_run(researcher).pk))
     assert "Highest learning rate of the policy." in shown
@@ -223,6 +306,12 @@ def test_a_comparison_shows_where_configurations_differ(page, researcher):
     assert "<code>seed</code>" in shown
     assert "<code>learn.lr</code>" not in shown
     assert page("compare", query=f"?run={one.pk}").status_code == 302
+
+
+def test_too_many_runs_are_not_compared_in_part(page, researcher):
+    query = "?" + "&".join(f"run={make_run(researcher).pk}" for _ in range(9))
+    answer = page.client.get(reverse("runs:compare") + query, follow=True)
+    assert "Tick two to 8 runs to compare, not 9." in answer.content.decode()
 
 
 def test_an_arena_shows_intervals_for_both_sides(page, researcher):
@@ -389,6 +478,22 @@ def test_players_see_open_checkpoints_only(player, client_of, researcher):
     shown = client.get(reverse("runs:checkpoint", args=[opened.pk])).content.decode()
     assert "Download" not in shown
     assert "Lineage" not in shown
+
+
+def test_where_a_checkpoint_comes_from_and_what_it_scores_is_for_researchers(page, player, client_of, researcher):
+    run = make_run(researcher, name="my own run")
+    made = make_checkpoint(run, step=21, name="b", open_to_players=True, metrics={"reward": 0.875}, sha256="e" * 64)
+    better = make_checkpoint(run, step=22, name="a", open_to_players=True, metrics={"reward": 0.9})
+    client, one, every = client_of(player), reverse("runs:checkpoint", args=[made.pk]), reverse("runs:checkpoints")
+    for address, hidden in ((one, ["my own run", "0.875", "e" * 64]), (every, ["my own run", "0.875"])):
+        theirs, researchers = (who.get(address).content.decode() for who in (client, page.client))
+        assert [text for text in [*hidden, "Saved"] if text in theirs] == []
+        assert [text for text in [*hidden, "Saved"] if text not in researchers] == []
+        assert "21" in theirs
+    for hidden in ("reward", "-reward", "age", "-age", "run"):
+        order = [checkpoint.name for checkpoint in client.get(f"{every}?sort={hidden}").context["page"]]
+        assert order == (["b", "a"] if hidden.startswith("-") else ["a", "b"]), "sorted by name instead"
+    assert [c.name for c in page("checkpoints", query="?sort=reward").context["page"]] == [made.name, better.name]
 
 
 def test_sharing_opens_and_closes(page, researcher):

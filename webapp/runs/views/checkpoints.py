@@ -32,16 +32,22 @@ TITLES = {
     "open": "Open to players",
     "age": "Saved",
 }
+FOR_PLAYERS = {"name", "kind", "base", "step", "open"}
+"""What a player sees of a checkpoint that is open to them; where it comes from and what it scores is researchers'."""
 
 
 @require_GET
 @members
 def checkpoint_list(request: HttpRequest) -> HttpResponse:
     """The checkpoints that this person may see; the address says which."""
-    seen = Checkpoint.objects.visible_to(current_user(request))
+    user = current_user(request)
+    seen = Checkpoint.objects.visible_to(user)
+    titles = {name: title for name, title in TITLES.items() if user.is_researcher or name in FOR_PLAYERS}
+    sorts = {name: field for name, field in CHECKPOINT_SORTS.items() if name in titles}
+    default = "age" if "age" in sorts else "name"
     kind, base = request.GET.get("kind", ""), request.GET.get("base", "")[:200]
-    words, order = request.GET.get("q", "")[:200], Order.asked(request, "age")
-    found = order.apply(seen.matching(text=words, kind=kind, base=base).listed(), CHECKPOINT_SORTS, "age")
+    words, order = request.GET.get("q", "")[:200], Order.asked(request, default)
+    found = order.apply(seen.matching(text=words, kind=kind, base=base).listed(), sorts, default)
     context = {
         "page": Paginator(found, PAGE).get_page(integer(request, "page", 1, low=1)),
         "kind": kind,
@@ -50,7 +56,7 @@ def checkpoint_list(request: HttpRequest) -> HttpResponse:
         "bases": seen.order_by("base").values_list("base", flat=True).distinct(),
         "words": words,
         "order": order,
-        "columns": order.columns(TITLES, CHECKPOINT_SORTS, ("step", "reward")),
+        "columns": order.columns(titles, sorts, ("step", "reward")),
     }
     return render_page(request, "runs/checkpoints.html", context, "results")
 

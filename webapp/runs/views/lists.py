@@ -22,11 +22,13 @@ FILTERS = ("kind", "state", "method", "game", "base")
 TITLES = {
     "state": "State",
     "name": "Name",
+    "kind": "Kind",
     "method": "Method",
     "game": "Game",
     "base": "Base",
     "progress": "Step",
     "metric": "Key metric",
+    "trend": "Trend",
     "age": "Age",
 }
 MOST_COMPARED = 8
@@ -79,12 +81,12 @@ def bulk(request: HttpRequest) -> HttpResponse:
     user, action = current_user(request), request.POST.get("action", "")
     back = redirect(request.POST.get("back", "") if _own_list(request.POST.get("back", "")) else "runs:list")
     if action == "compare":
-        runs = _chosen(Run.objects.visible_to(user), request.POST)
+        runs = _chosen(Run.objects.visible_to(user).experiments(), request.POST)
         query = "&".join(f"run={run.pk}" for run in runs)
         return redirect(f"{reverse('runs:compare')}?{query}")
     if action not in {"stop", "delete"}:
         raise Http404
-    runs = _chosen(Run.objects.changeable_by(user), request.POST)
+    runs = _chosen(Run.objects.changeable_by(user).experiments(), request.POST)
     done = 0
     for run in runs:
         try:
@@ -108,8 +110,8 @@ def _own_list(address: str) -> bool:
 @researchers
 def compare(request: HttpRequest) -> HttpResponse:
     """Two or more runs side by side: curves, last values, and where their configurations differ."""
-    runs = _chosen(Run.objects.visible_to(current_user(request)), request.GET)[:MOST_COMPARED]
-    if len(runs) < 2:
-        messages.error(request, "Tick at least two runs to compare.")
+    runs = _chosen(Run.objects.visible_to(current_user(request)).experiments(), request.GET)
+    if not 2 <= len(runs) <= MOST_COMPARED:
+        messages.error(request, f"Tick two to {MOST_COMPARED} runs to compare, not {len(runs)}.")
         return redirect("runs:list")
     return render(request, "runs/compare.html", comparing.comparison(runs))

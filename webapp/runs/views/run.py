@@ -6,24 +6,27 @@ from functools import partial
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.permissions import current_user, one, researchers
-from webapp.core.http import accepted, integer, json_page, render_block
+from webapp.core.http import STOP_ASKING, accepted, integer, render_block
 from webapp.runs import comparing, curves, lineage, services, showing
 from webapp.runs.models import Run
 from webapp.runs.querysets import OVER
-
-STOP_POLLING = 286  # htmx's status for "do not ask again"
 
 
 def visible(request: HttpRequest, run_id: int) -> Run:
     """The run, if this person may see it."""
     found = Run.objects.visible_to(current_user(request)).select_related("owner", "dataset_version__dataset")
     return one(found.select_related("start_checkpoint", "opponent_checkpoint", "cloned_from"), pk=run_id)
+
+
+def changeable(request: HttpRequest, run_id: int) -> Run:
+    """The run, if this person may change it here; a model server is its deployment's to stop."""
+    return one(Run.objects.changeable_by(current_user(request)).experiments(), pk=run_id)
 
 
 def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> HttpResponse:
@@ -59,16 +62,16 @@ def live(request: HttpRequest, run_id: int) -> HttpResponse:
     header = {"run": run, "pulse": showing.pulse(run), "may": showing.actions(run, user)}
     changed = request.GET.get("state") != run.state  # the buttons are replaced only then: focus stays where it is
     context = {**header, "over": over, "changed": changed}
-    return render_block(request, "runs/detail.html", "header", context, status=STOP_POLLING if over else 200)
+    return render_block(request, "runs/detail.html", "header", context, status=STOP_ASKING if over else 200)
 
 
 @require_GET
 @researchers
 def metrics(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The metrics above `?since=`, for the curves."""
+    """The metrics above `?since=`, for the curves of who has heard of the attempts up to `?attempt=`."""
     run = one(Run.objects.visible_to(current_user(request)), pk=run_id)
-    since = request.GET.get("since", "-1")
-    return json_page(curves.columns(run, -1 if since == "-1" else integer(request, "since", -1)))
+    since = -1 if request.GET.get("since") == "-1" else integer(request, "since", -1)
+    return JsonResponse(curves.columns(run, since, integer(request, "attempt", 0)))
 
 
 @require_GET
@@ -119,12 +122,12 @@ def _summary(run: Run) -> dict[str, Any] | None:
 def log(request: HttpRequest, run_id: int) -> HttpResponse:
     """The end of what each attempt printed."""
     run = visible(request, run_id)
-    attempts = list(run.attempts.order_by("-number"))
+    attempts = list(run.attempts.order_by("-number").defer("log"))  # loaded for the one that is shown
     wanted = integer(request, "attempt", attempts[0].number if attempts else 0)
     shown = next((attempt for attempt in attempts if attempt.number == wanted), None)
     context = {"run": run, "attempts": attempts, "shown": shown, "over": run.state in OVER}
     if request.htmx:  # type: ignore[attr-defined]
-        return render_block(request, "runs/log.html", "log", context, status=STOP_POLLING if context["over"] else 200)
+        return render_block(request, "runs/log.html", "log", context, status=STOP_ASKING if context["over"] else 200)
     return page(request, run, "log", context)
 
 
@@ -150,25 +153,23 @@ def ancestry(request: HttpRequest, run_id: int) -> HttpResponse:
 @researchers
 def stop(request: HttpRequest, run_id: int) -> HttpResponse:
     """Ask it to stop."""
-    run = one(Run.objects.changeable_by(current_user(request)), pk=run_id)
-    services.stop_run(run=run)
-    return redirect("runs:detail", run.pk)
+    accepted(request, partial(services.stop_run, run=changeable(request, run_id)))
+    return redirect("runs:detail", run_id)
 
 
 @require_POST
 @researchers
 def resume(request: HttpRequest, run_id: int) -> HttpResponse:
     """Go on from the last checkpoint."""
-    run = one(Run.objects.changeable_by(current_user(request)), pk=run_id)
-    accepted(request, partial(services.resume_run, run=run))
-    return redirect("runs:detail", run.pk)
+    accepted(request, partial(services.resume_run, run=changeable(request, run_id)))
+    return redirect("runs:detail", run_id)
 
 
 @require_POST
 @researchers
 def delete(request: HttpRequest, run_id: int) -> HttpResponse:
     """Delete it with everything it wrote."""
-    run = one(Run.objects.changeable_by(current_user(request)), pk=run_id)
+    run = changeable(request, run_id)
     if not accepted(request, partial(services.delete_run, run=run)):
         return redirect("runs:detail", run_id)
     messages.success(request, f"{run.name} is deleted, with its files and checkpoints.")
