@@ -8,6 +8,11 @@ from tests.browser.test_journey import fill_scales
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="module")
+def replay(site):
+    return site.seed("judged_match")
+
+
 def test_the_next_seat_is_there_before_the_first_is_saved(visit, site):
     visitor = visit("anna")
     page = visitor.page
@@ -35,9 +40,9 @@ def test_the_next_seat_is_there_before_the_first_is_saved(visit, site):
     expect(page.get_by_text("3 of 4 done")).to_be_visible()
 
 
-def test_judgments_are_a_layer_of_the_replay_that_stays_from_step_to_step(visit, site):
+def test_judgments_are_a_layer_of_the_replay_that_stays_from_step_to_step(visit, replay):
     page = visit("admin").page
-    page.goto(site.seed("judged_match"))
+    page.goto(replay)
     reason = page.get_by_text("because of mutual_benefit").first
     expect(reason).to_have_count(0)
     page.locator("summary", has_text="Judgments").click()
@@ -47,3 +52,32 @@ def test_judgments_are_a_layer_of_the_replay_that_stays_from_step_to_step(visit,
     expect(reason).to_be_visible()
     page.locator("summary", has_text="Judgments").click()
     expect(reason).to_be_hidden()
+
+
+def test_what_swaps_elsewhere_leaves_the_log_where_it_is_read(visit, replay):
+    page = visit("admin").page
+    page.goto(replay)
+    expect(page.locator("#running")).to_contain_text("run")
+    log = page.locator("#replay .log")
+    log.evaluate("log => { log.style.height = '3rem'; log.scrollTop = 0; }")
+    page.evaluate("htmx.ajax('GET', document.getElementById('running').getAttribute('hx-get'), '#running')")
+    page.wait_for_timeout(500)
+    assert log.evaluate("log => log.scrollTop") == 0
+    assert log.evaluate("log => log.scrollHeight > log.clientHeight")
+
+
+def test_who_signed_out_in_another_tab_is_told_and_keeps_what_was_entered(visit, site):
+    visitor = visit("anna")
+    page = visitor.page
+    page.goto(site.seed("judging"))
+    fill_scales(page)
+    other = visitor.context.new_page()
+    other.goto("/accounts/logout/")
+    other.locator("main").get_by_role("button", name="Sign out").click()
+    expect(other.get_by_role("heading", name="Sign in")).to_be_visible()
+    entered = page.locator("input[type=radio]:checked").count()
+    page.get_by_role("button", name="Save and next").click()
+    expect(page.locator(".request-problem")).to_contain_text("You are signed out")
+    assert page.get_by_role("link", name="Sign in").get_attribute("href") == "/accounts/login/"
+    assert page.locator("input[type=radio]:checked").count() == entered > 0
+    visitor.forget("401")

@@ -13,7 +13,7 @@ import pytest
 from tests.browser.site import alive
 
 pytestmark = pytest.mark.slow
-PARTS = ("manage.py serve", "manage.py clock", "tasks@")
+PARTS = ("manage.py serve", "manage.py clock", "play@")
 SECONDS = 15  # for the one move: longer than it takes to kill, shorter than a test may wait
 BACK_WITHIN = 60.0
 

@@ -1,8 +1,10 @@
 """What `make up` and docker-compose start exists, serves every queue once, and begins and ends with the databases."""
 
 import configparser
+import os
 import re
 import shlex
+import subprocess
 from importlib import import_module
 from pathlib import Path
 
@@ -70,6 +72,13 @@ def test_supervised_workers_serve_every_queue_once(supervisord, env):
     assert sorted(served) == sorted(expected)
 
 
+def test_turns_with_a_deadline_have_a_worker_of_their_own(supervisord):
+    supervised = [program["command"] for program in programs(supervisord).values()]
+    composed = [service["command"] for service in SERVICES.values() if "command" in service]
+    for commands in (supervised, composed):
+        assert [queues([command]) for command in commands if "play" in queues([command])] == [["play"]]
+
+
 def test_databases_start_first_and_everything_else_is_one_group(supervisord):
     group = supervisord["group:site"]
     assert int(programs(supervisord)["databases"]["priority"]) < int(group["priority"])
@@ -97,7 +106,7 @@ def test_worker_commands_name_an_application_that_exists():
 
 
 def test_compose_has_every_part():
-    assert {"postgres", "redis", "web", "clock", "worker-cpu", "worker-gpu", "vllm"} <= set(SERVICES)
+    assert {"postgres", "redis", "web", "clock", "worker-cpu", "worker-play", "worker-gpu", "vllm"} <= set(SERVICES)
 
 
 def test_compose_serves_every_queue_once():
@@ -141,6 +150,14 @@ def test_the_model_server_asks_for_its_key_on_every_path():
     assert hasattr(import_module(package), name)
 
 
+def test_the_model_server_does_not_start_without_a_key(tmp_path):
+    entrypoint = [word.replace("$$", "$") for word in SERVICES["vllm"]["entrypoint"]]  # as docker compose reads it
+    for key in ("", "secret"):
+        env = {**os.environ, "VLLM_API_KEY": key}
+        subprocess.run([*entrypoint, "touch", f"with {key}"], env=env, cwd=tmp_path, check=False, capture_output=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["with secret"]
+
+
 def test_compose_sets_only_variables_that_the_settings_document():
     documented = set(re.findall(r"^([A-Z_]+) {2,}", (ROOT / "webapp" / "settings.py").read_text(), re.MULTILINE))
     environment = COMPOSE["x-environment"]
@@ -150,3 +167,5 @@ def test_compose_sets_only_variables_that_the_settings_document():
     assert {"PARLEY_ENV", "PARLEY_SECRET_KEY", "PARLEY_HOSTS", "DATABASE_URL", "REDIS_URL"} <= set(environment)
     for required in ("PARLEY_SECRET_KEY", "PARLEY_HOSTS"):
         assert environment[required].startswith(f"${{{required}:?"), "no default for what must be chosen"
+    assert "${POSTGRES_PASSWORD:?" in environment["DATABASE_URL"]
+    assert SERVICES["postgres"]["environment"]["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")

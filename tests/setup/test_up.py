@@ -130,7 +130,7 @@ def test_a_demo_prints_one_address_and_ctrl_c_leaves_nothing(env, up):
         assert page.status == 200
     assert first.address.startswith("http://127.0.0.1:")
     family = first.family(home)
-    assert len(family) >= 10, "launcher, manager, two databases and their keeper, web, clock, three workers"
+    assert len(family) >= 11, "launcher, manager, two databases and their keeper, web, clock, four workers"
 
     again = up()
     again.until("already running here", 30)

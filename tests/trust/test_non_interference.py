@@ -17,7 +17,7 @@ from django.urls import reverse
 from tests.chat_tokenizers import tokenizer
 from tests.stub import Stub
 from tests.webapp.arena.browser import Tab
-from tests.webapp.judgments.make import people_queue, version
+from tests.webapp.judgments.make import people_queue, told, version
 from training.dataset import DatasetLine, parse_line
 from training.games import make
 from training.records import SPECTATOR, Move, Scenario
@@ -211,7 +211,7 @@ def judged_before(scenario, move_of, owner, partner):
     create_dataset(name="worlds", owner=owner, lines=[DatasetLine(scenario=scenario)])
     match = begin(scenario, owner, partner)
     play_through(match, move_of)
-    queue = people_queue(owner=owner, match=match)
+    queue = people_queue(owner=owner, match=told(match, owner))
     values = {dimension.name: dimension.low for dimension in version().record().dimensions}
     for target in queue.targets.all():
         judging.annotate(target=target, by=owner, values=values)
@@ -315,7 +315,7 @@ def test_hidden_facts_change_nothing_that_a_seat_learns_from_an_export(name, peo
         learned = []
         for scenario in two_worlds(name, viewer, seed=7):
             queue = judged_before(scenario, WORLDS[name][2], *people[3:])
-            (line,) = export.collect(queue).lines
+            (line,) = export.collect(queue, people[3]).lines
             (conversation,) = parse_line(line.dumps(), "export").conversations
             assert "canary-" in line.dumps()
             learned.append([traces(conversation.episode, chat, seats=[seat]) for seat in (viewer, 1 - viewer)])
