@@ -51,12 +51,12 @@ def test_both_sides_sample_at_the_arenas_temperature(tmp_path, monkeypatch):
     made = []
 
     class Noted(ModelPlayer):
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs)
-            made.append(self.sampling.temperature)
+        def __init__(self, engine, tokenizer, sampling, **kwargs):
+            super().__init__(engine, tokenizer, sampling, **kwargs)
+            made.append(sampling.temperature)
 
     monkeypatch.setattr(parts, "ModelPlayer", Noted)
-    config, run_dir = make_run(tmp_path, steps=1, evaluate={**EVALUATE, "every": 1, "temperature": 0.25})
+    config, run_dir = make_run(tmp_path, steps=2, evaluate={**EVALUATE, "temperature": 0.25})
     during.run(config, run_dir)
     assert set(made) == {1.0, 0.25}
     assert made[-2:] == [0.25, 0.25]

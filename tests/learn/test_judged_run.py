@@ -13,7 +13,7 @@ from training.errors import BadInput
 from training.evaluate import during
 from training.learn import trainer
 from training.learn.progress import Progress
-from training.rewards.rubrics import SOTOPIA
+from training.rewards.rubrics import CONDUCT, SOTOPIA
 from training.store import dumps, read_lines, read_member
 
 
@@ -21,7 +21,7 @@ def obliging(body):
     """Fill in whatever form the judge is shown: seat 0 gets every dimension's best, seat 1 the worst."""
     form = json.loads(body["messages"][0]["content"].splitlines()[-1])
     if "values" in form:
-        ends = {d.name: (d.high, d.low)[form["seat"]] for d in SOTOPIA.dimensions}
+        ends = {d.name: (d.high, d.low)[form["seat"]] for d in (*SOTOPIA.dimensions, *CONDUCT.dimensions)}
         form["values"] = {name: {"value": ends[name], "reason": "so"} for name in form["values"]}
     elif "reached" in form:
         form["reached"] = [False] * len(form["reached"])
@@ -140,8 +140,9 @@ def test_the_judge_scores_the_arena_during_the_run(judged):
     assert told["result"] == "succeeded", told
     found = [event for event, _ in read_lines(run_dir.attempt(1).events) if event["kind"] == "evaluation"]
     # the stub gives the first seat the most and the second the least; with seats swapped the sides are equal
-    goal = SOTOPIA.dimensions[-1]
-    assert found[0][f"a.{goal.name}"] == found[0][f"b.{goal.name}"] == pytest.approx((goal.low + goal.high) / 2)
+    goal = next(d for d in SOTOPIA.dimensions if d.name == "goal")
+    middle = (goal.low + goal.high) / 2
+    assert [found[0][f"{side}.sotopia.goal"] for side in "ab"] == pytest.approx([middle, middle])
 
 
 def test_a_judge_that_is_down_is_an_error_never_a_zero(judged):

@@ -101,8 +101,10 @@ def test_the_checkpoint_holds_what_the_engine_should_sample_from(finished):
 
 def untouched(run_dir, config):
     """Whether the newest checkpoint's adapters still add nothing."""
-    weights = load_file(run_dir.latest_checkpoint()[1] / "adapter_model.safetensors")
-    return all(not tensor.any() for name, tensor in weights.items() if "lora_B" in name)
+    state = load_file(run_dir.latest_checkpoint()[1] / "trainer" / "state.safetensors")
+    added = [tensor for name, tensor in state.items() if name.startswith("adapter.") and "lora_B" in name]
+    assert added
+    return not any(tensor.any() for tensor in added)
 
 
 def bad_credit(monkeypatch, steps):
@@ -280,19 +282,18 @@ def test_every_form_of_the_method_runs(tmp_path, method):
 
 def test_stop_and_save_by_control_files(tmp_path):
     config, run_dir = make_run(tmp_path, steps=50, learn={"steps": 50, "save_every": 50})
-    asked = []
 
     async def controls(running, step):
-        asked.append(step)
-        run_dir.attempt(1).ask("save" if step == 1 else "stop")
+        if wish := {1: "save", 3: "stop"}.get(step):
+            run_dir.attempt(1).ask(wish)
         return {"step": step}
 
     watched = config.model_copy(update={"evaluate": config.evaluate.model_copy(update={"every": 1})})
     told = trainer.run(watched, run_dir, evaluate=controls)
-    assert (told["result"], told["exit"], told["step"]) == ("stopped", 0, 2)
-    assert [step for step, _ in run_dir.attempt(1).checkpoints()] == [1, 2]
+    assert (told["result"], told["exit"], told["step"]) == ("stopped", 0, 3)
+    assert [step for step, _ in run_dir.attempt(1).checkpoints()] == [2, 3]
     assert not run_dir.attempt(1).asked("save")
-    assert [event["step"] for event in events(run_dir, "evaluation")] == [1, 2]
+    assert [event["step"] for event in events(run_dir, "evaluation")] == [1, 2, 3]
 
 
 def test_stop_before_the_first_step_leaves_a_checkpoint(tmp_path):
