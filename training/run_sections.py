@@ -145,6 +145,13 @@ class LearnSection(Record):
         "hidden state's summed magnitudes: where explained_variance falls below 0, lower it.",
     )
     warmup: int = Field(default=0, ge=0, description="Steps over which the policy's learning rate rises.")
+    critic_passes: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="Updates of the value heads from the hidden states of one update of the policy. One update a step "
+        "overshoots or lags; more cost next to nothing.",
+    )
     critic_warmup: int = Field(default=10, ge=0, description="First steps in which only the value heads learn.")
     critic_backbone: bool = Field(default=False, description="Let the value loss change the policy's layers, too.")
     schedule: Literal["constant", "linear", "cosine"] = Field(

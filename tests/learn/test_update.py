@@ -273,3 +273,28 @@ def test_the_schedule_ends_with_the_run_however_long_the_critic_warmed_up(base):
     rates = [updater.rates(step)[0] for step in (4, 5, 6, 7, 10)]
     assert rates == pytest.approx([0.0, 1.0, 1.0, 0.8, 0.2])
     assert [group["lr"] for group in updater.optimizer.param_groups] == pytest.approx([0.2, 10.0])
+
+
+def test_more_passes_of_the_critic_fit_its_heads_and_leave_the_policy_alone(base, progress):
+    once, often = make(base, critic_lr=1e-3), make(base, critic_lr=1e-3, critic_passes=6)
+    for policy in (once, often):
+        updater = Updater(policy, 0)
+        updater.run([items()], 1, progress)
+    assert all(torch.equal(one, often.trained[name]) for name, one in once.trained.items())
+
+    # a second implementation: AdamW on the heads alone, from the hidden states before the update
+    plain = make(base)
+    heads = list(plain.heads.parameters())
+    optimizer = torch.optim.AdamW(heads, lr=1e-3, betas=plain.learn.betas, weight_decay=0.0)
+    [whole] = list(batches(items(), 10_000, "token_mean"))
+    with torch.no_grad():
+        hidden = plain.hidden(whole.ids)
+    for _ in range(6):
+        optimizer.zero_grad()
+        for name, (rows, at, targets, weights) in whole.values.items():
+            values = plain.heads[name](hidden[rows, at]).squeeze(-1)
+            (plain.learn.vf_coef * (weights * 0.5 * (values - targets) ** 2).sum()).backward()
+        optimizer.step()
+    for name, expected in plain.heads.state_dict().items():
+        torch.testing.assert_close(often.heads.state_dict()[name], expected, rtol=1e-4, atol=1e-6)
+        assert not torch.equal(once.heads.state_dict()[name], expected)

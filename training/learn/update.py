@@ -58,6 +58,7 @@ class Updater:
             groups.append({"params": self.heads, "weight_decay": 0.0})
         self.optimizer = torch.optim.AdamW(groups, lr=self.learn.lr, betas=self.learn.betas)
         self._totals: dict[str, float] = {}
+        self._read: list[tuple[str, Tensor, Tensor, Tensor]] = []  # head, states, targets and weights of one update
 
     def policy_on(self, step: int) -> bool:
         """Return whether the policy learns in this step; while the critic warms up it does not."""
@@ -94,6 +95,7 @@ class Updater:
 
     def _update(self, group: Sequence[Item], step: int, *, single: bool, progress: Progress, share: float) -> None:
         self.optimizer.zero_grad(set_to_none=True)
+        self._read.clear()
         for batch in batches(group, self.learn.tokens_per_batch, self.learn.aggregate):
             progress.check()
             loss = self._loss(batch.to(self.policy.device), on=self.policy_on(step), single=single, share=share)
@@ -109,6 +111,17 @@ class Updater:
                     raise BadStep(f"{name} is not finite")
                 self._add(name, norm, share)
         self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        for _ in range(self.learn.critic_passes - 1):
+            self._fit_heads()
+
+    def _fit_heads(self) -> None:
+        """Update the value heads alone, from the hidden states of the update before: no pass through the model."""
+        for name, states, targets, weights in self._read:
+            error = (weights * losses.value(self.policy.value(name, states), targets)).sum()
+            (self.learn.vf_coef * error).backward()
+        nn.utils.clip_grad_norm_(self.heads, self.learn.max_grad_norm)
+        self.optimizer.step()  # what has no gradient stays as it is
         self.optimizer.zero_grad(set_to_none=True)
 
     def _loss(self, batch: Batch, *, on: bool, single: bool, share: float) -> Tensor:
@@ -129,6 +142,8 @@ class Updater:
         for name, (rows, at, targets, weights) in batch.values.items():
             states = hidden[rows, at]
             states = states if on and learn.critic_backbone else states.detach()
+            if learn.critic_passes > 1:
+                self._read.append((name, states.detach(), targets, weights))
             error = (weights * losses.value(policy.value(name, states), targets)).sum()
             self._add(f"value_loss_{name}", error.detach(), share)
             loss = loss + learn.vf_coef * error
