@@ -29,9 +29,9 @@ from training.learn.progress import Progress
 from training.learn.update import Updater
 from training.records import Trace, TraceCredit
 from training.run_sections import LearnSection
+from training.rundir import AttemptDir
 from training.sections import LoraConfig
 from training.seeding import rng
-from training.store import AttemptDir
 
 Sample = tuple[list[int], list[int]]
 

@@ -127,14 +127,14 @@ def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, fo
 
 def _measured(form: str, seed: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
     """Return what a form and seed came to: as its folder has it from an earlier call, else measured now."""
-    wanted = {"steps_wanted": steps, "conversations": conversations}
+    wanted = {"steps_wanted": steps, "conversations": conversations, "method": FORMS[form]}
     if (known := folder / "row.json").is_file():
         row: dict[str, Any] = loads(known.read_text())
-        if {name: row[name] for name in wanted} != wanted:
-            raise BadInput(f"{folder} was measured with {row['steps_wanted']} steps: choose a new directory", "--dir")
+        if other := [name for name in wanted if row.get(name) != wanted[name]]:
+            raise BadInput(f"{folder} was measured with another {other[0]}: choose a new directory", "--dir")
         return row
-    if folder.exists():  # broken off half-way
-        shutil.rmtree(folder)
+    for part in ("train", "eval"):  # broken off half-way
+        shutil.rmtree(folder / part, ignore_errors=True)
     row = {**_train_and_measure(form, seed, steps, conversations, folder), **wanted}
     write_json(known, row)
     return row
@@ -146,7 +146,7 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
     from training import samples
     from training.evaluate import run as arena
     from training.learn import start, trainer
-    from training.store import RunDir
+    from training.rundir import RunDir
 
     began = time.monotonic()
     shared = {

@@ -1,4 +1,4 @@
-"""Files that survive a kill at any moment: append-only lines, atomic files and directories, the run directory.
+"""Files that survive a kill at any moment: append-only lines, atomic files and directories.
 
 A directory is complete exactly when its `manifest.json`, written last, names every file with its hash. Readers leave a
 torn last line to be completed, and refuse a directory whose manifest is missing or does not match.
@@ -17,7 +17,6 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -217,101 +216,3 @@ def verify_directory(path: Path) -> dict[str, Any]:
         if not file.is_file() or file.stat().st_size != entry["bytes"] or sha256(file) != entry["sha256"]:
             raise BadInput(f"{name} is missing or does not match its hash in {MANIFEST}", str(path))
     return manifest
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptDir:
-    """The files of one attempt of a run; only that attempt writes here."""
-
-    root: Path
-
-    @property
-    def status(self) -> Path:
-        """`{"phase", "step", "steps", "at", "pid", …}`: the process's own heartbeat (`at` in Unix seconds)."""
-        return self.root / "status.json"
-
-    @property
-    def metrics(self) -> Path:
-        """One line a training step: `{"step": n, "at": s, name: value, …}`."""
-        return self.root / "metrics.jsonl"
-
-    @property
-    def events(self) -> Path:
-        """One line an event: `{"at", "kind", …}`; kinds: started, checkpoint, warning, error, evaluation, finished."""
-        return self.root / "events.jsonl"
-
-    @property
-    def log(self) -> Path:
-        """Whatever the process printed."""
-        return self.root / "log.txt"
-
-    def episodes(self, step: int) -> Path:
-        """One gzip member an episode of training step `step`."""
-        return self.root / "episodes" / f"step_{step:06d}.jsonl.gz"
-
-    @property
-    def index(self) -> Path:
-        """One line an episode: `{"step", "episode", "file", "offset", "length", "summary": {…}}`."""
-        return self.root / "episodes" / "index.jsonl"
-
-    def checkpoint(self, step: int) -> Path:
-        """The folder of the checkpoint after training step `step`."""
-        return self.root / "checkpoints" / f"step_{step:06d}"
-
-    def checkpoints(self) -> list[tuple[int, Path]]:
-        """Return the complete checkpoints as (step, folder), oldest first; torn ones are skipped.
-
-        Hashes are not compared here: whoever reads a checkpoint does that.
-        """
-        folders = sorted((self.root / "checkpoints").glob("step_*"))
-        return [(int(folder.name.removeprefix("step_")), folder) for folder in folders if looks_complete(folder)]
-
-    def ask(self, control: str) -> None:
-        """Leave a wish for the process: `stop` or `save`."""
-        path = self.root / "control" / control
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-
-    def asked(self, control: str) -> bool:
-        """Return whether the wish was left."""
-        return (self.root / "control" / control).exists()
-
-
-@dataclass(frozen=True, slots=True)
-class RunDir:
-    """A run directory: `config.json`, `inputs/` and one folder per attempt."""
-
-    root: Path
-
-    @property
-    def config(self) -> Path:
-        """The resolved configuration."""
-        return self.root / "config.json"
-
-    @property
-    def inputs(self) -> Path:
-        """Datasets and checkpoints that the run reads, named by their hash."""
-        return self.root / "inputs"
-
-    def attempt(self, number: int) -> AttemptDir:
-        """Return attempt `number` (from 1)."""
-        return AttemptDir(self.root / "attempts" / f"{number:04d}")
-
-    def attempts(self) -> list[int]:
-        """Return the numbers of the attempts that have a folder."""
-        return sorted(int(p.name) for p in (self.root / "attempts").glob("[0-9]*") if p.is_dir())
-
-    def latest_checkpoint(self) -> tuple[int, Path] | None:
-        """Return (step, folder) of the newest checkpoint of any attempt whose files match their hashes.
-
-        A later attempt supersedes earlier ones above the step it started from, so the newest attempt that has a
-        complete checkpoint wins.
-        """
-        for number in reversed(self.attempts()):
-            for step, folder in reversed(self.attempt(number).checkpoints()):
-                try:
-                    verify_directory(folder)
-                except (BadInput, ValueError, KeyError, OSError):
-                    continue
-                return step, folder
-        return None

@@ -18,7 +18,8 @@ from training import config as configs
 from training.engines.addresses import check_remote
 from training.engines.remote import secret_from_environment
 from training.errors import BadInput
-from training.store import RunDir, write_json
+from training.rundir import RunDir
+from training.store import write_json
 from webapp.runs import files
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.models import DatasetVersion

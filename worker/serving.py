@@ -11,7 +11,8 @@ from django.conf import settings
 
 from training.engines.served import ServeConfig
 from training.errors import BadInput
-from training.store import RunDir, write_json
+from training.rundir import RunDir
+from training.store import write_json
 from webapp.runs.models import Run
 from webapp.serving import services
 from webapp.serving.models import Deployment

@@ -18,7 +18,8 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 
 from training.errors import ParleyError
-from training.store import MANIFEST, RunDir, sweep
+from training.rundir import RunDir
+from training.store import MANIFEST, sweep
 from webapp.runs import attempts, batches, files
 from webapp.runs.models import Attempt, Run
 from worker import lifecycle, processes

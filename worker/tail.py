@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from training.store import MANIFEST, AttemptDir, looks_complete, read_lines, sha256
+from training.rundir import AttemptDir
+from training.store import MANIFEST, looks_complete, read_lines, sha256
 from webapp.runs.batches import Batch
 
 LINES = 500  # of each file at a time, so that a batch stays small

@@ -51,7 +51,9 @@ def test_scenarios_differ_and_end_after_the_asked_turns():
 def test_every_measurement_names_a_module_that_runs(capsys):
     from importlib import import_module
 
-    for name in ("sampling", "learning", "conversation", "miniature"):
+    (commands,) = (action.choices for action in parser()._subparsers._group_actions)
+    assert {"sampling", "learning", "conversation", "miniature", "pages", "socket", "start"} <= set(commands)
+    for name in commands:
         arguments = parser().parse_args([name, *(["toy"] if name == "miniature" else [])])
         module = import_module(arguments.module)
         assert callable(module.main)
@@ -83,7 +85,7 @@ def test_a_comparison_that_was_broken_off_goes_on(tmp_path, monkeypatch):
 
     def measure(form, seed, steps, conversations, folder):
         measured.append((form, seed))
-        folder.mkdir(parents=True)
+        (folder / "train").mkdir(parents=True)
         if len(measured) == 3:
             raise KeyboardInterrupt
         return {"seed": seed, "difference": {"mean": float(seed)}}
@@ -94,5 +96,6 @@ def test_a_comparison_that_was_broken_off_goes_on(tmp_path, monkeypatch):
     found = miniature.negotiation(["default", "flat"], 2, 5, 10, tmp_path)
     assert measured == [("default", 0), ("flat", 0), ("default", 1), ("default", 1), ("flat", 1)]
     assert [row["seed"] for row in found["forms"]["flat"]["runs"]] == [0, 1]
-    with pytest.raises(BadInput, match="new directory"):
-        miniature.negotiation(["default"], 1, 6, 10, tmp_path)
+    for other, steps, conversations in (("steps_wanted", 6, 10), ("conversations", 5, 11)):
+        with pytest.raises(BadInput, match=f"another {other}"):
+            miniature.negotiation(["default"], 1, steps, conversations, tmp_path)

@@ -14,7 +14,8 @@ from tests.toy_models import write_random_llama
 from training import config, samples
 from training.cli import main, runs
 from training.records import Episode, Move, SeatMove
-from training.store import RunDir, dumps, read_lines
+from training.rundir import RunDir
+from training.store import dumps, read_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = """

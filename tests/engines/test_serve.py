@@ -21,7 +21,8 @@ from training.errors import WindowFull
 from training.games import make
 from training.players.remote import RemotePlayer
 from training.records import Move, Scenario
-from training.store import RunDir, write_json
+from training.rundir import RunDir
+from training.store import write_json
 from training.text.messages import chat
 
 KEY = "random-key-of-this-test"

@@ -13,7 +13,8 @@ from training.errors import BadInput
 from training.evaluate.run import run
 from training.learn.start import start
 from training.records import Episode
-from training.store import RunDir, read_lines
+from training.rundir import RunDir
+from training.store import read_lines
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from training import store
 from training.learn import checkpoint, trainer
 from training.learn.progress import Progress
 from training.learn.start import reopen
-from training.store import RunDir
+from training.rundir import RunDir
 
 LIMIT_S = 120
 LONGEST_S = 2.0

@@ -8,7 +8,8 @@ from tests.toy_models import write_random_llama
 from training import samples
 from training.config import RunConfig, parse
 from training.learn.start import start
-from training.store import RunDir, dumps
+from training.rundir import RunDir
+from training.store import dumps
 
 # A byte is a token, so the rules alone are long; the talk is kept short.
 WINDOW = 4096

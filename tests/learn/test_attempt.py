@@ -7,7 +7,8 @@ import pytest
 from training.errors import BadInput, EngineError
 from training.learn.attempt import carry_out
 from training.learn.progress import StopAsked
-from training.store import RunDir, read_lines
+from training.rundir import RunDir
+from training.store import read_lines
 
 
 def status(run_dir):

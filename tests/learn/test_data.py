@@ -8,7 +8,8 @@ from training.config import RunConfig, parse
 from training.errors import BadInput
 from training.learn.data import Starts, jobs, read_starts
 from training.learn.start import reopen, start
-from training.store import RunDir, dumps, sha256
+from training.rundir import RunDir
+from training.store import dumps, sha256
 
 
 def starts(count=5, seed=3, shuffle=True):

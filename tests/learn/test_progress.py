@@ -11,7 +11,8 @@ import time
 import pytest
 
 from training.learn.progress import Progress, StopAsked, logging_to, rounded
-from training.store import AttemptDir, read_lines, read_member
+from training.rundir import AttemptDir
+from training.store import read_lines, read_member
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ LISTENER = """
 import sys, time
 from pathlib import Path
 import training.learn.progress as module
-from training.store import AttemptDir
+from training.rundir import AttemptDir
 module.GRACE_S = 1.0
 progress = module.Progress(AttemptDir(Path(sys.argv[1])), steps=1)
 with progress.listening():
@@ -148,7 +149,7 @@ from importlib import import_module
 from pathlib import Path
 import training.learn.progress as progress
 from training.config import RunConfig
-from training.store import RunDir
+from training.rundir import RunDir
 from training.supervised import held_input
 progress.GRACE_S = 1.0
 if sys.argv[3] == "early":

@@ -16,8 +16,9 @@ from training.errors import BadInput
 from training.learn import models, sft, sft_fit
 from training.learn.sft_data import example, plan, read_traces
 from training.records import Trace
+from training.rundir import RunDir
 from training.sections import SftConfig
-from training.store import RunDir, read_lines
+from training.store import read_lines
 from training.text.template import ChatTokenizer
 
 

@@ -14,7 +14,7 @@ from training.learn.progress import Progress, StopAsked
 from training.learn.update import BadStep, Updater, learning_rate
 from training.records import Trace, TraceCredit
 from training.run_sections import LearnSection
-from training.store import AttemptDir
+from training.rundir import AttemptDir
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def items(seed=0, heads=("turn", "token")):
 
 
 def second_opinion(policy, batch_items, learn, *, old, reference):
-    """The loss of methods.md token by token, in plain torch, one trace at a time, from full logits."""
+    """The loss of `training/learn/losses.py` token by token, in plain torch, one trace at a time, from full logits."""
     ppo, reinforce, nll, kl, entropy = [], [], [], [], []
     squared = {"turn": [], "token": []}
     for item, old_row, ref_row in zip(batch_items, old, reference, strict=True):

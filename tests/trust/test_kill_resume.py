@@ -15,7 +15,8 @@ from tests.learn.killed_run import PHASES
 from tests.learn.small_runs import another, make_run
 from training.learn import trainer
 from training.learn.start import reopen
-from training.store import RunDir, read_lines, sha256
+from training.rundir import RunDir
+from training.store import read_lines, sha256
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = int(os.environ.get("PARLEY_KILLS", "20"))

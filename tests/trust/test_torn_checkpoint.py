@@ -14,7 +14,7 @@ from training.errors import BadInput
 from training.learn import checkpoint, policy
 from training.learn.checkpoint import TrainerState
 from training.run_sections import LearnSection
-from training.store import RunDir
+from training.rundir import RunDir
 
 INFO = ModelInfo(name="toy", base="toy")
 

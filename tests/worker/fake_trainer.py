@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 from training.learn.progress import Progress
-from training.store import RunDir, atomic_directory
+from training.rundir import RunDir
+from training.store import atomic_directory
 
 SAVE_EVERY = 5
 

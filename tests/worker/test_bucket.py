@@ -2,7 +2,10 @@
 
 import io
 import json
+import os
 import shutil
+import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -14,7 +17,7 @@ from tests import bucket
 from tests.webapp.runs.making import make_checkpoint
 from tests.webapp.scenarios import files as sample
 from training.errors import BadInput
-from training.store import RunDir
+from training.rundir import RunDir
 from webapp.runs import attempts, files, services
 from webapp.runs.models import Run
 from webapp.scenarios import imports
@@ -35,6 +38,15 @@ def stored(settings):
 @pytest.fixture
 def signed_in(client_of, researcher):
     return client_of(researcher)
+
+
+def test_the_storage_of_a_bucket_loads_and_asks_nobody_yet():
+    code = "import django; django.setup(); from django.core.files.storage import default_storage as s; print(s.bucket)"
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "webapp.settings", "PARLEY_BUCKET": "parley-files"}
+    environment |= {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1"}
+    environment |= {"AWS_DEFAULT_REGION": "nowhere-1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "s3.Bucket(name='parley-files')"
 
 
 def import_by_page(client):

@@ -5,7 +5,8 @@ import shutil
 
 import pytest
 
-from training.store import AttemptDir, append_line, atomic_directory
+from training.rundir import AttemptDir
+from training.store import append_line, atomic_directory
 from worker import tail as module
 from worker.tail import Tail, clean
 

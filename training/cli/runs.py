@@ -1,6 +1,6 @@
 """`python -m training run|sft|eval|resume`: runs in a run directory, each kind by the function that carries it out.
 
-Ctrl-C (and SIGTERM) asks a run to save a checkpoint and leave with exit code 130; a second one ends it at once.
+Ctrl-C asks a run to save a checkpoint and leave with exit code 130, SIGTERM with 0; a second one ends it at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from training import config as configs
 from training.config import RunConfig
 from training.errors import BadInput
 from training.learn.start import reopen, start
-from training.store import RunDir
+from training.rundir import RunDir
 from training.supervised import held_input
 
 RUNNERS = {"train": "training.evaluate.during", "sft": "training.learn.sft", "eval": "training.evaluate.run"}

@@ -27,7 +27,8 @@ from training.engines.choice import choose
 from training.engines.guard import KeyGuard
 from training.engines.served import ServeConfig
 from training.errors import BadInput, EngineError, ParleyError
-from training.store import AttemptDir, RunDir, atomic_directory, write_json
+from training.rundir import AttemptDir, RunDir
+from training.store import atomic_directory, write_json
 from training.supervised import held_input
 
 BEAT_S = 5.0

@@ -14,8 +14,8 @@ from training.evaluate.arena import Side
 from training.evaluate.run import Arena, drawn, flat
 from training.evaluate.sides import check
 from training.evaluate.summary import summarise
+from training.rundir import RunDir
 from training.seeding import derive
-from training.store import RunDir
 
 if TYPE_CHECKING:
     from training.learn.trainer import Trainer

@@ -31,8 +31,9 @@ from training.records import Judgment
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
 from training.rollout import Rules
+from training.rundir import RunDir
 from training.seeding import derive
-from training.store import RunDir, sha256, write_json
+from training.store import sha256, write_json
 
 FILE = "evaluation.json"
 

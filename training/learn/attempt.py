@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from training.errors import BadInput, ParleyError, boundary
 from training.learn.progress import Progress, Result, StopAsked, logging_to
-from training.store import RunDir
+from training.rundir import RunDir
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -21,7 +21,8 @@ from safetensors.torch import load_file, save_file
 from training.bases import ModelInfo
 from training.errors import BadInput
 from training.learn import models
-from training.store import AttemptDir, atomic_directory, verify_directory, write_json
+from training.rundir import AttemptDir
+from training.store import atomic_directory, verify_directory, write_json
 
 if TYPE_CHECKING:
     from peft import PeftModel

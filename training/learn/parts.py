@@ -30,7 +30,7 @@ from training.rewards import Reward
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
 from training.rollout import Tool
-from training.store import RunDir
+from training.rundir import RunDir
 from training.text.template import ChatTokenizer
 
 

@@ -20,7 +20,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 from training.errors import ParleyError
-from training.store import AttemptDir, append_line, append_member, write_json
+from training.rundir import AttemptDir
+from training.store import append_line, append_member, write_json
 from training.supervised import held_input
 
 if TYPE_CHECKING:

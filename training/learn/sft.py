@@ -22,8 +22,8 @@ from training.learn.checkpoint import TrainerState
 from training.learn.progress import Progress, Result, StopAsked
 from training.learn.sft_data import plan, read_traces
 from training.learn.sft_fit import fit
+from training.rundir import RunDir
 from training.seeding import derive
-from training.store import RunDir
 from training.text.template import ChatTokenizer
 
 if TYPE_CHECKING:

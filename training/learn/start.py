@@ -11,7 +11,8 @@ from pathlib import Path
 from training import samples
 from training.config import RunConfig, load, resolve
 from training.errors import BadInput
-from training.store import RunDir, sha256, write_json
+from training.rundir import RunDir
+from training.store import sha256, write_json
 
 
 def start(config: RunConfig, run_dir: RunDir, folder: Path) -> RunConfig:

@@ -23,8 +23,8 @@ from training.learn.update import BadStep
 from training.players.base import Reply
 from training.records import LEARNER, Episode
 from training.rollout import Rules, rollout
+from training.rundir import RunDir
 from training.seeding import derive
-from training.store import RunDir
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -159,7 +159,7 @@ def test_a_wrong_run_is_refused_by_field(call, body, where):
 
 
 def test_a_run_from_a_base_that_was_added_here_finds_its_files(call, tmp_path):
-    from training.store import RunDir
+    from training.rundir import RunDir
     from worker.kinds import filled_in
 
     folder = tmp_path / "weights"
