@@ -14,6 +14,7 @@
   const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
   const HUES = ["--pico-primary", "--parley-bad", "--parley-good", "--parley-warn"];
   const PERIOD = 3000;
+  const EMPTY = note.textContent; // what the page says where there is nothing to draw
   const WHOLE = [1, 2, 5].flatMap((digit) => [1, 10, 100, 1e3, 1e4, 1e5, 1e6].map((size) => digit * size)).sort((a, b) => a - b); // steps are whole
   let zoom = null;
 
@@ -40,7 +41,7 @@
     run.groups = data.groups;
   }
 
-  // All runs on one step axis, with gaps where a run has no such step.
+  // All runs on one step axis, null where a run has no such step.
   function table(name) {
     if (runs.length === 1) return [runs[0].steps, runs[0].series.get(name) || runs[0].steps.map(() => null)];
     const tables = runs.map((run) => [run.steps, run.series.get(name) || run.steps.map(() => null)]);
@@ -82,6 +83,9 @@
   // A curve without any height still has a scale that says how large its one value is.
   const around = (value) => (value === null ? [0, 1] : [Math.min(0, 2 * value), Math.max(0, 2 * value) || 1]);
 
+  // A line needs two values: a single one is a dot.
+  const alone = (plot, i) => plot.data[i].filter((value) => value != null).length === 1;
+
   function options(width, readout, name) {
     const axis = { stroke: () => style("--pico-muted-color"), grid: { stroke: () => style("--parley-faint"), width: 1 }, ticks: { width: 1, size: 4 } };
     const tell = (plot) => {
@@ -97,7 +101,7 @@
       cursor: { sync: { key: SYNC.key }, drag: { x: true, y: false } },
       scales: { x: { time: false }, y: { range: (_, low, high) => (low === high ? around(low) : uPlot.rangeNum(low, high, 0.1, true)) } },
       axes: [{ ...axis, size: 26, incrs: WHOLE }, { ...axis, size: 52, values: (_, ticks) => ticks.map(short) }],
-      series: [{ label: "step" }, ...runs.map((run, i) => ({ label: run.name, width: 1.5, spanGaps: true, points: { show: run.steps.length < 2 }, ...look(i) }))],
+      series: [{ label: "step" }, ...runs.map((run, i) => ({ label: run.name, width: 1.5, spanGaps: true, points: { show: alone }, ...look(i) }))],
       hooks: { draw: [boundaries], setCursor: [tell], setScale: [(plot, key) => { if (key === "x" && plot.cursor.event) follow(plot); }] },
     };
   }
@@ -145,7 +149,6 @@
       for (const metric of group.metrics) merged.get(group.title).set(metric.name, metric);
     }
     if (!runs.some((run) => run.steps.length)) return;
-    note.hidden = true;
     for (const [title, metrics] of merged) {
       const grid = section({ title });
       if (!grid.parentElement.open) continue;
@@ -187,16 +190,20 @@
     take(run, await answer.json());
   }
 
+  function say(missing) {
+    const names = missing.map((run) => run.name).join(", ");
+    note.textContent = missing.length ? `The numbers of ${names} could not be loaded; they are asked for again.` : EMPTY;
+    note.hidden = missing.length === 0 && runs.some((run) => run.steps.length);
+  }
+
   async function refresh() {
-    const stale = document.getElementById("run-header");
-    try {
-      await Promise.all(runs.map(ask));
-      stale?.classList.remove("stale");
-      draw();
-    } catch {
-      stale?.classList.add("stale");
-    }
-    if (page.live && runs.some((run) => !run.over)) window.setTimeout(refresh, document.hidden ? 5 * PERIOD : PERIOD);
+    const answers = await Promise.allSettled(runs.map(ask));
+    const missing = runs.filter((_, i) => answers[i].status === "rejected");
+    document.getElementById("run-header")?.classList.toggle("stale", missing.length > 0);
+    say(missing);
+    draw();
+    const alive = page.live && runs.some((run) => !run.over);
+    if (alive || missing.length) window.setTimeout(refresh, alive && !document.hidden ? PERIOD : 5 * PERIOD);
   }
 
   let resizing;

@@ -56,3 +56,16 @@ def test_a_run_that_is_over_is_not_asked_about_any_more(visit, site):
     page.wait_for_timeout(5000)
     after = len([address for address in visitor.requested if "/live/" in address or "metrics" in address])
     assert after == before
+
+
+def test_curves_that_could_not_be_loaded_are_not_called_empty(visit, site):
+    visitor = visit("rosa")
+    page = visitor.page
+    page.route("**/metrics.json*", lambda route: route.fulfill(status=500))
+    page.goto(f"/runs/{site.seed('ended_run')}/")
+    note = page.locator("#curves-note")
+    expect(note).to_contain_text("could not be loaded")
+    page.unroute("**/metrics.json*")
+    expect(page.locator("#curves canvas").first).to_be_visible(timeout=30_000)
+    expect(note).to_be_hidden()
+    visitor.forget("500")

@@ -11,7 +11,7 @@ LONGEST = 60
 NAMES: dict[str, tuple[str, ...]] = {
     "train": ("reward", "loss"),
     "sft": ("loss",),
-    "eval": ("difference.points", "difference.reward", "shared.agreement"),
+    "eval": ("difference.points", "difference.sotopia.mean", "difference.return", "shared.agreement"),
     "serve": (),
 }
 
@@ -25,6 +25,7 @@ def add(run: Run, step: int, values: dict[str, Any]) -> None:
     """Take up a step's key metric (the run is not saved here).
 
     The sparkline is `[stride, v1, v2, …]`: the values at steps stride, 2·stride, …; the stride doubles when it is full.
+    A step without the metric has the value before it.
     """
     name = name_of(run.kind, values)
     if name is None:
@@ -34,7 +35,9 @@ def add(run: Run, step: int, values: dict[str, Any]) -> None:
     while step > stride * LONGEST:
         stride, line = stride * 2, line[1::2]
     if step % stride == 0:
-        line = [*line[: step // stride - 1], run.key_metric]
+        before = step // stride - 1
+        held = [line[-1] if line else run.key_metric] * (before - len(line))
+        line = [*line[:before], *held, run.key_metric]
     run.sparkline = [stride, *line]
 
 

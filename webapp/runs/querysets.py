@@ -91,14 +91,15 @@ class MetricQuerySet(models.QuerySet["Metric"]):
     """Reads of metrics."""
 
     def since(self, step: int, limit: int = 600) -> list[tuple[int, datetime, dict[str, Any]]]:
-        """Rows above `step` in order, thinned evenly to about `limit`; the newest is always among them."""
+        """Rows above `step` in order, thinned evenly to about `limit`; the newest and all bad steps stay."""
         rows = self.filter(step__gt=step)
         count = rows.count()
         every = -(-count // limit) or 1
         if every > 1:
             last = rows.aggregate(last=models.Max("step"))["last"]
             thinned = rows.annotate(rest=models.Func(F("step"), every, function="MOD"))
-            return list(thinned.filter(Q(rest=0) | Q(step=last)).order_by("step").values_list("step", "at", "values"))
+            kept = thinned.filter(Q(rest=0) | Q(step=last) | Q(values__has_key="bad_steps"))
+            return list(kept.order_by("step").values_list("step", "at", "values"))
         return list(rows.order_by("step").values_list("step", "at", "values"))
 
 

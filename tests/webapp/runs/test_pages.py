@@ -164,15 +164,14 @@ def test_an_attempt_without_a_process_supersedes_nothing_yet(page, live_run):
     assert json.loads(body(page("metrics", live_run.pk, query="?since=5&attempt=1")))["from"] == 3
 
 
-def test_many_points_are_thinned_and_the_newest_stays(researcher, live_run):
+def test_many_points_are_thinned_but_the_newest_and_the_bad_stay(researcher, live_run):
     from webapp.runs.models import Metric
 
     rows = [Metric(run=live_run, step=n, fence=1, at="2026-01-01T00:00:00Z", values={}) for n in range(6, 5004)]
+    rows[7 - 6].values = {"bad_steps": 1.0}
     Metric.objects.bulk_create(rows)
     steps = [step for step, _, _ in live_run.metrics.since(-1, limit=1000)]
-    assert len(steps) <= 1001
-    assert steps[-1] == 5003
-    assert set(steps) - {5003} == set(range(6, 5004, 6))
+    assert steps == [6, 7, *range(12, 5004, 6), 5003]
 
 
 def test_a_conversation_reads_as_a_dialogue(page, researcher):

@@ -24,6 +24,12 @@ def test_a_long_sparkline_keeps_an_even_stride():
     assert line_after(range(1, 501)) == [16, *range(16, 501, 16)]
 
 
+def test_a_step_without_the_metric_keeps_the_others_in_their_places():
+    assert line_after([1, 2, 4, 5]) == [1, 1, 2, 2, 4, 5]
+    assert line_after([3]) == [1, 3, 3, 3]
+    assert keymetric.cut(line_after([1, 2, 4, 5]), 4) == [1, 1, 2, 2, 4]
+
+
 def test_a_sparkline_is_cut_where_another_attempt_begins():
     line = line_after(range(1, 101))
     assert line == [2, *range(2, 101, 2)]
@@ -34,6 +40,9 @@ def test_a_sparkline_is_cut_where_another_attempt_begins():
 def test_the_key_metric_depends_on_the_kind():
     assert keymetric.name_of("train", {"loss": 1, "reward": 2}) == "reward"
     assert keymetric.name_of("sft", {"loss": 1, "reward": 2}) == "loss"
+    assert (
+        keymetric.name_of("eval", {"difference.sotopia.mean": 1, "difference.return": 2}) == "difference.sotopia.mean"
+    )
     assert keymetric.name_of("eval", {"shared.agreement": 1}) == "shared.agreement"
     assert keymetric.name_of("serve", {"loss": 1}) is None
 

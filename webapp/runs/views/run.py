@@ -95,9 +95,7 @@ def _notes(run: Run) -> dict[str, str]:
 
 
 def _cell(data: dict[str, Any], name: str) -> dict[str, Any]:
-    low, high = data.get(f"{name}_low"), data.get(f"{name}_high")
-    half = (high - low) / 2 if isinstance(low, float) and isinstance(high, float) else None
-    return {"mean": data.get(name), "half": half}
+    return {"mean": data.get(name), "low": data.get(f"{name}_low"), "high": data.get(f"{name}_high")}
 
 
 def _summary(run: Run) -> dict[str, Any] | None:
