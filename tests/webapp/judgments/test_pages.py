@@ -203,7 +203,11 @@ def test_an_annotator_reads_their_own_judgments_beside_the_replay(client_of, res
 
 def test_an_export_that_cannot_be_made_says_why(client_of, researcher, annotator):
     queue = people_queue(researcher, told(finished_match(researcher), researcher), [annotator])
-    response = client_of(researcher).post(reverse("judgments:queue-export", args=[queue.pk]), {"name": "judged"})
+    client, address = client_of(researcher), reverse("judgments:queue-export", args=[queue.pk])
+    page = client.get(reverse("judgments:queue", args=[queue.pk])).content.decode()
+    assert "Nothing is scored yet" in page
+    assert address not in page
+    response = client.post(address, {"name": "judged"})
     assert response.status_code == 400
     assert "not scored" in response.content.decode()
     assert Dataset.objects.count() == 0
@@ -213,10 +217,13 @@ def test_who_has_seats_left_exports_nothing(client_of, researcher, annotator):
     queue = people_queue(researcher, told(finished_match(researcher), researcher), [researcher, annotator])
     judge(queue, [annotator], [3])
     client, address = client_of(researcher), reverse("judgments:queue-export", args=[queue.pk])
+    page = reverse("judgments:queue", args=[queue.pk])
+    assert address not in client.get(page).content.decode()
     refused = client.post(address, {"name": "judged"})
     assert (refused.status_code, Dataset.objects.count()) == (400, 0)
     assert "judge what is left for you here first" in refused.content.decode()
     judge(queue, [researcher], [3])
+    assert address in client.get(page).content.decode()
     assert client.post(address, {"name": "judged"}).status_code == 302
 
 

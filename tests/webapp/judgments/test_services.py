@@ -3,14 +3,14 @@
 import gzip
 import json
 import math
-import threading
 
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
-from django.db import connection, transaction
+from django.db import transaction
 from django.urls import reverse
 
+from tests.elsewhere import begin, until_somebody_waits
 from tests.stub import Status, Stub
 from tests.trust.matrix.scenarios import SCENARIO
 from tests.webapp.judgments.make import FIVES, finished_match, judged_by_a_model, people_queue, told, version
@@ -385,20 +385,11 @@ def test_a_target_that_was_cancelled_takes_no_judgment(researcher, judge, stub, 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_judge_a_seat_at_once_neither_hides_the_others_score(researcher, annotator):
     target = people_queue(researcher, finished_match(researcher), [researcher, annotator]).targets.first()
-
-    def could_not():
-        try:
-            services.annotate(target=target, by=annotator, values=None, reason="too short")
-        finally:
-            connection.close()
-
-    other = threading.Thread(target=could_not)
     with transaction.atomic():
         services.annotate(target=target, by=researcher, values=FIVES)
-        other.start()
-        other.join(1)
-        assert other.is_alive(), "it waits for the first"
-    other.join(20)
+        other = begin(lambda: services.annotate(target=target, by=annotator, values=None, reason="too short"))
+        until_somebody_waits()
+    other.result(20)
     target.refresh_from_db()
     assert (target.state, Judgment.objects.count()) == ("scored", 2)
 
