@@ -2,9 +2,9 @@
 
 import hashlib
 import secrets
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import AbstractUser, UserManager
 from django.db import models
 from django.db.models.functions import Now
 
@@ -19,10 +19,24 @@ class Role(models.TextChoices):
     GUEST = "guest"
 
 
+class People(UserManager["User"]):
+    """Makes people; `manage.py createsuperuser` makes an administrator."""
+
+    use_in_migrations = False
+
+    def create_superuser(
+        self, username: str, email: str | None = None, password: str | None = None, **fields: Any
+    ) -> "User":
+        """Return a new administrator: roles decide here what somebody may do, Django's own flags decide nothing."""
+        return super().create_superuser(username, email, password, **{"role": Role.ADMIN, **fields})
+
+
 class User(AbstractUser):
     """A person (or a guest) with one role."""
 
     role = models.CharField(max_length=12, choices=Role.choices, default=Role.PLAYER)
+
+    objects: ClassVar[People] = People()
 
     @property
     def is_admin(self) -> bool:

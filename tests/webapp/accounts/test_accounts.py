@@ -1,6 +1,7 @@
 """Accounts: signing in, keys that are shown once, guests, and what administrators change."""
 
 import pytest
+from django.core.management import call_command
 from django.db import transaction
 from django.urls import reverse
 
@@ -38,6 +39,14 @@ def test_who_signs_up_is_a_player(client):
     data = {"username": "nina", "password1": "a long pass phrase", "password2": "a long pass phrase"}
     assert client.post(reverse("account_signup"), data).status_code == 302
     assert User.objects.get(username="nina").role == Role.PLAYER
+
+
+def test_createsuperuser_makes_an_administrator(client, monkeypatch):
+    monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", PASSWORD)
+    call_command("createsuperuser", username="root", email="root@example.org", interactive=False)
+    assert User.objects.get().is_admin
+    assert client.post(reverse("account_login"), {"login": "root", "password": PASSWORD}).status_code == 302
+    assert client.get(reverse("accounts:people")).status_code == 200
 
 
 def test_after_signing_in_one_is_where_one_wanted_to_be(client, researcher):

@@ -1,4 +1,3 @@
-import django.contrib.auth.models
 import django.contrib.auth.validators
 import django.db.models.deletion
 import django.db.models.functions.datetime
@@ -39,9 +38,6 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'users',
                 'abstract': False,
             },
-            managers=[
-                ('objects', django.contrib.auth.models.UserManager()),
-            ],
         ),
         migrations.CreateModel(
             name='ApiKey',
