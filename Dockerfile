@@ -8,7 +8,7 @@ COPY requirements requirements
 COPY package.json package-lock.json ./
 RUN python -c "from tools import setup; setup.make_environment(); setup.install('base'); setup.fetch_assets()"
 COPY . .
-RUN useradd --create-home --uid 10001 parley && install -d -o parley /data
+RUN useradd --create-home --uid 10001 parley && install -d -o parley /data /home/parley/.cache /home/parley/.cache/huggingface
 USER parley
 VOLUME /data
 EXPOSE 8000

@@ -8,8 +8,13 @@ PARLEY_DEBUG          1 shows Django's debug pages (development only)
 PARLEY_PROXIES        comma-separated addresses of proxies whose forwarding headers are believed (default: none)
 DATABASE_URL          postgresql://…, else the embedded PostgreSQL
 REDIS_URL             redis://… or unix://…, else the embedded Valkey
-PARLEY_BUCKET         name of an S3 bucket for episodes and checkpoints, else the local folder (django-storages)
+PARLEY_BUCKET         name of an S3 bucket for episodes and checkpoints, else the local folder (django-storages, boto3)
+AWS_ACCESS_KEY_ID     the bucket's key, with
+AWS_SECRET_ACCESS_KEY its secret,
+AWS_DEFAULT_REGION    its region and,
+AWS_ENDPOINT_URL_S3   where it is not Amazon's, its address
 MODEL_ROOTS           colon-separated folders under which an admin may register models
+NODE_NAME             which node this is, for cleaning up after its dead processes (default: the host name)
 NODE_ADDRESS          where this node's model servers are reached (default: 127.0.0.1)
 SERVE_SLOTS           how many models this node serves at once (default: 1)
 SERVE_ENGINE          what serves them: auto (default: vLLM where it is installed), vllm, transformers

@@ -25,6 +25,12 @@ PLANTED = {  # file, line added to it, and the contract that must break
         "import training.engines",
         "training.methods sees records, numpy and pydantic only",
     ),
+    "games are pure": ("training/games/base.py", "import httpx2", "training.games sees records and seeding only"),
+    "the site uses pure parts": (
+        "webapp/runs/forms.py",
+        "import training.methods",
+        "webapp and worker import only the pure parts of training",
+    ),
     "layers of training": ("training/store.py", "import training.games", "training: cli > evaluate"),
     "site loads no models, even indirectly": (
         "training/records.py",
