@@ -34,7 +34,7 @@ class Command(BaseCommand):
             if not Dataset.objects.filter(name=f"sample-{name}").exists():
                 lines = [DatasetLine(scenario=scenario) for scenario in samples.load(name)]
                 create_dataset(
-                    name=f"sample-{name}", owner=user, lines=lines, title=TITLES[name], source="Parley's own",
+                    name=f"sample-{name}", owner=user, lines=lines, title=TITLES.get(name, name), source="Parley's own",
                     licence="Apache-2.0",
                 )  # fmt: skip
         register_bases()
