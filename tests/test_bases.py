@@ -1,4 +1,4 @@
-"""The register of base models and the check that a folder is safe to load (trust 21)."""
+"""The register of base models and the check that a folder is safe to load."""
 
 from __future__ import annotations
 

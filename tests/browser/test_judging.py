@@ -61,7 +61,7 @@ def test_what_swaps_elsewhere_leaves_the_log_where_it_is_read(visit, replay):
     log = page.locator("#replay .log")
     log.evaluate("log => { log.style.height = '3rem'; log.scrollTop = 0; }")
     page.evaluate("htmx.ajax('GET', document.getElementById('running').getAttribute('hx-get'), '#running')")
-    page.wait_for_timeout(500)
+    page.evaluate("new Promise(done => document.body.addEventListener('htmx:afterSettle', done, {once: true}))")
     assert log.evaluate("log => log.scrollTop") == 0
     assert log.evaluate("log => log.scrollHeight > log.clientHeight")
 

@@ -81,7 +81,7 @@ def test_every_page_has_a_heading_names_and_protected_forms(visit, addresses):
 
 
 def test_no_page_breaks_the_accessibility_rules_in_light_or_dark(visit, addresses):
-    """trust 34: axe's rules for WCAG 2.0 to 2.2, levels A and AA, contrast among them."""
+    """axe's rules for WCAG 2.0 to 2.2, levels A and AA, contrast among them."""
     visitor = visit("admin", viewport=WIDE)
     axe, wrong = AXE.read_text(), {}
     for entry in [{"name": "home", "address": "/"}, *addresses]:

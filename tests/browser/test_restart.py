@@ -1,4 +1,4 @@
-"""Clocks belong to the server and outlive it (trust 15): everything but the databases is killed in mid-turn.
+"""Clocks belong to the server and outlive it: everything but the databases is killed in mid-turn.
 
 No browser takes part: what matters is that the installation comes back by itself and keeps the deadline.
 """

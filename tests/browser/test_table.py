@@ -162,7 +162,9 @@ def test_what_is_sent_without_a_socket_arrives_as_a_form(visit, site):
     set_up(page)
     expect(page.locator("#connection")).to_contain_text("Reload the page")
     expect(page.locator(".turn")).to_have_text(re.compile("Your turn|is to move"))
-    while not page.locator("#say").count():
+    for _ in range(20):
+        if page.locator("#say").count():
+            break
         page.reload()
     page.locator("#say").fill("by form")
     page.locator(".say-button").click()

@@ -177,6 +177,7 @@ def test_every_help_documents_the_exit_codes(capsys, command):
     assert [int(code) for code in re.findall(r"^  (\d+) ", text, re.MULTILINE)] == [0, 1, 2, 130]
 
 
+@pytest.mark.serial
 def test_help_is_quick_and_imports_nothing_heavy():
     def seconds(*command):
         began = time.perf_counter()

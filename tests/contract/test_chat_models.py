@@ -109,6 +109,7 @@ async def test_a_chat_that_is_too_long_is_an_error_of_its_own(stub, model, said)
     assert type(caught.value) is RemoteModelError
 
 
+@pytest.mark.serial
 async def test_a_server_cannot_make_us_wait_longer_than_the_bound(stub, model, monkeypatch):
     monkeypatch.setattr("training.engines.chat.PATIENCE_S", 0.2)
     stub.answer = Status(429, headers={"Retry-After": "100"})

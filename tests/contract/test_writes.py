@@ -1,4 +1,4 @@
-"""Every write of the site: one transaction, named arguments only, and a word on what it does."""
+"""Every function of the site that is one transaction takes named arguments only and says what it does."""
 
 import ast
 from pathlib import Path

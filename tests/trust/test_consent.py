@@ -1,4 +1,4 @@
-"""A yes that is taken back: from then on nobody reads or scores the match for judging, person or model (trust 29)."""
+"""A yes that is taken back: from then on nobody reads or scores the match for judging, person or model."""
 
 import pytest
 from django.urls import reverse

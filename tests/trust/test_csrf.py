@@ -1,4 +1,4 @@
-"""Every unsafe route asks for a CSRF token (trust 25); the API is exempt because it takes keys, not cookies."""
+"""Every unsafe route asks for a CSRF token; the API is exempt because it takes keys, not cookies."""
 
 import pytest
 from django.test import Client

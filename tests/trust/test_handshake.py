@@ -1,4 +1,4 @@
-"""Who may open a socket at all (trust 12): same origin and a session, whatever the route."""
+"""Who may open a socket at all: same origin and a session, whatever the route."""
 
 import pytest
 from asgiref.sync import async_to_sync

@@ -1,4 +1,4 @@
-"""Headers of every page as every role (trust 22)."""
+"""Headers of every page as every role."""
 
 import pytest
 from django.urls import reverse

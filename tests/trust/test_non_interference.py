@@ -1,4 +1,4 @@
-"""A seat learns nothing it may not know (trust 1): page, socket, replay, API, exports, errors, model prompts, traces.
+"""A seat learns nothing it may not know: page, socket, replay, API, exports, errors, model prompts, traces.
 
 Worlds that differ only in what is hidden from a viewer give that viewer the same bytes, in the same number and order;
 and no canary of anybody else's secret is found in anything that the viewer gets. The clock stands still, and what

@@ -1,4 +1,4 @@
-"""Every route, HTTP and socket, for every role, with their own object and with another's (trust 8).
+"""Every route, HTTP and socket, for every role, with their own object and with another's.
 
 A route that no file in `matrix/` lists with every method it takes fails, and so does a listed one that does not exist.
 """

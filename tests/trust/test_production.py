@@ -1,4 +1,4 @@
-"""Production settings: clean under Django's own check, and refusing what is only fit for trying out (trust 12, 23)."""
+"""Production settings: clean under Django's own check, and refusing what is only fit for trying out."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Who loses a role or a key loses what it opened at once: pages, matches, the API (trust 14)."""
+"""Who loses a role or a key loses what it opened at once: pages, matches, the API."""
 
 import json
 

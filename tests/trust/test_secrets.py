@@ -1,4 +1,4 @@
-"""Keys are found nowhere but where they are used (trust 37): canaries in every key, and a scan of the project itself.
+"""Keys are found nowhere but where they are used: canaries in every key, and a scan of the project itself.
 
 A judged queue, a run, a remote and a served model at a table, a page that breaks, exports: then logs, task arguments,
 rows, files, pages and prompts are searched. The servers echo the key that they were sent, as some do when it is wrong.

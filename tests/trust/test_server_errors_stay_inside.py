@@ -1,4 +1,4 @@
-"""What a model's server answered, its address and our folders are for researchers, not for players (trust 37)."""
+"""What a model's server answered, its address and our folders are for researchers, not for players."""
 
 import pytest
 from django.urls import reverse

@@ -1,4 +1,4 @@
-"""Guessing passwords or keys is slowed down, and forged forwarding headers do not help (trust 24)."""
+"""Guessing passwords or keys is slowed down, and forged forwarding headers do not help."""
 
 import pytest
 from django.core.cache import cache

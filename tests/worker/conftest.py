@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.elsewhere import database_address
 from training.config import RunConfig
 
 COMMAND = [sys.executable, "-m", "tests.worker.fake_trainer"]
@@ -89,7 +90,6 @@ def processes_of(run):
 @pytest.fixture
 def worker_process(quick, databases):
     """Starts a process that supervises one run and can be frozen or killed, as a worker's machine can."""
-    from django.db import connection
 
     started = []
     code = (
@@ -104,9 +104,7 @@ def worker_process(quick, databases):
     )
 
     def start(run):
-        settings = connection.settings_dict
-        address = f"postgresql://{settings['USER']}@/{settings['NAME']}?host={settings['HOST']}"
-        environment = {**os.environ, "DATABASE_URL": address}
+        environment = {**os.environ, "DATABASE_URL": database_address()}
         command = [sys.executable, "-c", code, str(run.pk), str(quick.RUNS_ROOT)]
         process = subprocess.Popen(command, env=environment, cwd=Path(__file__).resolve().parents[2])
         started.append(process)

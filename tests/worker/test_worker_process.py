@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings as django_settings
-from django.db import connection
 
+from tests.elsewhere import database_address
 from tests.worker.conftest import processes_of, wait_until
 from webapp.core import health, queue
 from webapp.core.models import Heartbeat
@@ -25,11 +25,9 @@ def worker(quick, tmp_path):
     """Starts `celery worker` for the training queue, against the test's database and storage."""
     quick.MEDIA_ROOT = tmp_path / "files"
     quick.RUNS_ROOT = tmp_path / "files" / "runs"
-    database = connection.settings_dict
-    address = f"postgresql://{database['USER']}@/{database['NAME']}?host={database['HOST']}"
     environment = {
         **os.environ,
-        "DATABASE_URL": address,
+        "DATABASE_URL": database_address(),
         "REDIS_URL": django_settings.REDIS_URL,
         "PARLEY_HOME": str(tmp_path),
         "DJANGO_SETTINGS_MODULE": "tests.worker.stand_in_settings",

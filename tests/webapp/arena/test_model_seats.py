@@ -1,4 +1,4 @@
-"""Seats without a person: models that answer, falter or fail, and scripts (trust 16)."""
+"""Seats without a person: models that answer, falter or fail, and scripts."""
 
 import time
 from datetime import timedelta
@@ -112,6 +112,7 @@ def test_a_model_that_recovers_is_heard(match, stub):
     assert only_move(match).move["text"] == "here I am"
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("fault", [Hang(), Drip(0.05)], ids=repr)
 def test_a_late_model_times_out_by_the_deadline_plus_two_seconds(match, stub, fault):
     stub.answer = fault

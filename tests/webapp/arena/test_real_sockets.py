@@ -1,4 +1,4 @@
-"""The table behind a real server (trust 12, 13): sizes, fragments, a client that does not read, memory in a flood."""
+"""The table behind a real server: sizes, fragments, a client that does not read, memory in a flood."""
 
 import asyncio
 import contextlib
@@ -16,8 +16,8 @@ import pytest
 import uvicorn
 import websockets
 from channels.db import database_sync_to_async
-from django.db import connection as database
 
+from tests.elsewhere import database_address
 from webapp.arena import consumers, parts
 from webapp.core.management.commands.serve import LARGEST_MESSAGE
 
@@ -46,6 +46,7 @@ def site():
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
+        assert thread.is_alive(), "the server did not start"
         time.sleep(0.02)
     yield port
     server.should_exit = True
@@ -136,13 +137,11 @@ FLAT = 32  # MiB that the server may grow by afterwards, while it is sent more t
 @pytest.fixture
 def process(tmp_path):
     """`manage.py serve` as a process of its own, on the test's database; yields (process, port, its log)."""
-    at = database.settings_dict
-    address = f"postgresql://{at['USER']}@/{at['NAME']}?host={at['HOST']}"
     port = free_port()
     command = [sys.executable, "manage.py", "serve", "--port", str(port)]
     log = tmp_path / "server.log"
     with log.open("w") as output:
-        environment = {**os.environ, "DATABASE_URL": address}
+        environment = {**os.environ, "DATABASE_URL": database_address()}
         server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
     try:
         ends = time.monotonic() + 60

@@ -1,4 +1,4 @@
-"""The table's socket: what a tab shows is what the database holds, whatever gets lost on the way (trust 4, 5, 13)."""
+"""The table's socket: what a tab shows is what the database holds, whatever gets lost on the way."""
 
 import asyncio
 import contextlib
@@ -94,7 +94,7 @@ def say(match, seat, text):
     return services.submit(match_id=match.pk, seat=seat, step=step, move=Move(action="talk", text=text))
 
 
-# --- old state + events = fresh state (trust 5) ---
+# --- old state + events = fresh state ---
 
 
 def propose(match):
@@ -254,7 +254,7 @@ def make_person(name):
     return User.objects.create(username=name, role="player")
 
 
-# --- nothing is lost (trust 4) ---
+# --- nothing is lost ---
 
 
 def server_log(match_id, viewer):
@@ -306,7 +306,7 @@ async def test_nothing_is_lost_at_the_table(application, client_of, player, ben,
         await tab.leave()
 
 
-# --- limits (trust 13) and revocation ---
+# --- limits and revocation ---
 
 
 async def test_a_message_that_is_too_large_closes_with_1009(application, client_of, player, two_people):

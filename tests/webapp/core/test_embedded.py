@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import psycopg
@@ -95,9 +94,7 @@ def test_a_recycled_process_id_is_not_taken_for_the_server(place):
 
 def test_a_finished_process_has_no_start_time():
     child = subprocess.Popen([sys.executable, "-c", ""])
-    time.sleep(0.2)  # a zombie by now: finished, but not waited for
-    while child.returncode is None and pids.start_time(child.pid) is not None:
-        time.sleep(0.05)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # finished, but not waited for: a zombie
     assert pids.start_time(child.pid) is None
     child.wait()
 
