@@ -63,6 +63,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         **found,
         "ratio": {name: one["ratio"] for name, one in found.items()},
         "work": {"conversations": held, "turns": len(asked), "tokens": sum(count for _, count in asked)},
+        "calls": {"multi_turn b, each step": multi_turn.calls},
         "engine": talks.name,
         "conditions": conditions(arguments, threads),
     }
@@ -136,6 +137,8 @@ class _MultiTurn:
     def __init__(self, talks: Talks) -> None:
         self.talks = talks
         self.grpo: Grpo
+        self.calls: list[int] = []
+        """Of each step, how often the model was asked; with whole batches as often as a conversation has turns."""
 
     def rollout(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
         """Hold all conversations; return every seat's part as one sample with a mask over what it did not say."""
@@ -146,6 +149,7 @@ class _MultiTurn:
 
         jobs = [Job(number, scenario, (LEARNER, LEARNER)) for number, scenario in enumerate(self.talks.scenarios)]
         episodes = asyncio.run(collect(jobs, {LEARNER: player}, lanes=len(jobs), rules=Rules()))
+        self.calls.append(engine.calls)
         cut = [_cut(_whole(episode, seat)) for episode in episodes for seat in (0, 1)]
         keys = ("prompt_ids", "completion_ids", "env_mask", "logprobs")
         return {key: [list(parts[place]) for parts in cut] for place, key in enumerate(keys)}
@@ -186,6 +190,7 @@ class Generate:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self.calls = 0
         self._waiting: list[tuple[SampleRequest, asyncio.Future[Sample]]] = []
         self._task: asyncio.Task[None] | None = None
 
@@ -223,6 +228,7 @@ class Generate:
 
     @torch.no_grad()
     def _generate(self, requests: Sequence[SampleRequest]) -> list[tuple[int, ...]]:
+        self.calls += 1
         longest = max(len(request.prompt) for request in requests)
         ids = torch.zeros((len(requests), longest), dtype=torch.long)
         mask = torch.zeros_like(ids)

@@ -1,16 +1,20 @@
 """Small parts of the measurements, by hand."""
 
+import asyncio
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from bench import miniature
 from bench.__main__ import main, parser
-from bench.conversation import _cut, _until_stop
+from bench.conversation import Generate, _cut, _until_stop
 from bench.learning import item
 from bench.talks import scenarios
 from bench.trl_side import per_pass
+from training.engines.base import SampleRequest, Sampling
 from training.errors import BadInput
 from training.games import make
 from training.records import Trace
@@ -40,6 +44,35 @@ def test_a_trace_is_cut_at_its_first_reply():
 def test_a_reply_ends_with_its_stop_token():
     assert _until_stop([5, 6, 2, 0, 0], [2]) == (5, 6, 2)
     assert _until_stop([5, 6], [2]) == (5, 6)
+
+
+def together(model, prompts):
+    """Ask for all of these at once; returns the replies and how often the model was asked."""
+
+    async def ask():
+        engine = Generate(SimpleNamespace(device="cpu", generate=model))
+        requests = [SampleRequest(prompt, Sampling(max_tokens=2), seed=0, stop_token_ids=(9,)) for prompt in prompts]
+        replies = await asyncio.gather(*map(engine.sample, requests))
+        return [reply.tokens for reply in replies], engine.calls
+
+    return asyncio.run(asyncio.wait_for(ask(), 10))
+
+
+def test_what_is_asked_at_once_is_one_batch_padded_on_the_left():
+    def model(input_ids, attention_mask, **_):
+        assert input_ids.tolist() == [[0, 1], [2, 3]]
+        assert attention_mask.tolist() == [[0, 1], [1, 1]]
+        return torch.cat([input_ids, torch.tensor([[5, 9], [9, 9]])], dim=1)
+
+    assert together(model, [(1,), (2, 3)]) == ([(5, 9), (9,)], 1)
+
+
+def test_a_model_that_fails_ends_the_measurement():
+    def model(**_):
+        raise MemoryError("no room")
+
+    with pytest.raises(MemoryError):
+        together(model, [(1,), (2,)])
 
 
 def test_scenarios_differ_and_end_after_the_asked_turns():
