@@ -200,7 +200,12 @@ class Generate:
         self._waiting.append((request, future))
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._flush())
-        return await future
+        task = self._task
+        both: set[asyncio.Future[Any]] = {future, task}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if not future.done():
+            task.result()  # raises what the model raised
+        return future.result()
 
     async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
         """Not measured here."""
@@ -217,12 +222,7 @@ class Generate:
             for _ in range(20):
                 await asyncio.sleep(0)
             batch, self._waiting = self._waiting, []
-            try:
-                replies = self._generate([request for request, _ in batch])
-            except Exception as error:  # noqa: BLE001 (whoever waits is told, else they wait for ever)
-                for _, future in batch:
-                    future.set_exception(error)
-                continue
+            replies = self._generate([request for request, _ in batch])
             for (_, future), tokens in zip(batch, replies, strict=True):
                 future.set_result(Sample(tokens, (0.0,) * len(tokens), "stop"))
 
