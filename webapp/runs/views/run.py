@@ -79,7 +79,7 @@ def metrics(request: HttpRequest, run_id: int) -> HttpResponse:
 def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
     """What arenas found: the run's own result, and those held while it trained."""
     run = visible(request, run_id)
-    held = run.events.filter(kind="evaluation").order_by("data__step")
+    held = run.events.filter(kind="evaluation").order_by("data__step") if run.kind == "train" else ()
     rows = [(event.data.get("step"), event.data) for event in held]
     names = curves.known({name for _, data in rows for name in data if name != "step"})
     shown = [name for name in names if not name.endswith(("_low", "_high"))]
