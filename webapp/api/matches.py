@@ -32,7 +32,7 @@ def match_as_seen(match: Match, user: User) -> dict[str, object]:
         "id": match.pk,
         "game": match.game,
         "state": match.state,
-        "step": match.step,
+        "step": scene.step,
         "seats": [_seat(chair.seat, shown=told or chair.you, you=chair.you) for chair in scene.chairs],
         "messages": [{"number": row.number, **row.message} for row in view.rows_after(match, viewer, 0)],
         "actions": [action.to_dict() for action in scene.seen.actions],

@@ -35,11 +35,15 @@ def database_now() -> datetime:
 
 @dataclass
 class Fold:
-    """A match's game as its `moves` moves have made it, with those of a joint step that is not complete yet."""
+    """A match's game as its `moves` moves have made it, with those of a joint step that is not complete yet.
+
+    `step` counts the complete ones. Outside the lock it may be ahead of a match that was read before.
+    """
 
     game: Game
     pending: dict[Seat, Move]
     moves: int
+    step: int
 
     def due(self) -> frozenset[Seat]:
         """The seats from which a move is still missing."""
@@ -61,10 +65,11 @@ def fold(match: Match) -> Fold:
     """The match's game as its moves have made it."""
     game = make(scenario_of(match))
     pending: dict[Seat, Move] = {}
-    moves = moves_of(match)
+    moves, step = moves_of(match), 0
     for entry in moves:
         pending = advance(game, pending, entry)
-    return Fold(game, pending, len(moves))
+        step += not pending
+    return Fold(game, pending, len(moves), step)
 
 
 def viewers(scenario: Scenario) -> list[Viewer]:
@@ -130,7 +135,8 @@ def _append(
     now.pending = advance(now.game, now.pending, SeatMove(seat=seat, move=move))
     now.moves += 1
     if not now.pending:
-        match.step += 1
+        now.step += 1
+        match.step = now.step
     return stored
 
 

@@ -112,6 +112,7 @@ class Scene:
     yours: MatchSeat | None
     deadline: datetime | None
     moved: bool
+    step: int
     hosting: bool = False
     knows_kinds: bool = False
     can_sit: bool = False
@@ -160,12 +161,12 @@ def look(match: Match, viewer: Viewer, user: User | None = None) -> Scene:
     scenario = services.scenario_of(match)
     spec = REGISTRY[match.game]
     seats = list(match.seats.select_related("user", "deployment__checkpoint", "deployment__remote").order_by("seat"))
-    seen, acting, moved = Observation(messages=()), frozenset[Seat](), False
+    seen, acting, moved, step = Observation(messages=()), frozenset[Seat](), False, match.step
     if match.state == Match.State.RUNNING:
         now = services.fold(match)
         seen = now.game.observe(viewer)
         acting = now.game.to_act()
-        moved = viewer in now.pending
+        moved, step = viewer in now.pending, now.step
         if moved:
             seen = seen.model_copy(update={"actions": ()})
     if not spec.public_turns:
@@ -187,6 +188,7 @@ def look(match: Match, viewer: Viewer, user: User | None = None) -> Scene:
         can_sit=member and yours is None and match.state == Match.State.OPEN and match.seats.free().exists(),
         deadline=_deadline(viewer, acting, due, moved=moved),
         moved=moved,
+        step=step,
         shared=shared,
         private=private,
     )

@@ -7,7 +7,7 @@ import pytest
 from tests.webapp.arena.conftest import negotiation
 from training.errors import BadInput, IllegalMove
 from training.records import ALL, SPECTATOR, Move
-from webapp.arena import services, tables
+from webapp.arena import parts, services, tables, view
 from webapp.arena.models import DueSeat, Match, ViewerRow
 from webapp.runs.models import Checkpoint
 from webapp.serving import services as serving
@@ -56,6 +56,15 @@ def test_a_move_that_is_not_possible_changes_nothing(two_people, seat, step, mov
         services.submit(match_id=two_people.pk, seat=seat, step=step, move=move)
     assert [log(two_people, viewer) for viewer in (0, 1, SPECTATOR, ALL)] == before
     assert two_people.moves.count() == 0
+
+
+def test_a_form_is_for_the_step_whose_actions_it_offers(two_people):
+    """The other moved between the reading of the match and that of its moves."""
+    read = Match.objects.get(pk=two_people.pk)
+    say(two_people, 0, "hello")
+    scene = view.look(read, 1)
+    assert (read.step, scene.step, scene.your_turn) == (0, 1, True)
+    assert 'name="step" value="1"' in parts.contents(scene)["act"]
 
 
 def test_the_end_is_written_down(two_people):
