@@ -27,10 +27,13 @@ def connected(page: Page) -> None:
 
 
 def say(page: Page, text: str) -> None:
-    """Say something when it is one's turn, and see it in the log."""
+    """Say something when it is one's turn, beside a no if something was proposed, and see it in the log."""
     expect(page.locator(".turn")).to_have_text(TURN)
     page.locator("#say").fill(text)
-    page.locator("#say").press("Enter")
+    if (no := page.locator("button[name=action][value=reject]")).count():
+        no.click()
+    else:
+        page.locator("#say").press("Enter")
     expect(page.locator("#log")).to_contain_text(text)
 
 
