@@ -70,8 +70,10 @@ class RunConfig(Record):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        if self.game.name not in games.REGISTRY:
-            raise BadInput(f"unknown game {self.game.name!r}; known: {', '.join(sorted(games.REGISTRY))}", "game.name")
+        try:
+            games.lookup(self.game.name)
+        except BadInput as error:
+            raise BadInput(error.why, "game.name") from error
         if self.kind == "train":
             self._check_training()
         arena = self.kind == "eval" or (self.kind == "train" and self.evaluate.every > 0)
@@ -80,7 +82,7 @@ class RunConfig(Record):
         return self
 
     def _check_training(self) -> None:
-        if self.reward.source == "outcome" and games.REGISTRY[self.game.name].judged:
+        if self.reward.source == "outcome" and games.lookup(self.game.name).judged:
             raise BadInput(f"{self.game.name} has no result of its own: only a judge can score it", "reward.source")
         if (self.judged or self.reward.judge_filter) and self.judge is None:
             raise BadInput("this run's reward or filter needs a judge: give its address and model", "judge")
@@ -116,7 +118,7 @@ class RunConfig(Record):
     @property
     def judged(self) -> bool:
         """Whether a judge's scores are the reward."""
-        return rewards.source(self.reward, games.REGISTRY[self.game.name]) == "judge"
+        return rewards.source(self.reward, games.lookup(self.game.name)) == "judge"
 
     @property
     def arena_sampling(self) -> Sampling:
@@ -128,7 +130,7 @@ class RunConfig(Record):
         """The least that one reward of a seat may be: its result, or what it pays for malformed replies or distance."""
         if self.learn.kl == "k1" and self.learn.kl_coef > 0:
             return -math.inf  # paid for every token, as far as the policy may go
-        return rewards.lowest(self.reward, games.REGISTRY[self.game.name])
+        return rewards.lowest(self.reward, games.lookup(self.game.name))
 
 
 def load(path: Path) -> RunConfig:

@@ -93,25 +93,30 @@ class Scenario(Record):
 
 
 class Argument(Record):
-    """One argument of an action: an integer in [low, high], one of `choices`, or free text."""
+    """One argument of an action: an integer in [low, high], one of `choices`, or free text.
+
+    `marked` choices are written in angle brackets, `<BET>`; a game names all it ever offers in `GameSpec.marks`.
+    """
 
     name: str
     kind: Literal["integer", "choice", "text"]
     choices: tuple[str, ...] = ()
     low: int = 0
     high: int = 0
+    marked: bool = False
 
 
 class Action(Record):
     """Something a seat may do now, declared as data: the grammar for parsing and the button at the table.
 
     A reply performs it by the tag `<name>…</name>`; the one action with `bare` is performed by a reply without a tag.
-    `text` says whether speech beside the tag belongs to the move.
+    `text` says whether speech beside the tag belongs to the move; `private` words beside it are the seat's reasoning,
+    which nobody else reads.
     """
 
     name: str
     args: tuple[Argument, ...] = ()
-    text: Literal["none", "optional", "required"] = "optional"
+    text: Literal["none", "optional", "required", "private"] = "optional"
     bare: bool = False
     label: str = ""
 
@@ -132,12 +137,52 @@ class Observation(Record):
     """All that a viewer was ever shown, in order, and what it may do now.
 
     `messages` only grows from one observation to the next; its first message is the rules and the viewer's private
-    brief. `actions` is empty unless the viewer is to act. `max_chars` bounds free text.
+    brief. `actions` is empty unless the viewer is to act. `max_chars` and `max_words` bound free text; 0 = no bound.
     """
 
     messages: tuple[Message, ...]
     actions: tuple[Action, ...] = ()
     max_chars: int = 0
+    max_words: int = 0
+
+
+class Cell(Record):
+    """One field of a board: what stands there, how a screen reader says it, and the legal choice that it stands for.
+
+    `choice` is a value of the one choice argument of the one offered action; empty where nothing can be chosen.
+    """
+
+    text: str
+    label: str = ""
+    choice: str = ""
+
+
+class Zone(Record):
+    """One part of what a viewer sees on the table: rows of cells (a board, a hand of cards, who is where)."""
+
+    title: str
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+class Probe(Record):
+    """A question put to a seat beside the game: it enters no log, and its answer changes nothing.
+
+    `truth` are the right choices, which the seat is not told; empty where there is no right answer.
+    """
+
+    question: str
+    choices: tuple[str, ...] = Field(min_length=2)
+    truth: tuple[str, ...] = ()
+
+
+class Belief(Record):
+    """How a seat answered a probe: the probability of every choice, after `after` moves of the episode."""
+
+    seat: Seat
+    after: int = Field(ge=0)
+    question: str
+    probabilities: dict[str, float]
+    truth: tuple[str, ...] = ()
 
 
 Origin = Literal["seat", "default", "forfeit", "timeout", "tool"]
@@ -221,7 +266,8 @@ class ErrorRecord(Record):
 class Episode(Record):
     """One played game. `returns[seat]` None = needs a judge. With `error` set nothing of it is scored or learned.
 
-    An imported or exported conversation is an Episode without traces.
+    An imported or exported conversation is an Episode without traces. `roles` has one name a seat, as the game told
+    them in the end; empty where the game has no roles.
     """
 
     version: Literal[1] = 1
@@ -231,6 +277,8 @@ class Episode(Record):
     traces: tuple[Trace, ...] = ()
     returns: dict[Seat, float | None] = Field(default_factory=dict)
     metrics: dict[str, float] = Field(default_factory=dict)
+    roles: tuple[str, ...] = ()
+    beliefs: tuple[Belief, ...] = ()
     error: ErrorRecord | None = None
 
 

@@ -16,7 +16,8 @@ def viewers(scenario):
 def everything(game):
     """All that can be read of a game."""
     seen = {viewer: game.observe(viewer) for viewer in viewers(game.scenario)}
-    return seen, game.to_act(), dict(game.returns()), dict(game.metrics())
+    shown = {v: (game.acting(v), game.phase(v), game.board(v)) for v in seen}
+    return seen, shown, game.to_act(), dict(game.probes()), dict(game.returns()), dict(game.metrics()), game.roles()
 
 
 def reply(scenario, seat, seen, seed, name="random"):
@@ -64,7 +65,7 @@ def illegal_moves(game, seat):
         args = {
             a.name: {"integer": a.low, "text": "x"}.get(a.kind, a.choices[0] if a.choices else "") for a in action.args
         }
-        text = "x" * (seen.max_chars + 1)
+        text = " ".join("x" * (seen.max_words + 1)) if seen.max_words else "x" * (seen.max_chars + 1)
         origin = "tool" if seat == game.scenario.tool_seat else "seat"
         bad.append(Move(action=action.name, args={**args, "unheard of": 1}, text="x", origin=origin))
         bad.append(Move(action=action.name, args=args, text=text, origin=origin))

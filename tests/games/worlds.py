@@ -2,9 +2,11 @@
 secrets with those who may read them. A new game adds its entries here, or `test_games.py` fails.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from training.records import ALL, SPECTATOR, Scenario
+from training.games import Game
+from training.records import ALL, SPECTATOR, Move, Scenario
 
 NAMES = ("Ada", "Ben")
 
@@ -74,12 +76,18 @@ CASES = {
 
 @dataclass(frozen=True)
 class Worlds:
-    """Two scenarios that differ only in what `viewer` may not know."""
+    """Two scenarios that differ only in what `viewer` may not know.
+
+    `until(a)`: whether the rules have brought it to light by now. `across(a, b, moves)`: the joint step of b that looks
+    to the viewer like `moves` of a; the same one, unless hidden roles move by themselves.
+    """
 
     name: str
     viewer: int
     a: Scenario
     b: Scenario
+    until: Callable[[Game], bool] = lambda a: False
+    across: Callable[[Game, Game, dict[int, Move]], dict[int, Move]] = lambda a, b, moves: moves
 
 
 @dataclass(frozen=True)

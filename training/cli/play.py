@@ -13,7 +13,7 @@ from typing import Any
 
 from training import dataset, players, samples
 from training.errors import BadInput
-from training.games import REGISTRY, make
+from training.games import lookup, make
 from training.records import Episode, Scenario
 from training.rollout import Job, Rules, collect
 from training.seeding import seeded
@@ -67,8 +67,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _starts(game: str, path: Path | None) -> list[Scenario]:
-    if game not in REGISTRY:
-        raise BadInput(f"unknown game {game!r}; known: {', '.join(sorted(REGISTRY))}", "game")
+    lookup(game)
     if path is None:
         return list(samples.for_game(game))
     if not path.is_file():

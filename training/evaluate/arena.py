@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from training.errors import BadInput
-from training.games import REGISTRY
+from training.games import lookup
 from training.players.base import Reply
 from training.records import Episode, Scenario, Seat
 from training.rollout import Job, PlayerFactory, Rules, Tool, rollout
@@ -69,7 +69,7 @@ def pairings(scenarios: Sequence[Scenario], conversations: int, seed: int) -> li
     if not scenarios:
         raise BadInput("an arena needs at least one scenario", "data.path")
     for scenario in scenarios:
-        if len(scenario.seats) != 2 or not REGISTRY[scenario.game].symmetric:
+        if len(scenario.seats) != 2 or not lookup(scenario.game).symmetric:
             raise BadInput("an arena needs a game of two seats that may be swapped", scenario.id)
     couples = -(-conversations // 2)
     chosen = list(scenarios)

@@ -12,14 +12,19 @@ from training.records import Move, Scenario, Seat, SeatMove
 
 REGISTRY: dict[str, GameSpec] = {spec.name: spec for spec in (NEGOTIATION, DIALOGUE)}
 
-__all__ = ["REGISTRY", "Game", "GameSpec", "make", "replay"]
+__all__ = ["REGISTRY", "Game", "GameSpec", "lookup", "make", "replay"]
+
+
+def lookup(name: str) -> GameSpec:
+    """Return what a game declares about itself; raise `BadInput` for an unknown one."""
+    if name not in REGISTRY:
+        raise BadInput(f"unknown game {name!r}; known: {', '.join(sorted(REGISTRY))}", "game")
+    return REGISTRY[name]
 
 
 def make(scenario: Scenario) -> Game:
     """Return the game at its start; raise `BadInput` for an unknown game or wrong settings."""
-    if scenario.game not in REGISTRY:
-        raise BadInput(f"unknown game {scenario.game!r}; known: {', '.join(sorted(REGISTRY))}", "game")
-    spec = REGISTRY[scenario.game]
+    spec = lookup(scenario.game)
     low, high = spec.players
     if not low <= len(scenario.seats) <= high:
         raise BadInput(f"{scenario.game} needs {low} to {high} players, not {len(scenario.seats)}", "seats")

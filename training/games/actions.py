@@ -42,8 +42,13 @@ def plain(text: str) -> str:
 def body(action: Action, args: Mapping[str, ArgValue]) -> str:
     """Return the arguments as text: `food 2, water 1`, or the bare value of a single argument."""
     if len(action.args) == 1:
-        return clean(str(args[action.args[0].name]))
-    return ", ".join(f"{arg.name} {clean(str(args[arg.name]))}" for arg in action.args)
+        return _value(action.args[0], args)
+    return ", ".join(f"{arg.name} {_value(arg, args)}" for arg in action.args)
+
+
+def _value(arg: Argument, args: Mapping[str, ArgValue]) -> str:
+    written = clean(str(args[arg.name]))
+    return f"<{written}>" if arg.marked else written
 
 
 def tag(action: Action, args: Mapping[str, ArgValue]) -> str:
@@ -77,9 +82,24 @@ def _readable(action: Action, args: Mapping[str, ArgValue]) -> bool:
     """Return whether the arguments, once written, are read as the same."""
     content = body(action, args)
     try:
-        return "<" not in content and ">" not in content and read_args(action, content) == args
+        return not TAG.search(unmark(content, [action])) and read_args(action, content) == args
     except IllegalMove:
         return False
+
+
+@lru_cache(maxsize=1024)
+def _marks(choices: tuple[str, ...]) -> re.Pattern[str]:
+    longest_first = sorted(choices, key=len, reverse=True)
+    return re.compile(rf"<\s*({'|'.join(map(re.escape, longest_first))})\s*>", re.IGNORECASE)
+
+
+def unmark(text: str, actions: Iterable[Action]) -> str:
+    """Return `text` with the marked choices of `actions` without their angle brackets: they are no tags."""
+    for action in actions:
+        for arg in action.args:
+            if arg.marked and arg.choices:
+                text = _marks(arg.choices).sub(r"\1", text)
+    return text
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -165,8 +185,9 @@ def read_value(arg: Argument, written: str) -> ArgValue:
             raise IllegalMove(f"{arg.name} must be a whole number from {arg.low} to {arg.high}, not {_short(written)}")
         return value
     if arg.kind == "choice":
+        bare = written[1:-1].strip() if arg.marked and written[:1] == "<" and written[-1:] == ">" else written
         for choice in arg.choices:
-            if choice.lower() == written.lower():
+            if choice.lower() == bare.lower():
                 return choice
         raise IllegalMove(f"{arg.name} must be one of {', '.join(arg.choices)}, not {_short(written)}")
     if not written:
@@ -181,7 +202,7 @@ def _short(text: str) -> str:
 # --- checking --------------------------------------------------------------------------------------------------------
 
 
-def check_move(move: Move, actions: Iterable[Action], max_chars: int) -> Action:
+def check_move(move: Move, actions: Iterable[Action], max_chars: int, max_words: int = 0) -> Action:
     """Return the declared action that `move` performs; raise `IllegalMove` if there is none, or it is out of bounds.
 
     Moves that nobody chose (`default`, `timeout`) may lack the text that a chosen move must have.
@@ -196,20 +217,33 @@ def check_move(move: Move, actions: Iterable[Action], max_chars: int) -> Action:
         raise IllegalMove(f"{action.name} needs exactly: {needed}")
     for arg in action.args:
         _check_value(arg, move.args[arg.name])
-    if max_chars and (length := free_length(action, move)) > max_chars:
-        raise IllegalMove(f"your text has {length} characters; at most {max_chars} are allowed")
+    if problem := too_long(action, move, max_chars, max_words):
+        raise IllegalMove(problem)
+    if action.text == "private" and move.text.strip() not in {"", own_tag(action, move)}:
+        raise IllegalMove(f"{action.name} must stand alone, without other text")
     if move.origin == "seat" and action.text == "required" and not move.text.strip():
         raise IllegalMove(f"{action.name} needs some text")
     return action
 
 
-def free_length(action: Action, move: Move) -> int:
-    """Return the characters of free text in a move: what stands beside its tag, and in text arguments."""
-    written = sum(len(str(move.args[arg.name])) for arg in action.args if arg.kind == "text")
-    own_tag = "" if action.bare and not action.args else tag(action, move.args)
-    if not own_tag or own_tag not in move.text:
-        return max(len(move.text), written)
-    return len(move.text.replace(own_tag, "", 1).strip()) + written
+def own_tag(action: Action, move: Move) -> str:
+    """Return the tag that performs a move, as its text holds it; nothing for the bare action."""
+    return "" if action.bare and not action.args else tag(action, move.args)
+
+
+def too_long(action: Action, move: Move, max_chars: int, max_words: int) -> str:
+    """Return why a move holds too much free text, or nothing; a bound of 0 is none.
+
+    Free text is what stands beside the tag, and text arguments.
+    """
+    beside = move.text.replace(own_tag(action, move), "", 1).strip() if own_tag(action, move) else move.text
+    texts = [beside, *(str(move.args[arg.name]) for arg in action.args if arg.kind == "text")]
+    characters, words = sum(map(len, texts)), sum(len(text.split()) for text in texts)
+    if max_chars and characters > max_chars:
+        return f"your text has {characters} characters; at most {max_chars} are allowed"
+    if max_words and words > max_words:
+        return f"your text has {words} words; at most {max_words} are allowed"
+    return ""
 
 
 def _check_value(arg: Argument, value: ArgValue) -> None:
@@ -235,7 +269,12 @@ def _how_line(action: Action) -> str:
         return f"- {label}: just write it, without a tag."
     example = tag(action, {arg.name: _example(arg) for arg in action.args})
     bounds = "; ".join(_bounds(arg) for arg in action.args if arg.kind != "text")
-    beside = {"none": " Write nothing else.", "optional": "", "required": " Write a sentence beside it."}[action.text]
+    beside = {
+        "none": " Write nothing else.",
+        "optional": "",
+        "required": " Write a sentence beside it.",
+        "private": " What you write beside it is your own reasoning; nobody else reads it.",
+    }[action.text]
     return f"- {label}: {example}{f' ({bounds})' if bounds else ''}.{beside}"
 
 

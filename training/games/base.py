@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from training.records import Move, Observation, Scenario, Seat, Viewer
+from training.records import Move, Observation, Probe, Scenario, Seat, Viewer, Zone
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -40,7 +40,25 @@ class Game(Protocol):
         """Return each player's result; None = needs a judge, or the game is not over."""
 
     def metrics(self) -> Mapping[str, float]:
-        """Return what happened as numbers (agreement, points, length …), for an ended game."""
+        """Return what happened as numbers (agreement, points, length …), for an ended game.
+
+        A name that ends in `_N` is about seat N: reports take their means per role.
+        """
+
+    def roles(self) -> tuple[str, ...]:
+        """Return each seat's role by name; empty where the game has none. Engine's knowledge, not a viewer's."""
+
+    def acting(self, viewer: Viewer) -> frozenset[Seat]:
+        """Return the seats of which `viewer` may know now that they are to move."""
+
+    def phase(self, viewer: Viewer) -> str:
+        """Return in a few words what is going on, as `viewer` may know it; empty where turns are all there is."""
+
+    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
+        """Return what lies on the table for `viewer`; empty for a game that is only talk."""
+
+    def probes(self) -> Mapping[Seat, Probe]:
+        """Return the questions that may be put aside to seats now; their answers never enter the game."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +70,8 @@ class GameSpec:
     the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`. `label` names a
     scenario in lists, by what everybody may know; `private` adds what each seat alone knows, a few words a seat, for
     those who may see all of it. `actions`: the names of all actions a player is ever offered; their
-    tags stay readable when other tag-like text is neutralised. `public_turns`: everybody may know at any time who is to
-    act; else a viewer learns only of its own turn.
+    tags stay readable when other tag-like text is neutralised, and so do `marks`, all marked choices. `hidden`: seats
+    hide facts from each other. `opponents`: players that play only this game, by name.
     """
 
     name: str
@@ -71,7 +89,9 @@ class GameSpec:
     label: Callable[[Scenario], str] = lambda scenario: scenario.id
     private: Callable[[Scenario], tuple[str, ...]] = lambda scenario: ("",) * len(scenario.seats)
     actions: tuple[str, ...] = ()
-    public_turns: bool = True
+    marks: tuple[str, ...] = ()
+    hidden: bool = True
+    opponents: tuple[str, ...] = ()
 
 
 FORFEIT = Move(action="forfeit", origin="forfeit")

@@ -6,14 +6,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from training.errors import BadInput, IllegalMove
 from training.games.actions import check_move, tag
-from training.records import ALL, SPECTATOR, Action, Message, Move, Observation, Scenario, Seat, Viewer, explain
+from training.records import (
+    ALL,
+    SPECTATOR,
+    Action,
+    Message,
+    Move,
+    Observation,
+    Probe,
+    Scenario,
+    Seat,
+    Viewer,
+    Zone,
+    explain,
+)
 
 
 class Settings(BaseModel):
@@ -48,34 +61,50 @@ class Log:
             raise ValueError(f"no such viewer: {viewer}")
         return tuple(self._lines[viewer])
 
-    def tell(self, text: str) -> None:
-        """Show a line of the game to everybody."""
-        line = Message(author=None, text=text)
-        for viewer in (*self.players, SPECTATOR, ALL):
-            self._lines[viewer].append(line)
+    def add(self, viewer: Viewer, message: Message) -> None:
+        """Show one viewer one line: every line of every method below goes through here."""
+        self._lines[viewer].append(message)
+
+    def tell(self, text: str, hearers: Collection[Viewer] | None = None, channel: str = "public") -> None:
+        """Show a line of the game to `hearers` and to ALL; None = to everybody."""
+        line = Message(author=None, text=text, channel=channel)
+        for viewer in self._hearers(hearers):
+            self.add(viewer, line)
 
     def tell_each(self, texts: Mapping[Viewer, str], channel: str = "public") -> None:
         """Show every viewer a line of its own; viewers without one see nothing."""
         for viewer, text in texts.items():
-            self._lines[viewer].append(Message(author=None, text=text, channel=channel))
+            self.add(viewer, Message(author=None, text=text, channel=channel))
 
-    def say(self, spoken: Mapping[Seat, str]) -> None:
-        """Show what seats said in one joint step: to each its own first, then the others' in seat order."""
-        said = {seat: Message(author=seat, text=text) for seat, text in sorted(spoken.items())}
+    def say(
+        self, spoken: Mapping[Seat, str], hearers: Collection[Viewer] | None = None, channel: str = "public"
+    ) -> None:
+        """Show what seats said in one joint step: to each its own first, then the others' in seat order.
+
+        `hearers` (None = everybody) and ALL hear all of it; another speaker hears only itself.
+        """
+        said = {seat: Message(author=seat, text=text, channel=channel) for seat, text in sorted(spoken.items())}
+        heard = self._hearers(hearers)
         for viewer in (*self.players, SPECTATOR, ALL):
             if viewer in said:
-                self._lines[viewer].append(said[viewer])
-            self._lines[viewer].extend(line for seat, line in said.items() if seat != viewer)
+                self.add(viewer, said[viewer])
+            if viewer in heard:
+                for line in (line for seat, line in said.items() if seat != viewer):
+                    self.add(viewer, line)
+
+    def _hearers(self, hearers: Collection[Viewer] | None) -> tuple[Viewer, ...]:
+        everybody = (*self.players, SPECTATOR, ALL)
+        return everybody if hearers is None else tuple(v for v in everybody if v == ALL or v in hearers)
 
 
 class LoggedGame(ABC):
     """A game over a `Log`. Subclasses say who acts, what they may do, and what a legal joint step changes."""
 
-    def __init__(self, scenario: Scenario, max_chars: int) -> None:
+    def __init__(self, scenario: Scenario, max_chars: int, max_words: int = 0) -> None:
         self.scenario = scenario
         self.names = scenario.seats
         self._log = Log(len(scenario.seats))
-        self._max_chars = max_chars
+        self._max_chars, self._max_words = max_chars, max_words
 
     @abstractmethod
     def to_act(self) -> frozenset[Seat]:
@@ -94,7 +123,9 @@ class LoggedGame(ABC):
         messages = self._log.read(viewer)
         if viewer not in self.to_act():
             return Observation(messages=messages)
-        return Observation(messages=messages, actions=self._offered(viewer), max_chars=self._max_chars)
+        return Observation(
+            messages=messages, actions=self._offered(viewer), max_chars=self._max_chars, max_words=self._max_words
+        )
 
     def check(self, seat: Seat, move: Move) -> None:
         """Raise `IllegalMove`, saying why, unless `seat` may make `move` now."""
@@ -104,7 +135,7 @@ class LoggedGame(ABC):
         if move.origin == ("seat" if is_tool else "tool") or (is_tool and move.origin == "forfeit"):
             raise IllegalMove(f"a move of origin {move.origin!r} cannot come from this seat")
         if move.origin != "forfeit":
-            check_move(move, self._offered(seat), self._max_chars)
+            check_move(move, self._offered(seat), self._max_chars, self._max_words)
 
     def step(self, moves: Mapping[Seat, Move]) -> None:
         """Apply one move of exactly the seats of `to_act`; an illegal one changes nothing."""
@@ -114,6 +145,26 @@ class LoggedGame(ABC):
         for seat, move in moves.items():
             self.check(seat, move)
         self._apply(dict(sorted(moves.items())))
+
+    def roles(self) -> tuple[str, ...]:
+        """Return nothing: most games have no roles."""
+        return ()
+
+    def acting(self, viewer: Viewer) -> frozenset[Seat]:
+        """Return who is to act: in most games everybody may know."""
+        return self.to_act()
+
+    def phase(self, viewer: Viewer) -> str:
+        """Return nothing: in most games turns are all there is."""
+        return ""
+
+    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
+        """Return nothing: most games are only talk."""
+        return ()
+
+    def probes(self) -> Mapping[Seat, Probe]:
+        """Return nothing: most games ask no questions aside."""
+        return {}
 
     def _public_text(self, seat: Seat, move: Move) -> str:
         """Return what others read of a chosen move; a bare button press reads as its tag."""

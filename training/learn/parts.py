@@ -97,7 +97,7 @@ def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) ->
         method=method,
         engine=_engine(config, device),
         chat=ChatTokenizer(model.tokenizer),
-        reward=rewards.build(config.reward, games.REGISTRY[config.game.name], asked),
+        reward=rewards.build(config.reward, games.lookup(config.game.name), asked),
         starts=starts,
         watchdog=Watchdog(config.stop),
         info=bases.child_info(

@@ -26,9 +26,8 @@ class RandomPlayer:
             raise BadInput("a player was asked for a move, and no action is possible", f"seat {seat}")
         chance = rng(seed, "random")
         action = chance.choice(seen.actions)
-        limit = seen.max_chars or 200
-        args = {arg.name: _value(arg, chance, limit) for arg in action.args}
-        speech = _words(chance, limit) if action.text == "required" else ""
+        args = {arg.name: _value(arg, chance, seen) for arg in action.args}
+        speech = _words(chance, seen) if action.text == "required" else ""
         return Reply(write(action, args, speech))
 
     def traces(self) -> tuple[Trace, ...]:
@@ -36,14 +35,15 @@ class RandomPlayer:
         return ()
 
 
-def _value(arg: Argument, chance: Random, limit: int) -> ArgValue:
+def _value(arg: Argument, chance: Random, seen: Observation) -> ArgValue:
     if arg.kind == "integer":
         return chance.randint(arg.low, arg.high)
-    return chance.choice(arg.choices) if arg.kind == "choice" else _words(chance, limit)
+    return chance.choice(arg.choices) if arg.kind == "choice" else _words(chance, seen)
 
 
-def _words(chance: Random, limit: int) -> str:
-    return " ".join(chance.choices(WORDS, k=chance.randint(3, 10)))[:limit].strip()
+def _words(chance: Random, seen: Observation) -> str:
+    count = min(chance.randint(3, 10), seen.max_words or 10)
+    return " ".join(chance.choices(WORDS, k=count))[: seen.max_chars or 200].strip()
 
 
 def make(scenario: Scenario, seat: Seat) -> RandomPlayer:

@@ -58,6 +58,7 @@ async def play(
         traces=traces,
         returns=dict(returns),
         metrics={} if error else table.metrics(traces),
+        roles=table.game.roles(),
         error=error,
     )
 

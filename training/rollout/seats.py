@@ -86,15 +86,17 @@ class SeatRecord:
 
     def _take(self, game: Game, shown: Observation, reply: Reply, attempts: Attempts) -> bool:
         """Write the attempt down as a Turn; return whether it is a legal move."""
-        said, private = (part.strip() for part in split_private(reply.text))
+        said, thought = (part.strip() for part in split_private(reply.text))
         try:
-            move, _ = parse(reply.text, shown)
+            move, private = parse(reply.text, shown)
             game.check(self.seat, move)
         except IllegalMove as error:
             attempts.unread += isinstance(error, ParseError)
-            attempts.turns.append(Turn(seat=self.seat, reply=said, private=private, error=str(error), passed=False))
+            attempts.turns.append(Turn(seat=self.seat, reply=said, private=thought, error=str(error), passed=False))
             self._refusals.append(Refusal(self.seat, len(shown.messages), reply.text, str(error)))
             return False
+        if private != thought:  # words beside the move are reasoning in this game: they are kept as such
+            said = move.text
         attempts.turns.append(Turn(seat=self.seat, reply=said, private=private, move=move, passed=True))
         attempts.move = move
         return True

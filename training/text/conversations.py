@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from training.engines.base import Sample
 from training.errors import BadInput, IllegalMove
 from training.games import advance, make
-from training.games.actions import tag
+from training.games.actions import clean, tag
 from training.records import LEARNER, Episode, Move, Observation, Seat, Trace, Turn
 from training.text.messages import news
 from training.text.template import ChatTokenizer
@@ -84,5 +84,10 @@ def traces(
 
 def _said(move: Move, turn: Turn | None, seen: Observation) -> str:
     """Return a seat's words: its move as text, after its private reasoning where that was kept."""
-    text = move.text or next((tag(action, move.args) for action in seen.actions if action.name == move.action), "")
-    return f"<think>\n{turn.private}\n</think>\n\n{text}" if turn is not None and turn.private else text
+    action = next((action for action in seen.actions if action.name == move.action), None)
+    text = move.text or ("" if action is None else tag(action, move.args))
+    if turn is None or not turn.private:
+        return text
+    if action is not None and action.text == "private":
+        return f"{clean(turn.private)} {text}"
+    return f"<think>\n{turn.private}\n</think>\n\n{text}"

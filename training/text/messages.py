@@ -17,8 +17,8 @@ from training.records import Message, Observation, Viewer
 
 __all__ = ["Chat", "chat", "how_to", "line", "neutralise", "news", "talk"]
 
-KEPT = frozenset(name for spec in REGISTRY.values() for name in spec.actions)
-"""Tags of the games' own actions: none of them is a special token of any tokenizer, and players must read them."""
+KEPT = frozenset(name for spec in REGISTRY.values() for name in (*spec.actions, *spec.marks))
+"""Tags and marks of the games' own actions: no tokenizer has one as a special token, and players must read them."""
 
 _KEPT_TAG = "|".join(rf"/?{re.escape(name)}/?>" for name in sorted(KEPT))
 _ANGLE = re.compile(rf"<(?!{_KEPT_TAG})(?=[^\s\d=]|\d\S*>)")

@@ -11,7 +11,18 @@ import re
 from collections.abc import Sequence
 
 from training.errors import IllegalMove, ParseError
-from training.games.actions import TAG, clean, free_length, how_to, plain, read_args, tag, tag_name, write
+from training.games.actions import (
+    TAG,
+    clean,
+    how_to,
+    plain,
+    read_args,
+    tag,
+    tag_name,
+    too_long,
+    unmark,
+    write,
+)
 from training.records import Action, ArgValue, Move, Observation
 
 __all__ = ["parse", "plain", "split_private", "write"]
@@ -51,21 +62,17 @@ def parse(reply: str, observation: Observation) -> tuple[Move, str]:
     Raises `ParseError` for an empty or over-long reply, an unknown or second action, and wrong arguments.
     """
     public, private = split_private(reply)
-    text = clean(public)
     actions = observation.actions
     if not actions:
         raise ParseError("It is not your turn.")
+    text = unmark(clean(public), actions)
     if not text:
         raise ParseError(f"Your reply is empty. {_ways(actions)}")
-    move = _with_tag(text, actions) if TAG.search(text) else _bare(text, actions)
-    if observation.max_chars and len(move.text) > observation.max_chars:
-        action = next(action for action in actions if action.name == move.action)
-        if (length := free_length(action, move)) > observation.max_chars:
-            raise ParseError(
-                f"Your reply has {length} characters; at most {observation.max_chars} are allowed. "
-                "Write it again, shorter."
-            )
-    return move, private
+    move, beside = _with_tag(text, actions) if TAG.search(text) else (_bare(text, actions), "")
+    action = next(action for action in actions if action.name == move.action)
+    if problem := too_long(action, move, observation.max_chars, observation.max_words):
+        raise ParseError(f"{problem[:1].upper()}{problem[1:]}. Write it again, shorter.")
+    return move, "\n".join(part for part in (private, beside) if part)
 
 
 def _ways(actions: Sequence[Action]) -> str:
@@ -85,8 +92,8 @@ def _bare(text: str, actions: Sequence[Action]) -> Move:
         raise ParseError(f"{error}. {_ways(actions)}") from error
 
 
-def _with_tag(text: str, actions: Sequence[Action]) -> Move:
-    """Read a reply with a tag: exactly one, of a declared action."""
+def _with_tag(text: str, actions: Sequence[Action]) -> tuple[Move, str]:
+    """Read a reply with a tag: exactly one, of a declared action; return its private words apart."""
     by_name = {tag_name(action.name): action for action in actions}
     tags = list(TAG.finditer(text))
     for match in tags:
@@ -118,8 +125,8 @@ def _content(text: str, tags: Sequence[re.Match[str]], action: Action) -> tuple[
     return clean(text[first.end() : second.start()]), second.end()
 
 
-def _assemble(before: str, action: Action, content: str, after: str) -> Move:
-    """Return the move with its canonical text: speech, tag, speech."""
+def _assemble(before: str, action: Action, content: str, after: str) -> tuple[Move, str]:
+    """Return the move with its canonical text (speech, tag, speech), and the words that are private to the seat."""
     args: dict[str, ArgValue] = {}
     inside = ""
     if action.args:
@@ -127,6 +134,9 @@ def _assemble(before: str, action: Action, content: str, after: str) -> Move:
     else:
         inside = content  # <accept>with pleasure</accept>: words inside a tag that takes none are speech
     parts = [part for part in (before.strip(), inside) if part]
+    if action.text == "private":
+        beside = " ".join(part for part in (*parts, after.strip()) if part)
+        return Move(action=action.name, args=args, text=tag(action, args)), beside
     if action.bare and not action.args:
         text = " ".join([*parts, after.strip()]).strip()
         spoken = bool(text)
@@ -137,4 +147,4 @@ def _assemble(before: str, action: Action, content: str, after: str) -> Move:
         raise IllegalMove(f"{action.name} must stand alone, without other text")
     if action.text == "required" and not spoken:
         raise IllegalMove(f"{action.name} needs some text")
-    return Move(action=action.name, args=args, text=text)
+    return Move(action=action.name, args=args, text=text), ""

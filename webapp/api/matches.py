@@ -7,7 +7,7 @@ from ninja import Router, Status
 from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.errors import BadInput
-from training.games import REGISTRY
+from training.games import lookup
 from training.records import ALL, Scenario
 from webapp.accounts.models import User
 from webapp.accounts.permissions import one
@@ -63,8 +63,7 @@ def create_match(request: HttpRequest, data: MatchIn) -> Status[dict[str, object
     user = caller(request)
     if user.is_guest:
         raise Http404
-    if data.game not in REGISTRY:
-        raise BadInput(f"unknown game; known: {', '.join(sorted(REGISTRY))}", "game")
+    lookup(data.game)
     scenario, source = _drawn(data, user)
     match = tables.create(
         host=user,

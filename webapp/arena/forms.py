@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 
 from training.errors import BadInput
-from training.games import REGISTRY
+from training.games import REGISTRY, lookup
 from training.records import Scenario
 from webapp.accounts.models import User
 from webapp.arena import scenarios, tables
@@ -56,7 +56,7 @@ class NewTable(forms.Form):
         stored: StoredScenario | None = None,
     ) -> None:
         super().__init__(data)
-        self.user, self.spec, self.stored = user, REGISTRY[game], stored
+        self.user, self.spec, self.stored = user, lookup(game), stored
         self._field("game").choices = [(spec.name, spec.title) for spec in REGISTRY.values()]
         self._field("game").initial = game
         choices = scenarios.choices(user, game)

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q
 
-from training.games import REGISTRY
+from training.games import lookup
 from training.records import Scenario
 
 if TYPE_CHECKING:
@@ -131,12 +131,12 @@ class Match(models.Model):
     @property
     def title(self) -> str:
         """What lists call it: the scenario, as its game names it."""
-        return REGISTRY[self.game].label(Scenario.from_dict(self.scenario))
+        return lookup(self.game).label(Scenario.from_dict(self.scenario))
 
     @property
     def game_title(self) -> str:
         """The game's name for people."""
-        return REGISTRY[self.game].title
+        return lookup(self.game).title
 
     @property
     def over(self) -> bool:

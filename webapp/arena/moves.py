@@ -54,7 +54,7 @@ def read_move(data: Mapping[str, Any], seen: Observation) -> Move:
     The text is what others will read: speech (tags in it become plain words) and the action's own tag.
     """
     action = _action(data, seen.actions)
-    speech = "" if action.text == "none" else plain(_text(data, "text"))
+    speech = "" if action.text in {"none", "private"} else plain(_text(data, "text"))
     if seen.max_chars and len(speech) > seen.max_chars:
         raise BadInput(f"is {len(speech)} characters long; {seen.max_chars} are allowed", "text")
     if action.text == "required" and not speech:
@@ -67,5 +67,5 @@ def read_move(data: Mapping[str, Any], seen: Observation) -> Move:
         move = Move(action=action.name, args=args, text=write(action, args, speech))
     except ValueError as error:
         raise BadInput(str(error), action.name) from error
-    check_move(move, seen.actions, seen.max_chars)
+    check_move(move, seen.actions, seen.max_chars, seen.max_words)
     return move

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from training.errors import BadInput
-from training.games import REGISTRY
+from training.games import lookup
 from training.records import ALL, SPECTATOR, Viewer
 from webapp.accounts.permissions import current_user, everyone, members
 from webapp.arena import parts, tables, view
@@ -91,7 +91,7 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
     mine = view.own_seat(match, user)
     context = {
         "match": match,
-        "spec": REGISTRY[match.game],
+        "spec": lookup(match.game),
         "mine": mine,
         "reveals": reveals,
         "told": view.told_who(match, user),

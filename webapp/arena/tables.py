@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from training.errors import BadInput
-from training.games import REGISTRY, make
+from training.games import lookup, make
 from training.records import Scenario
 from webapp.accounts.models import User, digest, new_token
 from webapp.accounts.services import create_guest
@@ -64,7 +64,7 @@ def create(
 ) -> Match:
     """Set up a table; it begins at once if everybody is there and has agreed. `consent` is the host's own answer."""
     make(scenario)
-    spec = REGISTRY[scenario.game]
+    spec = lookup(scenario.game)
     seconds = spec.deadline_s if deadline_s is None else deadline_s
     if not DEADLINES[0] <= seconds <= DEADLINES[1]:
         raise BadInput(f"must be between {DEADLINES[0]} and {DEADLINES[1]} seconds", "deadline_s")

@@ -12,8 +12,8 @@ from datetime import datetime
 
 from django.db.models import Count
 
-from training.games import REGISTRY, GameSpec
-from training.records import ALL, SPECTATOR, Observation, Scenario, Seat, Viewer
+from training.games import GameSpec, lookup
+from training.records import ALL, SPECTATOR, Observation, Scenario, Seat, Viewer, Zone
 from webapp.accounts.models import User
 from webapp.arena import services
 from webapp.arena.models import Match, MatchSeat, ViewerRow
@@ -116,6 +116,8 @@ class Scene:
     hosting: bool = False
     knows_kinds: bool = False
     can_sit: bool = False
+    phase: str = ""
+    board: Sequence[Zone] = ()
     shared: Sequence[str] = field(default_factory=list)
     private: Sequence[str] = field(default_factory=list)
 
@@ -159,18 +161,18 @@ def briefing(match: Match, viewer: Viewer) -> tuple[list[str], list[str]]:
 def look(match: Match, viewer: Viewer, user: User | None = None) -> Scene:
     """The match as it looks from `viewer`'s place now; with what `user`, who looks, may do with the table."""
     scenario = services.scenario_of(match)
-    spec = REGISTRY[match.game]
+    spec = lookup(match.game)
     seats = list(match.seats.select_related("user", "deployment__checkpoint", "deployment__remote").order_by("seat"))
     seen, acting, moved, step = Observation(messages=()), frozenset[Seat](), False, match.step
+    phase, board = "", tuple[Zone, ...]()
     if match.state == Match.State.RUNNING:
         now = services.fold(match)
         seen = now.game.observe(viewer)
-        acting = now.game.to_act()
+        acting = now.game.acting(viewer)
+        phase, board = now.game.phase(viewer), now.game.board(viewer)
         moved, step = viewer in now.pending, now.step
         if moved:
             seen = seen.model_copy(update={"actions": ()})
-    if not spec.public_turns:
-        acting &= {viewer}
     due = dict(match.due.values_list("seat", "deadline"))
     shared, private = briefing(match, viewer)
     yours = next((seat for seat in seats if seat.seat == viewer), None)
@@ -189,6 +191,8 @@ def look(match: Match, viewer: Viewer, user: User | None = None) -> Scene:
         deadline=_deadline(viewer, acting, due, moved=moved),
         moved=moved,
         step=step,
+        phase=phase,
+        board=board,
         shared=shared,
         private=private,
     )

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from training.errors import BadInput, IllegalMove
-from training.games import REGISTRY
+from training.games import REGISTRY, lookup
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, members, one
 from webapp.arena import parts, persons, scenarios, services, tables, view
@@ -79,7 +79,7 @@ def new(request: HttpRequest) -> HttpResponse:
     if stored_id and stored is None:
         raise Http404
     game = stored.game if stored else request.POST.get("game") or request.GET.get("game") or next(iter(REGISTRY))
-    if game not in REGISTRY:
+    if not stored and game not in REGISTRY:
         raise Http404
     checkpoint = integer(request, "checkpoint", 0) or None
     data = request.POST if request.method == "POST" and request.POST.get("consent") else None
@@ -94,7 +94,7 @@ def new(request: HttpRequest) -> HttpResponse:
         else:
             return redirect("arena:table", match.pk)
     status = 400 if form.errors else 200
-    return render(request, "arena/new.html", {"form": form, "spec": REGISTRY[game], "stored": stored}, status=status)
+    return render(request, "arena/new.html", {"form": form, "spec": lookup(game), "stored": stored}, status=status)
 
 
 @never_cache
@@ -180,7 +180,7 @@ def consent(request: HttpRequest, match_id: int) -> HttpResponse:
         raise Http404
     answer = request.POST.get("consent")
     if request.method == "GET" or answer not in {"yes", "no"}:
-        context = {"match": match, "seat": seat, "spec": REGISTRY[match.game]}
+        context = {"match": match, "seat": seat, "spec": lookup(match.game)}
         return render(request, "arena/consent.html", context, status=200 if request.method == "GET" else 400)
     try:
         tables.answer_consent(match=match, user=user, agreed=answer == "yes")
@@ -236,7 +236,7 @@ def guest(request: HttpRequest, token: str) -> HttpResponse:
         "form": form,
         "match": match,
         "seat": link.seat,
-        "spec": REGISTRY[match.game],
+        "spec": lookup(match.game),
         "known": user,
         "seated": user is not None and match.seats.filter(user=user).exists(),
         "used": link.claimed_at is not None or match.state != Match.State.OPEN,

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from training import bases, games
+from training import bases
 from training.config import RunConfig
 from training.engines.addresses import check_remote
 from training.errors import BadInput
@@ -70,8 +70,6 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
         raise BadInput("choose a dataset version; paths are for the command line", "data.path")
     if config.evaluate.model or config.evaluate.opponent:
         raise BadInput("choose checkpoints; paths are for the command line", "evaluate")
-    if config.game.name not in games.REGISTRY:
-        raise BadInput(f"no game is called {config.game.name!r}", "game.name")
     if config.judge is not None:
         check_remote(config.judge, "judge")
     if version is None:

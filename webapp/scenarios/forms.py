@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import UploadedFile
 
 from training.dataset import DatasetLine
 from training.errors import BadInput
-from training.games import REGISTRY, make
+from training.games import lookup, make
 from training.records import Observation, Scenario
 from webapp.core.schema import SchemaForm
 from webapp.scenarios import importers, services
@@ -97,7 +97,7 @@ class ScenarioForm(SchemaForm):
 
     def __init__(self, scenario: Scenario, data: Any = None) -> None:
         self._scenario = scenario
-        settings = REGISTRY[scenario.game].settings
+        settings = lookup(scenario.game).settings
         full = settings.model_validate(scenario.settings).model_dump(mode="json")
         super().__init__(full, settings.model_json_schema(), data, prefix="settings")
         seats = {

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from training.games import REGISTRY
+from training.games import lookup
 from training.records import Scenario
 
 
 def title_of(scenario: Scenario) -> str:
     """Return what the game calls this scenario, cut to what the column holds."""
-    return REGISTRY[scenario.game].label(scenario)[:200]
+    return lookup(scenario.game).label(scenario)[:200]
 
 
 def seats_of(scenario: Scenario) -> list[str]:
     """Return what each seat alone knows, a line a seat. Only for pages that show whole scenarios, never a player's."""
-    known = zip(scenario.seats, REGISTRY[scenario.game].private(scenario), strict=True)
+    known = zip(scenario.seats, lookup(scenario.game).private(scenario), strict=True)
     return [f"{name}: {text}" for name, text in known if text]

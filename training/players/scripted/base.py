@@ -44,9 +44,11 @@ def do(seen: Observation, name: str, speech: str = "", **args: ArgValue) -> str:
     """Return the reply that performs an offered action with some speech, shortened to what is allowed."""
     action = offered(seen, name)
     assert action is not None, f"{name} is not offered"
-    args = {key: shorten(value, seen.max_chars) if isinstance(value, str) else value for key, value in args.items()}
-    room = seen.max_chars - sum(len(value) for value in args.values() if isinstance(value, str))
-    return write(action, args, "" if action.text == "none" or room < 4 else shorten(plain(speech), room))
+    free = {arg.name for arg in action.args if arg.kind == "text"}
+    args = {key: shorten(str(value), seen.max_chars) if key in free else value for key, value in args.items()}
+    room = seen.max_chars - sum(len(str(args[key])) for key in free)
+    said = " ".join(plain(speech).split()[: seen.max_words or None])
+    return write(action, args, "" if action.text == "none" or room < 4 else shorten(said, room))
 
 
 def shorten(text: str, limit: int) -> str:
