@@ -8,15 +8,16 @@ from training.games import REGISTRY, make
 
 
 def test_there_are_enough_of_each_kind():
-    assert {name: len(samples.load(name)) for name in samples.NAMES} == {"items": 24, "prices": 12, "dialogues": 24}
+    counts = {"items": 24, "prices": 12, "dialogues": 24, "strategic": 24}
+    assert {name: len(samples.load(name)) for name in samples.NAMES} == counts
     assert set(samples.GAMES) == set(REGISTRY)
-    assert sum(len(samples.for_game(game)) for game in REGISTRY) == 60
+    assert sum(len(samples.for_game(game)) for game in REGISTRY) == 84
 
 
 def test_samples_are_distinct_and_playable():
     scenarios = [scenario for name in samples.NAMES for scenario in samples.load(name)]
     assert len({scenario.id for scenario in scenarios}) == len(scenarios)
-    assert len({str(scenario.settings) for scenario in scenarios}) == len(scenarios)
+    assert len({(scenario.game, str(scenario.settings)) for scenario in scenarios}) == len(scenarios)
     for scenario in scenarios:
         assert make(scenario).to_act()
         assert REGISTRY[scenario.game].label(scenario)
@@ -41,7 +42,7 @@ def test_dialogues_have_two_profiles_goals_and_secrets_and_every_relationship():
 
 
 def test_unknown_samples_are_named():
-    with pytest.raises(BadInput, match="items, prices, dialogues"):
+    with pytest.raises(BadInput, match="items, prices, dialogues, strategic"):
         samples.load("riddles")
-    with pytest.raises(BadInput, match="dialogue, negotiation"):
+    with pytest.raises(BadInput, match="dialogue, hanabi"):
         samples.for_game("ludo")

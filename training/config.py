@@ -186,7 +186,7 @@ def _file(path: str, folder: Path, field: str) -> str:
 def _model(base: str, folder: Path) -> str:
     """A known name stays a name; any other that is a folder beside the configuration becomes absolute."""
     beside = folder / base
-    known = not base or bases.find(base) is not None or base in players.NAMES
+    known = not base or bases.find(base) is not None or players.known(base)
     return base if known or not beside.is_dir() else str(beside.absolute())
 
 

@@ -1,4 +1,4 @@
-"""The project's own sample scenarios, as JSONL beside this file: item negotiations, price bargains, social dialogues.
+"""The project's own sample scenarios, as JSONL beside this file: negotiations, dialogues, strategic games.
 
 `load` raises `BadInput` for an unknown name.
 """
@@ -13,10 +13,14 @@ from training.records import Scenario
 from training.store import dumps, read_lines
 
 FOLDER = Path(__file__).with_suffix("")
-NAMES = ("items", "prices", "dialogues")
-"""Item negotiations, price bargains over listings, and social dialogues."""
+NAMES = ("items", "prices", "dialogues", "strategic")
+"""Item negotiations, price bargains over listings, social dialogues, and strategic games of every kind."""
 
-GAMES = {"negotiation": ("items", "prices"), "dialogue": ("dialogues",)}
+GAMES = {
+    "negotiation": ("items", "prices"),
+    "dialogue": ("dialogues",),
+    **dict.fromkeys(("tic_tac_toe", "connect_four", "kuhn_poker", "leduc_poker", "hanabi"), ("strategic",)),
+}
 """Which samples belong to which game."""
 
 
@@ -36,7 +40,7 @@ def for_game(game: str) -> tuple[Scenario, ...]:
     """Return all samples of one game; raise `BadInput` for a game without any."""
     if game not in GAMES:
         raise BadInput(f"there are no samples of {game!r}; there are of: {', '.join(sorted(GAMES))}", "game")
-    return tuple(scenario for name in GAMES[game] for scenario in load(name))
+    return tuple(scenario for name in GAMES[game] for scenario in load(name) if scenario.game == game)
 
 
 def write(game: str, folder: Path) -> Path:

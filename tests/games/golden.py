@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.games.play import viewers
-from tests.games.worlds import GIVEN, dialogue, items, price
+from tests.games.worlds import GIVEN, dialogue, items, price, strategic
 from training.errors import IllegalMove
 from training.games import advance, make
 from training.games.base import FORFEIT
@@ -82,6 +82,92 @@ PLAYTHROUGHS = {
             "family, both silent",
             dialogue(relationship=5),
             [(0, "<none/>"), (1, "<none/>"), (0, "<none/>"), (1, "!default")],
+        ),
+    ],
+    "tic_tac_toe": [
+        (
+            "three in a row, with refusals, reasoning and a time-out",
+            strategic("tic_tac_toe"),
+            [
+                (0, "<think>The middle.</think><answer><X(1,1)></answer>"),
+                (1, "<answer><O(1,1)></answer>"),
+                (1, "The corner, then. <answer>o(0,0)</answer>"),
+                (0, "(2,1)"),
+                (0, "<answer><x(2,1)></answer>"),
+                (1, "!timeout"),
+                (0, "<answer>< X(0,2) ></answer>"),
+                (1, "<answer><O(2,0)></answer>"),
+                (0, "<answer><X(1,2)></answer>"),
+                (1, "<answer><O(1,0)></answer>"),
+            ],
+        ),
+    ],
+    "connect_four": [
+        (
+            "four in a column after an opening",
+            strategic("connect_four", opening=[3, 0]),
+            [(seat, f"<answer><{mark}({column})></answer>") for seat, mark, column in [(0, "X", 3), (1, "O", 0)] * 2]
+            + [(0, "<answer><X(3)></answer>")],
+        ),
+        ("giving up", strategic("connect_four"), [(0, "<answer><X(6)></answer>"), (1, "!forfeit")]),
+    ],
+    "kuhn_poker": [
+        (
+            "a showdown",
+            strategic("kuhn_poker", fixed=[2, 0]),
+            [
+                (0, "I wait. <answer><PASS></answer>"),
+                (1, "A bluff! <answer><BET></answer>"),
+                (0, "<answer>BET</answer>"),
+            ],
+        ),
+        (
+            "a bet that is not answered",
+            strategic("kuhn_poker", fixed=[0, 1]),
+            [(0, "<answer><BET></answer>"), (1, "!default")],
+        ),
+    ],
+    "leduc_poker": [
+        (
+            "a pair in the second round",
+            strategic("leduc_poker", fixed=[0, 2, 0]),
+            [
+                (0, "<answer><CALL></answer>"),
+                (1, "<answer><RAISE></answer>"),
+                (0, "<answer><CALL></answer>"),
+                (0, "<answer><FOLD></answer>"),
+                (0, "<answer><RAISE></answer>"),
+                (1, "<answer><CALL></answer>"),
+            ],
+        ),
+        (
+            "a raise and a fold",
+            strategic("leduc_poker", fixed=[0, 2]),
+            [(0, "<answer><RAISE></answer>"), (1, "<answer><FOLD></answer>")],
+        ),
+    ],
+    "hanabi": [
+        (
+            "mini: all stacks finished",
+            strategic("hanabi", fixed=[0, 1, 2, 3, 0, 2, 0, 2]),
+            [
+                (0, "<answer><Reveal player +1 rank 2></answer>"),
+                (1, "<answer><Reveal player +1 color R></answer>"),
+                (0, "<answer><Play card 0></answer>"),
+                (1, "<answer><Reveal player +1 color Y></answer>"),
+                (0, "<answer><Play card 1></answer>"),
+                (1, "<answer><Play card 0></answer>"),
+                (0, "<answer><Play card 0></answer>"),
+            ],
+        ),
+        (
+            "simple: three wrong cards",
+            strategic("hanabi", size="simple", fixed=[1, 5, 0, 0, 0, 3, 2, 2, 2, 4]),
+            [
+                (0, "<answer><Play card 0></answer>"),
+                (1, "<answer><Play card 0></answer>"),
+                (0, "<answer><Play card 0></answer>"),
+            ],
         ),
     ],
 }

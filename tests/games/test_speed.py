@@ -13,6 +13,12 @@ from training.text.parsing import parse, write
 BOUND_MS = 0.5
 
 
+def value(argument, chance):
+    if argument.kind == "choice":
+        return chance.choice(argument.choices)
+    return argument.low if argument.kind == "integer" else "looks at the clock"
+
+
 def turns(scenario, seed, times):
     """Play by chance; add the seconds of every turn to `times`, without the choice of the move."""
     game, chance = make(scenario.with_seed(seed)), rng(seed)
@@ -27,7 +33,7 @@ def turns(scenario, seed, times):
             chat(seen, seat, scenario.seats)
             times.append(time.perf_counter() - start)
             action = chance.choice([a for a in seen.actions if a.name not in ("leave", "walk_away", "accept", "none")])
-            args = {a.name: a.low if a.kind == "integer" else "looks at the clock" for a in action.args}
+            args = {a.name: value(a, chance) for a in action.args}
             reply = write(action, args, "I would like to hear more" if action.text != "none" else "")
             start = time.perf_counter()
             moves[seat], _ = parse(reply, seen)

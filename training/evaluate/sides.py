@@ -1,7 +1,7 @@
 """Who can take part in an arena: a model folder or registered model, a remote model, or a player without a model.
 
-A side is named by one text: `scripted` or `random`; `https://host/v1 MODEL [SECRET_API_KEY]`; else a model. Raises
-`BadInput` for a name that is none of these.
+A side is named by one text: a player without a model (`scripted`, `mcts:100`, …); `https://host/v1 MODEL
+[SECRET_API_KEY]`; else a model. Raises `BadInput` for a name that is none of these.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Sides:
 
     def open(self, source: str, policy: str) -> Side:
         """Return the side that `source` names."""
-        if source in players.NAMES:
-            return Side(source, lambda scenario, seat: players.make(source, scenario, seat), {"kind": source})
+        if players.known(source):
+            return Side(source, lambda scenario, seat: players.make(source, scenario, seat), players.facts(source))
         if "://" in source:
             return self._remote(source)
         return self._local(source, policy)
@@ -112,7 +112,7 @@ class Sides:
 
 def check(source: str) -> None:
     """Raise `BadInput` unless `source` names a side; nothing is loaded, nobody is asked."""
-    if source in players.NAMES:
+    if players.known(source):
         return
     if "://" in source:
         remote = remote_config(source)

@@ -8,15 +8,21 @@ from training.errors import BadInput, IllegalMove
 from training.games.base import Game, GameSpec
 from training.games.dialogue import SPEC as DIALOGUE
 from training.games.negotiation import SPEC as NEGOTIATION
+from training.games.openspiel import PREFIX, SPECS, generic
 from training.records import Move, Scenario, Seat, SeatMove
 
-REGISTRY: dict[str, GameSpec] = {spec.name: spec for spec in (NEGOTIATION, DIALOGUE)}
+REGISTRY: dict[str, GameSpec] = {spec.name: spec for spec in (NEGOTIATION, DIALOGUE, *SPECS)}
 
 __all__ = ["REGISTRY", "Game", "GameSpec", "lookup", "make", "replay"]
 
 
 def lookup(name: str) -> GameSpec:
-    """Return what a game declares about itself; raise `BadInput` for an unknown one."""
+    """Return what a game declares about itself; raise `BadInput` for an unknown one.
+
+    `openspiel:NAME` is any other game of OpenSpiel that can be played; such games are not in the registry.
+    """
+    if name.startswith(PREFIX):
+        return generic(name)
     if name not in REGISTRY:
         raise BadInput(f"unknown game {name!r}; known: {', '.join(sorted(REGISTRY))}", "game")
     return REGISTRY[name]

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from training.errors import BadInput
 from training.games.negotiation import Items, NegotiationSettings
 from training.players.base import Player
+from training.players.scripted.boards import BoardScript
 from training.players.scripted.dialogue import DialogueScript
+from training.players.scripted.hanabi import HanabiScript
 from training.players.scripted.items import ItemScript
+from training.players.scripted.poker import KuhnScript, LeducScript
 from training.players.scripted.price import PriceScript
 from training.records import Scenario, Seat
 
@@ -18,7 +21,15 @@ def _negotiation(scenario: Scenario, seat: Seat) -> Player:
     return ItemScript(scenario, seat) if isinstance(settings.deal, Items) else PriceScript(scenario, seat)
 
 
-SCRIPTS: dict[str, Callable[[Scenario, Seat], Player]] = {"negotiation": _negotiation, "dialogue": DialogueScript}
+SCRIPTS: dict[str, Callable[[Scenario, Seat], Player]] = {
+    "negotiation": _negotiation,
+    "dialogue": DialogueScript,
+    "tic_tac_toe": BoardScript,
+    "connect_four": BoardScript,
+    "kuhn_poker": KuhnScript,
+    "leduc_poker": LeducScript,
+    "hanabi": HanabiScript,
+}
 
 
 def make(scenario: Scenario, seat: Seat) -> Player:

@@ -1,0 +1,199 @@
+"""A game of OpenSpiel under the project's protocol: state, legality, chance and returns are OpenSpiel's.
+
+Settings that do not fit raise `BadInput`; moves that are not possible raise `IllegalMove` and change nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from training.errors import BadInput
+from training.games.actions import tag
+from training.games.log import LoggedGame, read_settings
+from training.games.openspiel.settings import OpenSpielSettings
+from training.games.openspiel.view import View
+from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer, Zone
+from training.seeding import rng
+
+FORM = (
+    "Each turn you are shown the state and your legal choices. Think if you like, then end with exactly one of them: "
+    "{example}. Nobody else reads what you write before it. A reply without a legal choice is refused."
+)
+UNCHOSEN = "{name} makes no choice, so this is played: {tag}"
+
+
+@lru_cache(maxsize=4096)
+def answer(choices: tuple[str, ...], marked: bool) -> Action:
+    """Return the one action of these games: to choose."""
+    chosen = Argument(name="choice", kind="choice", choices=choices, marked=marked)
+    return Action(name="answer", args=(chosen,), text="private", label="Choose")
+
+
+class OpenSpielGame(LoggedGame):
+    """One game in progress. `earned` has each seat's result so far after every move, which credit by turns needs."""
+
+    def __init__(self, view: Callable[[OpenSpielSettings, Sequence[str]], View], scenario: Scenario) -> None:
+        model = getattr(view, "model", OpenSpielSettings)
+        settings = read_settings(model, scenario)
+        super().__init__(scenario, max_chars=0)
+        self.view = view(settings, scenario.seats)
+        self.earned: list[tuple[float, ...]] = []
+        self._chance = rng(scenario.seed, "openspiel", "chance")
+        self._fixed = _fixed(settings.fixed, self.view)
+        self._turns = [0] * len(self.names)
+        self._loser: Seat | None = None
+        self.state = self.view.load().new_initial_state()
+        self._begin(settings)
+        self._choices: dict[str, int] = {}
+        self._open()
+
+    def _begin(self, settings: OpenSpielSettings) -> None:
+        """Deal, and play the opening."""
+        self._draw()
+        for place, action in enumerate(settings.opening):
+            if self.state.is_terminal() or action not in self.state.legal_actions():
+                raise BadInput(f"move {action} is not legal at that point", f"settings.opening.{place}")
+            self.state.apply_action(action)
+            self._draw()
+        if self.state.is_terminal():
+            raise BadInput("the opening ends the game", "settings.opening")
+        if not self.view.deck() and next(self._fixed, None) is not None:
+            raise BadInput("more outcomes are given than chance has before the first move", "settings.fixed")
+
+    def _draw(self) -> bool:
+        """Let chance act until a seat is to move; return whether it did."""
+        drawn = False
+        while self.state.is_chance_node():
+            outcomes, weights = zip(*self.state.chance_outcomes(), strict=True)
+            outcome = next(self._fixed, None)
+            if outcome is None:
+                outcome = self._chance.choices(outcomes, weights)[0]
+            elif outcome not in outcomes:
+                raise BadInput(f"chance cannot bring {outcome} then", "settings.fixed")
+            self.state.apply_action(outcome)
+            drawn = True
+        return drawn
+
+    def _open(self) -> None:
+        """Show everybody the rules, then the first to move its turn."""
+        self._ready()
+        choices = self._offered(self.state.current_player())[0].args[0].choices
+        example = tag(answer(choices, self.view.marked), {"choice": choices[0]})
+        rules = self.view.rules()
+        self._log.tell_each(
+            {seat: f"{rules}\n\n{self.view.brief(seat)}\n{FORM.format(example=example)}" for seat in self._log.players},
+            channel="private",
+        )
+        self._log.tell_each({SPECTATOR: rules, ALL: rules})
+        self._tell_state()
+        self._tell_turn()
+
+    # --- the protocol ---
+
+    def to_act(self) -> frozenset[Seat]:
+        over = self._loser is not None or self.state.is_terminal()
+        return frozenset() if over else frozenset({self.state.current_player()})
+
+    def _offered(self, seat: Seat) -> tuple[Action, ...]:
+        return (answer(tuple(self._choices), self.view.marked),)
+
+    def default(self, seat: Seat) -> Move:
+        """Return the first legal choice in OpenSpiel's order: the first empty cell, PASS, FOLD or CALL."""
+        return Move(action="answer", args={"choice": next(iter(self._choices), "")}, origin="default")
+
+    def returns(self) -> Mapping[Seat, float | None]:
+        if self.to_act():
+            return dict.fromkeys(self._log.players)
+        return dict(enumerate(self._result()))
+
+    def _result(self) -> Sequence[float]:
+        if self._loser is not None:
+            return self.view.forfeit(self.state, self._loser)
+        return [float(value) for value in self.state.returns()]
+
+    def metrics(self) -> Mapping[str, float]:
+        if self.to_act():
+            return {}
+        result = self._result()
+        best = [seat for seat, value in enumerate(result) if value == max(result)]
+        found = {"turns": float(sum(self._turns)), "forfeit": float(self._loser is not None)}
+        if len(set(result)) == 1:
+            return {**found, "even": 1.0, "joint_return": float(sum(result))}
+        wins = {f"win_{seat}": float(seat in best) for seat in self._log.players}
+        return {**found, "even": 0.0, "joint_return": float(sum(result)), **wins}
+
+    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
+        chosen = {action: text for text, action in self._choices.items()} if viewer in self.to_act() else {}
+        return self.view.board(self.state, viewer, chosen)
+
+    # --- one turn ---
+
+    def _apply(self, moves: Mapping[Seat, Move]) -> None:
+        ((seat, move),) = moves.items()
+        self._turns[seat] += 1
+        if move.origin == "forfeit" and len(self.names) == 2:
+            self._loser = seat
+            self._log.tell(f"{self.names[seat]} gives up the game.")
+        else:
+            played = self.default(seat) if move.origin == "forfeit" else move
+            self._tell_move(seat, played)
+            self.state.apply_action(self._choices[str(played.args["choice"])])
+            if self._draw():
+                self._tell_state()
+            self._ready()
+        self.earned.append(tuple(self._result()))
+        self._tell_turn() if self.to_act() else self._tell_end()
+
+    def _ready(self) -> None:
+        """List the legal choices of who is to move."""
+        self._choices = {}
+        if not self.state.is_terminal():
+            self._choices = self.view.choices(self.state, self.state.current_player())
+
+    def _tell_move(self, seat: Seat, move: Move) -> None:
+        if move.origin == "seat":
+            self._log.say({seat: self._public_text(seat, move)}, None if self.view.public else ())
+        else:
+            played = tag(self._offered(seat)[0], move.args)
+            line = UNCHOSEN.format(name=self.names[seat], tag=played)
+            self._log.tell(line, None if self.view.public else {seat})
+        if not self.view.public:
+            others = {*self._log.players, SPECTATOR} - {seat}
+            self._log.tell_each(dict.fromkeys(others, f"{self.names[seat]} has moved."))
+
+    def _tell_state(self) -> None:
+        """Show those who only watch what chance has changed."""
+        shown = {viewer: self.view.state(self.state, viewer) for viewer in (SPECTATOR, ALL)}
+        self._log.tell_each({viewer: text for viewer, text in shown.items() if text})
+
+    def _tell_turn(self) -> None:
+        seat = self.state.current_player()
+        legal = ", ".join(f"<{choice}>" if self.view.marked else choice for choice in self._choices)
+        text = (
+            f"Information of Turn-{self._turns[seat] + 1}:\nIt is your turn.\n\n"
+            f"GAME STATE:\n{self.view.state(self.state, seat)}\n\nLEGAL ACTIONS:\n{legal}"
+        )
+        self._log.tell_each({seat: text}, channel="private")
+
+    def _tell_end(self) -> None:
+        shown = "" if self._loser is not None else self.view.showdown(self.state)
+        result = self._result()
+        if len(set(result)) == 1:
+            said = f"The game is over; everybody has {result[0]:g}."
+        else:
+            scores = ", ".join(f"{name} {value:g}" for name, value in zip(self.names, result, strict=True))
+            said = f"The game is over: {scores}."
+        self._log.tell(f"{shown} {said}".strip())
+
+
+def _fixed(outcomes: Sequence[int], view: View) -> Iterator[int]:
+    """Return the stated outcomes of chance, checked against the deck where the game has one."""
+    deck = view.deck()
+    if deck:
+        if len(outcomes) > view.draws():
+            raise BadInput(f"at most {view.draws()} cards are drawn in a game", "settings.fixed")
+        if over := Counter(outcomes) - deck:
+            raise BadInput(f"the deck does not have that many of {sorted(over)}", "settings.fixed")
+    return iter(outcomes)

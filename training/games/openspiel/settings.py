@@ -1,0 +1,36 @@
+"""Settings of the strategic games. Only what OpenSpiel is known to accept can be written here: it aborts otherwise."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from training.games.log import Settings
+
+Whole = Annotated[int, Field(ge=0, lt=1_000_000)]
+
+
+class OpenSpielSettings(Settings):
+    """What can be said of a start in every one of the games."""
+
+    fixed: tuple[Whole, ...] = Field(
+        default=(),
+        max_length=100,
+        description="Outcomes of chance in order (the deal, the cards drawn), as OpenSpiel numbers them; those left "
+        "open come from the seed.",
+    )
+    opening: tuple[Whole, ...] = Field(
+        default=(),
+        max_length=100,
+        description="Moves played before the game begins, in order, as OpenSpiel numbers them (cells, columns).",
+    )
+
+
+class HanabiSettings(OpenSpielSettings):
+    """Hanabi comes in two sizes."""
+
+    size: Literal["mini", "simple"] = Field(
+        default="mini",
+        description="mini: 2 colours, 3 cards a hand, 3 information tokens; simple: 3 colours, 5 cards, 8 tokens.",
+    )

@@ -1,0 +1,131 @@
+"""How one game of OpenSpiel is put into words: rules, state, choices, what lies on the table. One class a game.
+
+A view holds no state of its own. What it returns for a viewer never says more than that viewer may know.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import pyspiel
+
+from training.games.openspiel.settings import OpenSpielSettings
+from training.records import ALL, Cell, Seat, Viewer, Zone
+
+
+@lru_cache(maxsize=256)
+def load(name: str, parameters: tuple[tuple[str, int | bool], ...] = ()) -> pyspiel.Game:
+    """Return OpenSpiel's game. The caller has made sure that it exists with these parameters: OpenSpiel may abort."""
+    return pyspiel.load_game(name, dict(parameters))
+
+
+def number(count: int, noun: str) -> str:
+    """Return `1 chip` or `2 chips`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def line_zone(title: str, cells: Sequence[Cell]) -> Zone:
+    """Return a zone of one row."""
+    return Zone(title=title, rows=(tuple(cells),))
+
+
+class View(ABC):
+    """One game in words, for one scenario. `names` are the seats' display names; seat i is OpenSpiel's player i.
+
+    `game` is OpenSpiel's name; `model` the settings; `marked`: choices stand in angle brackets; `public`: everybody may
+    know every move.
+    """
+
+    game: str
+    model: ClassVar[type[OpenSpielSettings]] = OpenSpielSettings
+    marked: ClassVar[bool] = True
+    public: bool = True
+
+    def __init__(self, settings: OpenSpielSettings, names: Sequence[str]) -> None:
+        self.settings = settings
+        self.names = tuple(names)
+
+    def load(self) -> pyspiel.Game:
+        """Return OpenSpiel's game with the parameters of the settings."""
+        return load(self.game, self.parameters())
+
+    def parameters(self) -> tuple[tuple[str, int | bool], ...]:
+        """Return OpenSpiel's parameters; none where its defaults are meant."""
+        return ()
+
+    def deck(self) -> Counter[int]:
+        """Return how often each outcome of chance can come up in one game; empty for a game without cards."""
+        return Counter()
+
+    def draws(self) -> int:
+        """Return how many outcomes of chance one game has at most."""
+        return self.deck().total()
+
+    @abstractmethod
+    def rules(self) -> str:
+        """Return the rules, the same for every viewer."""
+
+    @abstractmethod
+    def brief(self, seat: Seat) -> str:
+        """Return who `seat` is in this game."""
+
+    @abstractmethod
+    def state(self, state: pyspiel.State, viewer: Viewer) -> str:
+        """Return the state as `viewer` may know it."""
+
+    @abstractmethod
+    def choice(self, state: pyspiel.State, seat: Seat, action: int) -> str:
+        """Return a legal action as it is written, without brackets."""
+
+    def choices(self, state: pyspiel.State, seat: Seat) -> dict[str, int]:
+        """Return every legal action of `seat` by what is written for it, in OpenSpiel's order."""
+        return {self.choice(state, seat, action): action for action in state.legal_actions(seat)}
+
+    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
+        """Return what lies on the table; `choices` are the viewer's legal actions as written, empty off turn."""
+        return ()
+
+    def showdown(self, state: pyspiel.State) -> str:
+        """Return what the end of the game brings to light; empty where nothing does."""
+        return ""
+
+    @abstractmethod
+    def forfeit(self, state: pyspiel.State, loser: Seat) -> Sequence[float]:
+        """Return what every seat gets when `loser` gives up a game of two."""
+
+    def sees(self, seat: Seat, viewer: Viewer, state: pyspiel.State) -> bool:
+        """Return whether `viewer` may see the card of `seat`: its own, all of them, or after a showdown."""
+        return viewer in (seat, ALL, len(self.names)) or bool(self.showdown(state))
+
+
+class Cards:
+    """Names of ranked cards, the lowest first: `Jack (J)`."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def name(self, rank: int) -> str:
+        """Return a card in words."""
+        return f"{self._names[rank]} ({self._names[rank][0]})"
+
+    def rank(self, text: str) -> int:
+        """Return the rank of a card in words."""
+        return [self.name(rank) for rank in range(len(self._names))].index(text)
+
+    def cell(self, rank: int | None) -> Cell:
+        """Return a card on the table; None lies face down."""
+        if rank is None:
+            return Cell(text="?", label="face down")
+        return Cell(text=self._names[rank][0], label=self._names[rank])
+
+
+POKER = Cards("Jack", "Queen", "King")
+
+
+def params(**values: Any) -> tuple[tuple[str, int | bool], ...]:
+    """Return parameters in the form that `load` takes."""
+    return tuple(values.items())

@@ -1,0 +1,61 @@
+"""`mcts:N`: Monte Carlo tree search by OpenSpiel, N simulations a move, for games without chance and secrets."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pyspiel
+
+from training.errors import BadInput
+from training.games import lookup, make
+from training.games.openspiel.game import OpenSpielGame
+from training.players.strategic import Strategist, follow
+from training.records import Observation, Scenario, Seat
+
+UCT_C = 2.0
+ROLLOUTS = 10
+"""Random games to the end from each new leaf."""
+MEMORY_MB = 200
+
+
+class SearchPlayer(Strategist):
+    """Searches anew at every move, from the moves that were told."""
+
+    def __init__(self, scenario: Scenario, seat: Seat, simulations: int) -> None:
+        super().__init__(scenario, seat)
+        self._simulations = simulations
+
+    def choose(self, seen: Observation, chance: Random) -> str:
+        game = make(self.scenario)
+        assert isinstance(game, OpenSpielGame)
+        for _ in follow(game.view, game.state, seen):
+            raise AssertionError("a game without chance came to chance")
+        seed = chance.randrange(2**31)
+        bot = pyspiel.MCTSBot(
+            game.state.get_game(),
+            pyspiel.RandomRolloutEvaluator(ROLLOUTS, seed),
+            UCT_C,
+            self._simulations,
+            MEMORY_MB,
+            True,  # solve: proven wins and losses count as such
+            seed,
+            False,  # verbose
+        )
+        best = bot.step(game.state)
+        return next(text for text, action in game.view.choices(game.state, self.seat).items() if action == best)
+
+
+def mcts(scenario: Scenario, seat: Seat, simulations: int) -> SearchPlayer:
+    """Return a searching player; raise `BadInput` for a game with chance or secrets."""
+    made = lookup(scenario.game).make(scenario)
+    kind = made.view.load().get_type() if isinstance(made, OpenSpielGame) else None
+    types = pyspiel.GameType
+    if (
+        kind is None
+        or kind.chance_mode != types.ChanceMode.DETERMINISTIC
+        or kind.information != types.Information.PERFECT_INFORMATION
+    ):
+        raise BadInput(
+            f"mcts does not play {scenario.game!r}: only strategic games without chance and secrets", "players"
+        )
+    return SearchPlayer(scenario, seat, simulations)

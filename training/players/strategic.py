@@ -1,0 +1,110 @@
+"""What players of strategic games share: the moves that were told, and the state that a seat can rebuild of them.
+
+Nothing here reads the scenario's seed or its stated deal: what a seat knows stands in its observation. `rebuild` raises
+`BadInput` for a game whose moves are not told to everybody.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from random import Random
+
+import pyspiel
+
+from training.errors import BadInput
+from training.games.actions import write
+from training.games.openspiel.kuhn_poker import KuhnPoker
+from training.games.openspiel.leduc_poker import LeducPoker
+from training.games.openspiel.view import POKER, View
+from training.players.base import Reply
+from training.records import Observation, Scenario, Seat, Trace
+from training.seeding import rng
+
+_CHOSEN = re.compile(r"<answer><?([^<>]*)>?</answer>")
+_UNCHOSEN = re.compile(r".* makes no choice, so this is played: <answer><?([^<>]*)>?</answer>")
+_OWN = re.compile(r"your card is (\w+ \(\w\))")
+_PUBLIC = re.compile(r"the public card is (\w+ \(\w\))")
+POKERS: dict[str, type[View]] = {view.game: view for view in (KuhnPoker, LeducPoker)}
+
+
+class Strategist(ABC):
+    """One seat of one strategic game that answers with a choice alone; the same observation and seed, the same one."""
+
+    def __init__(self, scenario: Scenario, seat: Seat) -> None:
+        self.scenario = scenario
+        self.seat = seat
+
+    async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
+        """Answer with a choice; raise `BadInput` where none is offered."""
+        if not seen.actions:
+            raise BadInput("a player was asked for a move, and no action is possible", f"seat {seat}")
+        (action,) = seen.actions
+        return Reply(write(action, {"choice": self.choose(seen, rng(seed, "strategist"))}))
+
+    def traces(self) -> tuple[Trace, ...]:
+        """Return nothing: this player samples no tokens."""
+        return ()
+
+    @abstractmethod
+    def choose(self, seen: Observation, chance: Random) -> str:
+        """Return the choice."""
+
+
+def told(seen: Observation) -> Iterator[tuple[Seat | None, str]]:
+    """Yield (seat, choice) of what was played, None for the seat where the game played for it.
+
+    Among them may be refused attempts of the own seat: they were not legal then.
+    """
+    for message in seen.messages[1:]:
+        form = _UNCHOSEN if message.author is None else _CHOSEN
+        if match := form.fullmatch(message.text.strip()):
+            yield message.author, match.group(1)
+
+
+def follow(view: View, state: pyspiel.State, seen: Observation) -> Iterator[pyspiel.State]:
+    """Play on in `state` what was told; yield it wherever chance is to act, which is the caller's to do."""
+    for author, choice in told(seen):
+        if state.is_terminal():
+            return
+        player = state.current_player()
+        actions = {text.lower(): action for text, action in view.choices(state, player).items()}
+        if author in (None, player) and choice.lower() in actions:
+            state.apply_action(actions[choice.lower()])
+            if state.is_chance_node():
+                yield state
+
+
+def poker_state(scenario: Scenario, seat: Seat, seen: Observation) -> pyspiel.State:
+    """Return a state of Kuhn or Leduc poker that `seat` cannot tell from the true one; the other's card is made up."""
+    kind = POKERS[scenario.game]
+    view = kind(kind.model.model_validate(scenario.settings), scenario.seats)
+    own, public = _card(_OWN, seen), _card(_PUBLIC, seen)
+    assert own is not None
+    other = next(rank for rank in range(3) if rank not in (own, public))
+    state = view.load().new_initial_state()
+    for card in (own, other) if seat == 0 else (other, own):
+        state.apply_action(card)
+    for action in view.settings.opening:
+        _turn_up(state, public)
+        state.apply_action(action)
+    _turn_up(state, public)
+    for waiting in follow(view, state, seen):
+        _turn_up(waiting, public)
+    return state
+
+
+def _turn_up(state: pyspiel.State, public: int | None) -> None:
+    if state.is_chance_node():
+        assert public is not None
+        state.apply_action(public)
+
+
+def _card(pattern: re.Pattern[str], seen: Observation) -> int | None:
+    """Return the card that the newest turn names."""
+    for message in reversed(seen.messages[1:]):
+        if message.author is None and message.channel == "private":
+            found = pattern.search(message.text)
+            return POKER.rank(found.group(1)) if found else None
+    return None
