@@ -9,9 +9,10 @@ from training.games.base import Game, GameSpec
 from training.games.dialogue import SPEC as DIALOGUE
 from training.games.negotiation import SPEC as NEGOTIATION
 from training.games.openspiel import PREFIX, SPECS, generic
+from training.games.werewolf import SPEC as WEREWOLF
 from training.records import Move, Scenario, Seat, SeatMove
 
-REGISTRY: dict[str, GameSpec] = {spec.name: spec for spec in (NEGOTIATION, DIALOGUE, *SPECS)}
+REGISTRY: dict[str, GameSpec] = {spec.name: spec for spec in (NEGOTIATION, DIALOGUE, *SPECS, WEREWOLF)}
 
 __all__ = ["REGISTRY", "Game", "GameSpec", "lookup", "make", "replay"]
 

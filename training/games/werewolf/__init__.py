@@ -1,0 +1,40 @@
+"""Werewolf: a village talks and votes by day, and wolves that know each other kill by night."""
+
+from __future__ import annotations
+
+from training.games.base import GameSpec
+from training.games.werewolf.actions import NAMES
+from training.games.werewolf.game import Werewolf
+from training.games.werewolf.roles import counted
+from training.games.werewolf.settings import NINE, SIX, Role, WerewolfSettings
+from training.records import Scenario
+
+__all__ = ["NINE", "SIX", "SPEC", "Role", "Werewolf", "WerewolfSettings"]
+
+
+def label(scenario: Scenario) -> str:
+    """Return how many play and which roles there are; who has which is secret."""
+    return f"{len(scenario.seats)} players: {counted(WerewolfSettings.model_validate(scenario.settings).roles)}"
+
+
+def private(scenario: Scenario) -> tuple[str, ...]:
+    """Return each seat's role where the settings state it; a dealt one is not known before the start."""
+    deal = WerewolfSettings.model_validate(scenario.settings).deal
+    return deal or ("",) * len(scenario.seats)
+
+
+SPEC = GameSpec(
+    name="werewolf",
+    title="Werewolf",
+    summary="Three to twelve players with secret roles: the village looks for the werewolves before they are too many.",
+    make=Werewolf,
+    settings=WerewolfSettings,
+    players=(3, 12),
+    low=0.0,
+    high=1.0,
+    symmetric=False,
+    deadline_s=90,
+    label=label,
+    private=private,
+    actions=NAMES,
+)

@@ -1,0 +1,159 @@
+"""The day: the dead are named, the living talk and vote; who dies may shoot (hunters) and speak last words."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+
+from training.games.werewolf import words
+from training.games.werewolf.actions import BID, SPEAK, aimed
+from training.games.werewolf.village import Cause, Moves, Plan, Step, Village, leaders
+from training.records import Move, Seat
+
+
+def morning(v: Village, dead: Mapping[Seat, Cause]) -> Plan:
+    """Name the dead of the night, with what follows of it."""
+    v.enter(f"Day {v.day}: dawn")
+    v.bury(dead)
+    v.tell(words.dawn(v.names, v.roles, tuple(dead), reveal=v.settings.reveal))
+    yield from _departure(v, dead, heard=v.settings.last_words == "all")
+
+
+def day(v: Village) -> Plan:
+    """Let the living talk and vote, and who is voted out leave."""
+    v.enter(f"Day {v.day}: discussion")
+    yield from _discussion(v)
+    v.enter(f"Day {v.day}: vote")
+    out = yield from _vote(v)
+    known = words.was(v.names, v.roles, (out,)) if out is not None and v.settings.reveal else ""
+    if out is not None:
+        v.bury((out,))
+    v.tell(words.verdict(v.names, out) + known)
+    if out is not None:
+        yield from _departure(v, {out: "vote"}, heard=v.settings.last_words != "nobody")
+
+
+# --- talking ---------------------------------------------------------------------------------------------------------
+
+
+def _speech(seats: Sequence[Seat]) -> Step:
+    return Step(dict.fromkeys(seats, (SPEAK,)), public=True, hearers=None, channel="public", speech=True)
+
+
+def _tell_silent(v: Village, moves: Moves) -> None:
+    for seat, move in moves.items():
+        if move.origin != "seat":
+            v.tell(f"{v.names[seat]} says nothing.")
+
+
+def _discussion(v: Village) -> Plan:
+    if v.settings.order == "bid":
+        yield from _bidding(v)
+    elif v.settings.order == "simultaneous":
+        for at in range(v.settings.rounds):
+            v.tell(f"All speak now, round {at + 1} of {v.settings.rounds}.")
+            _tell_silent(v, (yield _speech(v.alive)))
+    else:
+        yield from _in_turn(v, _speakers(v))
+
+
+def _speakers(v: Village) -> list[Seat]:
+    """Return who speaks today, in order: as stated, or everybody in seat order from a start that chance draws."""
+    if v.day <= len(v.settings.speakers):
+        return [seat for seat in v.settings.speakers[v.day - 1] if seat in v.alive]
+    start = v.chance("order").randrange(len(v.names))
+    turned = [*range(start, len(v.names)), *range(start)]
+    return [seat for seat in turned if seat in v.alive] * v.settings.rounds
+
+
+def _in_turn(v: Village, speakers: Sequence[Seat]) -> Plan:
+    last: Seat | None = None
+    for seat in speakers:
+        v.tell(f"{v.names[seat]} has the floor{' again' if seat == last else ''}.")
+        _tell_silent(v, (yield _speech((seat,))))
+        last = seat
+
+
+def _bidding(v: Village) -> Plan:
+    """Give the floor to the highest bid, as often as everybody could have spoken, or until nobody wants it."""
+    chance = v.chance("floor")
+    for left in range(v.settings.rounds * len(v.alive), 0, -1):
+        v.tell(f"Bid for the floor now: <bid>0</bid> to <bid>4</bid>. Speeches left: {left}.")
+        moves = yield Step(dict.fromkeys(v.alive, (BID,)), public=True)
+        bids = {seat: int(move.args["level"]) if move.args else 0 for seat, move in moves.items()}
+        wanting = [seat for seat, bid in bids.items() if bid == max(bids.values())]
+        drawn = chance.choice(wanting)
+        if not max(bids.values()):
+            v.tell("Nobody wants the floor: the discussion is over.")
+            return
+        yield from _in_turn(v, (drawn,))
+
+
+# --- voting ----------------------------------------------------------------------------------------------------------
+
+
+def _vote(v: Village) -> Generator[Step, Moves, Seat | None]:
+    """Hold the vote, by the tie rule; return who leaves."""
+    tied = yield from _ballot(v, v.alive, v.alive, everybody=True)
+    if len(tied) < 2:
+        return tied[0] if tied else None
+    if v.settings.tie == "nobody":
+        return None
+    if v.settings.tie == "random":
+        return v.chance("tie").choice(tied)
+    v.enter(f"Day {v.day}: run-off")
+    v.tell(f"Tied: {words.listed(v.named(tied))}. They speak again.")
+    yield from _in_turn(v, tied)
+    again = yield from _ballot(v, v.others(tied) or v.alive, tied, everybody=not v.others(tied))
+    return again[0] if len(again) == 1 else None
+
+
+def _ballot(
+    v: Village, voters: Sequence[Seat], candidates: Sequence[Seat], *, everybody: bool
+) -> Generator[Step, Moves, list[Seat]]:
+    """Let `voters` vote at once among `candidates`, never for themselves; read it out, return who has most votes."""
+    v.tell(words.call(v.names, candidates, voters, everybody=everybody))
+    offers = {seat: (aimed("vote", v.named(c for c in candidates if c != seat)),) for seat in voters}
+    moves = yield Step(offers, public=True)
+    v.votes = {seat: v.target(move) for seat, move in moves.items()}
+    for seat, vote in v.votes.items():
+        if vote is not None:
+            v.counts["votes"][seat] += 1
+            v.counts["votes_on_wolves"][seat] += v.roles[vote] == "werewolf"
+    v.tell(f"The votes: {words.ballots(v.names, v.votes)}.")
+    return leaders(v.votes.values())
+
+
+# --- leaving ---------------------------------------------------------------------------------------------------------
+
+
+def _departure(v: Village, dead: Mapping[Seat, Cause], *, heard: bool) -> Plan:
+    """Let hunters shoot who were not poisoned; then, if the game goes on, `heard` last words of the dead."""
+    causes = dict(dead)
+    armed = [seat for seat, cause in causes.items() if v.roles[seat] == "hunter" and cause != "poison"]
+    while armed:
+        hunter = armed.pop(0)
+        moves = yield v.ask({hunter: (aimed("shoot", v.named(v.alive)),)})
+        shot = _shoot(v, hunter, moves[hunter])
+        if shot is not None:
+            causes[shot] = "shot"
+            armed += [shot] if v.roles[shot] == "hunter" else []
+    if heard and dead and not v.winner():
+        phase = v.phase
+        v.enter(f"{phase.split(':', maxsplit=1)[0]}: last words")
+        for seat in dead:
+            v.tell(f"{v.names[seat]} may speak last words.")
+            _tell_silent(v, (yield _speech((seat,))))
+    if v.settings.dead_see == "all":
+        v.ghosts |= set(causes)
+        v.log.tell_each(dict.fromkeys(causes, words.cast(v.names, v.roles)), channel="private")
+
+
+def _shoot(v: Village, hunter: Seat, move: Move) -> Seat | None:
+    target = v.target(move)
+    if target is None:
+        v.tell_one(hunter, "You shoot nobody.", f"{v.names[hunter]} shoots nobody.")
+        return None
+    v.bury((target,))
+    known = words.was(v.names, v.roles, (target,)) if v.settings.reveal else ""
+    v.tell(f"{v.names[hunter]}, dying, shoots {v.names[target]}.{known}")
+    return target

@@ -1,0 +1,165 @@
+"""Werewolf as a state machine: a generator tells the story, yields joint steps and receives their moves.
+
+Settings that do not fit raise `BadInput`; moves that are not possible raise `IllegalMove` and change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from training.errors import BadInput
+from training.games.actions import TAG, clean
+from training.games.log import LoggedGame, read_settings
+from training.games.werewolf import words
+from training.games.werewolf.actions import NOBODY
+from training.games.werewolf.board import zone
+from training.games.werewolf.claims import claimed
+from training.games.werewolf.day import day, morning
+from training.games.werewolf.night import night
+from training.games.werewolf.roles import Team, team
+from training.games.werewolf.settings import WerewolfSettings
+from training.games.werewolf.village import Plan, Step, Village
+from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat, Viewer, Zone
+
+ELIMINATED = 0.75
+"""Share of a win that is left to a seat eliminated before the final round."""
+OVER = "The game is over"
+
+
+class Werewolf(LoggedGame):
+    """A village of 3 to 12 seats."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        settings = read_settings(WerewolfSettings, scenario)
+        _check_seats(scenario, settings)
+        super().__init__(scenario, settings.max_chars, settings.max_words)
+        self.settings = settings
+        self.village = Village(scenario, settings)
+        self._log = self.village.log
+        self._claims = dict.fromkeys(range(len(self.names)), 0)
+        self._spoken = False
+        self._won: Team | None = None
+        self._seen: list[tuple[str, tuple[Zone, ...]]] = []  # phase and public board as each phase began
+        self._open()
+        self._story = self._tell_story()
+        self._step: Step | None = next(self._story)
+
+    def _open(self) -> None:
+        """Show everybody the rules with what it may know of the roles."""
+        names, roles = self.names, self.village.roles
+        briefs = [words.brief(names, roles, seat) for seat in range(len(names))]
+        self._log.tell_each({s: words.opening(self.settings, names, own) for s, own in enumerate(briefs)}, "private")
+        public = words.opening(self.settings, names, "")
+        self._log.tell_each({SPECTATOR: public, ALL: f"{public}\n\n{words.cast(names, roles)}"})
+
+    def _tell_story(self) -> Plan:
+        """Play nights and days until somebody has won."""
+        v = self.village
+        while not self._won:
+            v.day += 1
+            dead = yield from night(v)
+            yield from morning(v, dead)
+            if not v.winner():
+                yield from day(v)
+            self._won = v.winner() or ("village" if v.day == self.settings.day_limit else None)
+        side = "The werewolves win" if self._won == "wolves" else "The village wins"
+        v.tell(f"{side}. {words.cast(self.names, v.roles)}")
+        v.enter(OVER)
+        v.log.release()
+
+    # --- the protocol ---
+
+    def to_act(self) -> frozenset[Seat]:
+        return frozenset(self._step.offers) if self._step else frozenset()
+
+    def _offered(self, seat: Seat) -> tuple[Action, ...]:
+        return self._step.offers[seat] if self._step else ()
+
+    def default(self, seat: Seat) -> Move:
+        """Return the last of the offered actions, at nobody: silence, no vote, no potion."""
+        action = self._offered(seat)[-1]
+        args = {arg.name: arg.low if arg.kind == "integer" else NOBODY for arg in action.args}
+        return Move(action=action.name, args=args, origin="default")
+
+    def returns(self) -> Mapping[Seat, float | None]:
+        v = self.village
+        if not self._won:
+            return dict.fromkeys(range(len(self.names)))
+        found: dict[Seat, float | None] = {}
+        for seat, role in enumerate(v.roles):
+            won = float(team(role) == self._won)
+            found[seat] = won * (ELIMINATED if v.died.get(seat, v.day) < v.day else 1.0)
+        return found
+
+    def metrics(self) -> Mapping[str, float]:
+        if not self._won:
+            return {}
+        v = self.village
+        found = {"days": v.day, "wolves_win": self._won == "wolves", "village_wins": self._won == "village"}
+        found["at_day_limit"] = v.winner() is None
+        for seat, role in enumerate(v.roles):
+            found[f"won_{seat}"] = team(role) == self._won
+            found[f"survived_{seat}"] = seat not in v.died
+            found[f"claims_{seat}"] = self._claims[seat]
+            found |= {f"{name}_{seat}": counts[seat] for name, counts in v.counts.items()}
+        return {name: float(value) for name, value in found.items()}
+
+    def roles(self) -> tuple[str, ...]:
+        return self.village.roles
+
+    def acting(self, viewer: Viewer) -> frozenset[Seat]:
+        """Return who acts: in public steps everybody knows, at night each knows of itself."""
+        if not self._step:
+            return frozenset()
+        if self._step.public or viewer in (ALL, self.scenario.tool_seat) or viewer in self.village.ghosts:
+            return self.to_act()
+        return self.to_act() & {viewer}
+
+    def phase(self, viewer: Viewer) -> str:
+        return self.village.phase
+
+    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
+        offered = self._offered(viewer) if viewer in self.to_act() else ()
+        return (zone(self.village, viewer, offered, over=self._won is not None),)
+
+    def probes(self) -> Mapping[Seat, Probe]:
+        """Return, after a speech, the question to everybody alive whom it would vote for now."""
+        v = self.village
+        if not self._spoken or self._won:
+            return {}
+        wolves = set(v.named(v.having("werewolf")))
+        asked = {}
+        for seat in v.alive:
+            others = v.named(v.others({seat}))
+            truth = tuple(name for name in others if name in wolves)
+            asked[seat] = Probe(question=words.PROBE, choices=others, truth=truth)
+        return asked
+
+    # --- one step ---
+
+    def _apply(self, moves: Mapping[Seat, Move]) -> None:
+        step = self._step
+        assert step is not None
+        chosen = {seat: self._public_text(seat, move) for seat, move in moves.items() if move.origin == "seat"}
+        self._log.say(chosen, step.hearers, step.channel)
+        for seat in moves.keys() - chosen.keys():
+            self.village.tell_one(seat, words.NO_ANSWER, f"{self.names[seat]} gives no answer.")
+        if step.speech:
+            for seat, text in chosen.items():
+                self._claims[seat] += bool(claimed(text))
+        self._spoken = step.speech and self.settings.probes
+        try:
+            self._step = self._story.send(moves)
+        except StopIteration:
+            self._step = None
+
+
+def _check_seats(scenario: Scenario, settings: WerewolfSettings) -> None:
+    """Raise `BadInput` unless there is a role for every seat and every name can be written as a target."""
+    if len(scenario.seats) != len(settings.roles):
+        raise BadInput(f"{len(settings.roles)} roles for {len(scenario.seats)} players", "settings.roles")
+    seen = {NOBODY}
+    for name in scenario.seats:
+        if not name.strip() or clean(name) != name or TAG.search(f"<{name}>") is None or name.lower() in seen:
+            raise BadInput(f"a player cannot be called {name!r} here", "seats")
+        seen.add(name.lower())

@@ -1,0 +1,58 @@
+"""Roles: who gets which, whom they belong to, and who has won. Pure functions; nothing here fails."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+from training.games.werewolf.settings import Role, WerewolfSettings
+from training.records import Seat
+from training.seeding import rng
+
+Team = Literal["wolves", "village"]
+ORDER: tuple[Role, ...] = ("werewolf", "seer", "witch", "hunter", "guard", "doctor", "villager")
+"""In which roles are listed."""
+
+
+def dealt(settings: WerewolfSettings, seed: int) -> tuple[Role, ...]:
+    """Return the role of every seat: as stated, or shuffled by the seed."""
+    if settings.deal:
+        return settings.deal
+    roles = list(settings.roles)
+    rng(seed, "werewolf", "deal").shuffle(roles)
+    return tuple(roles)
+
+
+def team(role: Role) -> Team:
+    """Return the side that a role is on."""
+    return "wolves" if role == "werewolf" else "village"
+
+
+def counted(roles: Sequence[Role]) -> str:
+    """Return how many there are of each role, in words: `2 werewolves, seer, witch, 2 villagers`."""
+    counts = Counter(roles)
+    return ", ".join(_several(role, counts[role]) for role in ORDER if counts[role])
+
+
+def _several(role: Role, count: int) -> str:
+    plural = {"werewolf": "werewolves", "witch": "witches"}.get(role, f"{role}s")
+    return role if count == 1 else f"{count} {plural}"
+
+
+def winner(settings: WerewolfSettings, roles: Sequence[Role], alive: Collection[Seat]) -> Team | None:
+    """Return who has won now that only `alive` live, None while the game goes on."""
+    living = [roles[seat] for seat in alive]
+    wolves = living.count("werewolf")
+    if not wolves:
+        return "village"
+    if wolves >= len(living) - wolves or (settings.wolf_win == "side" and _lost_a_side(roles, living)):
+        return "wolves"
+    return None
+
+
+def _lost_a_side(roles: Sequence[Role], living: Sequence[Role]) -> bool:
+    """Return whether all plain villagers or all of the village with a power, of which there were some, are dead."""
+    plain = {"villager"}
+    power = set(ORDER) - {"villager", "werewolf"}
+    return any(side & set(roles) and not side & set(living) for side in (plain, power))

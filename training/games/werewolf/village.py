@@ -1,0 +1,122 @@
+"""What has happened so far in a game of Werewolf, who may know what of it, and the steps that it asks for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Generator, Iterable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Literal
+
+from training.games.werewolf import roles, words
+from training.games.werewolf.actions import NOBODY, TARGET
+from training.games.werewolf.log import DelayedLog
+from training.games.werewolf.settings import Role, WerewolfSettings
+from training.records import Action, Move, Scenario, Seat, Viewer
+from training.seeding import rng
+
+Cause = Literal["wolves", "poison", "vote", "shot"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One joint step: what each seat that acts is offered, and who hears the words of it (None = everybody).
+
+    In a `public` step everybody may know who acts; otherwise each knows only of itself, and is asked in private.
+    """
+
+    offers: Mapping[Seat, tuple[Action, ...]]
+    public: bool = False
+    hearers: Collection[Viewer] | None = ()
+    channel: str = "private"
+    speech: bool = False
+
+
+Moves = Mapping[Seat, Move]
+Plan = Generator[Step, Moves, None]
+
+
+class Village:
+    """The state that nights and days share."""
+
+    def __init__(self, scenario: Scenario, settings: WerewolfSettings) -> None:
+        self.settings = settings
+        self.names = scenario.seats
+        self.roles = roles.dealt(settings, scenario.seed)
+        self.log = DelayedLog(len(scenario.seats), settings.spectator_delay)
+        self.alive = list(range(len(scenario.seats)))
+        self.died: dict[Seat, int] = {}  # the day on which, or in whose night
+        self.ghosts: set[Seat] = set()  # the dead who may see everything
+        self.day = 0
+        self.phase = ""
+        self.votes: dict[Seat, Seat | None] = {}
+        self.counts: dict[str, Counter[Seat]] = {"votes": Counter(), "votes_on_wolves": Counter()}
+        self.learned: dict[Seat, set[Seat]] = {seat: set() for seat in self.alive}
+        self.potions: dict[Seat, set[str]] = {seat: {"save", "poison"} for seat in self.having("witch")}
+        self.guarded: dict[Seat, Seat | None] = {}
+        self._seed = scenario.seed
+
+    # --- who is who ---
+
+    def having(self, role: Role) -> list[Seat]:
+        """Return the living seats with a role."""
+        return [seat for seat in self.alive if self.roles[seat] == role]
+
+    def others(self, seats: Collection[Seat]) -> list[Seat]:
+        """Return the living seats that are none of `seats`."""
+        return [seat for seat in self.alive if seat not in seats]
+
+    def named(self, seats: Iterable[Seat]) -> tuple[str, ...]:
+        """Return the names of seats."""
+        return tuple(self.names[seat] for seat in seats)
+
+    def target(self, move: Move) -> Seat | None:
+        """Return at whom a move is aimed; None = nobody, also where a move without a target stands for it."""
+        name = move.args.get(TARGET, NOBODY)
+        return None if name == NOBODY else self.names.index(str(name))
+
+    def winner(self) -> roles.Team | None:
+        """Return who has won by now, the day limit aside."""
+        return roles.winner(self.settings, self.roles, self.alive)
+
+    def chance(self, event: str) -> Random:
+        """Return the chance of one event of this day: it depends on nothing that players do or are."""
+        return rng(self._seed, "werewolf", event, self.day)
+
+    def bury(self, dead: Iterable[Seat]) -> None:
+        """Take seats out of the game."""
+        for seat in dead:
+            self.alive.remove(seat)
+            self.died[seat] = self.day
+
+    # --- who is told what ---
+
+    def enter(self, phase: str) -> None:
+        """Begin a phase, which is called the same for everybody."""
+        self.phase = phase
+        self.log.next_phase()
+
+    def tell(self, text: str) -> None:
+        """Tell everybody."""
+        self.log.tell(text)
+
+    def tell_one(self, seat: Seat, own: str, about: str) -> None:
+        """Tell one seat in private, and those who may see all what it was told."""
+        self.log.tell_each({seat: own}, channel="private")
+        self.log.tell(about, hearers=self.ghosts - {seat}, channel="private")
+
+    def tell_pack(self, text: str) -> None:
+        """Tell the living wolves, and those who may see all."""
+        self.log.tell(text, hearers=self.ghosts | set(self.having("werewolf")), channel="wolves")
+
+    def ask(self, offers: Mapping[Seat, tuple[Action, ...]]) -> Step:
+        """Return a hidden step, of which each seat that acts is told in private."""
+        asked: dict[Viewer, str] = {seat: words.your_turn(actions) for seat, actions in offers.items()}
+        self.log.tell_each(asked, channel="private")
+        return Step(offers, hearers=frozenset(self.ghosts))
+
+
+def leaders(votes: Iterable[Seat | None]) -> list[Seat]:
+    """Return who has most votes, in seat order; nobody without any."""
+    counts = Counter(vote for vote in votes if vote is not None)
+    return sorted(seat for seat, count in counts.items() if count == max(counts.values()))

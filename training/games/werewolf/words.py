@@ -1,0 +1,165 @@
+"""Every sentence that Werewolf says, made from the same settings that the engine runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from training.games.actions import how_to
+from training.games.werewolf.actions import BID, NOBODY, SPEAK, aimed
+from training.games.werewolf.roles import counted
+from training.games.werewolf.settings import Role, WerewolfSettings
+from training.records import Action, Seat
+
+Names = Sequence[str]
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return words as a list in a sentence: `Ada, Ben and Cleo`."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def a_role(role: Role) -> str:
+    """Return a role as what somebody is: `a werewolf`, `the seer`."""
+    return f"a {role}" if role in ("villager", "werewolf") else f"the {role}"
+
+
+# --- the first message -----------------------------------------------------------------------------------------------
+
+
+def opening(settings: WerewolfSettings, names: Names, brief: str) -> str:
+    """Return the rules with `brief` (what this reader may know of the roles) in the middle."""
+    cast = f"{listed(names)} play Werewolf. The roles: {counted(settings.roles)}. Who has which is secret."
+    acts = [SPEAK, aimed("vote", tuple(names)), *([BID] if settings.order == "bid" else [])]
+    day = f"How to act by day:\n{how_to(acts)}\nWhat you may do at night you are asked in private."
+    return "\n\n".join(part for part in (cast, brief, _rules(settings), day) if part)
+
+
+def _rules(settings: WerewolfSettings) -> str:
+    parts = [
+        "Nights and days take turns.",
+        _night(settings),
+        _DAY,
+        _TIES[settings.tie],
+        _talk(settings),
+        "When a player dies, the role is told." if settings.reveal else "The roles of the dead are not told.",
+        _LAST_WORDS[settings.last_words],
+        _winning(settings),
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _night(settings: WerewolfSettings) -> str:
+    lines = ["At night the werewolves choose a victim."]
+    lines += [text for role, text in _POWERS.items() if role in settings.roles]
+    if "witch" in settings.roles and not settings.self_save:
+        lines.append("The antidote does not help the witch herself.")
+    if not settings.first_night_kill:
+        lines.append("In the first night nobody can die.")
+    return " ".join(lines)
+
+
+_POWERS: dict[Role, str] = {
+    "seer": "The seer learns of one player whether it is a werewolf.",
+    "witch": "The witch, while she has her antidote, is told the victim and may save it, once in the game; once in the "
+    "game she may poison a player; she uses one potion a night at most.",
+    "guard": "The guard keeps the werewolves off one player, never the same one two nights running.",
+    "doctor": "The doctor keeps the werewolves off one player.",
+    "hunter": "The hunter, unless poisoned, may shoot a player as it dies.",
+}
+_DAY = (
+    "By day the dead of the night are named, the living talk, and all vote at once; the votes are then read out with "
+    "names, and who has most of them is out of the game."
+)
+_TIES = {
+    "nobody": "When votes tie, nobody leaves.",
+    "runoff": "When votes tie, the tied speak again and the others vote between them; tied again, nobody leaves.",
+    "random": "When votes tie, chance decides among the tied.",
+}
+_LAST_WORDS = {
+    "nobody": "The dead have no last words.",
+    "voted": "Who is voted out may speak last words.",
+    "all": "All who die may speak last words.",
+}
+
+
+def _talk(settings: WerewolfSettings) -> str:
+    rounds = "once" if settings.rounds == 1 else f"{settings.rounds} times"
+    how = {
+        "seat": f"In the discussion everybody speaks {rounds}, in turn, from a player drawn each day.",
+        "simultaneous": f"In the discussion all speak {rounds}, at the same time.",
+        "bid": "In the discussion all bid for the floor before each speech; the highest bid speaks, chance decides "
+        "between equal ones, and when all bid 0 the discussion is over.",
+    }[settings.order]
+    if settings.speakers:
+        how = "In the discussion one speaks after the other."
+    words = f"{settings.max_words} words and " if settings.max_words else ""
+    return f"{how} A speech has at most {words}{settings.max_chars} characters."
+
+
+def _winning(settings: WerewolfSettings) -> str:
+    side = ", or when all plain villagers or all others with a power are dead" if settings.wolf_win == "side" else ""
+    return (
+        f"The werewolves win when they are at least as many as the others{side}. The village wins when no werewolf "
+        f"lives, or when day {settings.day_limit} ends and the werewolves are still fewer."
+    )
+
+
+def brief(names: Names, roles: Sequence[Role], seat: Seat) -> str:
+    """Return the private side of `seat`, addressed to it."""
+    role = roles[seat]
+    lines = [f"You are {names[seat]}. You are {a_role(role)}."]
+    if role == "werewolf":
+        pack = [names[other] for other, its in enumerate(roles) if its == role and other != seat]
+        lines.append(f"The other werewolves: {listed(pack)}." if pack else "There is no other werewolf.")
+        lines.append("You win with the werewolves. Do not let the others find out what you are.")
+    else:
+        lines.append("You win with the village: find the werewolves.")
+    return " ".join(lines)
+
+
+def cast(names: Names, roles: Sequence[Role]) -> str:
+    """Return everybody's role, for those who may see all and for the end."""
+    return " ".join(f"{name} is {a_role(role)}." for name, role in zip(names, roles, strict=True))
+
+
+# --- what happens ----------------------------------------------------------------------------------------------------
+
+NO_ANSWER = "You gave no answer in time, or none that could be read."
+
+
+def your_turn(actions: Sequence[Action]) -> str:
+    """Return what a seat is asked in private."""
+    return f"It is your turn:\n{how_to(actions)}"
+
+
+def dawn(names: Names, roles: Sequence[Role], dead: Sequence[Seat], *, reveal: bool) -> str:
+    """Return who is found dead in the morning; not how they died."""
+    if not dead:
+        return "Morning comes. Nobody died in the night."
+    found = f"Morning comes. {listed(names[seat] for seat in dead)} died in the night."
+    return found + (was(names, roles, dead) if reveal else "")
+
+
+def was(names: Names, roles: Sequence[Role], dead: Sequence[Seat]) -> str:
+    """Return what the dead were, to be added to a line."""
+    return "".join(f" {names[seat]} was {a_role(roles[seat])}." for seat in dead)
+
+
+def ballots(names: Names, votes: Mapping[Seat, Seat | None]) -> str:
+    """Return who voted for whom."""
+    return "; ".join(f"{names[s]} for {NOBODY if to is None else names[to]}" for s, to in votes.items())
+
+
+def call(names: Names, candidates: Sequence[Seat], voters: Sequence[Seat], *, everybody: bool) -> str:
+    """Return the line that opens a vote."""
+    who = "Everybody votes now" if everybody else f"{listed(names[seat] for seat in voters)} vote between the tied"
+    return f"{who}: <vote>name</vote>, with one of: {', '.join(names[seat] for seat in candidates)}, {NOBODY}."
+
+
+def verdict(names: Names, out: Seat | None) -> str:
+    """Return the result of a vote."""
+    return "Nobody is voted out." if out is None else f"{names[out]} is voted out."
+
+
+PROBE = "Whom would you vote for now?"
