@@ -58,8 +58,8 @@ def _discussion(v: Village) -> Plan:
 
 def _speakers(v: Village) -> list[Seat]:
     """Return who speaks today, in order: as stated, or everybody in seat order from a start that chance draws."""
-    if v.day <= len(v.settings.speakers):
-        return [seat for seat in v.settings.speakers[v.day - 1] if seat in v.alive]
+    if stated := v.stated("speakers"):
+        return stated
     start = v.chance("order").randrange(len(v.names))
     turned = [*range(start, len(v.names)), *range(start)]
     return [seat for seat in turned if seat in v.alive] * v.settings.rounds
@@ -99,10 +99,11 @@ def _vote(v: Village) -> Generator[Step, Moves, Seat | None]:
     if v.settings.tie == "nobody":
         return None
     if v.settings.tie == "random":
-        return v.chance("tie").choice(tied)
+        return v.draw("vote", tied)
     v.enter(f"Day {v.day}: run-off")
     v.tell(f"Tied: {words.listed(v.named(tied))}. They speak again.")
-    yield from _in_turn(v, tied)
+    order = v.stated("runoff")
+    yield from _in_turn(v, sorted(tied, key=lambda seat: order.index(seat) if seat in order else len(order)))
     again = yield from _ballot(v, v.others(tied) or v.alive, tied, everybody=not v.others(tied))
     return again[0] if len(again) == 1 else None
 

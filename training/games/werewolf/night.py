@@ -70,7 +70,8 @@ def _offers(v: Village, *, deadly: bool) -> dict[Seat, tuple[Action, ...]]:
     if not deadly:
         return offers
     pack = v.having("werewolf")
-    offers |= {seat: (aimed("kill", v.named(v.others(pack))),) for seat in pack}
+    prey = v.others(pack) if v.settings.prey == "others" else v.alive
+    offers |= {seat: (aimed("kill", v.named(prey)),) for seat in pack}
     for seat in v.having("guard"):
         last = v.guarded.get(seat)
         offers[seat] = (aimed("guard", v.named(v.others(() if last is None else (last,)))),)
@@ -87,7 +88,7 @@ def _kill(v: Village, moves: Moves) -> Seat | None:
         if v.settings.wolf_tie == "first":
             victim = next(vote for vote in votes.values() if vote in tied)
         else:
-            victim = v.chance("wolves").choice(tied) if v.settings.wolf_tie == "random" else None
+            victim = v.draw("prey", tied) if v.settings.wolf_tie == "random" else None
     whom = "nobody" if victim is None else v.names[victim]
     v.tell_pack(f"The pack votes: {ballots(v.names, votes)}. It attacks {whom}.")
     return victim

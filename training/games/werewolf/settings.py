@@ -15,6 +15,20 @@ SIX: tuple[Role, ...] = ("werewolf", "werewolf", "seer", "witch", "villager", "v
 NINE: tuple[Role, ...] = (*("werewolf",) * 3, "seer", "witch", "hunter", *("villager",) * 3)
 
 
+Event = Literal["speakers", "runoff", "prey", "vote"]
+
+
+class Fixed(Settings):
+    """What chance decided on one day of a recorded game."""
+
+    event: Event = Field(
+        description="speakers: who spoke, in order; runoff: in which order the tied spoke again; prey: on whom the "
+        "wolves' tied votes fell; vote: who left after a tied vote."
+    )
+    day: int = Field(ge=1, le=50, description="The day, or the day after the night; the first is 1.")
+    seats: tuple[int, ...] = Field(min_length=1, description="The seats, counted from 0.")
+
+
 class WerewolfSettings(Settings):
     """Everything a game of Werewolf is made of."""
 
@@ -29,10 +43,8 @@ class WerewolfSettings(Settings):
         default="seat",
         description="Who speaks: in seat order from a start drawn each day, all at once, or who bids most.",
     )
-    speakers: tuple[tuple[int, ...], ...] = Field(
-        default=(),
-        description="For seat order: the seats (from 0) as they spoke on each day of a recorded game; later days "
-        "follow the rule. The dead are passed over.",
+    fixed: tuple[Fixed, ...] = Field(
+        default=(), description="What chance decided in a recorded game. All else is drawn from the scenario's seed."
     )
     reveal: bool = Field(default=True, description="Whether a player's role is told when that player dies.")
     first_night_kill: bool = Field(
@@ -40,6 +52,9 @@ class WerewolfSettings(Settings):
     )
     self_save: bool = Field(default=True, description="Whether a witch may use the antidote on herself.")
     wolf_talk: int = Field(default=1, ge=0, le=5, description="Rounds in which the wolves talk before they choose.")
+    prey: Literal["others", "anybody"] = Field(
+        default="others", description="Whom the wolves may choose: one of the others, or also one of themselves."
+    )
     wolf_tie: Literal["first", "random", "nobody"] = Field(
         default="first",
         description="When the wolves' votes tie: what the wolf of the lowest seat wants among the tied, one by chance, "
@@ -80,8 +95,6 @@ class WerewolfSettings(Settings):
             raise ValueError("roles: there must be werewolves, and fewer of them than of the others")
         if self.deal and Counter(self.deal) != Counter(self.roles):
             raise ValueError("deal: these are not the same roles as in roles")
-        if self.speakers and self.order != "seat":
-            raise ValueError("speakers states an order of speaking; set order to seat")
-        if any(not 0 <= seat < len(self.roles) for day in self.speakers for seat in day):
-            raise ValueError("speakers: a seat is named that does not exist")
+        if any(not 0 <= seat < len(self.roles) for fixed in self.fixed for seat in fixed.seats):
+            raise ValueError("fixed: a seat is named that does not exist")
         return self

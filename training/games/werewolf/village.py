@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
@@ -11,7 +11,7 @@ from typing import Literal
 from training.games.werewolf import roles, words
 from training.games.werewolf.actions import NOBODY, TARGET
 from training.games.werewolf.log import DelayedLog
-from training.games.werewolf.settings import Role, WerewolfSettings
+from training.games.werewolf.settings import Event, Role, WerewolfSettings
 from training.records import Action, Move, Scenario, Seat, Viewer
 from training.seeding import rng
 
@@ -78,6 +78,16 @@ class Village:
     def winner(self) -> roles.Team | None:
         """Return who has won by now, the day limit aside."""
         return roles.winner(self.settings, self.roles, self.alive)
+
+    def stated(self, event: Event) -> list[Seat]:
+        """Return the living seats that the settings state for what chance decides today."""
+        today = (fixed.seats for fixed in self.settings.fixed if fixed.event == event and fixed.day == self.day)
+        return [seat for seats in today for seat in seats if seat in self.alive]
+
+    def draw(self, event: Event, among: Sequence[Seat]) -> Seat:
+        """Return which seat it is: the stated one, or one by chance."""
+        stated = [seat for seat in self.stated(event) if seat in among]
+        return stated[0] if stated else self.chance(event).choice(among)
 
     def chance(self, event: str) -> Random:
         """Return the chance of one event of this day: it depends on nothing that players do or are."""

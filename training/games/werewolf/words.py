@@ -50,7 +50,8 @@ def _rules(settings: WerewolfSettings) -> str:
 
 
 def _night(settings: WerewolfSettings) -> str:
-    lines = ["At night the werewolves choose a victim."]
+    own = ", who may be one of them" if settings.prey == "anybody" else ""
+    lines = [f"At night the werewolves choose a victim{own}."]
     lines += [text for role, text in _POWERS.items() if role in settings.roles]
     if "witch" in settings.roles and not settings.self_save:
         lines.append("The antidote does not help the witch herself.")
@@ -91,7 +92,7 @@ def _talk(settings: WerewolfSettings) -> str:
         "bid": "In the discussion all bid for the floor before each speech; the highest bid speaks, chance decides "
         "between equal ones, and when all bid 0 the discussion is over.",
     }[settings.order]
-    if settings.speakers:
+    if any(fixed.event == "speakers" for fixed in settings.fixed):
         how = "In the discussion one speaks after the other."
     words = f"{settings.max_words} words and " if settings.max_words else ""
     return f"{how} A speech has at most {words}{settings.max_chars} characters."
