@@ -127,3 +127,55 @@ def write_sotopia_jsonl(folder):
     for name, lines in rows.items():
         (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder
+
+
+SIX = ("Ana", "Bo", "Cy", "Di", "Ed", "Flo")
+"""A villager, a wolf, the seer, a wolf, the witch and a villager."""
+
+
+def six(told, winners, **changes):
+    """A line of six-player Werewolf; each turn is `name: kill Ana` or `name: "words"`; `name:` is unreadable."""
+    answers = []
+    for turn in told:
+        name, _, rest = turn.partition(": ")
+        kind, text = ("speak", rest.strip('"')) if rest.startswith('"') else ("action", rest)
+        response = json.dumps({"action_type": kind, "argument": text}) if rest else "no JSON"
+        answers.append({"turn_number": len(answers), "agent_name": name.rstrip(":"), "response": response})
+    rewards = [1.0 if name in winners else -1.0 for name in SIX]
+    return json.dumps({"model_mapping": dict.fromkeys(SIX, "m"), "rewards": rewards, "turns": answers, **changes})
+
+
+VILLAGE, WOLVES = ("Ana", "Cy", "Ed", "Flo"), ("Bo", "Di")
+SIX_SAVED = [
+    *("Bo: kill Ana", "Di: kill Flo", "Cy: inspect Di", "Ed: save Flo"),
+    *('Ana: "Good morning."', 'Bo: "Hm."', 'Cy: "Di is a wolf."', 'Di: "No."', 'Ed: "So."', 'Flo: "Thanks."'),
+    *("Ana: vote Di", "Bo: vote Cy", "Cy: vote Di", "Di: vote Cy", "Ed: vote Bo", "Flo: vote Bo"),
+    *("Bo: kill Ana", "Cy: inspect Bo", "Ed: poison Bo"),
+]
+"""Night 1 splits between Ana and Flo, and nobody dies: the witch saved Flo, so it was Flo. The first vote ties between
+Di, Cy and Bo, of whom Di does not act any more. In night 2 the witch poisons the last wolf: the village wins."""
+
+
+def nine():
+    """A game of nine people: a run-off, last words, a hunter who is voted out and shoots nobody."""
+    roles = ("Seer", "Witch", "Hunter", "Villager", "Villager", "Villager", "Werewolf", "Werewolf", "Werewolf")
+
+    def votes(*pairs):
+        return {str(voter): vote for voter, vote in pairs}
+
+    state = {
+        "roles": {str(n): role for n, role in enumerate(roles, 1)},
+        "Day 1 Night": {"Seer": 4, "Werewolf": 5, "Witch antidote": 5, "Death Message": []},
+        "Day 1 Daytime": {
+            "Voting Pattern": votes((1, 7), (2, 7), (3, 7), (4, 6), (5, 6), (6, 7), (7, 6), (8, 6), (9, -1)),
+            "Voting Pattern (Round 2)": votes((1, 7), (2, 6), (3, 6), (4, 6), (5, -1), (8, 6), (9, 6)),
+        },
+        "Day 2 Night": {"Seer": 8, "Werewolf": 1, "Witch": -1, "Death Message": [1]},
+        "Day 2 Daytime": {"Voting Pattern": votes((2, 8), (3, 8), (4, 8), (5, 3), (7, 3), (8, 3), (9, 3))},
+        "Game Result": "Werewolves Win",
+    }
+    order = {1: (4, 3, 2, 1, 9, 8, 7, 6, 5), 2: (5, 7, 8, 9, 2, 3, 4)}
+    audio = {f"Day {day} Daytime - [{n}] is speaking": {"text": f"I am {n}."} for day in order for n in order[day]}
+    audio |= {f"Day 1 Daytime - [{n}] is speaking (round 2)": {"text": f"Not {n}!"} for n in (7, 6)}
+    audio["Day 1 Daytime - [6] gives the last words"] = {"text": "You were wrong."}
+    return {"game_state": state, "audio": audio}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from training.errors import BadInput
-from webapp.scenarios.importers import casino, deal_or_no_deal, own, sotopia
+from webapp.scenarios.importers import casino, deal_or_no_deal, own, sotopia, werewolf6, werewolf9
 from webapp.scenarios.importers.reading import Progress, Reading
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -19,18 +19,19 @@ LONGEST_NAME = 150
 
 @dataclass(frozen=True)
 class Format:
-    """One import format. `folder`: the reader is given a folder that holds the files in `names`."""
+    """One import format. The reader of a `folder` is given one that holds the files in `names`, or `several` others."""
 
     title: str
     read: Callable[[Path, Progress], Reading]
     source: str = ""
     licence: str = ""
     names: tuple[str, ...] = ()
+    several: bool = False
 
     @property
     def folder(self) -> bool:
-        """Whether the format is a folder of named files instead of one file."""
-        return bool(self.names)
+        """Whether the format is a folder of files instead of one file."""
+        return bool(self.names) or self.several
 
 
 FORMATS: dict[str, Format] = {
@@ -41,6 +42,12 @@ FORMATS: dict[str, Format] = {
     "sotopia-redis": Format("SOTOPIA: Redis dump (JSON)", sotopia.read_redis, "SOTOPIA", "CC BY-SA 4.0"),
     "sotopia-jsonl": Format(
         "SOTOPIA: four JSONL files", sotopia.read_jsonl, "SOTOPIA", "CC BY-SA 4.0", names=tuple(sotopia.FILES)
+    ),
+    "werewolf6": Format(
+        "Werewolf: six language models (JSONL)", werewolf6.read, "Werewolf games of language models", "MIT"
+    ),
+    "werewolf9": Format(
+        "Werewolf: nine people (JSON files)", werewolf9.read, "Werewolf games of people", "MIT", several=True
     ),
     "jsonl": Format("Parley: JSONL of scenarios and conversations", own.read),
 }
@@ -60,7 +67,7 @@ def check_upload(format: str, files: Sequence[tuple[str, int]]) -> None:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadInput(f"two files are called {twice[0]}", "file")
     wanted = FORMATS[format].names
-    if not wanted and len(files) != 1:
+    if not FORMATS[format].folder and len(files) != 1:
         raise BadInput(f"this format is one file, not {len(files)}", "file")
     missing = set(wanted) - set(names)
     if missing:
@@ -73,7 +80,7 @@ def read(format: str, path: Path, progress: Progress) -> Reading:
         raise BadInput(f"unknown format {format!r}; known: {', '.join(FORMATS)}", "format")
     reading = Reading()
     if FORMATS[format].folder != path.is_dir():
-        kind = "a folder with " + ", ".join(FORMATS[format].names) if FORMATS[format].folder else "a file"
+        kind = f"a folder with {', '.join(FORMATS[format].names) or 'files'}" if FORMATS[format].folder else "a file"
         reading.error(BadInput(f"expected {kind}", path.name))
         return reading
     try:

@@ -1,0 +1,139 @@
+"""Recorded games of Werewolf: our engine follows them, and what chance decided is read from what came of it."""
+
+import json
+
+import pytest
+
+from tests.webapp.scenarios import files
+from training.games import replay
+from webapp.scenarios import importers
+
+
+def read(format, path):
+    return importers.read(format, path, lambda done, total: None)
+
+
+def six(tmp_path, *lines):
+    path = tmp_path / "games.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return read("werewolf6", path)
+
+
+def fixed(line, event):
+    return [(entry["day"], entry["seats"]) for entry in line.scenario.settings["fixed"] if entry["event"] == event]
+
+
+def test_a_split_vote_and_a_tie_fall_as_the_record_shows(tmp_path):
+    reading = six(tmp_path, files.six(files.SIX_SAVED, files.VILLAGE))
+    assert (reading.errors, reading.notices) == ([], [])
+    (line,) = reading.lines
+    assert fixed(line, "prey") == [(1, [5])]
+    assert fixed(line, "vote") == [(1, [3])]
+    episode = line.conversations[0].episode
+    assert replay(episode.scenario, episode.moves).returns() == episode.returns
+    # Nobody of the village died before the last day, the second (Ana dies in its night): all of them win in full.
+    assert episode.returns == {0: 1, 1: 0, 2: 1, 3: 0, 4: 1, 5: 1}
+    assert [e.move.text for e in episode.moves if e.seat == 2 and e.move.action == "speak"] == ["Di is a wolf."]
+
+
+def test_names_and_roles_are_those_of_the_record(tmp_path):
+    (line,) = six(tmp_path, files.six(files.SIX_SAVED, files.VILLAGE)).lines
+    assert line.scenario.seats == files.SIX
+    roles = ["villager", "werewolf", "seer", "werewolf", "witch", "villager"]
+    assert line.scenario.settings["deal"] == roles
+
+
+def test_an_unreadable_answer_is_a_notice_and_a_silence(tmp_path):
+    turns = [turn if turn != 'Ed: "So."' else "Ed:" for turn in files.SIX_SAVED]
+    reading = six(tmp_path, files.six(turns, files.VILLAGE))
+    assert [notice["where"] for notice in reading.notices] == ["games.jsonl, line 1, turns.8"]
+    moves = reading.lines[0].conversations[0].episode.moves
+    assert [e.move.origin for e in moves if e.seat == 4 and e.move.action == "speak"] == ["default"]
+
+
+def test_saving_somebody_who_was_not_attacked_saves_nobody(tmp_path):
+    turns = [
+        *("Bo: kill Ana", "Di: kill Ana", "Cy: inspect Ed", "Ed: save Cy"),
+        *('Bo: "Hm."', 'Cy: "Ed is good."', 'Di: "Cy lies."', 'Ed: "So."', 'Flo: "Oh."'),
+        *("Bo: vote Cy", "Cy: vote Di", "Di: vote Cy", "Ed: vote Di", "Flo: vote Cy"),
+    ]
+    (line,) = six(tmp_path, files.six(turns, files.WOLVES)).lines
+    assert line.conversations[0].episode.returns == {0: 0, 1: 1, 2: 0, 3: 1, 4: 0, 5: 0}
+
+
+@pytest.mark.parametrize(
+    "turns, winners, why",
+    [
+        (files.SIX_SAVED, files.WOLVES, "another winner"),
+        (files.SIX_SAVED[:-1], files.VILLAGE, "ends before"),
+        ([*files.SIX_SAVED, 'Ana: "Well."'], files.VILLAGE, "goes on for 1 turns"),
+        (["Ana: kill Bo", *files.SIX_SAVED], files.VILLAGE, "turn 0 is Ana's"),
+    ],
+)
+def test_a_game_that_leaves_our_rules_is_left_out_and_says_where(tmp_path, turns, winners, why):
+    reading = six(tmp_path, files.six(turns, winners), files.six(files.SIX_SAVED, files.VILLAGE))
+    assert reading.errors == []
+    assert [line.scenario.id for line in reading.lines] == ["werewolf6-2"]
+    (notice,) = reading.notices
+    assert notice["where"] == "games.jsonl, line 1"
+    assert why in notice["why"]
+
+
+@pytest.mark.parametrize(
+    "line, where",
+    [
+        ("{", "line 1"),
+        (files.six([], (), model_mapping={"Ana": "m"}), "model_mapping"),
+        (files.six([], (), rewards=[1, 2]), "rewards"),
+        (files.six(["Zoe: kill Ana"], ()), "turns.0, agent_name"),
+        (files.six([], (), turns=[{"agent_name": "Ana"}]), "turns.0, response"),
+    ],
+)
+def test_a_wrong_line_of_six_players_is_an_error(tmp_path, line, where):
+    (error,) = six(tmp_path, line).errors
+    assert error["where"].endswith(where)
+
+
+# --- nine players ----------------------------------------------------------------------------------------------------
+
+
+def nine(tmp_path, **changes):
+    folder = tmp_path / "games"
+    folder.mkdir()
+    (folder / "one.json").write_text(json.dumps({**files.nine(), **changes}), encoding="utf-8")
+    (folder / "notes.txt").write_text("notes", encoding="utf-8")
+    return read("werewolf9", folder)
+
+
+def test_a_game_of_nine_people_is_followed_to_its_winner(tmp_path):
+    reading = nine(tmp_path)
+    assert reading.errors == []
+    assert [notice["where"] for notice in reading.notices] == ["notes.txt"]
+    (line,) = reading.lines
+    assert line.scenario.id == "werewolf9-one"
+    episode = line.conversations[0].episode
+    # Players 6 (voted out), 1 (night 2) and 3 (voted out) die; 2, 4, 5 and the three wolves are left: parity.
+    assert {seat for seat in range(9) if episode.metrics[f"survived_{seat}"]} == {1, 3, 4, 6, 7, 8}
+    assert {seat for seat, value in episode.returns.items() if value} == {6, 7, 8}
+    spoken = [(e.seat + 1, e.move.text) for e in episode.moves if e.move.action == "speak" and e.move.origin == "seat"]
+    assert [seat for seat, _ in spoken[:12]] == [4, 3, 2, 1, 9, 8, 7, 6, 5, 7, 6, 6]
+    assert [text for _, text in spoken[9:12]] == ["Not 7!", "Not 6!", "You were wrong."]
+    assert [seat for seat, _ in spoken[12:]] == [5, 7, 8, 9, 2, 3, 4]
+
+
+def test_a_wrong_file_of_nine_players_is_an_error(tmp_path):
+    state = files.nine()["game_state"]
+    (error,) = nine(tmp_path, game_state={**state, "Game Result": "Nobody"}).errors
+    assert "Game Result" in error["where"]
+
+
+def test_an_unknown_role_is_an_error(tmp_path):
+    state = files.nine()["game_state"]
+    (error,) = nine(tmp_path, game_state={**state, "roles": {**state["roles"], "3": "Cupid"}}).errors
+    assert "unknown role 'Cupid'" in error["why"]
+
+
+def test_several_files_are_one_upload_and_none_is_refused():
+    importers.check_upload("werewolf9", [("a.json", 10), ("b.json", 10)])
+    with pytest.raises(importers.BadInput, match="one file"):
+        importers.check_upload("werewolf6", [("a.jsonl", 10), ("b.jsonl", 10)])

@@ -1,0 +1,77 @@
+"""What the readers of recorded Werewolf games share: our engine goes through the record, asking it move by move.
+
+`follow` raises `BadInput` where the record leaves our rules.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from training.dataset import DatasetLine
+from training.errors import BadInput
+from training.games import make
+from training.games.werewolf import Role
+from training.games.werewolf.actions import NOBODY, TARGET
+from training.records import Action, Move, Scenario, Seat, SeatMove
+from webapp.scenarios.importers.reading import played, storable
+
+Offers = Mapping[Seat, Mapping[str, Action]]
+"""The actions of each seat that is to act, by name."""
+Decide = Callable[[Offers], Mapping[Seat, Move | None]]
+"""What these seats did in the record; None = nothing that our rules allow."""
+
+LIMIT = 400
+"""Moves after which a record is taken to run in circles."""
+
+
+def scenario(key: str, roles: Sequence[Role], names: Sequence[str], settings: dict[str, Any]) -> Scenario:
+    """Return the start of a recorded game: what chance decided stands in its settings, and nothing is told late."""
+    stated = {"roles": list(roles), "deal": list(roles), "wolf_talk": 0, "max_words": 0, "spectator_delay": 0}
+    found = {"id": key, "game": "werewolf", "settings": {**stated, **settings}, "seats": list(names), "seed": 1}
+    return Scenario.from_dict(found)
+
+
+def follow(start: Scenario, decide: Decide, where: str) -> list[SeatMove]:
+    """Return the moves of a record as our engine asks for them; a seat that did nothing legal plays the default."""
+    game, moves = make(start), list[SeatMove]()
+    while acting := sorted(game.to_act()):
+        if len(moves) > LIMIT:
+            raise BadInput("does not come to an end", where)
+        decided = decide({seat: {action.name: action for action in game.observe(seat).actions} for seat in acting})
+        joint = {seat: decided.get(seat) or game.default(seat) for seat in acting}
+        game.step(joint)
+        moves += [SeatMove(seat=seat, move=move) for seat, move in joint.items()]
+    return moves
+
+
+def aim(offered: Mapping[str, Action], name: str, target: str | None) -> Move | None:
+    """Return the move of action `name` at `target`, if both are offered."""
+    action = offered.get(name)
+    if action is None or target is None or target not in action.args[0].choices:
+        return None
+    return Move(action=name, args={TARGET: target})
+
+
+def speak(text: str) -> Move | None:
+    """Return what somebody said, if they said anything."""
+    return Move(action="speak", text=text) if text.strip() else None
+
+
+def leading(moves: Iterable[Move | None]) -> list[str]:
+    """Return at whom most of the moves are aimed, several where they tie."""
+    targets = [str(move.args[TARGET]) for move in moves if move is not None]
+    counts = Counter(target for target in targets if target != NOBODY)
+    return [name for name, count in counts.items() if count == max(counts.values())]
+
+
+def line(start: Scenario, moves: Sequence[SeatMove], source: str, winners: set[Seat], where: str) -> DatasetLine:
+    """Return scenario and conversation; raise `BadInput` if others have won than the record says."""
+    conversation = played(start, moves, source, where)
+    won = {seat for seat, value in conversation.episode.returns.items() if value}
+    if won != winners:
+        raise BadInput(
+            f"ends with another winner: the record has seats {sorted(winners)}, our rules {sorted(won)}", where
+        )
+    return storable(DatasetLine(scenario=start, conversations=(conversation,)), where)

@@ -1,0 +1,224 @@
+"""Reads six-player Werewolf games of language models: JSONL, one game a line, answers as JSON texts.
+
+The first player listed is a villager, then a werewolf, the seer, the other werewolf, the witch and a villager. A split
+vote of the wolves and a tie of the village were decided by chance; what came of it is read from who goes on acting. A
+game that our rules do not bring to the recorded winner is left out with a notice.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from training.dataset import DatasetLine
+from training.errors import BadInput
+from training.games.werewolf import Role
+from training.records import Action, Move, Seat
+from training.store import loads
+from webapp.scenarios.importers import werewolf
+from webapp.scenarios.importers.reading import Progress, Reading, need, noted
+
+ROLES: tuple[Role, ...] = ("villager", "werewolf", "seer", "werewolf", "witch", "villager")
+DAYS = 50
+"""More than any record has."""
+SETTINGS = {
+    "order": "seat",
+    "reveal": False,
+    "prey": "anybody",
+    "wolf_tie": "random",
+    "tie": "random",
+    "last_words": "nobody",
+    "day_limit": DAYS,
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One turn of the record: who answered what; `said` and `done` are empty for what could not be read."""
+
+    seat: Seat
+    said: str = ""
+    done: str = ""
+
+    def target(self, verb: str) -> str | None:
+        """Return the name behind a verb, such as the one of `kill Ada`."""
+        found = re.search(rf"\b{verb}\b\W+(\w+)", self.done, re.IGNORECASE)
+        return found.group(1) if found else None
+
+
+def read(path: Path, progress: Progress) -> Reading:
+    """Read every game; one that does not fit the format is an error, one that leaves our rules a notice."""
+    reading = Reading()
+    lines = [text for text in path.read_bytes().splitlines() if text.strip()]
+    for number, text in enumerate(lines, 1):
+        where = f"{path.name}, line {number}"
+        with noted(reading, where):
+            record = _record(text, where)
+            names, winners = _names(record, where), _winners(record, where)
+            answers = _answers(record, reading, where)
+            try:
+                reading.lines.append(_line(f"werewolf6-{number}", names, answers, winners, where))
+            except BadInput as error:
+                reading.notice(where, f"left out: {error.why}")
+        progress(number, len(lines))
+    if not lines:
+        reading.error(BadInput("the file holds no game", path.name))
+    return reading
+
+
+# --- the record ------------------------------------------------------------------------------------------------------
+
+
+def _record(text: bytes, where: str) -> Any:
+    try:
+        return loads(text)
+    except ValueError as error:
+        raise BadInput(f"not JSON: {error}", where) from error
+
+
+def _names(record: Any, where: str) -> list[str]:
+    names = list(need(record, "model_mapping", dict, where))
+    if len(names) != len(ROLES):
+        raise BadInput(f"expected {len(ROLES)} players, not {len(names)}", f"{where}, model_mapping")
+    return names
+
+
+def _winners(record: Any, where: str) -> set[Seat]:
+    """Return the seats with the recorded reward 1; nobody where the game was broken off."""
+    rewards = need(record, "rewards", list, where)
+    if len(rewards) != len(ROLES):
+        raise BadInput(f"expected {len(ROLES)} numbers, not {len(rewards)}", f"{where}, rewards")
+    return {seat for seat, reward in enumerate(rewards) if reward == 1}
+
+
+def _answers(record: Any, reading: Reading, where: str) -> list[Answer]:
+    names, answers = _names(record, where), []
+    for number, turn in enumerate(need(record, "turns", list, where)):
+        place = f"{where}, turns.{number}"
+        who = need(turn, "agent_name", str, place)
+        if who not in names:
+            raise BadInput(f"unknown player {who!r}", f"{place}, agent_name")
+        answers.append(_answer(names.index(who), need(turn, "response", str, place), reading, place))
+    return answers
+
+
+def _answer(seat: Seat, response: str, reading: Reading, where: str) -> Answer:
+    try:
+        found = json.loads(response)
+        kind, content = found["action_type"], found["argument"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        reading.notice(where, "an answer that is no JSON with an action; the player does nothing there")
+        return Answer(seat)
+    return Answer(seat, done=str(content)) if kind == "action" else Answer(seat, said=str(content))
+
+
+# --- the game --------------------------------------------------------------------------------------------------------
+
+Event = Literal["speakers", "prey", "vote"]
+
+
+class Chance(Exception):
+    """Chance decided something here; `event` says what and how, and it is not stated yet."""
+
+    def __init__(self, event: Event, day: int, seat: Seat) -> None:
+        super().__init__(event)
+        self.event = {"event": event, "day": day, "seats": [seat]}
+
+
+def _line(key: str, names: list[str], answers: list[Answer], winners: set[Seat], where: str) -> DatasetLine:
+    """Go through the record; each time chance decided something, state it and begin anew."""
+    seats = list(range(len(names)))
+    fixed: list[dict[str, Any]] = [{"event": "speakers", "day": day, "seats": seats} for day in range(1, DAYS + 1)]
+    longest = max((len(answer.said) for answer in answers), default=0)
+    while True:
+        settings = {**SETTINGS, "fixed": fixed, "max_chars": max(1000, longest)}
+        start = werewolf.scenario(key, ROLES, names, settings)
+        reader = _Reader(names, answers, fixed, winners, where)
+        try:
+            moves = werewolf.follow(start, reader.decide, where)
+        except Chance as found:
+            fixed.append(found.event)
+        else:
+            break
+    if left := len(answers) - reader.at:
+        raise BadInput(f"goes on for {left} turns after the end that our rules come to", where)
+    return werewolf.line(start, moves, f"werewolf6:{key.rpartition('-')[2]}", winners, where)
+
+
+class _Reader:
+    """Goes through the answers as the engine asks for moves. `at` is the first that is not read yet."""
+
+    def __init__(
+        self,
+        names: list[str],
+        answers: list[Answer],
+        fixed: Sequence[Mapping[str, Any]],
+        winners: set[Seat],
+        where: str,
+    ) -> None:
+        self.at = 0
+        self._names, self._answers, self._winners, self._where = names, answers, winners, where
+        self._fixed: dict[tuple[Event, int], Seat] = {(f["event"], f["day"]): f["seats"][0] for f in fixed}
+        self._day = 0
+        self._victim: str | None = None
+
+    def decide(self, offers: werewolf.Offers) -> Mapping[Seat, Move | None]:
+        """Return what the seats did; raise `BadInput` if others are next in the record."""
+        moves: dict[Seat, Move | None] = {}
+        for _ in offers:
+            if self.at == len(self._answers):
+                raise BadInput("ends before the game does", self._where)
+            answer = self._answers[self.at]
+            if answer.seat not in offers or answer.seat in moves:
+                asked = ", ".join(self._names[seat] for seat in offers.keys() - moves.keys())
+                raise BadInput(f"turn {self.at} is {self._names[answer.seat]}'s; our rules ask {asked}", self._where)
+            moves[answer.seat] = self._move(answer, offers[answer.seat])
+            self.at += 1
+        self._settle(offers, moves)
+        return moves
+
+    def _move(self, answer: Answer, offered: Mapping[str, Action]) -> Move | None:
+        if "speak" in offered:
+            return werewolf.speak(answer.said)
+        if "save" in offered and self._victim is not None and answer.target("save") == self._victim:
+            return Move(action="save")
+        for verb in ("kill", "inspect", "vote", "poison"):
+            if move := werewolf.aim(offered, verb, answer.target(verb)):
+                return move
+        return Move(action="pass") if "pass" in offered and answer.done else None
+
+    def _settle(self, offers: werewolf.Offers, moves: Mapping[Seat, Move | None]) -> None:
+        """After a vote of the wolves or of the village: find out what chance made of a tie."""
+        voting: Event | None = None
+        pack = [move for seat, move in moves.items() if "kill" in offers[seat]]
+        if pack:
+            voting, self._day = "prey", self._day + 1
+        elif any("vote" in offered for offered in offers.values()):
+            voting, pack = "vote", list(moves.values())
+        if voting is None:
+            return
+        leaders = werewolf.leading(pack)
+        if len(leaders) > 1 and (voting, self._day) not in self._fixed:
+            raise Chance(voting, self._day, self._names.index(self._chosen(voting, leaders)))
+        if voting == "prey":
+            stated = self._fixed.get(("prey", self._day))
+            self._victim = self._names[stated] if len(leaders) > 1 and stated is not None else (*leaders, None)[0]
+
+    def _chosen(self, voting: Event, leaders: Sequence[str]) -> str:
+        """Return who among the tied it was: somebody who does not act any more, or whom the witch saved."""
+        rest, saved = self._answers[self.at :], None
+        if voting == "prey" and rest and ROLES[rest[0].seat] == "witch" and not rest[0].said:
+            saved, rest = rest[0].target("save"), rest[1:]  # she acts in the night in which she may be attacked
+        active = {self._names[answer.seat] for answer in rest}
+        gone = [name for name in leaders if name not in active]
+        if not gone:
+            return saved if saved in leaders else leaders[0]
+        return next((name for name in gone if self._fits(name)), gone[0])
+
+    def _fits(self, name: str) -> bool:
+        """Return whether the death of a player, where nobody acts afterwards, helps the recorded winners."""
+        return self._names.index(name) not in self._winners
