@@ -192,8 +192,8 @@ def read_info(folder: Path) -> ModelInfo:
         raise BadInput(f"not valid JSON: {error}", str(path)) from error
 
 
-def child_info(base: str, *, name: str, how: str, dataset: Path, command: str) -> ModelInfo:
-    """Return what a model trained from `base` (a registered name or a folder) on a dataset's file says about itself.
+def child_info(base: str, *, name: str, how: str, datasets: Sequence[Path], command: str) -> ModelInfo:
+    """Return what a model trained from `base` (a registered name or a folder) on dataset files says about itself.
 
     Without a `name` it is called after its base and how it was trained.
     """
@@ -204,7 +204,7 @@ def child_info(base: str, *, name: str, how: str, dataset: Path, command: str) -
         licence=parent.licence,
         note=parent.note,
         parent=base,
-        dataset=(sha256(dataset),),
+        dataset=tuple(dict.fromkeys(map(sha256, datasets))),
         command=command,
     )
 

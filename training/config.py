@@ -21,7 +21,7 @@ from training.engines.remote import RemoteConfig
 from training.errors import BadInput
 from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
-from training.records import Record
+from training.records import LEARNER, Record
 from training.run_sections import (
     DataSection,
     EngineSection,
@@ -29,6 +29,8 @@ from training.run_sections import (
     GameSection,
     LearnSection,
     ModelSection,
+    Opponent,
+    Part,
     RewardSection,
     RolloutSection,
     SamplingSection,
@@ -59,6 +61,13 @@ class RunConfig(Record):
     sampling: SamplingSection = Field(default=SamplingSection(), description="How replies are drawn.")
     game: GameSection = Field(default=GameSection(), description="Which game is played.")
     data: DataSection = Field(default=DataSection(), description="Where the games start.")
+    mixture: tuple[Part, ...] = Field(
+        default=(), description="Several games to train on at once, in place of game; empty = that game alone."
+    )
+    opponents: tuple[Opponent, ...] = Field(
+        default=(),
+        description="Who sits where the learner does not: one entry is drawn for every game; empty = only mirror.",
+    )
     rollout: RolloutSection = Field(default=RolloutSection(), description="How many games a step plays.")
     method: AnyMethod = Field(default=OmarConfig(), description="How outcomes become credit.")
     learn: LearnSection = Field(default=LearnSection(), description="The update.")
@@ -82,8 +91,17 @@ class RunConfig(Record):
         return self
 
     def _check_training(self) -> None:
-        if self.reward.source == "outcome" and games.lookup(self.game.name).judged:
-            raise BadInput(f"{self.game.name} has no result of its own: only a judge can score it", "reward.source")
+        for place, part in enumerate(self.mixture):
+            try:
+                games.lookup(part.game)
+            except BadInput as error:
+                raise BadInput(error.why, f"mixture.{place}.game") from error
+        for part in self.parts:
+            if self.reward.source == "outcome" and games.lookup(part.game).judged:
+                raise BadInput(f"{part.game} has no result of its own: only a judge can score it", "reward.source")
+        for place, opponent in enumerate(self.opponents):
+            if opponent.source == LEARNER:
+                raise BadInput("the learner itself is called mirror here", f"opponents.{place}.source")
         if (self.judged or self.reward.judge_filter) and self.judge is None:
             raise BadInput("this run's reward or filter needs a judge: give its address and model", "judge")
         if 0 < self.engine.window <= self.sampling.max_tokens:
@@ -116,9 +134,14 @@ class RunConfig(Record):
             )
 
     @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is trained on: the mixture, or the one game."""
+        return self.mixture or (Part(game=self.game.name, path=self.data.path, settings=self.game.settings),)
+
+    @property
     def judged(self) -> bool:
-        """Whether a judge's scores are the reward."""
-        return rewards.source(self.reward, games.lookup(self.game.name)) == "judge"
+        """Whether a judge's scores are the reward, of one game at least."""
+        return any(rewards.source(self.reward, games.lookup(part.game)) == "judge" for part in self.parts)
 
     @property
     def arena_sampling(self) -> Sampling:
@@ -130,7 +153,7 @@ class RunConfig(Record):
         """The least that one reward of a seat may be: its result, or what it pays for malformed replies or distance."""
         if self.learn.kl == "k1" and self.learn.kl_coef > 0:
             return -math.inf  # paid for every token, as far as the policy may go
-        return rewards.lowest(self.reward, games.lookup(self.game.name))
+        return min(rewards.lowest(self.reward, games.lookup(part.game)) for part in self.parts)
 
 
 def load(path: Path) -> RunConfig:
@@ -170,7 +193,16 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
         },
         "model": {"base": _model(config.model.base, folder)},
     }
-    updated = {name: getattr(config, name).model_copy(update=change) for name, change in sections.items()}
+    updated: dict[str, Any] = {
+        name: getattr(config, name).model_copy(update=change) for name, change in sections.items()
+    }
+    updated["mixture"] = tuple(
+        part.model_copy(update={"path": _file(part.path, folder, f"mixture.{place}.path")})
+        for place, part in enumerate(config.mixture)
+    )
+    updated["opponents"] = tuple(
+        opponent.model_copy(update={"source": _model(opponent.source, folder)}) for opponent in config.opponents
+    )
     return config.model_copy(update=updated)
 
 

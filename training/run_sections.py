@@ -83,6 +83,50 @@ class RolloutSection(Record):
     on_refused: Literal["default", "forfeit"] = Field(
         default="default", description="When attempts are used up: the game's default move, or the seat gives up."
     )
+    probes: bool = Field(
+        default=False,
+        description="After every move, score what seats with local models would answer to the game's questions; "
+        "the game never hears of it.",
+    )
+    past_saved: int = Field(
+        default=4,
+        ge=1,
+        description="How many of the newest saved steps (multiples of learn.save_every, 0 = the start) opponents of "
+        "source past are drawn from; they stay on disk.",
+    )
+    past_loaded: int = Field(
+        default=1, ge=1, description="Past checkpoints in memory at once, drawn anew for every step; one engine each."
+    )
+
+
+MIRROR, PAST = "mirror", "past"
+"""Sources of opponents that are the learner itself, now and as it was."""
+
+
+class Opponent(Record):
+    """One entry of the pool that a game's other seats are filled from."""
+
+    source: str = Field(
+        min_length=1,
+        description="mirror = the learner itself at every seat. past = the learner as it was at a saved step. Else as "
+        "in an arena: a player such as scripted, a model's name or folder, or ADDRESS MODEL [SECRET].",
+    )
+    weight: float = Field(default=1.0, gt=0, description="How often it is drawn, relative to the others.")
+    learner: Literal["one"] | tuple[str, ...] = Field(
+        default="one",
+        description="What the learner then holds: one seat, drawn for every game, or all seats with these roles.",
+    )
+
+
+class Part(Record):
+    """One game of a mixture."""
+
+    game: str = Field(description="The game.")
+    weight: float = Field(default=1.0, gt=0, description="Its share of the scenarios, relative to the others.")
+    path: str = Field(
+        default="", description="A dataset file. Empty = data.path; without one, the sample dataset of the game."
+    )
+    settings: dict[str, Any] = Field(default_factory=dict, description="Settings that replace those of every scenario.")
 
 
 class RewardSection(Record):
@@ -128,6 +172,11 @@ class EvaluateSection(Record):
     path: str = Field(default="", description="Dataset with the scenarios to be measured on; empty = data.path.")
     temperature: float = Field(default=1.0, gt=0, le=5, description="Sampling temperature of both.")
     judge: bool = Field(default=False, description="Let the judge score each conversation.")
+    side: tuple[str, ...] = Field(
+        default=(),
+        description="Roles that one model holds together, such as werewolf; the other model holds all other seats, "
+        "then they swap. Empty = each holds half of the seats.",
+    )
 
 
 class LearnSection(Record):

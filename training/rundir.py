@@ -91,6 +91,16 @@ class RunDir:
         """Return the numbers of the attempts that have a folder."""
         return sorted(int(p.name) for p in (self.root / "attempts").glob("[0-9]*") if p.is_dir())
 
+    def checkpoint_of(self, step: int) -> Path:
+        """Return the folder of the checkpoint after `step`, of the newest attempt that has it complete.
+
+        Raises `BadInput` where none is on this machine.
+        """
+        for number in reversed(self.attempts()):
+            if folder := dict(self.attempt(number).checkpoints()).get(step):
+                return folder
+        raise BadInput(f"the checkpoint after step {step} is not on this machine", str(self.root))
+
     def latest_checkpoint(self) -> tuple[int, Path] | None:
         """Return (step, folder) of the newest checkpoint of any attempt whose files match their hashes.
 

@@ -16,7 +16,7 @@ from django.conf import settings
 from training import bases, samples
 from training import config as configs
 from training.engines.addresses import check_remote
-from training.engines.remote import secret_from_environment
+from training.engines.remote import remote_config, secret_from_environment
 from training.errors import BadInput
 from training.rundir import RunDir
 from training.store import write_json
@@ -89,7 +89,12 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
         config[section] = {**config.get(section, {}), **values}
 
     version = run.dataset_version
-    put("data", path=str(put_dataset(version, folder) if version else samples.write(run.game, folder.inputs)))
+    chosen = put_dataset(version, folder) if version else None
+    put("data", path=str(chosen or samples.write(run.game, folder.inputs)))
+    config["mixture"] = [
+        {**part, "path": str(chosen or samples.write(part["game"], folder.inputs))}
+        for part in config.get("mixture", ())
+    ]
     if run.start_checkpoint is not None:
         put("model", base=str(put_checkpoint(run.start_checkpoint, folder)))
     if run.opponent_checkpoint is not None:
@@ -107,10 +112,13 @@ class Training:
             write_json(folder.config, config.to_dict())
         config = configs.load(folder.config)
         self._fetch_last_checkpoint(run, folder, attempt)
+        remotes = [("judge", config.judge)] if config.judge is not None else []
+        remotes += [("opponents", remote_config(o.source)) for o in config.opponents if "://" in o.source]
         secrets = {}
-        if config.judge is not None and (secret := config.judge.secret):
-            check_remote(config.judge, "judge")
-            secrets[secret] = secret_from_environment(secret)
+        for section, remote in remotes:
+            if remote.secret:
+                check_remote(remote, section)
+                secrets[remote.secret] = secret_from_environment(remote.secret)
         command = [*settings.RUN_COMMAND, "resume", str(folder.root), "--attempt", str(attempt)]
         return Launch(command, secrets)
 

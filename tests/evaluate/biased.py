@@ -45,6 +45,9 @@ class Biased:
             return {0: None, 1: None}
         return {0: self.said[0] + level + BIAS, 1: self.said[1] + level}
 
+    def roles(self):
+        return ()
+
     def metrics(self):
         found = self.returns()
         return {"points_0": found[0], "points_1": found[1], "total": found[0] + found[1]}

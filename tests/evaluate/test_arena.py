@@ -5,12 +5,13 @@ from collections import Counter
 
 import pytest
 
-from tests.evaluate import biased
+from tests.evaluate import biased, hidden_roles
 from tests.rewards.samples import dialogue, negotiation
 from training.errors import BadInput, EngineError
-from training.evaluate.arena import Match, Side, pairings, play
+from training.evaluate.arena import Match, pairings, play
 from training.evaluate.social import judge_all
 from training.evaluate.summary import summarise
+from training.learn.sides import Side
 from training.players import make as make_player
 from training.players.base import Reply
 from training.records import Episode, ErrorRecord, Judgment, Scenario
@@ -35,17 +36,19 @@ async def held(a, b, count=6, conversations=12, seed=0, **more):
 
 def test_every_scenario_is_held_in_both_seatings():
     pairs = pairings(biased.scenarios(5), 10, 0)
-    assert [(p.scenario.id, p.swapped) for p in pairs] == [(f"s{i}", s) for i in range(5) for s in (False, True)]
+    assert [(p.scenario.id, p.names) for p in pairs] == [
+        (f"s{i}", n) for i in range(5) for n in (("a", "b"), ("b", "a"))
+    ]
     assert [p.number for p in pairs] == list(range(10))
-    assert {(p.seat_of("a"), p.seat_of("b")) for p in pairs if not p.swapped} == {(0, 1)}
-    assert {(p.seat_of("a"), p.seat_of("b")) for p in pairs if p.swapped} == {(1, 0)}
+    assert {(p.seats_of("a"), p.seats_of("b")) for p in pairs[::2]} == {((0,), (1,))}
+    assert {(p.seats_of("a"), p.seats_of("b")) for p in pairs[1::2]} == {((1,), (0,))}
 
 
 @pytest.mark.parametrize("asked, held_", [(2, 2), (7, 8), (10, 10), (11, 20), (100, 100)])
 def test_at_least_as_many_conversations_as_asked(asked, held_):
     pairs = pairings(biased.scenarios(5), asked, 3)
     assert len(pairs) == held_
-    starts = Counter((p.scenario.id, p.scenario.seed, p.swapped) for p in pairs)
+    starts = Counter((p.scenario.id, p.scenario.seed, p.names) for p in pairs)
     assert set(starts.values()) == {1}  # nothing is played twice
     assert pairs == pairings(biased.scenarios(5), asked, 3)
 
@@ -53,10 +56,10 @@ def test_at_least_as_many_conversations_as_asked(asked, held_):
 def test_an_open_seed_is_drawn_and_any_other_is_kept():
     scenarios = [s if at else s.with_seed(77) for at, s in enumerate(biased.scenarios(4))]
     pairs = pairings(scenarios, 24, 3)  # three repetitions
-    seeds = {(p.scenario.id, p.repeat, p.swapped): p.scenario.seed for p in pairs}
-    assert {seeds["s0", repeat, swapped] for repeat in range(3) for swapped in (False, True)} == {77}
-    drawn = [seeds[f"s{at}", repeat, False] for at in (1, 2, 3) for repeat in range(3)]
-    assert drawn == [seeds[f"s{at}", repeat, True] for at in (1, 2, 3) for repeat in range(3)]
+    seeds = {(p.scenario.id, p.repeat, p.names[0]): p.scenario.seed for p in pairs}
+    assert {seeds["s0", repeat, first] for repeat in range(3) for first in "ab"} == {77}
+    drawn = [seeds[f"s{at}", repeat, "a"] for at in (1, 2, 3) for repeat in range(3)]
+    assert drawn == [seeds[f"s{at}", repeat, "b"] for at in (1, 2, 3) for repeat in range(3)]
     assert len(set(drawn)) == 9
     assert 0 not in drawn
     assert not set(drawn) & {p.scenario.seed for p in pairings(scenarios, 24, 4) if p.scenario.id != "s0"}
@@ -68,9 +71,7 @@ def test_few_conversations_are_drawn_by_the_seed():
     assert drawn[0] != drawn[1]
 
 
-@pytest.mark.parametrize(
-    "scenarios", [[], [Scenario(id="x", game="biased", seats=("a", "b", "c"))]], ids=["none", "three seats"]
-)
+@pytest.mark.parametrize("scenarios", [[], [Scenario(id="x", game="biased", seats=("a",))]], ids=["none", "one seat"])
 def test_what_cannot_be_swapped_is_refused(scenarios):
     with pytest.raises(BadInput):
         pairings(scenarios, 2, 0)
@@ -86,7 +87,7 @@ async def test_the_seats_advantage_cancels():
     assert found.shared["total"].mean == pytest.approx(3 + 1 + 2 * 2.5 + 5)
     assert (found.conversations, found.used, found.scenarios) == (12, 12, 6)
     # Had seats not been swapped, the difference would have been the bias away.
-    first = [m.episode.returns for m in matches if not m.pairing.swapped]
+    first = [m.episode.returns for m in matches if m.pairing.names == ("a", "b")]
     assert {r[0] - r[1] for r in first} == {2 + biased.BIAS}
 
 
@@ -165,7 +166,7 @@ def test_repetitions_are_averaged_inside_their_scenario():
     matches = []
     for p in pairs:
         gain = gains[p.scenario.id, p.repeat]
-        matches.append(match(p, {p.seat_of("a"): gain, p.seat_of("b"): 0.0}))
+        matches.append(match(p, {p.names.index("a"): gain, p.names.index("b"): 0.0}))
     found = summarise(matches, {}, 0).difference["return"]
     assert (found.mean, found.n) == (6.0, 2)  # (2 + 10) / 2: scenarios weigh the same
     matches[-1] = match(pairs[-1], {}, ErrorRecord(kind="engine", message="x"))
@@ -185,7 +186,7 @@ def test_what_could_not_be_scored_is_counted_and_left_out():
     matches = [match(p, {0: 0.0, 1: 0.0}) for p in pairs]
     judgments = {}
     for p in pairs:
-        scores = {p.seat_of("a"): 8.0, p.seat_of("b"): 6.0}
+        scores = {p.names.index("a"): 8.0, p.names.index("b"): 6.0}
         judgments[p.number] = [judged(p.number, seat, goal=value) for seat, value in scores.items()]
     judgments[0][1] = judged(0, 1)  # one seat of the first scenario's first seating
     found = summarise(matches, judgments, 0)
@@ -218,3 +219,70 @@ async def test_the_judge_reads_every_seat_under_both_rubrics_and_not_who_sat_the
     found = summarise(matches, judgments, 0)
     assert {"sotopia.goal", "sotopia.mean", "fine-grained.empathy_expression"} <= found.a.keys()
     assert "return" not in found.a  # a judged game has none of its own
+
+
+@pytest.fixture
+def hidden(monkeypatch):
+    from training.games import REGISTRY
+
+    monkeypatch.setitem(REGISTRY, "hidden", hidden_roles.SPEC)
+
+
+def test_a_side_holds_its_roles_and_then_all_others(hidden):
+    first, second, *_ = pairings(hidden_roles.scenarios(2), 4, 0, ("werewolf",))
+    assert (first.seats_of("a"), first.seats_of("b")) == ((1, 4), (0, 2, 3, 5))
+    assert (second.seats_of("a"), second.seats_of("b")) == ((0, 2, 3, 5), (1, 4))
+    for side in (("mayor",), ("werewolf", "seer", "villager")):
+        with pytest.raises(BadInput, match="seer, villager, werewolf"):
+            pairings(hidden_roles.scenarios(1), 2, 0, side)
+    with pytest.raises(BadInput, match="may be swapped"):
+        pairings(hidden_roles.scenarios(1), 2, 0)
+
+
+def test_without_sides_each_holds_half_and_the_half_moves_on(monkeypatch):
+    from dataclasses import replace
+
+    from training.games import REGISTRY
+
+    monkeypatch.setitem(REGISTRY, "hidden", replace(hidden_roles.SPEC, symmetric=True))
+    pairs = pairings(hidden_roles.scenarios(6), 12, 0)
+    assert [p.seats_of("a") for p in pairs[:4]] == [(0, 1, 2), (3, 4, 5), (1, 2, 3), (0, 4, 5)]
+    held = Counter(seat for p in pairs for seat in p.seats_of("a"))
+    assert set(held.values()) == {6}  # everybody's seat as often
+
+
+async def test_the_wolves_rate_of_winning_by_who_played_them(hidden):
+    # A says 2 everywhere, B says 1: whoever is A wins, so wolves win when A holds them, and only then.
+    matches = await play(
+        pairings(hidden_roles.scenarios(4), 8, 0, ("werewolf",)),
+        side("strong", lambda seat, seed: 2),
+        side("weak", lambda seat, seed: 1),
+        lanes=4,
+        rules=Rules(),
+    )
+    found = summarise(matches, {}, 0)
+    assert (found.a["won/werewolf"].mean, found.b["won/werewolf"].mean) == (1, 0)
+    assert (found.a["won/seer"].mean, found.b["won/seer"].mean) == (1, 0)
+    assert found.difference["won/werewolf"].mean == 1
+    assert (found.a["won"].mean, found.a["return"].mean) == (1, 1)
+    assert found.shared["wolves_win"].mean == 0.5
+    assert found.a["won/werewolf"].n == 4
+
+
+async def test_the_interval_of_the_wolves_rate_is_over_scenarios(hidden):
+    def noisy(seat, seed):
+        return random.Random(seed).random()
+
+    matches = await play(
+        pairings(hidden_roles.scenarios(40), 80, 0, ("werewolf",)),
+        side("one", noisy),
+        side("same", noisy),
+        lanes=8,
+        rules=Rules(seed=3),
+    )
+    found = summarise(matches, {}, 0)
+    won = [m.episode.returns[1] for m in matches if m.pairing.names[1] == "a"]
+    assert found.a["won/werewolf"].mean == pytest.approx(sum(won) / 40)
+    lead = found.difference["won/werewolf"]
+    assert lead.low < 0 < lead.high
+    assert lead.n == 40

@@ -51,7 +51,7 @@ def test_scripted_against_random(arena):
     with gzip.open(attempt.episodes(0), "rt") as file:
         episodes = [json.loads(line) for line in file]
     assert len(episodes) == 6
-    assert {(e["seats"]["a"], e["seats"]["b"]) for e in episodes} == {(0, 1), (1, 0)}
+    assert [e["seats"] for e in episodes[:2]] == [{"a": [0], "b": [1]}, {"a": [1], "b": [0]}]
     assert all(Episode.from_dict(e["episode"]).error is None for e in episodes)
     assert len([line for line, _ in read_lines(attempt.index)]) == 6
     assert json.loads(attempt.status.read_text())["phase"] == "finished"

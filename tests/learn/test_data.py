@@ -6,14 +6,20 @@ from tests.learn.small_runs import make_run
 from training import samples
 from training.config import RunConfig, parse
 from training.errors import BadInput
-from training.learn.data import Starts, jobs, read_starts
+from training.learn.data import Starts, read_starts
+from training.learn.data import jobs as drawn_jobs
 from training.learn.start import reopen, start
+from training.rollout.pool import Pool
 from training.rundir import RunDir
 from training.store import dumps, sha256
 
 
 def starts(count=5, seed=3, shuffle=True):
     return Starts([s.with_seed(0) for s in samples.load("items")[:count]], seed, shuffle=shuffle)
+
+
+def jobs(config, given, step):
+    return drawn_jobs(config, given, Pool((), 0, save_every=1, saved=1, loaded=1), step)
 
 
 def ids(scenarios):
@@ -67,7 +73,7 @@ def test_a_drawn_seed_depends_on_the_scenario_the_pass_and_the_run():
     def drawn(a_step, steps, seed=9):
         rollout = RunConfig().rollout.model_copy(update={"scenarios": a_step, "games": 1})
         config = RunConfig().model_copy(update={"rollout": rollout, "seed": seed})
-        played = [job.scenario for step in range(1, steps + 1) for job in jobs(config, starts(), step)]
+        played = [job.scenario for step in range(1, steps + 1) for job in jobs(config, starts(seed=seed), step)]
         return [(scenario.id, scenario.seed) for scenario in played]
 
     assert drawn(2, 5) == drawn(5, 2) == drawn(10, 1)

@@ -42,7 +42,15 @@ def test_a_value_stands_beside_the_token_that_it_was_read_before():
 def test_a_step_in_numbers():
     lost = Played(2, played().episode)
     found = outcome_metrics([played(0, 1.0), played(1, 0.5, passed=(False,)), lost])
-    expected = {"episodes": 2, "errors": 1, "reward": 0.75, "reward_0": 0.75, "failing": 0.5, "parse_rate": 1.0}
+    expected = {
+        "episodes": 2,
+        "errors": 1,
+        "reward": 0.75,
+        "reward_0": 0.75,
+        "failing": 0.5,
+        "parse_rate": 1.0,
+        "legal_rate": 1.0,
+    }
     expected |= {"turns": 1, "branches": 0, "reply_tokens": 2, "sampled_tokens": 4, "trace_tokens": 8}
     assert found == pytest.approx(expected)
     assert outcome_metrics([lost]) == {"episodes": 0, "errors": 1}

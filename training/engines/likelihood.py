@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+from transformers import DynamicCache
 
 from training.errors import EngineError
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 @torch.no_grad()
-def summed_logprobs(model: Any, prefix: list[int], continuations: list[list[int]], window: int) -> list[float]:
+def summed_logprobs(
+    model: Any, prefix: list[int], continuations: list[list[int]], window: int, stored: Tensor | None = None
+) -> list[float]:
     """Return log p(continuation | prefix) summed over tokens, 0 for an empty one.
 
-    The prefix is read once, then all continuations side by side behind it. Raises `EngineError` where the longest does
-    not fit `window` tokens.
+    The prefix is read once, then all continuations side by side behind it; `stored` are keys and values of its first
+    tokens [layers, 2, heads, tokens, size]. Raises `EngineError` where the longest does not fit `window` tokens.
     """
     scored = [index for index, tokens in enumerate(continuations) if tokens]
     sums = [0.0] * len(continuations)
@@ -23,7 +29,11 @@ def summed_logprobs(model: Any, prefix: list[int], continuations: list[list[int]
     longest = max(len(tokens) for tokens in continuations)
     if len(prefix) + longest > window:
         raise EngineError(f"{len(prefix)} + {longest} tokens do not fit a window of {window}")
-    read = model(input_ids=torch.tensor([prefix], device=model.device), use_cache=True)
+    cache = DynamicCache()
+    for layer, (keys, values) in enumerate(() if stored is None else stored):
+        cache.update(keys.unsqueeze(0), values.unsqueeze(0), layer)
+    new = torch.tensor([prefix[cache.get_seq_length() :]], device=model.device)
+    read = model(input_ids=new, past_key_values=cache, use_cache=True)
     read.past_key_values.batch_repeat_interleave(len(scored))
     ids = torch.tensor(
         [continuations[index] + [0] * (longest - len(continuations[index])) for index in scored],

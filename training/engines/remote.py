@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, field_validator
@@ -66,3 +67,12 @@ class RemoteConfig(Record):
     json_object: bool = Field(default=False, description="Ask the server for a JSON object")
 
     _secret_is_a_name = field_validator("secret")(check_secret_name)
+
+
+def remote_config(source: str) -> RemoteConfig:
+    """Return the remote model that `ADDRESS MODEL [SECRET]` names."""
+    words = source.split()
+    if len(words) not in (2, 3):
+        raise BadInput("a remote model is named by address, model and, if it needs one, the name of a secret", source)
+    named: Mapping[str, str] = dict(zip(("address", "model", "secret"), words, strict=False))
+    return RemoteConfig.from_dict(named)

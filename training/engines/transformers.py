@@ -91,7 +91,8 @@ class TransformersEngine:
             raise EngineError("a continuation can only be scored after at least one token")
         async with self._busy:
             with boundary(into=EngineError):
-                return summed_logprobs(self._model, list(prefix), [list(c) for c in continuations], self.window)
+                stored, asked = self._store.find(prefix), [list(c) for c in continuations]
+                return summed_logprobs(self._model, list(prefix), asked, self.window, stored)
 
     async def load_weights(self, weights: Weights) -> None:
         """Replace the weights once what is running has ended; names and shapes must be the model's."""

@@ -1,34 +1,26 @@
 """The arena: two models hold different seats of the same conversations, and swap on every scenario.
 
-Source: OMAR, §4 (evaluation); swapping on every scenario is ours. Raises `BadInput` for games that do not have two
-seats, or that are not fair to swap.
+A side is the seats that one model holds: those with certain roles, or half of them. Source: OMAR, §4 (evaluation);
+swapping on every scenario is ours. Raises `BadInput` for games that are not fair to swap, or lack the roles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from training.errors import BadInput
-from training.games import lookup
+from training.games import lookup, make
+from training.learn.sides import Side
 from training.players.base import Reply
 from training.records import Episode, Scenario, Seat
-from training.rollout import Job, PlayerFactory, Rules, Tool, rollout
+from training.rollout import Job, Rules, Tool, rollout
 from training.seeding import rng, seeded
 
 Name = Literal["a", "b"]
 NAMES: tuple[Name, Name] = ("a", "b")
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two that are compared: what makes its player, and what a result must say of it (hashes, sampling)."""
-
-    title: str
-    player: PlayerFactory
-    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +30,11 @@ class Pairing:
     number: int
     scenario: Scenario
     repeat: int
-    swapped: bool
+    names: tuple[Name, ...]
 
-    def seat_of(self, name: Name) -> Seat:
-        """Return the seat that a side holds: a has seat 0 unless swapped."""
-        return int((name == "b") != self.swapped)
+    def seats_of(self, name: Name) -> tuple[Seat, ...]:
+        """Return the seats that a side holds."""
+        return tuple(seat for seat, held in enumerate(self.names) if held == name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +53,18 @@ class Tell:
     replied: Callable[[Reply], None] = lambda reply: None
 
 
-def pairings(scenarios: Sequence[Scenario], conversations: int, seed: int) -> list[Pairing]:
+def pairings(scenarios: Sequence[Scenario], conversations: int, seed: int, side: Collection[str] = ()) -> list[Pairing]:
     """Return at least `conversations` pairings: every scenario in both seatings, repeated if needed.
 
-    If half as many scenarios suffice, they are drawn from the seed. Both seatings of a repetition are the same start.
+    If half as many scenarios suffice, they are drawn from the seed. Both seatings of a repetition are the same start;
+    in the first, a holds the seats with the roles `side`, or the first half of the seats; in a game of more than two,
+    the half moves on by one seat from start to start.
     """
     if not scenarios:
         raise BadInput("an arena needs at least one scenario", "data.path")
     for scenario in scenarios:
-        if len(scenario.seats) != 2 or not lookup(scenario.game).symmetric:
-            raise BadInput("an arena needs a game of two seats that may be swapped", scenario.id)
+        if len(scenario.seats) < 2 or not (side or lookup(scenario.game).symmetric):
+            raise BadInput("an arena needs a game of two seats or more that may be swapped", scenario.id)
     couples = -(-conversations // 2)
     chosen = list(scenarios)
     if couples < len(chosen):
@@ -80,8 +74,29 @@ def pairings(scenarios: Sequence[Scenario], conversations: int, seed: int) -> li
     for repeat in range(-(-couples // len(chosen))):
         for scenario in chosen:
             start = seeded(scenario, seed, repeat)
-            found += [Pairing(len(found) + i, start, repeat, swapped) for i, swapped in enumerate((False, True))]
+            names = _roles(start, side) if side else _halves(start, len(found) // 2)
+            swapped: tuple[Name, ...] = tuple("b" if name == "a" else "a" for name in names)
+            found += [Pairing(len(found) + i, start, repeat, held) for i, held in enumerate((names, swapped))]
     return found
+
+
+def _roles(start: Scenario, side: Collection[str]) -> tuple[Name, ...]:
+    """Give a the seats with the roles of `side`, and b all others."""
+    roles = make(start).roles()
+    names: tuple[Name, ...] = tuple("a" if role in side else "b" for role in roles)
+    if set(names) != set(NAMES):
+        raise BadInput(
+            f"{start.id} has the roles {', '.join(sorted(set(roles))) or 'of no game'}: name some, not all, of them",
+            "evaluate.side",
+        )
+    return names
+
+
+def _halves(start: Scenario, turn: int) -> tuple[Name, ...]:
+    """Give a half of the seats, rounded down, in a row; in a game of more than two it begins `turn` seats later."""
+    count = len(start.seats)
+    first = turn % count if count > 2 else 0
+    return tuple("a" if (seat - first) % count < count // 2 else "b" for seat in range(count))
 
 
 async def play(
@@ -97,7 +112,7 @@ async def play(
     """Hold every pairing; the result is in the order of `pairs`."""
     tell = tell or Tell()
     by_number = {pairing.number: pairing for pairing in pairs}
-    jobs = [Job(p.number, p.scenario, NAMES[::-1] if p.swapped else NAMES) for p in pairs]
+    jobs = [Job(p.number, p.scenario, p.names) for p in pairs]
     players = {"a": a.player, "b": b.player}
     found: dict[int, Match] = {}
     # closed at once when `seen` raises: nothing may be in flight when the caller closes the engines

@@ -10,10 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from training.config import RunConfig
-from training.evaluate.arena import Side
 from training.evaluate.run import Arena, drawn, flat
-from training.evaluate.sides import check
 from training.evaluate.summary import summarise
+from training.learn.sides import Side, check
 from training.rundir import RunDir
 from training.seeding import derive
 

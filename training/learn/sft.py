@@ -56,7 +56,7 @@ class ColdStart:
             config.model.base,
             name=config.name,
             how="sft",
-            dataset=path,
+            datasets=[path],
             command=f"python -m training sft config.json --dir {run_dir.root.name}",
         )
         self.effective = int(self.resumed.data["effective"]) if self.resumed else 0

@@ -22,7 +22,7 @@ from training.learn.score import Played, give_credit, measured, score
 from training.learn.update import BadStep
 from training.players.base import Reply
 from training.records import LEARNER, Episode
-from training.rollout import Rules, rollout
+from training.rollout import Job, Rules, rollout
 from training.rundir import RunDir
 from training.seeding import derive
 
@@ -94,14 +94,17 @@ class Trainer:
     async def _played(self, number: int) -> tuple[list[Played], dict[str, float]]:
         """Play and score the step's games."""
         began = time.monotonic()
-        episodes = await self._unless_stopped(self._sample(number))
+        jobs = data.jobs(self.config, self.parts.starts, self.parts.opponents.pool, number)
+        episodes = await self._unless_stopped(self._sample(jobs, number))
         sampled = time.monotonic()
         self.progress.phase("scoring", of=len(episodes))
         spent = self.parts.judge.spent if self.parts.judge else None
         played = await self._unless_stopped(
             score(episodes, self.parts.reward, self.config.seed, number, seen=self.progress.beat)
         )
-        metrics = report.outcome_metrics(played)
+        for one, job in zip(played, jobs, strict=True):
+            one.policies = job.policies
+        metrics = report.outcome_metrics(played, by_game=bool(self.config.mixture))
         if self.parts.judge and spent:
             now = self.parts.judge.spent
             metrics["judge_calls"] = float(now.calls - spent.calls)
@@ -112,10 +115,9 @@ class Trainer:
         metrics["sampling_tokens_per_s"] = metrics.get("sampled_tokens", 0.0) / max(sampled - began, 1e-9)
         return played, metrics
 
-    async def _sample(self, number: int) -> list[Episode]:
-        jobs = data.jobs(self.config, self.parts.starts, number)
+    async def _sample(self, jobs: list[Job], number: int) -> list[Episode]:
         settings = self.config.rollout
-        rules = Rules(self.config.seed, number, settings.retries, settings.on_refused)
+        rules = Rules(self.config.seed, number, settings.retries, settings.on_refused, settings.probes)
         lanes = min(settings.lanes or len(jobs), len(jobs))
         self.progress.phase("sampling", done=0, of=len(jobs))
         replies = tokens = 0
@@ -126,7 +128,7 @@ class Trainer:
             self.progress.beat(replies=replies, tokens=tokens)
 
         found: dict[int, Episode] = {}
-        policies = {LEARNER: self.parts.player}
+        policies = {LEARNER: self.parts.player, **await self.parts.opponents.ready(number)}
         async for job, episode in rollout(
             jobs, policies, lanes=lanes, rules=rules, tool=self.parts.tool, replied=replied
         ):
@@ -193,7 +195,8 @@ class Trainer:
         )
         self.saved = self.step
         self.progress.event("checkpoint", step=self.step, path=f"checkpoints/{folder.name}")
-        checkpoint.prune(self.progress.attempt, self.config.learn.keep)
+        wanted = parts.opponents.pool.saved(self.step + 1)
+        checkpoint.prune(self.progress.attempt, self.config.learn.keep, wanted)
 
     def _state(self) -> checkpoint.TrainerState:
         optimizer, moments = checkpoint.pack_optimizer(self.parts.updater.optimizer)

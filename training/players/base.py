@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from training.records import Observation, Seat, Trace
+from training.records import Observation, Probe, Seat, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,14 @@ class Player(Protocol):
 
         Turn indices are the seat's own 0, 1, …: the rollout maps them to `Episode.turns`.
         """
+
+
+@runtime_checkable
+class Believer(Protocol):
+    """A player that can say how likely it holds each answer to a question, without anything of it being remembered."""
+
+    async def believe(self, seen: Observation, probe: Probe) -> Mapping[str, float] | None:
+        """Return the probability of every choice, given what was seen; None where the question does not fit."""
 
 
 @runtime_checkable

@@ -5,11 +5,12 @@ Raises `EngineError` when sampling fails or the newest messages do not fit the w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from training.engines.base import Engine, SampleRequest, Sampling
 from training.players.base import Reply
-from training.records import LEARNER, Observation, Seat, Trace
+from training.records import LEARNER, Message, Observation, Probe, Seat, Trace
 from training.text.messages import news
 from training.text.template import ChatTokenizer
 from training.text.tokens import TraceBuilder
@@ -50,6 +51,24 @@ class ModelPlayer:
         self._cut += sample.finish == "length"
         self._discarded += sample.discarded
         return Reply(text=self._builder.record(sample), tokens=sample.tokens)
+
+    async def believe(self, seen: Observation, probe: Probe) -> Mapping[str, float] | None:
+        """Return how likely each choice is as the whole reply to the question, put behind what was seen.
+
+        The question is a branch of the seat's trace: it is scored and forgotten. Raw probabilities of whole replies
+        are normalised over the choices. None if it does not fit the window.
+        """
+        asked = Message(author=None, text=probe.question)
+        seen = Observation(messages=(*seen.messages, asked))
+        end = self._tokenizer.end_id
+        replies = [[*self._tokenizer.encode(choice), end] for choice in probe.choices]
+        prefix = self._builder.branch(news(seen, self._heard, self._seat, self._names), max(map(len, replies)) + 1)
+        if prefix is None:
+            return None
+        scores = await self._engine.score(prefix, replies)
+        highest = max(scores)
+        weights = [math.exp(score - highest) for score in scores]
+        return {choice: weight / sum(weights) for choice, weight in zip(probe.choices, weights, strict=True)}
 
     def traces(self) -> tuple[Trace, ...]:
         """Return the seat's traces."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from training.errors import BadInput
 from training.games import GameSpec
+from training.records import Episode
 from training.rewards.base import Reward, Score
 from training.rewards.judge import Judge
 from training.rewards.judged import Judged, QualityFiltered
@@ -15,7 +16,7 @@ from training.rewards.rubrics import SOTOPIA
 from training.rewards.rules import Ruled
 from training.run_sections import RewardSection
 
-__all__ = ["REGISTRY", "Reward", "Score", "Source", "build", "lowest", "source"]
+__all__ = ["REGISTRY", "PerGame", "Reward", "Score", "Source", "build", "lowest", "source"]
 
 
 def _outcome(spec: GameSpec, judge: Judge | None) -> Reward:
@@ -59,6 +60,17 @@ def lowest(section: RewardSection, spec: GameSpec) -> float:
     """Return the least that one reward of a seat may be: its scaled return, or what a malformed reply pays."""
     low = 0.0 if section.scale == "unit" else REGISTRY[source(section, spec)].bounds(spec)[0]
     return min(low, section.malformed)
+
+
+class PerGame:
+    """The rewards of a run's games: each episode is scored by its own game's."""
+
+    def __init__(self, rewards: Mapping[str, Reward]) -> None:
+        self._rewards = dict(rewards)
+
+    async def score(self, episode: Episode, seed: int) -> Score:
+        """Score one episode as its game's reward does."""
+        return await self._rewards[episode.scenario.game].score(episode, seed)
 
 
 def build(section: RewardSection, spec: GameSpec, judge: Judge | None = None) -> Reward:

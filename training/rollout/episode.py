@@ -13,7 +13,7 @@ from typing import Any
 from training.errors import BadInput, OutsideError, boundary
 from training.games import Game, make
 from training.players.base import Measured, Player, Reply
-from training.records import Episode, ErrorRecord, Move, Scenario, Seat, SeatMove, Trace, Turn
+from training.records import Belief, Episode, ErrorRecord, Move, Scenario, Seat, SeatMove, Trace, Turn
 from training.rollout.seats import Attempts, Rules, SeatRecord
 
 Tool = Callable[[Game], Awaitable[Move]]
@@ -41,7 +41,7 @@ async def play(
         raise BadInput(f"{len(scenario.seats)} seats need as many players, not {len(players)}", "players")
     rules = rules or Rules()
     seats = [SeatRecord(seat, player, rules, number, replied) for seat, player in enumerate(players)]
-    table = _Table(game, seats, tool)
+    table = _Table(game, seats, tool, probes=rules.probes)
     error: ErrorRecord | None = None
     traces: tuple[Trace, ...] = ()
     try:
@@ -59,6 +59,7 @@ async def play(
         returns=dict(returns),
         metrics={} if error else table.metrics(traces),
         roles=table.game.roles(),
+        beliefs=tuple(table.beliefs),
         error=error,
     )
 
@@ -66,10 +67,12 @@ async def play(
 class _Table:
     """An episode in the making."""
 
-    def __init__(self, game: Game, seats: Sequence[SeatRecord], tool: Tool | None) -> None:
+    def __init__(self, game: Game, seats: Sequence[SeatRecord], tool: Tool | None, *, probes: bool) -> None:
         self.game = game
         self.moves: list[SeatMove] = []
         self.turns: list[Turn] = []
+        self.beliefs: list[Belief] = []
+        self._probes = probes
         self._seats = seats
         self._places: list[list[int]] = [[] for _ in seats]
         self._tool = tool
@@ -78,6 +81,7 @@ class _Table:
     async def play(self) -> None:
         """Play to the end; what was said before a failure is kept."""
         while acting := sorted(self.game.to_act()):
+            await self._probe()
             attempts = [Attempts(seat) for seat in acting]
             try:
                 await self._ask(attempts)
@@ -85,6 +89,22 @@ class _Table:
                 for one in attempts:
                     self._note(one)
             self.game.step({one.seat: one.move for one in attempts if one.move is not None})
+        await self._probe()
+
+    async def _probe(self) -> None:
+        """Ask aside what the game wants to know now of those who can say what they believe."""
+        if not self._probes:
+            return
+        asked = sorted(self.game.probes().items())
+        believed = (self._seats[seat].believe(self.game, probe) for seat, probe in asked)
+        found = await asyncio.gather(*believed, return_exceptions=True)
+        for (seat, probe), probabilities in zip(asked, found, strict=True):
+            if isinstance(probabilities, BaseException):
+                raise probabilities
+            if probabilities is not None:
+                given: dict[str, Any] = {"question": probe.question, "truth": probe.truth}
+                belief = Belief(seat=seat, after=len(self.moves), probabilities=dict(probabilities), **given)
+                self.beliefs.append(belief)
 
     async def _ask(self, attempts: Sequence[Attempts]) -> None:
         if len(attempts) == 1:
@@ -135,6 +155,7 @@ class _Table:
             "defaults": sum(entry.move.origin == "default" and entry.seat < len(self._seats) for entry in self.moves),
             "forfeits": sum(entry.move.origin == "forfeit" for entry in self.moves),
             "branches": sum(trace.parent is not None for trace in traces),
+            "probes": len(self.beliefs),
             "tokens": sum(len(trace.tokens) for trace in traces),
             "sampled_tokens": sum(sum(trace.mask) for trace in traces),
         }

@@ -7,14 +7,14 @@ sees only grows. Failures outside the model raise `OutsideError`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from training.errors import EngineError, IllegalMove, ParseError, boundary
 from training.games import Game
-from training.players.base import Player, Reply
-from training.records import Move, Observation, Seat, Turn
+from training.players.base import Believer, Player, Reply
+from training.records import Move, Observation, Probe, Seat, Turn
 from training.seeding import derive
 from training.text.parsing import parse, split_private
 from training.text.refusals import Refusal, with_refusals
@@ -27,13 +27,15 @@ class Rules:
     """How attempts are handled, and where seeds begin: `seed` is the config's, `step` the training step's number.
 
     After `retries` further attempts a refused seat plays the game's default, or forfeits: in a game of two that is its
-    loss, elsewhere it plays defaults from then on and is not asked again.
+    loss, elsewhere it plays defaults from then on and is not asked again. With `probes` seats that can say what they
+    believe are asked the game's questions at its start and after every step.
     """
 
     seed: int = 0
     step: int = 0
     retries: int = 0
     on_refused: OnRefused = "default"
+    probes: bool = False
 
 
 @dataclass(slots=True)
@@ -71,6 +73,13 @@ class SeatRecord:
                 if self._take(game, shown, reply, attempts):
                     return
         attempts.move = self._fall_back(game)
+
+    async def believe(self, game: Game, probe: Probe) -> Mapping[str, float] | None:
+        """Return what the seat's player believes; None if it cannot say, as players without a model of ours cannot."""
+        if self.forfeited or not isinstance(self.player, Believer):
+            return None
+        with boundary():
+            return await self.player.believe(with_refusals(game.observe(self.seat), self._refusals), probe)
 
     async def _reply(self, seen: Observation) -> Reply:
         rules, task = self._rules, asyncio.current_task()

@@ -34,6 +34,9 @@ class _Branch:
     turn: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
 
+    def copy(self) -> _Branch:
+        return _Branch(self.parent, self.tokens[:], self.mask[:], self.turn[:], self.logprobs[:])
+
     def observe(self, tokens: Sequence[int]) -> None:
         self.tokens.extend(tokens)
         self.mask.extend([0] * len(tokens))
@@ -98,6 +101,21 @@ class TraceBuilder:
             rendered = self._held()
         self._rendered = rendered
         return list(self._branches[-1].tokens)
+
+    def branch(self, new: Sequence[Chat], reply: int) -> list[int] | None:
+        """Return the prompt that `prompt` would, with room for a reply of `reply` tokens, and take nothing up.
+
+        None if not even the newest messages fit the window.
+        """
+        kept = self._lines, self._branches, self._rendered, self.reserve
+        self._lines, self.reserve = list(self._lines), reply
+        self._branches = [*self._branches[:-1], *(branch.copy() for branch in self._branches[-1:])]
+        try:
+            return self.prompt(new)
+        except EngineError:
+            return None
+        finally:
+            self._lines, self._branches, self._rendered, self.reserve = kept
 
     def record(self, sample: Sample) -> str:
         """Take up what was sampled after `prompt`; return it as text."""

@@ -12,10 +12,12 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from training import bases
+from training import bases, players
 from training.config import RunConfig
 from training.engines.addresses import check_remote
+from training.engines.remote import remote_config
 from training.errors import BadInput
+from training.run_sections import MIRROR, PAST
 from webapp.accounts.models import User
 from webapp.core import queue
 from webapp.core.deleting import refused_if_used
@@ -68,17 +70,31 @@ def create_run(
 def _check(config: RunConfig, version: DatasetVersion | None) -> None:
     if config.data.path or config.evaluate.path:
         raise BadInput("choose a dataset version; paths are for the command line", "data.path")
+    if any(part.path for part in config.mixture):
+        raise BadInput("choose a dataset version with all its games; paths are for the command line", "mixture")
+    for opponent in config.opponents:
+        _check_opponent(opponent.source)
     if config.evaluate.model or config.evaluate.opponent:
         raise BadInput("choose checkpoints; paths are for the command line", "evaluate")
     if config.judge is not None:
         check_remote(config.judge, "judge")
     if version is None:
         return
-    if config.game.name not in version.games:
-        raise BadInput(f"{version} has no scenario of {config.game.name}: it has {', '.join(version.games)}", "dataset")
+    for game in dict.fromkeys((config.game.name, *(part.game for part in config.mixture))):
+        if game not in version.games:
+            raise BadInput(f"{version} has no scenario of {game}: it has {', '.join(version.games)}", "dataset")
     talks = version.scenarios.filter(game=config.game.name, conversations__isnull=False)
     if config.kind == "sft" and not talks.exists():
         raise BadInput(f"{version} has no conversations of {config.game.name} to learn from", "dataset")
+
+
+def _check_opponent(source: str) -> None:
+    """Raise `BadInput` for an opponent that names a folder: only what every worker finds by its name may sit there."""
+    if source in (MIRROR, PAST, *players.NAMES) or source in bases.REGISTRY:
+        return
+    if "://" not in source:
+        raise BadInput(f"{source!r} is no player, base model or address; folders are for the command line", "opponents")
+    check_remote(remote_config(source), "opponents")
 
 
 def _named(base: str) -> Checkpoint | None:

@@ -1,4 +1,4 @@
-"""Who can take part in an arena: a model folder or registered model, a remote model, or a player without a model.
+"""Who can sit opposite: a model folder or registered model, a remote model, or a player without a model.
 
 A side is named by one text: a player without a model (`scripted`, `mcts:100`, …); `https://host/v1 MODEL
 [SECRET_API_KEY]`; else a model. Raises `BadInput` for a name that is none of these.
@@ -14,19 +14,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from training import bases, engines, players
-from training.config import RunConfig
 from training.engines.addresses import AllowList
-from training.engines.base import Engine
-from training.engines.remote import RemoteConfig
-from training.errors import BadInput
-from training.evaluate.arena import Side
+from training.engines.base import Engine, Sampling
+from training.engines.remote import remote_config
 from training.players.model import ModelPlayer
 from training.players.remote import RemotePlayer
 from training.records import Scenario, Seat
+from training.rollout import PlayerFactory
+from training.run_sections import EngineSection
 from training.store import MANIFEST, sha256
 
 if TYPE_CHECKING:
     from training.engines.chat import RemoteModel
+    from training.text.template import ChatTokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of those who play: what makes its player, and what a result must say of it (hashes, sampling)."""
+
+    title: str
+    player: PlayerFactory
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -36,9 +45,11 @@ class Sides:
     `device` is where engines sample, `policy` names in the traces who sampled.
     """
 
-    config: RunConfig
+    engine: EngineSection
+    sampling: Sampling
     device: str
     _engines: dict[Path, Engine] = field(default_factory=dict)
+    _tokenizers: dict[Path, ChatTokenizer] = field(default_factory=dict)
     _remotes: list[RemoteModel] = field(default_factory=list)
 
     def open(self, source: str, policy: str) -> Side:
@@ -48,6 +59,41 @@ class Sides:
         if "://" in source:
             return self._remote(source)
         return self._local(source, policy)
+
+    async def reload(self) -> None:
+        """Give every engine its weights again, so that nothing it remembers of what it read before can change a bit."""
+        for folder, engine in self._engines.items():
+            await engine.load_weights(folder)
+
+    def load(self, folder: Path) -> Engine:
+        """Return a new engine on a model folder, as the configuration says; whoever asks closes it."""
+        section = self.engine
+        return engines.make(
+            section.name,
+            folder,
+            dtype=section.dtype,
+            device=self.device,
+            window=section.window,
+            max_running=section.max_running,
+            cache_gib=section.cache_gib,
+        )
+
+    def seated(self, engine: Engine, folder: Path, policy: str) -> PlayerFactory:
+        """Return what makes players over an engine on a folder's model (its tokenizer, its window)."""
+        from training.engines.loading import load_tokenizer
+        from training.text.template import ChatTokenizer
+
+        if folder not in self._tokenizers:
+            self._tokenizers[folder] = ChatTokenizer(load_tokenizer(folder))
+        tokenizer, longest, sampling = self._tokenizers[folder], _longest(folder), self.sampling
+        window = min(self.engine.window or longest, longest)
+
+        def player(scenario: Scenario, seat: Seat) -> ModelPlayer:
+            return ModelPlayer(
+                engine, tokenizer, sampling, seat=seat, names=scenario.seats, policy=policy, window=window
+            )
+
+        return player
 
     async def aclose(self) -> None:
         """Close every engine and connection, the rest also if one fails; calling it twice is fine."""
@@ -65,48 +111,28 @@ class Sides:
         self._remotes.append(model)
 
         def player(scenario: Scenario, seat: Seat) -> RemotePlayer:
-            return RemotePlayer(model, self.config.arena_sampling, scenario.seats)
+            return RemotePlayer(model, self.sampling, scenario.seats)
 
-        sampling = model.parameters(self.config.arena_sampling, None)
+        sampling = model.parameters(self.sampling, None)
         facts = {"kind": "remote", "address": remote.address, "model": remote.model, "sampling": sampling}
         return Side(f"{remote.model} at {remote.address}", player, facts)
 
     def _local(self, source: str, policy: str) -> Side:
-        from training.engines.loading import load_tokenizer
-        from training.text.template import ChatTokenizer
-
         folder = bases.resolve(source).resolve()
-        section = self.config.engine
         if folder not in self._engines:
-            self._engines[folder] = engines.make(
-                section.name,
-                folder,
-                dtype=section.dtype,
-                device=self.device,
-                window=section.window,
-                max_running=section.max_running,
-                cache_gib=section.cache_gib,
-            )
-        engine, tokenizer = self._engines[folder], ChatTokenizer(load_tokenizer(folder))
-        longest = _longest(folder)
-        window, sampling = min(section.window or longest, longest), self.config.arena_sampling
-
-        def player(scenario: Scenario, seat: Seat) -> ModelPlayer:
-            return ModelPlayer(
-                engine, tokenizer, sampling, seat=seat, names=scenario.seats, policy=policy, window=window
-            )
-
+            self._engines[folder] = self.load(folder)
         info = bases.read_info(folder)
         title = f"{info.name} step {info.step}" if info.step else info.name
+        player = self.seated(self._engines[folder], folder, policy)
         return Side(title, player, {"kind": "model", "source": source, **facts(folder), **self._conditions()})
 
     def _conditions(self) -> dict[str, Any]:
-        section = self.config.engine
+        section = self.engine
         return {
             "engine": section.name,
             "dtype": section.dtype,
             "window": section.window,
-            "sampling": self.config.arena_sampling.to_dict(),
+            "sampling": self.sampling.to_dict(),
         }
 
 
@@ -134,15 +160,6 @@ def facts(folder: Path) -> dict[str, Any]:
         "parent": info.parent,
         "sha256": {name: sha256(path) for name, path in pinned.items()},
     }
-
-
-def remote_config(source: str) -> RemoteConfig:
-    """Return the remote model that `ADDRESS MODEL [SECRET]` names."""
-    words = source.split()
-    if len(words) not in (2, 3):
-        raise BadInput("a remote model is named by address, model and, if it needs one, the name of a secret", source)
-    named: Mapping[str, str] = dict(zip(("address", "model", "secret"), words, strict=False))
-    return RemoteConfig.from_dict(named)
 
 
 def _longest(folder: Path) -> int:

@@ -1,0 +1,109 @@
+"""Training against a pool: who sat where, what learns from it, what stays on disk, and going on to the same bits."""
+
+import gzip
+import json
+
+import pytest
+
+from tests.learn.small_runs import another, make_run
+from tests.trust.test_kill_resume import final_bits, history, numbers
+from training.config import parse
+from training.errors import BadInput
+from training.learn import trainer
+from training.learn.start import reopen
+from training.records import LEARNER, Episode
+from training.store import read_lines
+
+STEPS = 4
+MIXED = [{"source": "mirror"}, {"source": "past", "weight": 2}, {"source": "scripted"}]
+
+
+def episodes(run_dir, attempt=1):
+    found = []
+    for step in range(1, STEPS + 1):
+        path = run_dir.attempt(attempt).episodes(step)
+        if path.exists():
+            with gzip.open(path, "rt") as file:
+                found += [(step, json.loads(line)) for line in file]
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run against the pool, left in peace; one checkpoint is kept beside those that the pool may draw."""
+    root = tmp_path_factory.mktemp("whole")
+    learn = {"steps": STEPS, "keep": 1}
+    rollout = {"scenarios": 4, "games": 2, "past_saved": 2}
+    config, run_dir = make_run(root, steps=STEPS, opponents=MIXED, learn=learn, rollout=rollout)
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    return run_dir
+
+
+def test_only_the_learners_traces_have_credit(whole):
+    policies = set()
+    for step, record in episodes(whole):
+        episode = Episode.from_dict(record["episode"])
+        for trace, credit in zip(episode.traces, record["credit"], strict=True):
+            policies.add(trace.policy)
+            assert (credit is not None) == (trace.policy == LEARNER)
+            if trace.policy.startswith("past"):
+                assert int(trace.policy.split()[1]) in range(step)
+    assert policies >= {LEARNER, "past 0"}
+    assert len(policies) >= 3
+
+
+def test_the_numbers_say_who_was_met(whole):
+    lines = [line for line, _ in read_lines(whole.attempt(1).metrics)]
+    met = {name: sum(line.get(f"games_against {name}", 0) for line in lines) for name in ("past", "scripted")}
+    assert met["past"] > 0 < met["scripted"]
+    assert sum(met.values()) < 8 * STEPS  # the rest were mirrors
+    line = next(line for line in lines if "reward_against scripted" in line)
+    assert 0 <= line["reward_against scripted"] <= 1
+
+
+def test_what_the_pool_may_still_draw_stays_on_disk(whole):
+    # after step 4 the next step draws from the newest two of 0, 1, 2, 3, 4; one more would be kept anyway
+    assert [step for step, _ in whole.attempt(1).checkpoints()] == [3, 4]
+
+
+def test_a_run_that_stops_goes_on_to_the_same_bits(whole, tmp_path):
+    parts = another(whole, tmp_path)
+
+    async def stop_after_two(running, step):
+        if step == 2 and parts.attempts() == [1]:
+            parts.attempt(1).ask("stop")
+        return {}
+
+    first = reopen(parts)
+    watched = first.model_copy(update={"evaluate": first.evaluate.model_copy(update={"every": 1})})
+    assert trainer.run(watched, parts, evaluate=stop_after_two)["step"] == 2
+    assert trainer.run(reopen(parts), parts)["result"] == "succeeded"
+    assert [numbers(line) for line in history(parts)] == [numbers(line) for line in history(whole)]
+    assert final_bits(parts) == final_bits(whole)
+    assert any("past" in str(record["episode"]["traces"]) for _, record in episodes(parts, attempt=2))
+
+
+def test_a_saved_step_that_is_gone_ends_the_run_with_its_name(whole, tmp_path):
+    with pytest.raises(BadInput, match="after step 1 is not on this machine"):
+        whole.checkpoint_of(1)
+    assert whole.checkpoint_of(3).name == "step_000003"
+
+
+def test_a_source_that_is_none_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(BadInput, match="mirror here"):
+        parse({"opponents": [{"source": "learner"}], "learn": {"steps": 20}})
+    config, run_dir = make_run(tmp_path, opponents=[{"source": "mirror"}, {"source": "nobody"}])
+    with pytest.raises(BadInput) as caught:
+        trainer.run(config, run_dir)
+    assert caught.value.where == "opponents.1.source"
+    assert run_dir.attempts() == []
+
+
+def test_a_named_model_has_an_engine_of_its_own(tmp_path):
+    config, run_dir = make_run(tmp_path, steps=2)
+    config = config.model_copy(
+        update={"opponents": parse({"opponents": [{"source": config.model.base}], "learn": {"steps": 20}}).opponents}
+    )
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    for _, record in episodes(run_dir):
+        assert {trace["policy"] for trace in record["episode"]["traces"]} == {LEARNER, config.model.base}

@@ -1,0 +1,100 @@
+"""Who sits where: shares, roles and saved steps, as a function of seed, step and number alone."""
+
+from collections import Counter
+
+import pytest
+
+from tests.evaluate import hidden_roles
+from tests.table_talk import negotiation
+from training.errors import BadInput
+from training.records import LEARNER
+from training.rollout.pool import Pool, title
+from training.run_sections import Opponent
+
+
+@pytest.fixture(autouse=True)
+def game(monkeypatch):
+    from training.games import REGISTRY
+
+    monkeypatch.setitem(REGISTRY, "hidden", hidden_roles.SPEC)
+
+
+SIX = hidden_roles.scenarios(1)[0]
+
+
+def pool(*entries, seed=1, **changes):
+    return Pool(entries, seed, **{"save_every": 5, "saved": 3, "loaded": 1, **changes})
+
+
+def entry(source, weight=1.0, learner="one"):
+    return Opponent(source=source, weight=weight, learner=learner)
+
+
+def test_without_a_pool_the_learner_sits_everywhere():
+    assert pool().seats(SIX, 1, 0) == (LEARNER,) * 6
+    assert pool(entry("mirror")).seats(SIX, 1, 0) == (LEARNER,) * 6
+
+
+def test_games_are_shared_out_by_weight_and_seats_evenly():
+    mixed = pool(entry("mirror", 1), entry("scripted", 3))
+    found = [mixed.seats(SIX, step, number) for step in range(1, 101) for number in range(40)]
+    alone = [seats for seats in found if LEARNER in seats and len(set(seats)) == 2]
+    assert len(found) - len(alone) == sum(set(seats) == {LEARNER} for seats in found)
+    # 4,000 draws at 3/4: the standard deviation is 27.4
+    assert abs(len(alone) - 3000) < 4 * 27.4
+    held = Counter(seats.index(LEARNER) for seats in alone)
+    assert all(seats.count(LEARNER) == 1 for seats in alone)
+    # each seat gets a sixth of about 3,000: 500, standard deviation 20.4
+    assert all(abs(count - len(alone) / 6) < 4.5 * 20.4 for count in held.values())
+
+
+def test_a_draw_depends_on_seed_step_and_number_only():
+    mixed = [entry("mirror"), entry("scripted"), entry("past")]
+    drawn = [pool(*mixed).seats(SIX, step, number) for step in range(1, 30) for number in range(4)]
+    again = [pool(*mixed).seats(SIX, step, number) for step in range(1, 30) for number in range(4)]
+    assert drawn == again
+    assert drawn != [pool(*mixed, seed=2).seats(SIX, step, number) for step in range(1, 30) for number in range(4)]
+
+
+def test_a_side_by_roles():
+    wolves = pool(entry("scripted", learner=("werewolf",)))
+    assert wolves.seats(SIX, 3, 4) == ("scripted", LEARNER, "scripted", "scripted", LEARNER, "scripted")
+    village = pool(entry("scripted", learner=("villager", "seer")))
+    assert [name == LEARNER for name in village.seats(SIX, 3, 4)] == [True, False, True, True, False, True]
+
+
+def test_an_entry_without_its_roles_does_not_fit_a_game():
+    either = pool(entry("scripted", learner=("werewolf",)), entry("mirror"))
+    assert {either.seats(negotiation(), 1, number) for number in range(20)} == {(LEARNER, LEARNER)}
+    with pytest.raises(BadInput, match="nobody there has the learner's roles; it has none"):
+        pool(entry("scripted", learner=("werewolf",))).seats(negotiation(), 1, 0)
+
+
+def test_past_selves_are_those_of_the_newest_saved_steps():
+    past = pool(entry("past"))
+    assert [past.saved(step) for step in (1, 5, 6, 11, 16, 17)] == [
+        (0,), (0,), (0, 5), (0, 5, 10), (5, 10, 15), (5, 10, 15),
+    ]  # fmt: skip
+    assert pool(entry("scripted")).saved(100) == ()
+    for step in range(1, 40):
+        [drawn] = past.past(step)
+        assert drawn in past.saved(step)
+        assert set(past.seats(SIX, step, 0)) == {LEARNER, f"past {drawn}"}
+    assert {past.past(step) for step in range(16, 21)} > {(10,)}
+    two = pool(entry("past"), loaded=2)
+    assert [len(two.past(step)) for step in (5, 6, 11)] == [1, 2, 2]
+    games = {name for number in range(30) for name in two.seats(SIX, 11, number)} - {LEARNER}
+    assert games == {f"past {step}" for step in two.past(11)}
+
+
+@pytest.mark.parametrize(
+    "policy, shown",
+    [
+        ("past 10", "past"),
+        ("scripted", "scripted"),
+        ("a folder/with a space", "a folder/with a space"),
+        ("https://h.example/v1 big-model BIG_API_KEY", "big-model"),
+    ],
+)
+def test_names_in_numbers(policy, shown):
+    assert title(policy) == shown

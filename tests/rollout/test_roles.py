@@ -1,0 +1,65 @@
+"""Numbers of seats and roles, against numbers counted by hand."""
+
+import pytest
+
+from training.records import Episode, Move, Scenario, SeatMove, Trace, Turn
+from training.rollout.roles import by_role, of_seat, seat_numbers
+
+SCENARIO = Scenario(id="x", game="g", seats=("A", "B", "C"))
+SAID = Move(action="say", text="hi")
+
+
+def turn(seat, legal=True):
+    return (
+        Turn(seat=seat, reply="hi", move=SAID, move_index=0, passed=True)
+        if legal
+        else Turn(seat=seat, reply="?", error="no", passed=False)
+    )
+
+
+def trace(seat, sampled):
+    return Trace(
+        seat=seat, tokens=(1,) * 6, mask=(0,) * (6 - sampled) + (1,) * sampled, turn=(-1,) * 6, logprobs=(0,) * 6
+    )
+
+
+def episode(roles=("wolf", "villager", "villager"), **changes):
+    metrics = {"won_0": 0.0, "won_1": 1.0, "won_2": 1.0, "unread_0": 1, "unread_1": 0, "unread_2": 0, "days": 2}
+    turns = (turn(0), turn(0, legal=False), turn(0, legal=False), turn(1), turn(2), turn(2))
+    moves = (SeatMove(seat=0, move=SAID), SeatMove(seat=1, move=Move(action="say", origin="default")))
+    given = {"metrics": metrics, "turns": turns, "moves": moves, "roles": roles, "traces": (trace(0, 3), trace(2, 4))}
+    return Episode(scenario=SCENARIO, **{**given, **changes})
+
+
+def test_a_seats_numbers_by_hand():
+    found = seat_numbers(episode(), passed=(True, False, False, False, True, False))
+    wolf = {"won": 0, "parse_rate": 2 / 3, "legal_rate": 1 / 3, "failing": 2 / 3, "reply_tokens": 1}
+    assert found[0] == pytest.approx({**wolf, "forfeits": 0, "defaults": 0})
+    assert found[1] == pytest.approx(
+        {"won": 1, "parse_rate": 1, "legal_rate": 1, "failing": 1, "forfeits": 0, "defaults": 1}
+    )
+    assert found[2]["reply_tokens"] == 2
+    assert found[2]["failing"] == 0.5
+
+
+def test_the_mean_over_the_seats_that_held_a_role():
+    first, other = episode(), episode(roles=("villager", "wolf", "seer"), metrics={"won_0": 0.0, "won_1": 1.0})
+    found = by_role((one, seat_numbers(one)) for one in (first, other))
+    assert found["won/wolf"] == 0.5  # lost once, won once
+    assert found["won/villager"] == pytest.approx(2 / 3)  # won twice, lost once
+    assert "won/seer" not in found  # the second game does not say
+    assert found["reply_tokens/seer"] == 2
+    only = by_role([(first, {0: seat_numbers(first)[0]})])
+    assert {name.partition("/")[2] for name in only} == {"wolf"}
+
+
+def test_no_roles_no_numbers_by_role():
+    plain = episode(roles=())
+    assert by_role([(plain, seat_numbers(plain))]) == {}
+
+
+@pytest.mark.parametrize(
+    "name, found", [("won_2", ("won", 2)), ("won_3", None), ("agreement", None), ("a_b_0", ("a_b", 0))]
+)
+def test_what_a_number_is_about(name, found):
+    assert of_seat(name, 3) == found

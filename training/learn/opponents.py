@@ -1,0 +1,77 @@
+"""The pool of a run with what its policies need: engines for frozen weights, connections, players without a model.
+
+Past versions of the learner share `rollout.past_loaded` engines; every model that is named has one of its own, beside
+the learner's. Raises `BadInput` for a source that is none, and for a saved step that is not on this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+
+from training import bases, players
+from training.config import RunConfig
+from training.engines.base import Engine
+from training.errors import BadInput
+from training.learn.sides import Side, Sides, check
+from training.records import Scenario
+from training.rollout import PlayerFactory
+from training.rollout.pool import Pool, past_policy
+from training.run_sections import MIRROR, PAST
+from training.rundir import RunDir
+
+
+class Opponents:
+    """Everybody but the learner that a run's games may be played with. `device` is where their engines sample."""
+
+    def __init__(self, config: RunConfig, run_dir: RunDir, starts: Sequence[Scenario], device: str) -> None:
+        rollout = config.rollout
+        self.pool = Pool(
+            config.opponents,
+            config.seed,
+            save_every=config.learn.save_every,
+            saved=rollout.past_saved,
+            loaded=rollout.past_loaded,
+        )
+        self._run_dir = run_dir
+        _check(config, starts)
+        self._base = bases.resolve(config.model.base)
+        self._sides = Sides(config.engine, config.sampling, device)
+        self._named: dict[str, Side] = {source: self._sides.open(source, source) for source in self.pool.sources}
+        engines = rollout.past_loaded if self.pool.uses_past else 0
+        self._past: list[Engine] = [self._sides.load(self._base) for _ in range(engines)]
+
+    async def ready(self, step: int) -> Mapping[str, PlayerFactory]:
+        """Return who may be drawn in training step `step`, by name, with its weights loaded.
+
+        Weights are loaded for every step anew: what an engine remembers of earlier steps, a run that goes on would
+        not have.
+        """
+        found = {source: side.player for source, side in self._named.items()}
+        await self._sides.reload()
+        for engine, saved in zip(self._past, self.pool.past(step), strict=False):
+            await engine.load_weights(self._run_dir.checkpoint_of(saved) if saved else self._base)
+            policy = past_policy(saved)
+            found[policy] = self._sides.seated(engine, self._base, policy)
+        return found
+
+    async def aclose(self) -> None:
+        """Free the engines and connections, the rest also if one fails."""
+        async with AsyncExitStack() as left:
+            left.push_async_callback(self._sides.aclose)
+            for engine in self._past:
+                left.push_async_callback(engine.close)
+
+
+def _check(config: RunConfig, starts: Sequence[Scenario]) -> None:
+    """Raise `BadInput` for an opponent that does not exist, or does not play one of the run's games."""
+    games = {start.game: start for start in starts}
+    for place, opponent in enumerate(config.opponents):
+        if opponent.source in (MIRROR, PAST):
+            continue
+        try:
+            check(opponent.source)
+            for start in games.values() if opponent.source in players.NAMES else ():
+                players.make(opponent.source, start, 0)
+        except BadInput as error:
+            raise BadInput(error.why, f"opponents.{place}.source") from error
