@@ -154,6 +154,33 @@ def test_weights_come_from_a_folder_too_and_must_be_complete(toy, tmp_path):
         asyncio.run(fewer.load_weights(list(fewer._model.named_parameters())[:-1]))
 
 
+def test_a_score_behind_what_was_sampled_reads_only_what_is_new(toy, monkeypatch):
+    engine, fresh = TransformersEngine(toy), TransformersEngine(toy)
+    names = [[7, 8, 9], [11], [12, 13]]
+
+    async def main():
+        sample = await engine.sample(SampleRequest([5] * 40, Sampling(max_tokens=4), 1))
+        prefix = [*[5] * 40, *sample.tokens, 9, 9]
+        read, forward = [], engine._model.forward
+
+        def counted(*args, **more):
+            read.append(more["input_ids"].shape[1])
+            return forward(*args, **more)
+
+        monkeypatch.setattr(engine._model, "forward", counted)
+        return (
+            await engine.score(prefix, names),
+            await fresh.score(prefix, names),
+            read,
+            await engine.score(prefix, names),
+        )
+
+    found, wanted, read, again = asyncio.run(main())
+    assert found == pytest.approx(wanted, abs=1e-4)
+    assert read[0] == 3  # the token drawn last and the two behind it; 43 were known
+    assert again == found  # scoring leaves the stored prefix as it was
+
+
 def test_models_with_windows_of_attention_are_refused(toy, monkeypatch):
     class Windowed:
         config = SimpleNamespace(layer_types=["full_attention", "sliding_attention"])
