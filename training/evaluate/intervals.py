@@ -16,7 +16,9 @@ RESAMPLES = 10_000
 
 
 class Interval(Record):
-    """A mean with its bootstrap interval. `n` is the number of scenarios; one scenario has no width to show."""
+    """An estimate with its bootstrap interval. `n` is the number of scenarios (or matches) behind it; a mean of one
+    scenario has no width to show.
+    """
 
     mean: float
     low: float

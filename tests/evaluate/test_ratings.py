@@ -1,0 +1,198 @@
+"""Ratings against closed forms, theorems of the model, and logs made with known strengths."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from training.evaluate import ratings
+from training.evaluate.ratings import LEAST_GAMES, MEAN, POINTS, Played, Sat, comparisons, digest, fit
+
+BARE = 1e-6
+"""A prior so light that the fit is the one of highest likelihood."""
+FEW = {"resamples": 20}
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def duel(number, first, second, value, other=None):
+    """A match of two: `value` is the first seat's result, the second has the rest of 1 unless it is given."""
+    return Played(
+        id=number, seats=(Sat(who=first, value=value), Sat(who=second, value=1 - value if other is None else other))
+    )
+
+
+def both_ways(won, lost, drawn=0):
+    """Ann and Ben, each result once from either seat, so that the seat says nothing."""
+    results = [1.0] * won + [0.0] * lost + [0.5] * drawn
+    first = [duel(n, "ann", "ben", value) for n, value in enumerate(results)]
+    return first + [duel(n, "ben", "ann", 1 - value) for n, value in enumerate(results, len(results))]
+
+
+def points(ladder):
+    return {rating.who: rating.points.mean for rating in ladder.ratings if rating.points}
+
+
+def why(ladder):
+    return {rating.who: rating.why for rating in ladder.ratings if rating.why}
+
+
+@pytest.mark.parametrize("won, lost, drawn", [(3, 1, 0), (7, 3, 2), (5, 5, 0)])
+def test_two_players_differ_by_the_log_odds_of_the_win_share(won, lost, drawn):
+    found = points(fit(both_ways(won, lost, drawn), prior=BARE, **FEW))
+    odds = (won + drawn / 2) / (lost + drawn / 2)
+    assert found["ann"] - found["ben"] == pytest.approx(400 * math.log10(odds), abs=0.05)
+    assert found["ann"] + found["ben"] == pytest.approx(2 * MEAN, abs=0.02)
+
+
+def test_the_prior_is_a_drawn_game_of_each_against_the_average():
+    """With d the difference in log-odds, the gradient of likelihood and drawn games vanishes at one d."""
+    games = 20
+    expected = brentq(lambda d: games * (1 - sigmoid(d)) - (sigmoid(d / 2) - 0.5), 0, 20)
+    found = points(fit(both_ways(10, 0), **FEW))
+    assert (found["ann"] - found["ben"]) / POINTS == pytest.approx(expected, abs=1e-4)
+
+
+def test_who_has_won_all_games_has_an_interval_with_width():
+    ladder = fit(both_ways(5, 0), resamples=200)
+    best = ladder.ratings[0]
+    assert best.who == "ann"
+    assert best.points.high - best.points.low > 100
+    assert best.points.low < best.points.mean < best.points.high
+
+
+def test_more_games_make_the_interval_narrower():
+    """Its width falls with the root of the number of games: nine times as many, a third of it."""
+    widths = [
+        (found := fit(both_ways(20 * times, 10 * times), resamples=300).ratings[0].points).high - found.low
+        for times in (1, 9)
+    ]
+    assert widths[0] / widths[1] == pytest.approx(3, rel=0.25)
+
+
+def made(games, strength, *, seat=0.0, seed=0):
+    """Matches between players of known strengths (log-odds), the first seat being worth `seat`."""
+    rng = np.random.default_rng(seed)
+    log = []
+    for number in range(games):
+        a, b = rng.permutation(sorted(strength))[:2]
+        won = rng.random() < sigmoid(strength[a] - strength[b] + seat)
+        log.append(duel(number, str(a), str(b), float(won)))
+    return log
+
+
+def test_strengths_and_the_worth_of_a_seat_are_recovered():
+    strength = {"ann": 1.0, "ben": 0.3, "cleo": -0.3, "dan": -1.0}
+    ladder = fit(made(3000, strength, seat=0.6), resamples=100)
+    for rating in ladder.ratings:
+        true = MEAN + POINTS * strength[rating.who]
+        assert rating.points.mean == pytest.approx(true, abs=35)
+        assert rating.points.low - 20 < true < rating.points.high + 20
+    first, second = ladder.seats
+    assert first.mean == pytest.approx(POINTS * 0.3, abs=10)
+    assert second.mean == -first.mean
+
+
+def test_who_always_had_the_better_seat_is_not_overrated():
+    """Equal players; the first seat wins three of four games, and Ann sits there always, the others in turn."""
+    log, number = [], itertools.count()
+    for _ in range(40):
+        for value in (1.0, 1.0, 1.0, 0.0):
+            log.append(duel(next(number), "ann", "ben", value))
+            log.append(duel(next(number), "ann", "cleo", value))
+            log.append(duel(next(number), "ben", "cleo", value))
+            log.append(duel(next(number), "cleo", "ben", value))
+    found = points(fit(log, **FEW))
+    assert found["ann"] == pytest.approx(MEAN, abs=8)
+    share = sum(one.seats[0].value for one in log if one.seats[0].who == "ann") / 320
+    assert share == 0.75, "a plain win rate would put Ann 190 points above the others"
+
+
+def test_who_always_had_the_strong_role_is_not_overrated():
+    """Three seats a match, one wolf, who beats both others in three of four matches; Ann is always the wolf."""
+    log, number = [], itertools.count()
+    names = ("ann", "ben", "cleo", "dan")
+    for _ in range(20):
+        for wolf, others in [("ann", pair) for pair in itertools.combinations(names[1:], 2)] + [
+            (name, tuple(other for other in names[1:] if other != name)) for name in names[1:]
+        ]:
+            for place, won in itertools.product(range(3), (True, True, True, False)):
+                seats = [Sat(who=other, role="villager", value=float(not won)) for other in others]
+                seats.insert(place, Sat(who=wolf, role="wolf", value=float(won)))
+                log.append(Played(id=next(number), seats=tuple(seats)))
+    ladder = fit(log, **FEW)
+    assert points(ladder)["ann"] == pytest.approx(MEAN, abs=8)
+    worth = ladder.roles["wolf"].mean - ladder.roles["villager"].mean
+    assert worth == pytest.approx(400 * math.log10(3), abs=8)
+
+
+def test_a_team_is_not_compared_within_itself_and_a_match_weighs_one_game_to_each_seat():
+    values = (1.0, 1.0, 0.0, 0.75)
+    played = Played(id=0, seats=tuple(Sat(who=str(n), value=value) for n, value in enumerate(values)))
+    found = {(one.i, one.j): (one.share, one.weight) for one in comparisons(played)}
+    third = pytest.approx(1 / 3)
+    assert found == {(0, 2): (1, third), (0, 3): (1, third), (1, 2): (1, third), (1, 3): (1, third), (2, 3): (0, third)}
+
+
+def test_two_seats_with_equal_results_have_drawn():
+    (one,) = comparisons(duel(0, "ann", "ben", 0.5))
+    assert (one.share, one.weight) == (0.5, 1)
+
+
+def test_a_guest_and_a_seat_without_a_result_are_not_compared():
+    seats = (Sat(who="ann", value=1), Sat(value=0), Sat(who="ben", value=0), Sat(who="cleo"))
+    (one,) = comparisons(Played(id=0, seats=seats))
+    assert (one.i, one.j, one.weight) == (0, 2, 1)
+    assert Played(id=0, seats=seats).games() == {"ann", "ben"}
+
+
+def test_too_few_games_are_said_instead_of_a_number():
+    log = both_ways(4, 2) + [duel(100 + n, "cleo", "ann", 1.0) for n in range(LEAST_GAMES - 1)]
+    assert why(fit(log, **FEW)) == {"cleo": "few"}
+    assert why(fit([*log, duel(200, "cleo", "ann", 1.0)], **FEW)) == {}
+
+
+def test_who_has_not_met_the_others_has_no_number_until_somebody_joins_the_two():
+    apart = [duel(100 + n, "cleo", "dan", float(n % 2)) for n in range(6)]
+    assert why(fit(both_ways(4, 2) + apart, **FEW)) == {"cleo": "apart", "dan": "apart"}
+    assert why(fit([*both_ways(4, 2), *apart, duel(200, "cleo", "ann", 1.0)], **FEW)) == {}
+
+
+def test_a_log_without_a_winner_rates_nobody():
+    assert why(fit(both_ways(0, 0, 5), **FEW)) == {"ann": "level", "ben": "level"}
+
+
+@pytest.mark.parametrize("log", [[], [Played(id=1, seats=(Sat(who="ann"), Sat(who="ben")))]])
+def test_a_log_without_results_rates_nobody(log):
+    ladder = fit(log)
+    assert points(ladder) == {}
+    assert why(ladder) == {seat.who: "few" for played in log for seat in played.seats}
+
+
+def test_a_model_against_itself_tells_of_the_seat_alone():
+    itself = [duel(100 + n, "ann", "ann", 1.0) for n in range(40)]
+    before, after = fit(both_ways(6, 3), **FEW), fit(both_ways(6, 3) + itself, **FEW)
+    assert after.seats[0].mean > before.seats[0].mean + 100
+    assert {rating.who: rating.games for rating in after.ratings} == {"ann": 18, "ben": 18}
+    assert points(after)["ann"] > points(after)["ben"]
+
+
+def test_the_same_log_in_any_order_gives_the_same_bits():
+    log = made(60, {"ann": 0.5, "ben": 0.0, "cleo": -0.5})
+    shuffled = [log[n] for n in np.random.default_rng(3).permutation(len(log))]
+    assert fit(log, **FEW).model_dump_json() == fit(shuffled, **FEW).model_dump_json()
+    assert fit(log, seed=1, **FEW).ratings[0].points.low != fit(log, seed=2, **FEW).ratings[0].points.low
+
+
+def test_the_digest_is_of_all_that_the_fit_reads(monkeypatch):
+    log = both_ways(2, 1)
+    changed = [*log[:-1], duel(log[-1].id, "ben", "ann", 0.25)]
+    other_number = [*log[:-1], log[-1].model_copy(update={"id": 99})]
+    found = {digest(log), digest(log[:-1]), digest(changed), digest(other_number)}
+    assert digest(log[::-1]) == digest(log) == fit(log, **FEW).digest
+    monkeypatch.setattr(ratings, "METHOD", "another")
+    assert len(found | {digest(log)}) == 5

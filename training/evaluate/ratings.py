@@ -1,0 +1,272 @@
+"""Ratings of one game from its log of matches: a Bradley-Terry fit over all who played, adjusted for seat and role.
+
+Within a match every two rated seats are compared by their results. The log-odds that i comes out above j are
+
+    strength(i) - strength(j) + seat(i) - seat(j) + role(i) - role(j),
+
+a logistic regression (scikit-learn). In a match of two, equal results are a draw: half a win each. Among more seats
+they are no comparison: a team shares its result, which does not say who of it is stronger. Each comparison weighs
+1 / (rated seats - 1), so that a match weighs one game to each seat, however many sit there.
+
+The prior is one drawn game of every player, seat and role against the average: who has won all games has a finite
+rating, and what the log cannot tell apart is shared out. Intervals are the weighted bootstrap over matches: a random
+weight (exponential, mean 1) for every match and every drawn game of the prior. Drawing matches with replacement would
+give no width to who has won all their games.
+
+Points are Elo's: 400 for odds of 10 to 1, and 1000 is the mean of those who are rated. The order of the log does not
+matter, and the same log gives the same numbers, rounded to hundredths of a point. Nothing here can fail on a log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from training.evaluate.intervals import Interval
+from training.records import Record
+
+if TYPE_CHECKING:
+    from training.records import Floats
+
+METHOD = "bradley-terry/1"
+"""Part of every digest: raise it when the same log gives other numbers."""
+POINTS = 400 / np.log(10)
+MEAN = 1000.0
+PRIOR = 1.0
+LEAST_GAMES = 5
+RESAMPLES = 500
+LEVEL = 0.95
+
+Why = Literal["", "few", "apart", "level"]
+
+
+class Sat(Record):
+    """One seat of a match. `who` empty: not rated (a guest); `value` None: no result, as before a judge has spoken.
+
+    `moves` counts the seat's moves; `default`, `timeout` and `forfeit` those that were not its own choice.
+    """
+
+    who: str = ""
+    role: str = ""
+    value: float | None = None
+    moves: int = Field(default=0, ge=0)
+    default: int = Field(default=0, ge=0)
+    timeout: int = Field(default=0, ge=0)
+    forfeit: int = Field(default=0, ge=0)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it can be compared."""
+        return bool(self.who) and self.value is not None
+
+
+class Played(Record):
+    """One finished match of the log, by its number."""
+
+    id: int
+    seats: tuple[Sat, ...]
+
+    def games(self) -> set[str]:
+        """Return those for whom it is a game: the players with a result, if there are two."""
+        rated = {seat.who for seat in self.seats if seat.counts}
+        return rated if len(rated) > 1 else set()
+
+
+class Rating(Record):
+    """A player's rating after `games` games; without `points` the reason is `why`.
+
+    few: fewer than `LEAST_GAMES`; apart: no chain of games leads to most of the others; level: no game of the log had
+    a winner.
+    """
+
+    who: str
+    games: int
+    points: Interval | None = None
+    why: Why = ""
+
+
+class Ladder(Record):
+    """The fit: ratings (best first, then those without one by name), and what each seat and role is worth in points."""
+
+    digest: str
+    matches: int
+    ratings: tuple[Rating, ...] = ()
+    seats: tuple[Interval, ...] = ()
+    roles: dict[str, Interval] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Seats i and j of one match; `share` is 1 where i came out above j, 0.5 for a draw."""
+
+    match: int
+    i: int
+    j: int
+    share: float
+    weight: float
+
+
+def digest(log: Sequence[Played]) -> str:
+    """Return the SHA-256 of method and log, whatever the log's order."""
+    rows = [METHOD, *(played.to_dict() for played in _ordered(log))]
+    return hashlib.sha256(json.dumps(rows, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _ordered(log: Sequence[Played]) -> list[Played]:
+    return sorted(log, key=lambda played: played.id)
+
+
+def comparisons(played: Played, match: int = 0) -> Iterator[Comparison]:
+    """Yield what one match says about its rated seats, as match number `match`."""
+    rated = [(number, seat.value) for number, seat in enumerate(played.seats) if seat.who and seat.value is not None]
+    for (i, mine), (j, other) in combinations(rated, 2):
+        if mine != other or len(rated) == 2:
+            yield Comparison(match, i, j, (np.sign(mine - other) + 1) / 2, 1 / (len(rated) - 1))
+
+
+@dataclass(frozen=True)
+class _Design:
+    """The regression: one row a kind of comparison, one column a player, seat or role.
+
+    Comparisons of equal players, seats and roles share a row (`cell`): `match`, `cell`, `up` and `down` have one entry
+    a comparison.
+    """
+
+    columns: list[tuple[str, str]]
+    rows: Floats
+    match: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    up: Floats
+    down: Floats
+
+    @classmethod
+    def of(cls, log: Sequence[Played]) -> _Design:
+        terms: set[tuple[str, str]] = set()
+        cells: dict[tuple[tuple[tuple[str, str], ...], ...], int] = {}
+        found: list[tuple[int, int, float, float]] = []
+        for match, played in enumerate(log):
+            for one in comparisons(played, match):
+                ends = tuple(
+                    (("who", seat.who), ("seat", f"{n:03d}"), ("role", seat.role))
+                    for n, seat in ((one.i, played.seats[one.i]), (one.j, played.seats[one.j]))
+                )
+                terms.update(*ends)
+                share = one.share
+                if ends[0] > ends[1]:
+                    ends, share = ends[::-1], 1 - share
+                cell = cells.setdefault(ends, len(cells))
+                found.append((match, cell, one.weight * share, one.weight * (1 - share)))
+        columns = sorted(terms)
+        place = {term: number for number, term in enumerate(columns)}
+        rows = np.zeros((len(cells), len(columns)))
+        for (first, second), cell in cells.items():
+            for a, b in zip(first, second, strict=True):
+                rows[cell, place[a]] += 1
+                rows[cell, place[b]] -= 1
+        match, cell, up, down = (np.array(values) for values in zip(*found, strict=True))
+        return cls(columns, rows, match.astype(np.int64), cell.astype(np.int64), up, down)
+
+    def solve(self, matches: Floats, prior: Floats) -> Floats:
+        """Return the coefficients, one a column, with a weight for each match and each column's drawn game."""
+        from sklearn import config_context
+        from sklearn.linear_model import LogisticRegression
+
+        weights = matches[self.match]
+        up, down = (np.bincount(self.cell, weights * part, len(self.rows)) for part in (self.up, self.down))
+        once = np.vstack([self.rows, np.eye(len(self.columns))])
+        won = np.repeat([1, 0], len(once))
+        total = np.concatenate([up, prior / 2, down, prior / 2])
+        model = LogisticRegression(C=np.inf, fit_intercept=False, solver="newton-cholesky", tol=1e-10)
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            found: Floats = model.fit(np.vstack([once, once]), won, sample_weight=total).coef_[0]
+        return found
+
+
+def reasons(log: Sequence[Played]) -> dict[str, Why]:
+    """Return for everybody in the log why they have no rating, or an empty text."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    games = Counter(who for played in log for who in played.games())
+    names = sorted({seat.who for played in log for seat in played.seats if seat.who})
+    place = {who: number for number, who in enumerate(names)}
+    met: set[tuple[int, int]] = set()
+    decided = False
+    for played in log:
+        for one in comparisons(played):
+            first, second = played.seats[one.i].who, played.seats[one.j].who
+            met.add((place[first], place[second]))
+            decided |= first != second and one.share != 0.5
+    if not met:
+        return dict.fromkeys(names, "few")
+    size = (len(names), len(names))
+    group = connected_components(coo_array((np.ones(len(met)), tuple(zip(*met, strict=True))), size), False)[1]
+    played_in = Counter({int(label): 0 for label in group})
+    for who, count in games.items():
+        played_in[int(group[place[who]])] += count
+    main = max(sorted(played_in), key=lambda label: played_in[label])
+
+    def why(who: str) -> Why:
+        if games[who] < LEAST_GAMES:
+            return "few"
+        if group[place[who]] != main:
+            return "apart"
+        return "" if decided else "level"
+
+    return {who: why(who) for who in names}
+
+
+def fit(log: Sequence[Played], *, seed: int = 0, prior: float = PRIOR, resamples: int = RESAMPLES) -> Ladder:
+    """Return the ladder of a game's log. `prior` is the weight of the drawn games."""
+    log = _ordered(log)
+    why = reasons(log)
+    games = Counter(who for played in log for who in played.games())
+    rated = {who for who, reason in why.items() if not reason}
+    without = tuple(Rating(who=who, games=games[who], why=reason) for who, reason in why.items() if reason)
+    if not rated:
+        return Ladder(digest=digest(log), matches=len(log), ratings=without)
+    design = _Design.of(log)
+    size = (len(log), len(design.columns))
+    rng = np.random.default_rng(seed)
+    draws = np.array(
+        [design.solve(rng.exponential(size=size[0]), prior * rng.exponential(size=size[1])) for _ in range(resamples)]
+    )
+    found = np.vstack([design.solve(np.ones(size[0]), np.full(size[1], prior)), draws]) * POINTS
+    strengths = _centred(found, [kind == "who" and name in rated for kind, name in design.columns])
+    seats = _centred(found, [kind == "seat" for kind, _ in design.columns])
+    roles = _centred(found, [kind == "role" for kind, _ in design.columns])
+    made: dict[str, dict[str, Interval]] = {"who": {}, "seat": {}, "role": {}}
+    for number, (kind, name) in enumerate(design.columns):
+        values = {"who": strengths + MEAN, "seat": seats, "role": roles}[kind][:, number]
+        made[kind][name] = _interval(values, games[name] if kind == "who" else len(log))
+    ratings = [Rating(who=who, games=games[who], points=made["who"][who]) for who in sorted(rated)]
+    ratings.sort(key=lambda rating: -rating.points.mean if rating.points else 0.0)
+    return Ladder(
+        digest=digest(log),
+        matches=len(log),
+        ratings=(*ratings, *without),
+        seats=tuple(made["seat"].values()),
+        roles=made["role"] if set(made["role"]) != {""} else {},
+    )
+
+
+def _centred(found: Floats, chosen: Sequence[bool]) -> Floats:
+    """Return each fit with the mean of the chosen columns at 0."""
+    centred: Floats = found - found[:, np.array(chosen)].mean(axis=1, keepdims=True)
+    return centred
+
+
+def _interval(values: Floats, n: int) -> Interval:
+    """Return the first value with the percentile interval of the rest."""
+    tail = 50 * (1 - LEVEL)
+    low, high = np.percentile(values[1:], [tail, 100 - tail])
+    return Interval(mean=round(values[0], 2), low=round(low, 2), high=round(high, 2), n=n, level=LEVEL)
