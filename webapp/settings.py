@@ -84,6 +84,7 @@ INSTALLED_APPS = [
     "webapp.runs",
     "webapp.serving",
     "webapp.arena",
+    "webapp.ladder",
     "webapp.judgments",
     "webapp.home",
     "webapp.api",

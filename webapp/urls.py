@@ -10,6 +10,7 @@ urlpatterns = [
     path("deployments/", include("webapp.serving.urls")),
     path("play/", include("webapp.arena.urls")),
     path("judgments/", include("webapp.judgments.urls")),
+    path("ladder/", include("webapp.ladder.urls")),
     path("api/", include("webapp.api.urls")),
 ]
 

@@ -32,7 +32,8 @@ PLAY = Task("arena.play_seat", "play")
 READ_IMPORT = Task("scenarios.read_import", "default")
 STORE_IMPORT = Task("scenarios.store_import", "default")
 JUDGE = Task("judgments.judge_target", "judge")
-TASKS: dict[str, Task] = {task.name: task for task in (SUPERVISE, PLAY, READ_IMPORT, STORE_IMPORT, JUDGE)}
+RATE = Task("ladder.refit", "default")
+TASKS: dict[str, Task] = {task.name: task for task in (SUPERVISE, PLAY, READ_IMPORT, STORE_IMPORT, JUDGE, RATE)}
 
 
 def make_celery() -> Celery:

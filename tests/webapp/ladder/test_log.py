@@ -1,0 +1,93 @@
+"""Which matches count, and what is read of them."""
+
+import pytest
+
+from tests.webapp.judgments.make import finished_match
+from tests.webapp.ladder.make import model, played
+from webapp.arena import tables
+from webapp.arena.models import Match
+from webapp.ladder import log
+
+pytestmark = pytest.mark.django_db
+FAILED = {"reply": "", "error": "the server is away", "after": 3}
+GARBLED = {"reply": "<propse>", "error": "unknown action", "after": 3}
+
+
+def read():
+    return log.read(log.numbers("negotiation"))
+
+
+def players():
+    return [tuple(seat.who for seat in match.seats) for match in read()]
+
+
+def test_people_models_and_scripts_have_one_name_each(researcher, player, good):
+    played(player, good, returns=(0.7, 0.3), host=researcher)
+    played("scripted", player, returns=(0.2, 0.8), host=researcher)
+    person, machine = f"person:{player.pk}", f"model:{good.pk}"
+    assert players() == [(person, machine), ("scripted:scripted", person)]
+    assert [[seat.value for seat in match.seats] for match in read()] == [[0.7, 0.3], [0.2, 0.8]]
+
+
+def test_a_match_that_was_played_is_read_as_the_table_wrote_it(player):
+    match = finished_match(player)
+    (found,) = read()
+    assert found.id == match.pk
+    assert {str(n): seat.value for n, seat in enumerate(found.seats)} == match.returns
+    assert [seat.moves for seat in found.seats] == [1, 1]
+
+
+def test_what_is_not_over_or_was_aborted_does_not_count(researcher, player, good):
+    for state in (Match.State.OPEN, Match.State.RUNNING, Match.State.ABORTED):
+        played(player, good, returns=(1.0, 0.0), host=researcher, state=state)
+    assert players() == []
+
+
+def test_a_match_leaves_the_log_when_somebody_takes_their_yes_back(researcher, player, good):
+    match = played(player, good, returns=(1.0, 0.0), host=researcher)
+    assert len(players()) == 1
+    tables.answer_consent(match=match, user=player, agreed=False)
+    assert players() == []
+
+
+def test_guests_have_no_name_and_a_match_among_guests_is_nobodys(researcher, player, person, good):
+    ann, ben = person("guest", "guest-a"), person("guest", "guest-b")
+    played(ann, ben, returns=(1.0, 0.0), host=researcher)
+    played(player, ann, returns=(1.0, 0.0), host=researcher)
+    assert players() == [("", ""), (f"person:{player.pk}", "")]
+    assert [match.games() for match in read()] == [set(), set()]
+
+
+def test_a_match_is_void_when_a_models_server_never_answered(researcher, player, good):
+    kept = played(player, good, returns=(1.0, 0.0), host=researcher, moves=[(1, "default", [GARBLED, GARBLED, FAILED])])
+    played(player, good, returns=(1.0, 0.0), host=researcher, moves=[(1, "default", [FAILED, FAILED, FAILED])])
+    assert [match.id for match in read()] == [kept.pk]
+
+
+def test_moves_are_counted_by_origin(researcher, player, good):
+    moves = [
+        (0, "seat", []),
+        (1, "timeout", [FAILED]),
+        (0, "seat", []),
+        (1, "default", [GARBLED] * 3),
+        (0, "forfeit", []),
+    ]
+    played(player, good, returns=(0.0, 1.0), host=researcher, moves=moves)
+    (match,) = read()
+    first, second = match.seats
+    assert (first.moves, first.default, first.timeout, first.forfeit) == (3, 0, 0, 1)
+    assert (second.moves, second.default, second.timeout, second.forfeit) == (2, 1, 1, 0)
+
+
+def test_a_game_that_nobody_has_scored_is_no_game(researcher, player, good):
+    played(player, good, returns=(None, None), host=researcher)
+    assert [match.games() for match in read()] == [set()]
+
+
+def test_the_log_takes_the_same_queries_however_long_it_is(researcher, player, good, django_assert_num_queries):
+    for count in (1, 5):
+        for number in range(count):
+            played(player, model(f"m{count}{number}"), returns=(1.0, 0.0), host=researcher, moves=[(0, "seat", [])])
+        matches = log.numbers("negotiation")
+        with django_assert_num_queries(4):
+            log.read(matches)

@@ -1,0 +1,111 @@
+"""The log that a ladder is fitted to: which matches count, and what each seat of them did.
+
+A match counts once it is over, with a result, if nobody there refused its use. It is void if our side failed: an
+aborted match has no result, and one in which a model's server never answered has none that says anything. Guests are
+not rated, for a link to a guest's seat makes a new opponent whenever somebody wants one; so a match counts for nobody
+unless two others sit there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from django.db.models import Count, QuerySet
+from django.db.models.fields.json import KeyTextTransform
+
+from training.errors import BadInput
+from training.evaluate.ratings import METHOD, Played, Sat
+from training.games import make
+from training.records import Scenario
+from webapp.accounts.models import Role
+from webapp.arena.models import Match, MatchMove, MatchSeat
+
+
+def counted(game: str) -> QuerySet[Match]:
+    """The matches of a game that count, as far as the database can tell."""
+    return Match.objects.exportable().filter(game=game)
+
+
+def numbers(game: str) -> list[int]:
+    """The numbers of those matches, in order."""
+    return list(counted(game).order_by("pk").values_list("pk", flat=True))
+
+
+def seen(matches: Sequence[int]) -> str:
+    """What `Fit.seen` holds after a fit to these matches."""
+    return hashlib.sha256(f"{METHOD} {','.join(map(str, matches))}".encode()).hexdigest()
+
+
+def key(seat: MatchSeat) -> str:
+    """Who sits there, as the log names them: one name for each person, model and script; empty for a guest."""
+    if seat.kind == MatchSeat.Kind.PERSON and seat.user is not None:
+        return "" if seat.user.role == Role.GUEST else f"person:{seat.user_id}"
+    if seat.kind == MatchSeat.Kind.MODEL:
+        return f"model:{seat.deployment_id}"
+    return f"scripted:{seat.scripted}" if seat.kind == MatchSeat.Kind.SCRIPTED else ""
+
+
+def read(matches: Sequence[int]) -> list[Played]:
+    """The log of these matches, in their order, without those that are void."""
+    seats: dict[int, list[MatchSeat]] = defaultdict(list)
+    for seat in MatchSeat.objects.filter(match__in=matches).select_related("user").order_by("seat"):
+        seats[seat.match_id].append(seat)
+    moves = _moves(matches)
+    void = _void(matches)
+    log = []
+    for match in Match.objects.filter(pk__in=matches).order_by("pk").only("pk", "scenario", "returns").iterator():
+        if match.pk in void:
+            continue
+        roles = _roles(match)
+        log.append(
+            Played(
+                id=match.pk,
+                seats=tuple(
+                    _sat(seat, roles, match.returns.get(str(seat.seat)), moves[match.pk, seat.seat])
+                    for seat in seats[match.pk]
+                ),
+            )
+        )
+    return log
+
+
+def _sat(seat: MatchSeat, roles: Sequence[str], value: float | None, moves: Counter[str]) -> Sat:
+    return Sat(
+        who=key(seat),
+        role=roles[seat.seat] if roles else "",
+        value=value,
+        moves=moves.total(),
+        default=moves["default"],
+        timeout=moves["timeout"],
+        forfeit=moves["forfeit"],
+    )
+
+
+def _roles(match: Match) -> Sequence[str]:
+    """The role of each seat: a scenario deals them, so no move has to be replayed."""
+    try:
+        return make(Scenario.from_dict(match.scenario)).roles()
+    except BadInput:  # settings that the game does not know any more; its results stand
+        return ()
+
+
+def _moves(matches: Sequence[int]) -> dict[tuple[int, int], Counter[str]]:
+    """How many moves of each origin each seat made."""
+    found: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
+    rows = MatchMove.objects.filter(match__in=matches).annotate(origin=KeyTextTransform("origin", "move"))
+    counts = rows.values_list("match_id", "seat", "origin").annotate(count=Count("pk")).order_by()
+    for match_id, seat, origin, count in counts:
+        found[match_id, seat][origin] = count
+    return found
+
+
+def _void(matches: Sequence[int]) -> set[int]:
+    """Matches in which a default was played although the model had written nothing wrong: every try failed before."""
+    forced = MatchMove.objects.filter(match__in=matches, move__origin="default").exclude(attempts=[])
+    return {
+        match_id
+        for match_id, attempts in forced.values_list("match_id", "attempts")
+        if not any(attempt["reply"] for attempt in attempts)
+    }

@@ -1,0 +1,35 @@
+"""Fits the ladders from the log of matches; with `--check`, only compares what is stored with the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from training.games import REGISTRY
+from webapp.ladder import services
+
+
+class Command(BaseCommand):
+    help = "Fit the ladder of each game whose log has changed."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("games", nargs="*", metavar="game", help="which games (default: all)")
+        parser.add_argument("--check", action="store_true", help="exit 1 if the stored ladder is not the log's")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        unknown = sorted(set(options["games"]) - REGISTRY.keys())
+        if unknown:
+            raise CommandError(f"unknown game {unknown[0]!r}; known: {', '.join(sorted(REGISTRY))}")
+        wrong = []
+        for game in options["games"] or sorted(REGISTRY):
+            if options["check"]:
+                found = services.differences(game)
+                self.stdout.write(f"{game}: {'as the log says' if not found else f'differs for {len(found)} players'}")
+                wrong += found
+            else:
+                fit = services.refit(game=game)
+                said = "another process is at it" if fit is None else f"{fit.matches} matches"
+                self.stdout.write(f"{game}: {said}")
+        if wrong:
+            raise CommandError("the stored ladder is not the one that the log gives")

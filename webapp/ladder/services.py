@@ -1,0 +1,102 @@
+"""The fit of a game's ladder: made from the log, stored whole, made again when the log has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from training.evaluate import ratings
+from training.evaluate.ratings import Ladder
+from webapp.ladder import log, tallies
+from webapp.ladder.models import Fit, Standing
+from webapp.ladder.tallies import Tally
+
+
+def stale(game: str) -> bool:
+    """Whether other matches count now than were fitted last."""
+    matches = log.numbers(game)
+    last = Fit.objects.filter(game=game).values_list("seen", flat=True).first()
+    return last != log.seen(matches) if last else bool(matches)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A ladder that was computed from the log, before it is stored."""
+
+    seen: str
+    ladder: Ladder
+    tallies: dict[str, Tally]
+
+
+def compute(game: str) -> Made:
+    """The ladder of a game from its log as it is now; stores nothing."""
+    matches = log.numbers(game)
+    played = log.read(matches)
+    return Made(log.seen(matches), ratings.fit(played), tallies.count(played))
+
+
+@transaction.atomic
+def refit(*, game: str) -> Fit | None:
+    """Fit a game whose log has changed and store the new ladder in place of the old one; None if somebody is at it."""
+    Fit.objects.get_or_create(game=game)
+    fit = Fit.objects.select_for_update(skip_locked=True).filter(game=game).first()
+    if fit is None or not stale(game):
+        return fit
+    made = compute(game)
+    fit.standings.all().delete()
+    Standing.objects.bulk_create(standings(made, fit))
+    fit.log_digest, fit.seen, fit.matches = made.ladder.digest, made.seen, made.ladder.matches
+    fit.seats = [interval.to_dict() for interval in made.ladder.seats]
+    fit.roles = {role: interval.to_dict() for role, interval in made.ladder.roles.items()}
+    fit.fitted_at = Now()
+    fit.save()
+    fit.refresh_from_db()
+    return fit
+
+
+def standings(made: Made, fit: Fit) -> list[Standing]:
+    """The rows of a ladder, best first, not stored yet. Equal ratings share a rank."""
+    rows: list[Standing] = []
+    best = [one.points.mean for one in made.ladder.ratings if one.points is not None]
+    for one in made.ladder.ratings:
+        kind, _, rest = one.who.partition(":")
+        tally = made.tallies[one.who]
+        points = one.points
+        rows.append(
+            Standing(
+                fit=fit,
+                who=one.who,
+                kind=kind,
+                user_id=int(rest) if kind == Standing.Kind.PERSON else None,
+                deployment_id=int(rest) if kind == Standing.Kind.MODEL else None,
+                rank=best.index(points.mean) + 1 if points is not None else None,
+                rating=points.mean if points is not None else None,
+                low=points.low if points is not None else None,
+                high=points.high if points is not None else None,
+                why=one.why,
+                games=tally.games,
+                won=tally.won,
+                roles=tally.roles,
+                against=tally.against,
+                played=tally.played,
+                moves=tally.moves,
+                **{f"{origin}_moves": number for origin, number in tally.forced_moves.items()},
+                **{f"{origin}_games": number for origin, number in tally.forced_games.items()},
+            )
+        )
+    return rows
+
+
+def differences(game: str) -> list[str]:
+    """Who is stored otherwise than the log says now; empty if the stored ladder is the log's, number for number."""
+    fit = Fit.objects.filter(game=game).first() or Fit(game=game)
+    made = compute(game)
+    stored = {row.who: _values(row) for row in fit.standings.all()} if fit.pk else {}
+    again = {row.who: _values(row) for row in standings(made, fit)}
+    return sorted(who for who in stored.keys() | again.keys() if stored.get(who) != again.get(who))
+
+
+def _values(row: Standing) -> dict[str, object]:
+    return {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields if field.name != "id"}

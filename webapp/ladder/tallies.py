@@ -1,0 +1,79 @@
+"""What a log says by counting alone: games, points by role and opponent, and moves that nobody chose."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from training.evaluate.ratings import Played, comparisons
+
+FORCED = ("default", "timeout", "forfeit")
+"""The origins of a move that its seat did not choose."""
+
+
+@dataclass
+class Tally:
+    """The counts of one player. Pairs are [games, points]: a win is 1 point and a draw a half.
+
+    Among more than two seats the points of a game are the share of the others (with another result) that it came out
+    above. `forced_games` counts games with at least one such move.
+    """
+
+    played: int = 0
+    games: int = 0
+    won: float = 0.0
+    roles: dict[str, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0, 0.0]))
+    against: dict[str, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0, 0.0]))
+    moves: int = 0
+    forced_moves: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FORCED, 0))
+    forced_games: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FORCED, 0))
+
+
+def count(log: Iterable[Played]) -> dict[str, Tally]:
+    """Count for everybody in the log."""
+    tallies: dict[str, Tally] = defaultdict(Tally)
+    for played in log:
+        _endings(played, tallies)
+        if played.games():
+            _points(played, tallies)
+    return dict(tallies)
+
+
+def _endings(played: Played, tallies: dict[str, Tally]) -> None:
+    for who in sorted({seat.who for seat in played.seats} - {""}):
+        mine = [seat for seat in played.seats if seat.who == who]
+        tally = tallies[who]
+        tally.played += 1
+        tally.moves += sum(seat.moves for seat in mine)
+        for origin in FORCED:
+            forced = sum(getattr(seat, origin) for seat in mine)
+            tally.forced_moves[origin] += forced
+            tally.forced_games[origin] += forced > 0
+
+
+def _points(played: Played, tallies: dict[str, Tally]) -> None:
+    shares: dict[int, list[tuple[str, float]]] = {n: [] for n, seat in enumerate(played.seats) if seat.counts}
+    for one in comparisons(played):
+        for mine, other, share in ((one.i, one.j, one.share), (one.j, one.i, 1 - one.share)):
+            if played.seats[mine].who != played.seats[other].who:
+                shares[mine].append((played.seats[other].who, share))
+    points: dict[str, list[float]] = defaultdict(list)
+    against: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for number, met in shares.items():
+        seat = played.seats[number]
+        scored = fmean(share for _, share in met) if met else 0.5
+        points[seat.who].append(scored)
+        role = tallies[seat.who].roles[seat.role]
+        role[0] += 1
+        role[1] += scored
+        for other, share in met:
+            against[seat.who, other].append(share)
+    for who, scores in points.items():
+        tallies[who].games += 1
+        tallies[who].won += fmean(scores)
+    for (who, other), scores in against.items():
+        pair = tallies[who].against[other]
+        pair[0] += 1
+        pair[1] += fmean(scores)

@@ -1,0 +1,142 @@
+"""The page of the ladder: ratings, win matrix, endings. It shows the stored fit and computes nothing.
+
+It is closed to whoever is yet to rate or judge a match of that game, for a new row, or a number that moved, would tell
+them who sat there. Players see only models that are open to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.http import require_GET
+
+from training.evaluate import ratings
+from training.games import REGISTRY
+from webapp.accounts.permissions import current_user, members
+from webapp.arena.models import Match
+from webapp.core.http import integer, render_page
+from webapp.core.sorting import Order
+from webapp.ladder.models import Fit, Standing
+from webapp.ladder.tallies import FORCED
+
+PER_PAGE = 50
+IN_MATRIX = 12
+UNTOLD_SHOWN = 5
+LADDER = {
+    "rank": "Rank",
+    "who": "Player",
+    "kind": "Kind",
+    "rating": "Rating ± 95 %",
+    "games": "Games",
+    "share": "Points a game",
+    "roles": "By role",
+}
+ENDINGS = {
+    "ends": "Player",
+    "played": "Games",
+    "default_games": "With a default",
+    "timeout_games": "With a time-out",
+    "forfeit_games": "Given up",
+    "moves": "Moves",
+    "default_moves": "Defaults",
+    "timeout_moves": "Time-outs",
+}
+SORTS = {name: name for name in ("rank", "kind", "rating", "games", "share")}
+ENDING_SORTS = {name: name for name in ENDINGS if name != "ends"}
+WHY = {
+    "few": f"not enough games: fewer than {ratings.LEAST_GAMES} with a result",
+    "apart": "has not met the others",
+    "level": "nobody has won a game yet",
+}
+
+
+@dataclass(frozen=True)
+class Share:
+    """Points a game, over so many games; `None` for no game."""
+
+    label: str
+    games: int = 0
+    share: float | None = None
+
+
+def _share(label: str, pair: Sequence[float] | None) -> Share:
+    return Share(label, int(pair[0]), pair[1] / pair[0]) if pair and pair[0] else Share(label)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of the ladder."""
+
+    row: Standing
+    why: str
+    roles: list[Share]
+    endings: list[tuple[int, float | None]]
+
+
+def _line(row: Standing) -> Line:
+    roles = [_share(role, pair) for role, pair in sorted(row.roles.items()) if role]
+    counts = [(row.played, None), *((getattr(row, f"{origin}_games"), row.played) for origin in FORCED)]
+    counts += [(row.moves, None), *((getattr(row, f"{origin}_moves"), row.moves) for origin in FORCED[:2])]
+    return Line(row, WHY.get(row.why, ""), roles, [(n, n / of if of else None) for n, of in counts])
+
+
+def _matrix(rows: Sequence[Standing]) -> list[tuple[Standing, list[Share | None]]]:
+    """What each has scored against each; None on the diagonal."""
+    return [
+        (row, [None if row.pk == other.pk else _share(other.name, row.against.get(other.who)) for other in rows])
+        for row in rows
+    ]
+
+
+def _worth(intervals: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, float, float]]:
+    """Name, points and half the width of the interval of each seat or role; nothing where there is but one."""
+    found = [(name, one["mean"], (one["high"] - one["low"]) / 2) for name, one in intervals.items() if name]
+    return found if len(found) > 1 else []
+
+
+def _game(request: HttpRequest) -> str:
+    """The game asked for, else the one with the most matches; an unknown one is 404."""
+    wanted = request.GET.get("game", "")
+    if wanted:
+        if wanted not in REGISTRY:
+            raise Http404
+        return wanted
+    most = Fit.objects.filter(game__in=REGISTRY, matches__gt=0).order_by("-matches", "game").first()
+    return most.game if most is not None else next(iter(REGISTRY))
+
+
+@require_GET
+@members
+def ladder(request: HttpRequest) -> HttpResponse:
+    """The ladder of one game; the address says which, of whom, in what order."""
+    user = current_user(request)
+    game = _game(request)
+    kind = request.GET.get("kind", "")[:8]
+    order = Order.asked(request, "rank")
+    untold = list(Match.objects.filter(game=game).untold_to(user).order_by("-ended_at")[:UNTOLD_SHOWN])
+    context: dict[str, Any] = {"spec": REGISTRY[game], "games": [(spec.name, spec.title) for spec in REGISTRY.values()]}
+    context |= {"kind": kind, "kinds": Standing.Kind.choices, "order": str(order), "untold": untold}
+    fit = None if untold else Fit.objects.filter(game=game).first()
+    if fit is not None:
+        found = fit.standings.visible_to(user).matching(kind=kind).named()
+        page = Paginator(order.apply(found, SORTS | ENDING_SORTS, "rank"), PER_PAGE).get_page(
+            integer(request, "page", 1, 1)
+        )
+        lines = [_line(row) for row in page]
+        rows = [line.row for line in lines[:IN_MATRIX]]
+        titles = LADDER if any(line.roles for line in lines) else {k: v for k, v in LADDER.items() if k != "roles"}
+        context |= {
+            "fit": fit,
+            "page": page,
+            "lines": lines,
+            "columns": order.columns(titles, SORTS, {"rank", "rating", "games", "share"}),
+            "ending_columns": order.columns(ENDINGS, ENDING_SORTS, ENDING_SORTS),
+            "against": rows,
+            "matrix": _matrix(rows) if len(rows) > 1 else [],
+            "worth": _worth({f"seat {n}": one for n, one in enumerate(fit.seats, 1)}) + _worth(fit.roles),
+        }
+    return render_page(request, "ladder/ladder.html", context, "results")
