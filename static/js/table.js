@@ -34,16 +34,25 @@
   });
   table.addEventListener("htmx:wsBeforeMessage", () => {
     atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
-    typing = table.contains(document.activeElement) && document.activeElement.closest("#move") !== null;
+    const focused = table.contains(document.activeElement) ? document.activeElement : null;
+    playing = focused !== null && focused.closest("#move, #part-board") !== null;
+    pressed = focused?.name === "choice" ? focused.value : "";
   });
   let atEnd = true;
-  let typing = false;
+  let playing = false; // the focus is on what one plays with; it must not be lost when that is replaced
+  let pressed = "";
   table.addEventListener("htmx:wsAfterMessage", () => {
     settle();
     if (atEnd) log.scrollTop = log.scrollHeight;
-    if (typing && !document.activeElement.closest("#move")) byId("say")?.focus();
+    if (playing && !document.activeElement.closest("#move, #part-board")) refocus();
     tick();
   });
+
+  // To the same button, else to where one writes or presses next; to the log while it is not one's turn.
+  function refocus() {
+    const buttons = [...table.querySelectorAll("button[name=choice]")];
+    (buttons.find((button) => button.value === pressed) ?? byId("say") ?? buttons[0] ?? log).focus();
+  }
 
   // --- moves ---
 

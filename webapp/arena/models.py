@@ -114,6 +114,10 @@ class Match(models.Model):
     step = models.PositiveIntegerField(default=0, help_text="Completed steps of the game.")
     returns = models.JSONField(default=dict)
     metrics = models.JSONField(default=dict)
+    roles = models.JSONField(default=list, help_text="Each seat's role, once it is over; empty without roles.")
+    step_until = models.DateTimeField(
+        null=True, blank=True, help_text="When the time for this step is up for every seat whose player is awake."
+    )
     aborted_why = models.CharField(max_length=400, blank=True)
     swapped_from = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="rematches")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -21,6 +21,11 @@ def field(action: Action, argument: str) -> str:
     return f"{action.name}.{argument}"
 
 
+def press(action: Action, choice: str) -> str:
+    """The value of a button named `choice` that performs an action whose one argument is that choice."""
+    return f"{action.name}:{choice}"
+
+
 def _text(data: Mapping[str, Any], name: str) -> str:
     value = data.get(name, "")
     if not isinstance(value, str) or len(value) > LONGEST or "\x00" in value:
@@ -38,6 +43,15 @@ def step_of(data: Mapping[str, Any]) -> int:
     return int(text)
 
 
+def _pressed(data: Mapping[str, Any], offered: Sequence[Action]) -> Mapping[str, Any]:
+    """The form's fields, with a pressed choice as the action and the argument that it stands for."""
+    name, _, choice = _text(data, "choice").partition(":")
+    if not name:
+        return data
+    fields = {field(action, arg.name): choice for action in offered if action.name == name for arg in action.args}
+    return {**data, "action": name, **fields}
+
+
 def _action(data: Mapping[str, Any], offered: Sequence[Action]) -> Action:
     name = _text(data, "action")
     for action in offered:
@@ -49,10 +63,12 @@ def _action(data: Mapping[str, Any], offered: Sequence[Action]) -> Action:
 
 
 def read_move(data: Mapping[str, Any], seen: Observation) -> Move:
-    """The move that a person's form holds: `action`, `text`, and one field `<action>.<argument>` per argument.
+    """The move that a person's form holds: `action`, `text`, and one field `<action>.<argument>` per argument;
+    or `choice`, a pressed button, instead of the action and its one argument.
 
     The text is what others will read: speech (tags in it become plain words) and the action's own tag.
     """
+    data = _pressed(data, seen.actions)
     action = _action(data, seen.actions)
     speech = "" if action.text in {"none", "private"} else plain(_text(data, "text"))
     if seen.max_chars and len(speech) > seen.max_chars:

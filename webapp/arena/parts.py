@@ -13,16 +13,18 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from webapp.arena import moves
+from webapp.arena import controls
 from webapp.arena.models import ViewerRow
 from webapp.arena.view import Scene
 
-PARTS = ("situation", "status", "card", "side", "act")
+PARTS = ("situation", "status", "board", "card", "side", "act")
 
 
 def contents(scene: Scene) -> dict[str, str]:
     """The inner HTML of every part; who only watches has no `act`."""
-    context = {"scene": scene, "match": scene.match, "actions": _controls(scene)}
+    board = controls.areas(scene.board, scene.seen.actions)
+    actions = controls.controls(scene.seen.actions, board)
+    context = {"scene": scene, "match": scene.match, "board": board, "actions": actions}
     names = PARTS if scene.yours is not None else PARTS[:-1]
     return {name: render_to_string(f"arena/parts/{name}.html", context).strip() for name in names}
 
@@ -83,17 +85,3 @@ def frame(
 def refusal(text: str) -> str:
     """The frame that tells one sender why a move was not made (empty: takes the last refusal away)."""
     return format_html('<p id="refusal" class="refusal" role="alert" hx-swap-oob="true">{}</p>', text)
-
-
-def _controls(scene: Scene) -> list[dict[str, object]]:
-    """The offered actions with the names of their form fields."""
-    return [
-        {
-            "action": action,
-            "label": action.label or action.name.replace("_", " ").capitalize(),
-            "verb": action.name.replace("_", " ").capitalize(),
-            "single_text": [argument.kind for argument in action.args] == ["text"],
-            "fields": [{"argument": argument, "name": moves.field(action, argument.name)} for argument in action.args],
-        }
-        for action in scene.seen.actions
-    ]

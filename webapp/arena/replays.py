@@ -10,11 +10,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from training.errors import BadInput
+from training.errors import BadInput, IllegalMove
 from training.games import lookup
-from training.records import ALL, SPECTATOR, Viewer
+from training.records import ALL, SPECTATOR, Viewer, Zone
 from webapp.accounts.permissions import current_user, everyone, members
-from webapp.arena import parts, tables, view
+from webapp.arena import controls, parts, services, tables, view
 from webapp.arena.models import Match, MatchMove
 from webapp.arena.views import visible_match
 from webapp.core.http import integer, render_page
@@ -57,12 +57,15 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
     scene = view.look(match, viewer)
     told = view.told_who(match, current_user(request))
     rows = [row for row in view.rows_after(match, viewer, 0) if row.step <= step]
+    phase, board = _situation(match, viewer, step)
     context = {
         "match": match,
         "scene": scene,
         "viewer": viewer,
         "viewpoints": [Viewpoint(place, _label(match, place)) for place in allowed],
         "step": step,
+        "phase": phase,
+        "board": controls.areas(board),
         "before": step - 1 if step > 0 else None,
         "after": step + 1 if step < match.step else None,
         "rows": parts.rows_html(scene, rows),
@@ -72,6 +75,15 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         "behind": _behind(match, step) if viewer == ALL and told else [],
     }
     return render_page(request, "arena/replay.html", context, block="replay")
+
+
+def _situation(match: Match, viewer: Viewer, step: int) -> tuple[str, tuple[Zone, ...]]:
+    """Phase and board of one step from one viewpoint; nothing where the match ended because it cannot be played on."""
+    try:
+        game = services.fold(match, steps=step).game
+    except (BadInput, IllegalMove):
+        return "", ()
+    return game.phase(viewer), game.board(viewer)
 
 
 def _behind(match: Match, step: int) -> list[MatchMove]:
@@ -123,6 +135,7 @@ def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:
         lines.append(
             {
                 "seat": seat,
+                "role": match.roles[seat.seat] if reveals and match.roles else "",
                 "value": match.returns.get(str(seat.seat)),
                 "private": private if reveals else [],
                 "moves": len(origins),

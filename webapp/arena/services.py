@@ -55,17 +55,18 @@ def scenario_of(match: Match) -> Scenario:
     return Scenario.from_dict(match.scenario)
 
 
-def moves_of(match: Match) -> list[SeatMove]:
-    """A match's moves, in the order received."""
-    rows = match.moves.order_by("number").values_list("seat", "move")
+def moves_of(match: Match, *, steps: int | None = None) -> list[SeatMove]:
+    """A match's moves, in the order received; only those of its first `steps` steps, if that is given."""
+    chosen = match.moves.all() if steps is None else match.moves.filter(step__lt=steps)
+    rows = chosen.order_by("number").values_list("seat", "move")
     return [SeatMove(seat=seat, move=Move.from_dict(move)) for seat, move in rows]
 
 
-def fold(match: Match) -> Fold:
-    """The match's game as its moves have made it."""
+def fold(match: Match, *, steps: int | None = None) -> Fold:
+    """The match's game as its moves have made it, or those of its first `steps` steps."""
     game = make(scenario_of(match))
     pending: dict[Seat, Move] = {}
-    moves, step = moves_of(match), 0
+    moves, step = moves_of(match, steps=steps), 0
     for entry in moves:
         pending = advance(game, pending, entry)
         step += not pending
@@ -167,19 +168,24 @@ def _next_step(match: Match, now: Fold) -> set[Viewer]:
         match.ended_at = database_now()
         match.returns = {str(seat): value for seat, value in now.game.returns().items()}
         match.metrics = dict(now.game.metrics())
-    match.save(update_fields=["step", "state", "ended_at", "returns", "metrics"])
+        match.roles = list(now.game.roles())
+    match.save(update_fields=["step", "state", "step_until", "ended_at", "returns", "metrics", "roles"])
     return set(viewers(now.game.scenario))
 
 
 def _write_due(match: Match, due: frozenset[Seat]) -> None:
-    """Write down the seats that must move now, start their clocks, and tell the workers of those that are no people."""
+    """Write down the seats that must move now, start their clocks, and tell the workers of those that are no people.
+
+    The match is the caller's to save.
+    """
     seats = {seat.seat: seat for seat in match.seats.select_related("deployment")}
     models = [seats[number].deployment for number in due]
     awake = serving.want_all(deployments=[model for model in models if model is not None])
     now = database_now()
+    match.step_until = now + timedelta(seconds=match.deadline_s)
     for number in sorted(due):
         sitting = seats[number]
-        deadline: datetime | None = now + timedelta(seconds=match.deadline_s)
+        deadline: datetime | None = match.step_until
         if sitting.deployment_id is not None and sitting.deployment_id not in awake:
             deadline = None
         by_worker = sitting.kind != MatchSeat.Kind.PERSON and deadline is not None

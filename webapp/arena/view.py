@@ -132,6 +132,11 @@ class Scene:
         return any(action.bare for action in self.seen.actions)
 
     @property
+    def takes_text(self) -> bool:
+        """Whether any words of the viewer's would be read by others now."""
+        return any(action.text in {"optional", "required"} for action in self.seen.actions)
+
+    @property
     def empty(self) -> list[Chair]:
         """The seats that nobody sits at yet."""
         return [chair for chair in self.chairs if chair.seat.kind == MatchSeat.Kind.OPEN]
@@ -188,7 +193,7 @@ def look(match: Match, viewer: Viewer, user: User | None = None) -> Scene:
         hosting=user is not None and (user.is_admin or match.host_id == user.pk),
         knows_kinds=user is not None and chose_seats(match, user),
         can_sit=member and yours is None and match.state == Match.State.OPEN and match.seats.free().exists(),
-        deadline=_deadline(viewer, acting, due, moved=moved),
+        deadline=_deadline(match, viewer, acting, due),
         moved=moved,
         step=step,
         phase=phase,
@@ -212,14 +217,16 @@ def _chair(seat: MatchSeat, viewer: Viewer, acting: frozenset[Seat], due: dict[S
 
 
 def _deadline(
-    viewer: Viewer, acting: frozenset[Seat], due: dict[Seat, datetime | None], *, moved: bool
+    match: Match, viewer: Viewer, acting: frozenset[Seat], due: dict[Seat, datetime | None]
 ) -> datetime | None:
-    """The viewer's own deadline, else that of the one seat everybody waits for; in a joint step nobody sees from the
-    clock whether the others have moved.
+    """The viewer's own deadline, or that of the one seat that they know to be acting; else the step's, which is the
+    same for everybody: from the clock nobody sees who else is to move, nor whether they have.
     """
-    if viewer in acting:
-        return None if moved else due.get(viewer)
-    return due.get(next(iter(acting))) if len(acting) == 1 else None
+    if match.state != Match.State.RUNNING:
+        return None
+    if viewer in acting or len(acting) == 1:
+        return due.get(viewer if viewer in acting else next(iter(acting)), match.step_until)
+    return match.step_until
 
 
 def rows_after(match: Match, viewer: Viewer, number: int) -> list[ViewerRow]:

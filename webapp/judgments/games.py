@@ -39,7 +39,11 @@ class JudgedGame:
         """Return it as a conversation: no tokens, the returns and metrics that the game gives."""
         game = replay(self.scenario, self.moves)
         return Episode(
-            scenario=self.scenario, moves=self.moves, returns=dict(game.returns()), metrics=dict(game.metrics())
+            scenario=self.scenario,
+            moves=self.moves,
+            returns=dict(game.returns()),
+            metrics=dict(game.metrics()),
+            roles=game.roles(),
         )
 
 

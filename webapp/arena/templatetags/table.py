@@ -6,26 +6,41 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from webapp.arena.models import MatchSeat
+from webapp.arena.models import MatchSeat, ViewerRow
 
 register = template.Library()
 
-DEED = re.compile(r"<\s*([A-Za-z][\w -]{0,40})\s*>([^<>]*)<\s*/\s*\1\s*>|<\s*([A-Za-z][\w -]{0,40})\s*/\s*>")
+MARK = re.compile(r"<(?!\s*/)([^<>]{1,80})>")
+DEED = re.compile(
+    rf"<\s*([A-Za-z][\w -]{{0,40}})\s*>([^<>]*(?:{MARK.pattern}[^<>]*){{0,4}})<\s*/\s*\1\s*>"
+    r"|<\s*(?P<alone>[A-Za-z][\w -]{0,40})\s*/\s*>"
+)
+"""A tag with what stands in it, which may hold a few marked choices; or a tag that stands alone."""
 
 
 @register.filter
 def speech(text: str) -> SafeString:
-    """Text with each action's tag as a label: `<propose>food 2</propose>` reads “propose: food 2”."""
+    """Text with each action's tag as a label: `<propose>food 2</propose>` reads “propose: food 2”.
+
+    A marked choice says by itself what was done: `<answer><BET></answer>` reads “BET”.
+    """
     pieces: list[tuple[SafeString]] = []
     at = 0
     for found in DEED.finditer(text):
-        name = (found[1] or found[3]).strip().replace("_", " ")
-        said = (found[2] or "").strip()
         pieces.append((format_html("{}", text[at : found.start()]),))
-        pieces.append((format_html('<span class="deed">{}</span>', f"{name}: {said}" if said else name),))
+        pieces.append((format_html('<span class="deed">{}</span>', _label(found)),))
         at = found.end()
     pieces.append((format_html("{}", text[at:]),))
     return format_html_join("", "{}", pieces)
+
+
+def _label(deed: re.Match[str]) -> str:
+    name = (deed[1] or deed["alone"]).strip().replace("_", " ")
+    said = (deed[2] or "").strip()
+    if marked := MARK.fullmatch(said):
+        return marked[1].strip()
+    said = MARK.sub(r"\1", said)
+    return f"{name}: {said}" if said else name
 
 
 @register.filter
@@ -55,6 +70,15 @@ def taken(seat: MatchSeat) -> SafeString:
         '<span class="unseen">{name}: taken</span></span>',
         name=seat.name,
     )
+
+
+@register.filter
+def restricted(row: ViewerRow) -> str:
+    """Who may read a line that is not for everybody; nothing for a public one, and for the opening."""
+    channel = row.message["channel"].replace("_", " ")
+    if channel == "public" or row.number == 1:
+        return ""
+    return channel if channel == "private" else f"{channel} only"
 
 
 @register.filter
