@@ -186,7 +186,8 @@ def test_the_page_takes_the_same_queries_and_little_time_with_many_players(
     Standing.objects.bulk_create(
         Standing(
             fit=fit, who=f"model:{n}", kind="model", deployment=model(f"m{n}"), rank=n + 1, rating=1500.0 - n,
-            low=1400.0, high=1600.0 - n, games=20, won=10.0, against={who: [3, 1.5] for who in everybody}, played=20, moves=99,
+            low=1400.0, high=1600.0 - n, games=20, won=10.0, played=20, moves=99,
+            against={who: [3, 1.5] for who in everybody},
         )
         for n in range(120)
     )  # fmt: skip

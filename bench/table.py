@@ -1,0 +1,157 @@
+"""How long from an event at a table to the sockets of those who watch it, with many tables at once, in milliseconds.
+
+A fresh installation with embedded databases, its site, its clock and a worker for seats as `make up` runs them; games
+of Werewolf between eight scripted players, each watched by several people over WebSockets. An event is a line that
+becomes visible: its time is taken before it is written, and again when a socket reads it. Fails if a socket misses a
+line, or reads one twice or out of order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import statistics
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from bench.installation import installation
+from bench.sockets import ROOT, served
+from training.errors import ParleyError
+
+LIMIT_MS = 100.0  # of p95, for twenty tables with a hundred sockets
+ROLES = ("werewolf", "werewolf", "seer", "witch", "hunter", "villager", "villager", "villager")
+NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hana")
+NUMBER = re.compile(r'data-number="(\d+)"')
+WORKERS = (
+    ("-m", "celery", "-A", "worker.app", "worker", "--queues", "play", "--pool", "threads", "--concurrency", "8"),
+    ("manage.py", "clock"),
+)
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Play and watch for a while; return p50 and p95, how many lines and sockets, and what the games came to."""
+    with installation("table"), served() as port, _working():
+        matches, sessions = _tables(arguments.tables), _people(arguments.watchers)
+        tabs = asyncio.run(_watch(port, matches, sessions, arguments.seconds))
+        times = _times(tabs)
+        over = import_module("webapp.arena.models").Match.objects.filter(state="finished").count()
+    cuts = statistics.quantiles(times, n=100, method="inclusive")
+    return {
+        "tables": len(matches),
+        "sockets": len(tabs),
+        "seconds": arguments.seconds,
+        "lines": len(times),
+        "games_over": over,
+        "p50_ms": round(cuts[49], 2),
+        "p95_ms": round(cuts[94], 2),
+        "p99_ms": round(cuts[98], 2),
+        "lost": 0,  # a lost line has raised
+        "limit_ms": LIMIT_MS,
+        "ok": cuts[94] <= LIMIT_MS,
+    }
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return what was measured in a few lines."""
+    return "\n".join(
+        [
+            f"{result['tables']} tables, {result['sockets']} sockets: {result['lines']} lines in {result['seconds']} s",
+            f"p50 {result['p50_ms']:.1f} ms, p95 {result['p95_ms']:.1f} ms, p99 {result['p99_ms']:.1f} ms; none lost",
+            f"p95 within {LIMIT_MS:.0f} ms: {result['ok']}",
+        ]
+    )
+
+
+@contextmanager
+def _working() -> Iterator[None]:
+    """The clock and the worker for seats, as processes of their own."""
+    running = [
+        subprocess.Popen([sys.executable, *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        for command in WORKERS
+    ]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait()
+
+
+def _tables(count: int) -> list[int]:
+    """Set up running games of scripted players that anybody may watch at once; return their numbers."""
+    tables, records = import_module("webapp.arena.tables"), import_module("training.records")
+    host = import_module("webapp.accounts.models").User.objects.create(username="host", role="player")
+    settings = {"roles": list(ROLES), "spectator_delay": 0, "max_words": 60}
+    places = [tables.Place(scripted="scripted")] * len(ROLES)
+    found = []
+    for seed in range(1, count + 1):
+        start = records.Scenario(id=f"load-{seed}", game="werewolf", seats=NAMES, seed=seed, settings=settings)
+        found.append(tables.create(host=host, scenario=start, places=places, visibility="open").pk)
+    return found
+
+
+def _people(count: int) -> list[str]:
+    """Return the sessions of so many people who may watch."""
+    users = import_module("webapp.accounts.models").User.objects
+    client = import_module("django.test").Client
+    sessions = []
+    for number in range(count):
+        browser = client()
+        browser.force_login(users.create(username=f"watcher-{number}", role="player"))
+        sessions.append(browser.cookies["session"].value)
+    return sessions
+
+
+@dataclass
+class Tab:
+    """One socket at one table, and when it read which line (seconds since the epoch)."""
+
+    match: int
+    read: list[tuple[int, float]] = field(default_factory=list)
+
+
+async def _watch(port: int, matches: Sequence[int], sessions: Sequence[str], seconds: float) -> list[Tab]:
+    tabs = [Tab(match) for match in matches for _ in sessions]
+    watching = [asyncio.create_task(_read(port, tab, sessions[at % len(sessions)])) for at, tab in enumerate(tabs)]
+    done, _ = await asyncio.wait(watching, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+    for task in watching:
+        task.cancel()
+    for task in done:
+        task.result()
+    await asyncio.gather(*watching, return_exceptions=True)
+    return tabs
+
+
+async def _read(port: int, tab: Tab, session: str) -> None:
+    """Read a table until cancelled; raise if the socket is closed."""
+    address, origin = f"ws://127.0.0.1:{port}/ws/play/{tab.match}/", f"http://127.0.0.1:{port}"
+    connect = import_module("websockets").connect
+    async with connect(address, origin=origin, additional_headers={"Cookie": f"session={session}"}) as tables_end:
+        await tables_end.send(json.dumps({"last": 0, "parts": {}}))
+        async for frame in tables_end:
+            at = time.time()
+            tab.read += [(int(number), at) for number in NUMBER.findall(str(frame))]
+    raise ParleyError(f"a socket of match {tab.match} was closed")
+
+
+def _times(tabs: Sequence[Tab]) -> list[float]:
+    """Return the milliseconds of every line that came while its socket was open; raise if one is missing."""
+    rows = import_module("webapp.arena.models").ViewerRow.objects.filter(viewer=-1)
+    written = {(match, number): at.timestamp() for match, number, at in rows.values_list("match_id", "number", "at")}
+    times = []
+    for tab in tabs:
+        numbers = [number for number, _ in tab.read]
+        if numbers != list(range(1, len(numbers) + 1)):
+            raise ParleyError(f"a socket of match {tab.match} lost, repeated or reordered lines")
+        opened = tab.read[0][1]
+        times += [1000 * (at - written[tab.match, n]) for n, at in tab.read if written[tab.match, n] > opened]
+    return times
