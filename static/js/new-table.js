@@ -1,8 +1,8 @@
-// A new table: choosing another game shows its scenarios and seats at once.
+// A new table: choosing another game, or number of seats, shows its scenarios and seats at once.
 (() => {
   "use strict";
   const form = document.getElementById("choose-game");
   if (!form) return;
   form.querySelector("button").hidden = true;
-  form.querySelector("select").addEventListener("change", () => form.submit());
+  for (const select of form.querySelectorAll("select")) select.addEventListener("change", () => form.submit());
 })();

@@ -13,7 +13,7 @@ from webapp.accounts.models import User
 from webapp.accounts.permissions import one
 from webapp.api.access import caller
 from webapp.api.shapes import MatchIn, MatchLineOut, MatchOut, MoveIn, MoveOut, PlaceIn
-from webapp.arena import persons, scenarios, tables, view
+from webapp.arena import hosting, persons, scenarios, tables, view
 from webapp.arena.models import Match, MatchMove, MatchQuerySet, MatchSeat
 from webapp.runs.models import Checkpoint
 from webapp.scenarios.models import StoredScenario
@@ -83,7 +83,7 @@ def _drawn(data: MatchIn, user: User) -> tuple[Scenario, StoredScenario | None]:
     number = rest.isascii() and rest.isdigit() and len(rest) < 19
     if kind not in {"sample", "version", "stored"} or (kind != "sample" and not number):
         raise BadInput("must be sample, version:ID or stored:ID", "scenario")
-    return scenarios.draw(data.scenario, user, data.game, tables.new_seed())
+    return scenarios.draw(data.scenario, user, data.game, tables.new_seed(), len(data.places))
 
 
 def _place(place: PlaceIn, user: User) -> tables.Place:
@@ -106,7 +106,9 @@ def _match(request: HttpRequest, pk: int) -> Match:
 @router.get("/{int:pk}", response=MatchOut)
 def get_match(request: HttpRequest, pk: int) -> dict[str, object]:
     """A match as the caller sees it."""
-    return match_as_seen(_match(request, pk), caller(request))
+    match = _match(request, pk)
+    hosting.note_presence(match_id=match.pk, user=caller(request))
+    return match_as_seen(match, caller(request))
 
 
 @router.post("/{int:pk}/moves", response=MoveOut)

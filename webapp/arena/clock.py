@@ -1,4 +1,4 @@
-"""What the clock does for the table: defaults at deadlines, hints to workers again, clocks of models that woke up."""
+"""What the clock does for the table: defaults at deadlines, stand-ins, hints to workers again, models that woke up."""
 
 import logging
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from functools import partial
 
 from django.db import InterfaceError, OperationalError
 
-from webapp.arena import hints, model_seats, services
+from webapp.arena import hints, hosting, model_seats, services
 from webapp.arena.models import DueSeat
 from webapp.core import queue
 from webapp.core.clock import register
@@ -35,8 +35,16 @@ def _apart(match_id: int, work: Callable[[], object]) -> bool:
 def time_out() -> int:
     """Play the default for every seat whose deadline has passed."""
     now = services.database_now()
-    late = DueSeat.objects.filter(deadline__lte=now).order_by("deadline").values_list("pk", "match_id")[:MOST]
-    return sum(_apart(match_id, partial(services.time_out, due_id=due_id)) for due_id, match_id in list(late))
+    late = DueSeat.objects.filter(deadline__lte=now, match__paused_at=None).order_by("deadline")
+    found = list(late.values_list("pk", "match_id")[:MOST])
+    return sum(_apart(match_id, partial(services.time_out, due_id=due_id)) for due_id, match_id in found)
+
+
+@register("arena.stand_in", every=5.0)
+def stand_in() -> int:
+    """Let scripted players stand in for people who have been away too long."""
+    away = hosting.away(limit=MOST)
+    return sum(_apart(match_id, partial(hosting.stand_in, match_id=match_id, number=seat)) for match_id, seat in away)
 
 
 @register("arena.tell_workers", every=1.0)

@@ -27,7 +27,7 @@ from redis.exceptions import RedisError
 from training.errors import BadInput, IllegalMove
 from training.records import Viewer
 from webapp.accounts.models import User
-from webapp.arena import hints, parts, persons, services, view
+from webapp.arena import hints, hosting, parts, persons, services, view
 from webapp.arena.models import Match
 
 logger = logging.getLogger(__name__)
@@ -124,6 +124,7 @@ class TableConsumer(AsyncWebsocketConsumer):
     viewer: Viewer
     held = Held()
     gone = False
+    note_at = 0.0
 
     async def connect(self) -> None:
         """Find out who looks from where; a stranger is refused before it opens."""
@@ -259,7 +260,7 @@ class TableConsumer(AsyncWebsocketConsumer):
             await self.close(COME_BACK)
 
     async def _still_welcome(self, opened: float) -> bool:
-        """Whether the session stands and the client has said what it holds, or still has time to.
+        """Whether the session stands and the client has said what it holds, or still has time to; if so, note it.
 
         What the person may see is judged by the role that they have now.
         """
@@ -270,4 +271,8 @@ class TableConsumer(AsyncWebsocketConsumer):
         if user is None:
             return False
         self.user = user
+        if self.viewer >= 0 and time.monotonic() >= self.note_at:
+            self.note_at = time.monotonic() + hosting.NOTED_EVERY.total_seconds()
+            note = database_sync_to_async(hosting.note_presence, thread_sensitive=False)
+            await note(match_id=self.match_id, user=user)
         return True

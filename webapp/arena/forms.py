@@ -10,8 +10,9 @@ from django import forms
 from training.errors import BadInput
 from training.games import REGISTRY, lookup
 from training.records import Scenario
+from training.seeding import rng
 from webapp.accounts.models import User
-from webapp.arena import scenarios, tables
+from webapp.arena import opponents, scenarios, tables
 from webapp.arena.models import Match
 from webapp.runs.models import Checkpoint
 from webapp.scenarios.models import StoredScenario
@@ -19,7 +20,6 @@ from webapp.serving import services as serving
 from webapp.serving.models import Deployment
 
 SHOWN_CHECKPOINTS = 50
-SCRIPTED = {"scripted": "Scripted player (plays sensibly)", "random": "Random player"}
 
 
 def checkpoints_for(user: User, wanted: int | None = None) -> list[Checkpoint]:
@@ -32,7 +32,11 @@ def checkpoints_for(user: User, wanted: int | None = None) -> list[Checkpoint]:
 
 
 class NewTable(forms.Form):
-    """Game, scenario, seats, rules. The names of the seats follow the scenario, so the page shows numbers."""
+    """Game, scenario, seats, rules. The names of the seats follow the scenario, so the page shows numbers.
+
+    `seats` is how many are to sit there, where the game leaves that open; any other number than those for which there
+    is a scenario counts as the smallest of them.
+    """
 
     game = forms.ChoiceField(label="Game")
     scenario = forms.ChoiceField(label="Scenario", help_text="One of these starts, drawn by chance.")
@@ -45,6 +49,12 @@ class NewTable(forms.Form):
     visibility = forms.ChoiceField(
         label="Who may watch", choices=Match.Visibility.choices, initial=Match.Visibility.PRIVATE
     )
+    shuffled = forms.BooleanField(
+        label="Draw seats and names by chance",
+        required=False,
+        initial=True,
+        help_text="Else everybody sits where it says above, and a name is always at the same seat.",
+    )
 
     def __init__(
         self,
@@ -54,12 +64,15 @@ class NewTable(forms.Form):
         game: str,
         checkpoint: int | None = None,
         stored: StoredScenario | None = None,
+        seats: int = 0,
     ) -> None:
         super().__init__(data)
         self.user, self.spec, self.stored = user, lookup(game), stored
+        self.sizes = scenarios.sizes(user, game) if stored is None else [len(stored.data["seats"])]
+        self.size = seats if seats in self.sizes else next(iter(self.sizes), self.spec.players[0])
         self._field("game").choices = [(spec.name, spec.title) for spec in REGISTRY.values()]
         self._field("game").initial = game
-        choices = scenarios.choices(user, game)
+        choices = scenarios.choices(user, game, self.size)
         if stored is not None:
             choices = [(f"stored:{stored.pk}", f"{stored.title} ({stored.key})"), *choices]
         self._field("scenario").choices = choices
@@ -67,7 +80,9 @@ class NewTable(forms.Form):
         self.fields["deadline_s"].initial = self.spec.deadline_s
         self.checkpoints = checkpoints_for(user, checkpoint)
         self.remotes = list(Deployment.objects.visible_to(user).filter(remote__isnull=False).select_related("remote"))
-        for number in range(self.spec.players[0] if stored is None else len(stored.data["seats"])):
+        if self.spec.players[1] == 2:  # there the names belong to the story
+            del self.fields["shuffled"]
+        for number in range(self.size):
             self.fields[f"seat_{number}"] = self._seat_field(number, checkpoint)
 
     def _field(self, name: str) -> forms.ChoiceField:
@@ -78,7 +93,7 @@ class NewTable(forms.Form):
     def _seat_field(self, number: int, checkpoint: int | None) -> forms.ChoiceField:
         models = [(f"checkpoint:{found.pk}", f"Model: {found.name}") for found in self.checkpoints]
         models += [(f"deployment:{found.pk}", f"Model: {found}") for found in self.remotes]
-        scripted = [(f"scripted:{name}", label) for name, label in SCRIPTED.items()]
+        scripted = [(f"scripted:{name}", label) for name, label in opponents.choices(self.spec)]
         people = [("me", "You"), ("open", "Empty: whoever comes, or a guest by link")]
         label = f"Seat {number + 1}" if self.stored is None else str(self.stored.data["seats"][number])
         other = f"checkpoint:{checkpoint}" if any(found.pk == checkpoint for found in self.checkpoints) else None
@@ -99,11 +114,12 @@ class NewTable(forms.Form):
 
     def drawn(self) -> tuple[Scenario, StoredScenario | None]:
         """The scenario that was chosen, with a fresh seed; raises `BadInput` if it cannot be played."""
-        return scenarios.draw(self.cleaned_data["scenario"], self.user, self.spec.name, tables.new_seed())
+        return scenarios.draw(self.cleaned_data["scenario"], self.user, self.spec.name, tables.new_seed(), self.size)
 
-    def places(self) -> list[tables.Place]:
-        """Who sits where."""
-        return [self._place(self.cleaned_data[field.name]) for field in self.seat_fields]
+    def places(self, seed: int) -> list[tables.Place]:
+        """Who sits where; drawn by chance if that was wished."""
+        chosen = [self._place(self.cleaned_data[field.name]) for field in self.seat_fields]
+        return rng(seed, "places").sample(chosen, len(chosen)) if self.cleaned_data.get("shuffled") else chosen
 
     def _place(self, choice: str) -> tables.Place:
         kind, _, rest = choice.partition(":")
@@ -119,7 +135,7 @@ class NewTable(forms.Form):
     def make(self, *, consent: bool | None) -> Match:
         """Set up the table; raises `BadInput` saying why not."""
         scenario, source = self.drawn()
-        places = self.places()
+        places = self.places(scenario.seed)
         if len(places) != len(scenario.seats):
             raise BadInput(f"this scenario has {len(scenario.seats)} seats", "scenario")
         return tables.create(
@@ -130,6 +146,7 @@ class NewTable(forms.Form):
             deadline_s=self.cleaned_data["deadline_s"],
             source=source,
             consent=consent,
+            shuffled=self.cleaned_data.get("shuffled", False),
         )
 
 

@@ -21,7 +21,7 @@ from training.seeding import derive
 from training.text.parsing import parse
 from training.text.refusals import Refusal, with_refusals
 from webapp.arena import services
-from webapp.arena.models import DueSeat, Match, MatchSeat
+from webapp.arena.models import DueSeat, Match
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
 
@@ -73,13 +73,14 @@ def claim(*, due_id: int) -> Claim | None:
     due = (
         DueSeat.objects.select_for_update(skip_locked=True, of=("self",))
         .filter(Q(claimed_until=None) | Q(claimed_until__lt=now), pk=due_id, deadline__isnull=False)
+        .filter(match__paused_at=None)
         .select_related("match")
         .first()
     )
     if due is None or due.deadline is None:
         return None
     sitting = due.match.seats.select_related("deployment__checkpoint", "deployment__remote").get(seat=due.seat)
-    if sitting.kind not in {MatchSeat.Kind.MODEL, MatchSeat.Kind.SCRIPTED}:
+    if not sitting.by_worker:
         return None
     due.claimed_until, due.fence = now + LEASE, due.fence + 1
     due.save(update_fields=["claimed_until", "fence"])
@@ -179,8 +180,8 @@ def tell_workers(*, limit: int = 200) -> list[int]:
     now = services.database_now()
     with transaction.atomic():
         found = list(
-            DueSeat.objects.select_for_update(skip_locked=True)
-            .filter(Q(claimed_until=None) | Q(claimed_until__lt=now), hint_at__lte=now)
+            DueSeat.objects.select_for_update(skip_locked=True, of=("self",))
+            .filter(Q(claimed_until=None) | Q(claimed_until__lt=now), hint_at__lte=now, match__paused_at=None)
             .order_by("hint_at")
             .values_list("pk", flat=True)[:limit]
         )
@@ -197,6 +198,7 @@ def awake(*, limit: int = 200) -> tuple[list[tuple[int, int]], list[tuple[int, s
         waiting = DueSeat.objects.filter(
             deadline=None,
             match__state=Match.State.RUNNING,
+            match__paused_at=None,
             match__seats__seat=F("seat"),
             match__seats__deployment__isnull=False,
         )

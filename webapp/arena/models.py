@@ -13,6 +13,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 
 from training.games import lookup
 from training.records import Scenario
+from webapp.arena import opponents
 
 if TYPE_CHECKING:
     from webapp.accounts.models import User
@@ -58,9 +59,10 @@ class MatchQuerySet(models.QuerySet["Match"]):
         return self.exportable().filter(targets__queue__annotators=user) if user.is_annotator else self.none()
 
     def exportable(self) -> MatchQuerySet:
-        """Finished matches in which nobody said no to their use."""
-        refused = MatchSeat.objects.filter(match=OuterRef("pk"), kind=MatchSeat.Kind.PERSON).exclude(consent=True)
-        return self.filter(state=Match.State.FINISHED).exclude(Exists(refused))
+        """Finished matches that were played by who sat there, none of whom said no to their use."""
+        asked = MatchSeat.objects.filter(match=OuterRef("pk"))
+        refused = asked.filter(Q(consent=False) | Q(kind=MatchSeat.Kind.PERSON, consent=None))
+        return self.filter(state=Match.State.FINISHED, rated=True).exclude(Exists(refused))
 
     def untold_to(self, user: User) -> MatchQuerySet:
         """Finished matches of which this person is not told yet who or what sat there.
@@ -120,6 +122,11 @@ class Match(models.Model):
     )
     aborted_why = models.CharField(max_length=400, blank=True)
     swapped_from = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="rematches")
+    shuffled = models.BooleanField(default=False, help_text="Whether the names at the seats were drawn by chance.")
+    join_hash = models.CharField(max_length=64, null=True, blank=True, unique=True, help_text="Of the table's link.")
+    paused_at = models.DateTimeField(null=True, blank=True)
+    rated = models.BooleanField(default=True, help_text="False keeps it out of ratings and exports.")
+    unrated_why = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -178,6 +185,9 @@ class MatchSeat(models.Model):
     scripted = models.CharField(max_length=40, blank=True)
     consent = models.BooleanField(null=True, blank=True)
     consented_at = models.DateTimeField(null=True, blank=True)
+    ready = models.BooleanField(default=False)
+    seen_at = models.DateTimeField(null=True, blank=True, help_text="When the person was last known to be there.")
+    stand_in = models.BooleanField(default=False, help_text="A scripted player moves while the person is away.")
 
     objects = MatchSeatQuerySet.as_manager()
 
@@ -191,14 +201,19 @@ class MatchSeat(models.Model):
         return f"{self.name} ({self.kind})"
 
     @property
+    def by_worker(self) -> bool:
+        """Whether a worker moves for this seat."""
+        return self.stand_in or self.kind in {self.Kind.MODEL, self.Kind.SCRIPTED}
+
+    @property
     def who(self) -> str:
         """Who or what sits here, for the lobby and for the reveal."""
         if self.kind == self.Kind.PERSON and self.user is not None:
-            return self.user.shown_name
+            return f"{self.user.shown_name}, then a stand-in" if self.stand_in else self.user.shown_name
         if self.kind == self.Kind.MODEL and self.deployment is not None:
             return str(self.deployment)
         if self.kind == self.Kind.SCRIPTED:
-            return "a random player" if self.scripted == "random" else "a scripted player"
+            return opponents.title(self.scripted)
         return "nobody yet"
 
 

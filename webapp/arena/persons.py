@@ -12,7 +12,7 @@ from training.errors import BadInput, IllegalMove
 from training.games.base import FORFEIT
 from training.records import Move
 from webapp.accounts.models import User
-from webapp.arena import moves, services
+from webapp.arena import hosting, moves, services
 from webapp.arena.models import MatchMove, MatchSeat
 from webapp.arena.services import Fold
 
@@ -22,9 +22,13 @@ def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
 
     A late one, for which the default was played meanwhile, is refused with that reason.
     """
-    seat = MatchSeat.objects.filter(match=match_id, user=user).values_list("seat", flat=True).first()
-    if seat is None:
+    sitting = MatchSeat.objects.filter(match=match_id, user=user).first()
+    if sitting is None:
         raise IllegalMove("you do not sit at this table")
+    if sitting.stand_in:
+        raise IllegalMove("a stand-in moves for you: take your seat back first")
+    hosting.note_presence(match_id=match_id, user=user)
+    seat = sitting.seat
     step = moves.step_of(data)
 
     def read(now: Fold) -> Move:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from django.db.models import QuerySet
+
 from training.errors import BadInput
+from training.games import lookup
 from training.records import Scenario
 from training.samples import GAMES, for_game
 from training.seeding import rng
@@ -23,10 +26,30 @@ def samples(game: str) -> tuple[Scenario, ...]:
     return for_game(game) if game in GAMES else ()
 
 
-def choices(user: User, game: str) -> list[tuple[str, str]]:
-    """(value, label) of everything a scenario of `game` can be drawn from, the samples first."""
-    found = [(SAMPLE, f"A sample scenario ({len(samples(game))})")] if samples(game) else []
+def of_size(stored: QuerySet[StoredScenario], seats: int) -> QuerySet[StoredScenario]:
+    """Those of the stored scenarios that have so many seats."""
+    return stored.filter(**{f"data__seats__{seats - 1}__isnull": False, f"data__seats__{seats}__isnull": True})
+
+
+def sizes(user: User, game: str) -> list[int]:
+    """How many may sit at a table of `game`: the numbers of seats for which there is a scenario."""
+    low, high = lookup(game).players
+    if low == high:
+        return [low]
+    sampled = {len(scenario.seats) for scenario in samples(game)}
     versions = DatasetVersion.objects.visible_to(user).playable(game)
+    stored = StoredScenario.objects.filter(version__in=versions, game=game)
+    return [size for size in range(low, high + 1) if size in sampled or of_size(stored, size).exists()]
+
+
+def choices(user: User, game: str, seats: int) -> list[tuple[str, str]]:
+    """(value, label) of everything a scenario of `game` for so many can be drawn from, the samples first."""
+    low, high = lookup(game).players
+    sampled = [scenario for scenario in samples(game) if len(scenario.seats) == seats]
+    found = [(SAMPLE, f"A sample scenario ({len(sampled)})")] if sampled else []
+    versions = DatasetVersion.objects.visible_to(user).playable(game)
+    if low < high:
+        versions = versions.filter(pk__in=of_size(StoredScenario.objects.filter(game=game), seats).values("version"))
     return [*found, *((f"version:{v.pk}", f"{v} ({v.scenario_count} scenarios)") for v in versions)]
 
 
@@ -35,16 +58,23 @@ def stored_for(user: User, pk: int) -> StoredScenario | None:
     return StoredScenario.objects.filter(pk=pk, version__in=DatasetVersion.objects.visible_to(user)).first()
 
 
-def draw(choice: str, user: User, game: str, seed: int) -> tuple[Scenario, StoredScenario | None]:
-    """The scenario behind a choice, with `seed` for its chance; raises `BadInput` if there is none."""
+def draw(choice: str, user: User, game: str, seed: int, seats: int) -> tuple[Scenario, StoredScenario | None]:
+    """The scenario behind a choice, with `seed` for its chance, of those for so many seats if it is one of several.
+
+    Raises `BadInput` if there is none.
+    """
     kind, _, rest = choice.partition(":")
     if kind == SAMPLE:
-        return rng(seed, "sample").choice(samples(game)).with_seed(seed), None
+        fitting = [scenario for scenario in samples(game) if len(scenario.seats) == seats]
+        if not fitting:
+            raise BadInput(f"no sample scenario of this game has {seats} seats", "seats")
+        return rng(seed, "sample").choice(fitting).with_seed(seed), None
     if kind == "stored":
         found = stored_for(user, int(rest))
     else:
         version = DatasetVersion.objects.visible_to(user).playable(game).filter(pk=int(rest)).first()
-        stored = version.scenarios.filter(game=game).order_by("position") if version is not None else None
+        found_there = version.scenarios.filter(game=game) if version is not None else None
+        stored = of_size(found_there, seats).order_by("position") if found_there is not None else None
         count = stored.count() if stored is not None else 0
         found = stored[rng(seed, "stored").randrange(count)] if stored is not None and count else None
     if found is None:

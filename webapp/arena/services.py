@@ -103,6 +103,8 @@ def submit(
         return stored
     if match.state != Match.State.RUNNING:
         raise IllegalMove("this game is not running")
+    if match.paused_at is not None:
+        raise IllegalMove("the game is paused by its host: move when it goes on")
     if step != match.step:
         raise IllegalMove("the game has moved on since you saw it: look again, then move")
     now = fold(match)
@@ -188,7 +190,7 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
         deadline: datetime | None = match.step_until
         if sitting.deployment_id is not None and sitting.deployment_id not in awake:
             deadline = None
-        by_worker = sitting.kind != MatchSeat.Kind.PERSON and deadline is not None
+        by_worker = sitting.by_worker and deadline is not None
         row = DueSeat.objects.create(
             match=match,
             seat=number,
@@ -205,6 +207,7 @@ def begin(match: Match) -> None:
     match.state = Match.State.RUNNING
     match.started_at = database_now()
     match.save(update_fields=["state", "started_at"])
+    match.seats.filter(kind=MatchSeat.Kind.PERSON).update(seen_at=match.started_at)
     start = fold(match)
     write_rows(match, start.game)
     _next_step(match, start)
@@ -219,7 +222,7 @@ def time_out(*, due_id: int) -> MatchMove | None:
         return None
     match = Match.objects.select_for_update().get(pk=due.match_id)
     due = match.due.filter(pk=due_id, deadline__lte=database_now()).first()
-    if due is None or match.state != Match.State.RUNNING:
+    if due is None or match.state != Match.State.RUNNING or match.paused_at is not None:
         return None
     move = fold(match).game.default(due.seat).model_copy(update={"origin": "timeout"})
     return submit(match_id=match.pk, seat=due.seat, step=due.step, move=move)

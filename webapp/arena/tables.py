@@ -6,7 +6,7 @@ Each function is one transaction. `BadInput` says what is wrong and changes noth
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 from training.errors import BadInput
 from training.games import lookup, make
 from training.records import Scenario
+from training.seeding import rng
 from webapp.accounts.models import User, digest, new_token
 from webapp.accounts.services import create_guest
 from webapp.arena import hints, services
@@ -50,6 +51,12 @@ class Place:
         return MatchSeat.Kind.SCRIPTED if self.scripted else MatchSeat.Kind.OPEN
 
 
+def with_drawn_names(scenario: Scenario) -> Scenario:
+    """The same scenario with its names at other seats, drawn from its seed."""
+    names = rng(scenario.seed, "names").sample(scenario.seats, len(scenario.seats))
+    return scenario.model_copy(update={"seats": tuple(names)})
+
+
 @transaction.atomic
 def create(
     *,
@@ -60,9 +67,13 @@ def create(
     deadline_s: int | None = None,
     source: StoredScenario | None = None,
     consent: bool | None = None,
-    swapped_from: Match | None = None,
+    shuffled: bool = False,
 ) -> Match:
-    """Set up a table; it begins at once if everybody is there and has agreed. `consent` is the host's own answer."""
+    """Set up a table; it begins at once if everybody is there and has agreed. `consent` is the host's own answer.
+
+    `shuffled`: the names at the seats are drawn anew from the scenario's seed, so that no name always hides the same.
+    """
+    scenario = with_drawn_names(scenario) if shuffled else scenario
     make(scenario)
     spec = lookup(scenario.game)
     seconds = spec.deadline_s if deadline_s is None else deadline_s
@@ -80,7 +91,7 @@ def create(
         source=source,
         visibility=visibility,
         deadline_s=seconds,
-        swapped_from=swapped_from,
+        shuffled=shuffled,
     )
     for number, (name, place) in enumerate(zip(scenario.seats, places, strict=True)):
         answer = consent if place.user == host else None
@@ -109,12 +120,49 @@ def _locked(match: Match) -> Match:
     return locked
 
 
+def needs_ready(seats: Collection[MatchSeat]) -> bool:
+    """Whether people say that they are ready, besides what may be stored: where more than two sit, the first to come
+    wait long for the last. At a table for two, or with one person, the answer about consent says enough.
+    """
+    return len(seats) > 2 and sum(seat.kind == MatchSeat.Kind.PERSON for seat in seats) > 1
+
+
 def _begin_if_ready(match: Match) -> None:
     seats = list(match.seats.all())
-    if any(seat.kind == MatchSeat.Kind.OPEN for seat in seats):
+    people = [seat for seat in seats if seat.kind == MatchSeat.Kind.PERSON]
+    if any(seat.kind == MatchSeat.Kind.OPEN for seat in seats) or any(seat.consent is None for seat in people):
         return
-    if all(seat.consent is not None for seat in seats if seat.kind == MatchSeat.Kind.PERSON):
+    if not needs_ready(seats) or all(seat.ready for seat in people):
         services.begin(match)
+
+
+@transaction.atomic
+def say_ready(*, match: Match, user: User) -> None:
+    """Press Ready, once every seat is taken; the game begins with the last one who does."""
+    locked = _locked(match)
+    seat = locked.seats.filter(user=user).first()
+    if seat is None:
+        raise BadInput("you do not sit at this table")
+    if seat.consent is None:
+        raise BadInput("say first what may be stored")
+    if locked.seats.filter(kind=MatchSeat.Kind.OPEN).exists():
+        raise BadInput("there are empty seats: wait until somebody sits there")
+    seat.ready = True
+    seat.save(update_fields=["ready"])
+    _begin_if_ready(locked)
+    _changed(locked)
+
+
+@transaction.atomic
+def fill(*, match: Match) -> None:
+    """Give every empty seat to a scripted player and begin, whether or not everybody has pressed Ready."""
+    locked = _locked(match)
+    if locked.seats.filter(kind=MatchSeat.Kind.PERSON, consent=None).exists():
+        raise BadInput("somebody at the table has not answered yet what may be stored")
+    empty = locked.seats.filter(kind=MatchSeat.Kind.OPEN)
+    GuestLink.objects.filter(seat__in=empty).delete()
+    empty.update(kind=MatchSeat.Kind.SCRIPTED, scripted="scripted")
+    services.begin(locked)
 
 
 def _changed(match: Match) -> None:
@@ -149,6 +197,7 @@ def leave(*, match: Match, user: User) -> None:
         seat.kind, seat.user, seat.consent, seat.consented_at = MatchSeat.Kind.OPEN, None, None, None
         seat.save(update_fields=["kind", "user", "consent", "consented_at"])
         GuestLink.objects.filter(seat=seat).delete()
+        locked.seats.update(ready=False)
         _changed(locked)
 
 
@@ -185,6 +234,34 @@ def invite(*, match: Match, number: int) -> str:
     return token
 
 
+@transaction.atomic
+def open_link(*, match: Match) -> str:
+    """Return the token of a link to the whole table, which is shown this once; an older one dies."""
+    locked = _locked(match)
+    token = new_token()
+    locked.join_hash = digest(token)
+    locked.save(update_fields=["join_hash"])
+    return token
+
+
+def find_table(token: str) -> Match | None:
+    """The table that a token opens, or None."""
+    return Match.objects.select_related("host").filter(join_hash=digest(token)).first()
+
+
+@transaction.atomic
+def join(*, token: str, user: User | None, shown_name: str) -> tuple[MatchSeat, User]:
+    """Take the next free seat of the table that a link opens, as `user` or as a new guest; return both."""
+    match = find_table(token)
+    if match is None:
+        raise BadInput("this link does not exist, or was replaced by a newer one")
+    locked = _locked(match)
+    if locked.join_hash != digest(token):
+        raise BadInput("this link was replaced by a newer one: ask the host for it")
+    person = user or create_guest(shown_name=shown_name)
+    return take_seat(match=locked, user=person), person
+
+
 def find_link(token: str) -> GuestLink | None:
     """The link that a token opens, claimed or not, or None."""
     links = GuestLink.objects.select_related("seat__match__host")
@@ -217,6 +294,13 @@ def close(*, match: Match) -> None:
     services.abort(match_id=match.pk, why="closed by the host")
 
 
+def _sat(seat: MatchSeat) -> Place:
+    """Who sat at a seat, whoever stood in for them."""
+    if seat.user is not None:
+        return Place(user=seat.user)
+    return Place(deployment=seat.deployment, scripted=seat.scripted)
+
+
 @transaction.atomic
 def again(*, match: Match, host: User) -> Match:
     """The same scenario with everybody one seat further; people are asked for their consent anew.
@@ -235,13 +319,16 @@ def again(*, match: Match, host: User) -> Match:
     if Deployment.objects.visible_to(host).filter(pk__in=models).count() < len(models):
         # not which seat, nor that it is a model: whoever has not rated the game yet must not be told
         raise BadInput("not everything at this table is open to you: ask its host, or set up one of your own")
-    places = [Place(seat.user, seat.deployment, seat.scripted) for seat in seats]
-    return create(
+    places = [_sat(seat) for seat in seats]
+    following = create(
         host=host,
         scenario=services.scenario_of(before).with_seed(new_seed()),
         places=[places[-1], *places[:-1]],
         visibility=before.visibility,
         deadline_s=before.deadline_s,
         source=before.source,
-        swapped_from=before,
+        shuffled=before.shuffled,
     )
+    following.swapped_from = before
+    following.save(update_fields=["swapped_from"])
+    return following

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.arena import replays, views
+from webapp.arena import host_views, replays, views
 
 app_name = "arena"
 urlpatterns = [
@@ -10,12 +10,21 @@ urlpatterns = [
     path("new/", views.new, name="new"),
     path("matches/", views.matches, name="matches"),
     path("guest/<str:token>/", views.guest, name="guest"),
+    path("join/<str:token>/", views.join, name="join"),
     path("<int:match_id>/", views.table, name="table"),
     path("<int:match_id>/move/", views.move, name="move"),
     path("<int:match_id>/sit/", views.sit, name="sit"),
     path("<int:match_id>/leave/", views.leave, name="leave"),
     path("<int:match_id>/consent/", views.consent, name="consent"),
     path("<int:match_id>/invite/<int:number>/", views.invite, name="invite"),
+    path("<int:match_id>/link/", views.open_link, name="link"),
+    path("<int:match_id>/ready/", host_views.ready, name="ready"),
+    path("<int:match_id>/fill/", host_views.fill, name="fill"),
+    path("<int:match_id>/pause/", host_views.pause, name="pause"),
+    path("<int:match_id>/resume/", host_views.resume, name="resume"),
+    path("<int:match_id>/replace/<int:number>/", host_views.replace, name="replace"),
+    path("<int:match_id>/kick/<int:number>/", host_views.kick, name="kick"),
+    path("<int:match_id>/return/", host_views.take_back, name="return"),
     path("<int:match_id>/close/", views.close, name="close"),
     path("<int:match_id>/result/", replays.result, name="result"),
     path("<int:match_id>/replay/", replays.replay, name="replay"),

@@ -15,7 +15,7 @@ from django.db.models import Count
 from training.games import GameSpec, lookup
 from training.records import ALL, SPECTATOR, Observation, Scenario, Seat, Viewer, Zone
 from webapp.accounts.models import User
-from webapp.arena import services
+from webapp.arena import services, tables
 from webapp.arena.models import Match, MatchSeat, ViewerRow
 from webapp.serving.models import Deployment
 
@@ -116,6 +116,7 @@ class Scene:
     hosting: bool = False
     knows_kinds: bool = False
     can_sit: bool = False
+    asks_ready: bool = False
     phase: str = ""
     board: Sequence[Zone] = ()
     shared: Sequence[str] = field(default_factory=list)
@@ -176,7 +177,7 @@ def look(match: Match, viewer: Viewer, user: User | None = None) -> Scene:
         acting = now.game.acting(viewer)
         phase, board = now.game.phase(viewer), now.game.board(viewer)
         moved, step = viewer in now.pending, now.step
-        if moved:
+        if moved or match.paused_at is not None or any(seat.stand_in for seat in seats if seat.seat == viewer):
             seen = seen.model_copy(update={"actions": ()})
     due = dict(match.due.values_list("seat", "deadline"))
     shared, private = briefing(match, viewer)
@@ -193,6 +194,7 @@ def look(match: Match, viewer: Viewer, user: User | None = None) -> Scene:
         hosting=user is not None and (user.is_admin or match.host_id == user.pk),
         knows_kinds=user is not None and chose_seats(match, user),
         can_sit=member and yours is None and match.state == Match.State.OPEN and match.seats.free().exists(),
+        asks_ready=match.state == Match.State.OPEN and _asks_ready(seats, yours),
         deadline=_deadline(match, viewer, acting, due),
         moved=moved,
         step=step,
@@ -201,6 +203,12 @@ def look(match: Match, viewer: Viewer, user: User | None = None) -> Scene:
         shared=shared,
         private=private,
     )
+
+
+def _asks_ready(seats: Sequence[MatchSeat], yours: MatchSeat | None) -> bool:
+    """Whether the viewer can press Ready now: every seat is taken, and they have not pressed it."""
+    full = all(seat.kind != MatchSeat.Kind.OPEN for seat in seats)
+    return yours is not None and not yours.ready and full and tables.needs_ready(seats)
 
 
 def _chair(seat: MatchSeat, viewer: Viewer, acting: frozenset[Seat], due: dict[Seat, datetime | None]) -> Chair:
@@ -222,7 +230,7 @@ def _deadline(
     """The viewer's own deadline, or that of the one seat that they know to be acting; else the step's, which is the
     same for everybody: from the clock nobody sees who else is to move, nor whether they have.
     """
-    if match.state != Match.State.RUNNING:
+    if match.state != Match.State.RUNNING or match.paused_at is not None:
         return None
     if viewer in acting or len(acting) == 1:
         return due.get(viewer if viewer in acting else next(iter(acting)), match.step_until)
@@ -244,8 +252,8 @@ def stamp(match: Match, viewer: Viewer) -> tuple[object, ...]:
     links = Count("guest_link")
     seats = match.seats.annotate(links=links).order_by("seat")
     return (
-        *(match.state, match.step, match.visibility, match.aborted_why),
+        *(match.state, match.step, match.visibility, match.aborted_why, match.paused_at, match.unrated_why),
         last_number(match, viewer),
-        *seats.values_list("kind", "user_id", "consent", "deployment__state", "links"),
+        *seats.values_list("kind", "user_id", "consent", "ready", "stand_in", "deployment__state", "links"),
         *match.due.order_by("seat").values_list("seat", "step", "deadline"),
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from django.contrib import messages
 from django.contrib.auth import login
 from django.core.paginator import Paginator
@@ -15,9 +18,9 @@ from training.errors import BadInput, IllegalMove
 from training.games import REGISTRY, lookup
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, members, one
-from webapp.arena import parts, persons, scenarios, services, tables, view
+from webapp.arena import hosting, parts, persons, scenarios, services, tables, view
 from webapp.arena.forms import GuestName, NewTable
-from webapp.arena.models import MATCH_SORTS, Match
+from webapp.arena.models import MATCH_SORTS, Match, MatchSeat
 from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
 
@@ -72,7 +75,9 @@ def matches(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @members
 def new(request: HttpRequest) -> HttpResponse:
-    """Set up a table. `?game=`, `?checkpoint=` (sit down against it) and `?scenario=` (play this one) fill it in."""
+    """Set up a table. `?game=`, `?seats=`, `?checkpoint=` (sit down against it) and `?scenario=` (play this one) fill
+    it in.
+    """
     user = current_user(request)
     stored_id = integer(request, "scenario", 0)
     stored = scenarios.stored_for(user, stored_id) if stored_id else None
@@ -83,7 +88,8 @@ def new(request: HttpRequest) -> HttpResponse:
         raise Http404
     checkpoint = integer(request, "checkpoint", 0) or None
     data = request.POST if request.method == "POST" and request.POST.get("consent") else None
-    form = NewTable(data, user=user, game=game, checkpoint=checkpoint, stored=stored)
+    seats = integer(request, "seats", 0, 0, 99)
+    form = NewTable(data, user=user, game=game, checkpoint=checkpoint, stored=stored, seats=seats)
     if checkpoint and not any(found.pk == checkpoint for found in form.checkpoints):
         raise Http404
     if data is not None and form.is_valid():
@@ -103,7 +109,9 @@ def new(request: HttpRequest) -> HttpResponse:
 def table(request: HttpRequest, match_id: int) -> HttpResponse:
     """The table, from where this person may look; who has not answered about consent is asked first."""
     match = visible_match(request, match_id)
-    seat = view.own_seat(match, current_user(request))
+    user = current_user(request)
+    seat = view.own_seat(match, user)
+    hosting.note_presence(match_id=match.pk, user=user)
     if seat is not None and seat.consent is None and match.state == Match.State.OPEN:
         return redirect("arena:consent", match.pk)
     return table_page(request, match)
@@ -205,6 +213,20 @@ def invite(request: HttpRequest, match_id: int, number: int) -> HttpResponse:
 
 @require_POST
 @members
+def open_link(request: HttpRequest, match_id: int) -> HttpResponse:
+    """Make a link to the whole table and show it, this once."""
+    match = hosted_match(request, match_id)
+    try:
+        token = tables.open_link(match=match)
+    except BadInput as error:
+        messages.error(request, f"There is no link: {error.why}.")
+        return redirect("arena:table", match.pk)
+    address = request.build_absolute_uri(reverse("arena:join", args=[token]))
+    return render(request, "arena/invited.html", {"match": match, "link": address, "seat": None})
+
+
+@require_POST
+@members
 def close(request: HttpRequest, match_id: int) -> HttpResponse:
     """End the table as its host."""
     match = hosted_match(request, match_id)
@@ -218,28 +240,49 @@ def guest(request: HttpRequest, token: str) -> HttpResponse:
     link = tables.find_link(token)
     if link is None:
         raise Http404
+    used = link.claimed_at is not None or link.seat.match.state != Match.State.OPEN
+    return _invitation(request, link.seat.match, partial(tables.claim, token=token), seat=link.seat, used=used)
+
+
+@require_http_methods(["GET", "POST"])
+def join(request: HttpRequest, token: str) -> HttpResponse:
+    """A table's link: opening it only shows a page, posting takes the next free seat."""
+    match = tables.find_table(token)
+    if match is None:
+        raise Http404
+    used = match.state != Match.State.OPEN or not match.seats.free().exists()
+    return _invitation(request, match, partial(tables.join, token=token), seat=None, used=used)
+
+
+def _invitation(
+    request: HttpRequest,
+    match: Match,
+    sit_down: Callable[..., tuple[MatchSeat, User]],
+    *,
+    seat: MatchSeat | None,
+    used: bool,
+) -> HttpResponse:
+    """The page of a link; posting it sits down as whoever is signed in, else as a new guest."""
     user = request.user if isinstance(request.user, User) and not request.user.is_guest else None
     form = GuestName(request.POST or None, initial={"shown_name": "Guest"})
     problem = ""
     if request.method == "POST" and (user is not None or form.is_valid()):
         try:
-            name = form.cleaned_data["shown_name"] if user is None else ""
-            seat, person = tables.claim(token=token, user=user, shown_name=name)
+            taken, person = sit_down(user=user, shown_name=form.cleaned_data["shown_name"] if user is None else "")
         except BadInput as error:
             problem = error.why
         else:
             if user is None:
                 login(request, person)
-            return redirect("arena:table", seat.match_id)
-    match = link.seat.match
+            return redirect("arena:table", taken.match_id)
     context = {
         "form": form,
         "match": match,
-        "seat": link.seat,
+        "seat": seat,
         "spec": lookup(match.game),
         "known": user,
         "seated": user is not None and match.seats.filter(user=user).exists(),
-        "used": link.claimed_at is not None or match.state != Match.State.OPEN,
+        "used": used,
         "problem": problem,
     }
     return render(request, "arena/guest.html", context, status=400 if problem or form.errors else 200)

@@ -5,7 +5,7 @@ from typing import Any
 from tests.trust.matrix.base import EVERYONE, MEMBERS, NOBODY, Route, SocketRoute
 from tests.webapp.arena.conftest import negotiation
 from training.games.base import FORFEIT
-from webapp.arena import services, tables
+from webapp.arena import hosting, services, tables
 from webapp.arena.models import Match
 
 ADMIN = ("admin",)
@@ -58,6 +58,36 @@ def waiting(owner: Any) -> dict[str, Any]:
     return {"match_id": tables.create(host=_host(), scenario=negotiation(), places=places).pk}
 
 
+def hosted_running(owner: Any) -> dict[str, Any]:
+    """A private game in progress whose host plays in it."""
+    host = _host()
+    places = [tables.Place(user=host), tables.Place(user=owner)]
+    match = tables.create(host=owner, scenario=negotiation(), places=places, consent=True)
+    tables.answer_consent(match=match, user=host, agreed=True)
+    return {"match_id": match.pk}
+
+
+def hosted_paused(owner: Any) -> dict[str, Any]:
+    found = hosted_running(owner)
+    hosting.pause(match=Match.objects.get(pk=found["match_id"]))
+    return found
+
+
+def hosted_other(owner: Any) -> dict[str, Any]:
+    return {**hosted_running(owner), "number": 0}
+
+
+def stood_in(owner: Any) -> dict[str, Any]:
+    match = seated(owner)
+    hosting.replace(match=match, number=0)
+    return {"match_id": match.pk}
+
+
+def table_link(owner: Any) -> dict[str, Any]:
+    match = Match.objects.get(pk=waiting(owner)["match_id"])
+    return {"token": tables.open_link(match=match)}
+
+
 def link(owner: Any) -> dict[str, Any]:
     match = Match.objects.get(pk=hosted(owner)["match_id"])
     return {"token": tables.invite(match=match, number=1)}
@@ -70,6 +100,8 @@ ROUTES = [
     Route("arena:matches", MEMBERS),
     Route("arena:guest", (), public=True, make=link),
     Route("arena:guest", (), public=True, method="POST", make=link, data={"shown_name": "Zoe"}),
+    Route("arena:join", (), public=True, make=table_link),
+    Route("arena:join", (), public=True, method="POST", make=table_link, data={"shown_name": "Zoe"}),
     Route("arena:table", EVERYONE, ADMIN, make=running),
     Route(
         "arena:move", EVERYONE, ADMIN, method="POST", make=running, data={"step": "0", "action": "talk", "text": "hi"}
@@ -79,6 +111,14 @@ ROUTES = [
     Route("arena:consent", EVERYONE, NOBODY, make=asked),
     Route("arena:consent", EVERYONE, NOBODY, method="POST", make=asked, data={"consent": "no"}),
     Route("arena:invite", MEMBERS, ADMIN, method="POST", make=hosted_seat),
+    Route("arena:link", MEMBERS, ADMIN, method="POST", make=hosted),
+    Route("arena:ready", EVERYONE, ADMIN, method="POST", make=asked),
+    Route("arena:fill", MEMBERS, ADMIN, method="POST", make=hosted),
+    Route("arena:pause", MEMBERS, ADMIN, method="POST", make=hosted_running),
+    Route("arena:resume", MEMBERS, ADMIN, method="POST", make=hosted_paused),
+    Route("arena:replace", MEMBERS, ADMIN, method="POST", make=hosted_other),
+    Route("arena:kick", MEMBERS, ADMIN, method="POST", make=hosted_other),
+    Route("arena:return", EVERYONE, ADMIN, method="POST", make=stood_in),
     Route("arena:close", MEMBERS, ADMIN, method="POST", make=hosted),
     Route("arena:result", EVERYONE, ADMIN, make=over),
     Route("arena:replay", EVERYONE, ADMIN, make=over),

@@ -22,6 +22,8 @@ def three(player, ben, annotator):
     match = tables.create(host=player, scenario=vigil.vigil(seed=1), places=places, consent=True)
     for user in people[1:]:
         tables.answer_consent(match=match, user=user, agreed=True)
+    for user in people:
+        tables.say_ready(match=match, user=user)
     match.refresh_from_db()
     return match
 

@@ -1,0 +1,202 @@
+"""Tables of many seats: sizes, links, the ready check, bots for empty seats, names by chance."""
+
+import re
+
+import pytest
+
+from tests.webapp.arena import vigil
+from training.errors import BadInput
+from training.records import Scenario
+from webapp.arena import opponents, scenarios, services, tables
+from webapp.arena.models import Match
+from webapp.scenarios.models import DatasetVersion
+from webapp.scenarios.services import create_dataset
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("registered")]
+registered = vigil.registered
+SAMPLES = tuple(vigil.vigil(size).model_copy(update={"id": f"v{size}"}) for size in (3, 3, 6, 12))
+
+
+@pytest.fixture
+def samples(monkeypatch):
+    monkeypatch.setattr(scenarios, "samples", lambda game: SAMPLES if game == "vigil" else ())
+
+
+def table(host, *users, empty=0, bots=0):
+    size = 1 + len(users) + empty + bots
+    places = [tables.Place(user=user) for user in (host, *users)]
+    places += [tables.Place() for _ in range(empty)] + [tables.Place(scripted="random") for _ in range(bots)]
+    return tables.create(host=host, scenario=vigil.vigil(size), places=places, consent=True)
+
+
+def state(match):
+    return Match.objects.get(pk=match.pk).state
+
+
+# --- the form ---
+
+
+def test_the_form_offers_seats_for_the_size_of_the_scenario(client_of, player, samples):
+    client = client_of(player)
+    form = client.get("/play/new/", {"game": "vigil"}).context["form"]
+    assert (form.sizes, form.size, len(form.seat_fields)) == ([3, 6, 12], 3, 3)
+    assert form.fields["scenario"].choices == [("sample", "A sample scenario (2)")]
+    form = client.get("/play/new/", {"game": "vigil", "seats": "12"}).context["form"]
+    assert (form.size, len(form.seat_fields)) == (12, 12)
+    assert client.get("/play/new/", {"game": "vigil", "seats": "5"}).context["form"].size == 3
+    assert client.get("/play/new/", {"game": "vigil", "seats": "x"}).status_code == 404
+    assert 'id="choose-seats"' not in client.get("/play/new/", {"game": "negotiation"}).content.decode()
+
+
+def test_a_table_of_six_is_made_in_two_clicks(client_of, player, samples):
+    client = client_of(player)
+    page = client.get("/play/new/", {"game": "vigil", "seats": "6"})
+    form = page.context["form"]
+    data = {name: field.initial for name, field in form.fields.items()}
+    address = re.search(r'<form method="post" action="([^"]*)"', page.content.decode())[1].replace("&amp;", "&")
+    answer = client.post(f"/play/new/{address}", {**data, "game": "vigil", "consent": "yes"})
+    match = Match.objects.get()
+    assert answer.url == f"/play/{match.pk}/"
+    assert (match.seats.count(), match.state, match.shuffled) == (6, Match.State.RUNNING, True)
+    assert sorted(match.scenario["seats"]) == sorted(vigil.NAMES[:6])
+    assert list(match.seats.order_by("seat").values_list("name", flat=True)) == match.scenario["seats"]
+
+
+def test_who_chooses_to_sits_where_they_say(client_of, player, samples):
+    client = client_of(player)
+    form = client.get("/play/new/", {"game": "vigil"}).context["form"]
+    data = {name: field.initial for name, field in form.fields.items() if name != "shuffled"}
+    client.post("/play/new/", {**data, "game": "vigil", "consent": "yes"})
+    match = Match.objects.get()
+    assert match.scenario["seats"] == list(vigil.NAMES[:3])
+    assert match.seats.get(user=player).seat == 0
+
+
+def test_names_are_drawn_from_the_seed():
+    def names(seed):
+        drawn = tables.with_drawn_names(vigil.vigil(6, seed=seed))
+        assert sorted(drawn.seats) == sorted(vigil.NAMES[:6])
+        return drawn.seats
+
+    assert names(1) == names(1)
+    assert len({names(seed) for seed in range(20)}) > 10
+
+
+def test_a_version_offers_what_fits(researcher):
+    from training.dataset import DatasetLine
+
+    lines = [DatasetLine(scenario=scenario) for scenario in SAMPLES[1:3]]
+    create_dataset(name="mixed", owner=researcher, lines=lines)
+    version = DatasetVersion.objects.get()
+    assert scenarios.sizes(researcher, "vigil") == [3, 6]
+    assert [value for value, _ in scenarios.choices(researcher, "vigil", 6)] == [f"version:{version.pk}"]
+    assert scenarios.choices(researcher, "vigil", 12) == []
+    for size in (3, 6):
+        drawn, source = scenarios.draw(f"version:{version.pk}", researcher, "vigil", 5, size)
+        assert len(drawn.seats) == size
+        assert source.key == f"v{size}"
+    with pytest.raises(BadInput, match="no such scenario"):
+        scenarios.draw(f"version:{version.pk}", researcher, "vigil", 5, 4)
+
+
+def test_opponents_of_a_game_are_offered_by_readable_names(client_of, player, samples):
+    choices = dict(client_of(player).get("/play/new/", {"game": "vigil"}).context["form"].fields["seat_1"].choices)
+    assert choices["scripted:mcts:100"] == "A tree search (100)"
+    assert choices["scripted:nash"] == "An equilibrium strategy"
+    assert opponents.title("oracle") == "the player “oracle”"
+    match = table(player, bots=2)
+    seat = match.seats.get(seat=1)
+    assert seat.who == "a random player"
+
+
+# --- links ---
+
+
+def test_a_link_to_the_table_seats_whoever_comes(client_of, player, ben):
+    host, member, stranger, late = client_of(player), client_of(ben), client_of(None), client_of(None)
+    match = table(player, empty=2)
+    shown = host.post(f"/play/{match.pk}/link/").content.decode()
+    link = re.search(r"/play/join/[\w-]+/", shown).group()
+    assert link.split("/")[3] not in str(list(Match.objects.values()))
+    assert "already" in host.get(link).content.decode()
+    assert "Sit down" in stranger.get(link).content.decode()
+    assert match.seats.filter(kind="open").count() == 2, "opening a link changes nothing"
+    assert stranger.post(link, {"shown_name": "Zoe"}).url == f"/play/{match.pk}/"
+    assert member.post(link).url == f"/play/{match.pk}/"
+    assert [seat.who for seat in match.seats.order_by("seat")] == [player.shown_name, "Zoe", ben.shown_name]
+    assert member.post(link).url == f"/play/{match.pk}/", "who sits there already keeps their seat"
+    assert late.post(link, {"shown_name": "Max"}).status_code == 400
+    assert "No seat is free" in late.get(link).content.decode()
+
+
+def test_a_new_link_replaces_the_old_one_and_kept_seats_stay_kept(client_of, player, ben):
+    match = table(player, empty=2)
+    old, new = tables.open_link(match=match), tables.open_link(match=match)
+    tables.invite(match=match, number=1)
+    with pytest.raises(BadInput, match="replaced"):
+        tables.join(token=old, user=ben, shown_name="")
+    assert tables.join(token=new, user=ben, shown_name="")[0].seat == 2
+    with pytest.raises(BadInput, match="no seat is free"):
+        tables.join(token=new, user=None, shown_name="Zoe")
+    assert client_of(None).get("/play/join/nonsense/").status_code == 404
+
+
+# --- the ready check ---
+
+
+def test_many_begin_when_everybody_is_ready(client_of, player, ben, annotator):
+    match = table(player, ben, empty=1)
+    tables.answer_consent(match=match, user=ben, agreed=True)
+    with pytest.raises(BadInput, match="empty seats"):
+        tables.say_ready(match=match, user=ben)
+    tables.take_seat(match=match, user=annotator)
+    with pytest.raises(BadInput, match="what may be stored"):
+        tables.say_ready(match=match, user=annotator)
+    tables.answer_consent(match=match, user=annotator, agreed=False)
+    assert state(match) == Match.State.OPEN
+    assert "Ready</button>" in client_of(ben).get(f"/play/{match.pk}/").content.decode()
+    for user in (player, ben):
+        client_of(user).post(f"/play/{match.pk}/ready/")
+    assert state(match) == Match.State.OPEN
+    assert "Ready</button>" not in client_of(ben).get(f"/play/{match.pk}/").content.decode()
+    client_of(annotator).post(f"/play/{match.pk}/ready/")
+    assert state(match) == Match.State.RUNNING
+
+
+def test_who_gets_up_makes_everybody_press_again(player, ben, annotator):
+    match = table(player, ben, annotator)
+    tables.answer_consent(match=match, user=ben, agreed=True)
+    tables.say_ready(match=match, user=player)
+    tables.leave(match=match, user=annotator)
+    assert not match.seats.filter(ready=True).exists()
+
+
+def test_alone_with_bots_nothing_else_is_asked(player):
+    assert state(table(player, bots=4)) == Match.State.RUNNING
+
+
+def test_the_host_fills_empty_seats_and_begins(client_of, player, ben, annotator):
+    match = table(player, ben, empty=3)
+    tables.invite(match=match, number=3)
+    address = f"/play/{match.pk}/fill/"
+    assert client_of(ben).post(address).status_code == 404
+    client_of(player).post(address)
+    assert state(match) == Match.State.OPEN, "who was not asked what may be stored does not play"
+    tables.answer_consent(match=match, user=ben, agreed=True)
+    client_of(player).post(address)
+    assert state(match) == Match.State.RUNNING
+    kinds = list(match.seats.order_by("seat").values_list("kind", "scripted"))
+    assert kinds == [("person", ""), ("person", ""), *[("scripted", "scripted")] * 3]
+    with pytest.raises(BadInput, match="already begun"):
+        tables.fill(match=match)
+
+
+def test_again_moves_everybody_one_seat_on_and_draws_the_names_anew(player, ben):
+    places = [tables.Place(user=player), tables.Place(user=ben), *[tables.Place(scripted="random")] * 4]
+    match = tables.create(host=player, scenario=vigil.vigil(6), places=places, consent=True, shuffled=True)
+    services.abort(match_id=match.pk, why="enough")
+    following = tables.again(match=match, host=player)
+    assert (following.shuffled, following.swapped_from) == (True, match)
+    assert {seat.seat: seat.user for seat in following.seats.exclude(user=None)} == {1: player, 2: ben}
+    assert sorted(following.scenario["seats"]) == sorted(match.scenario["seats"])
+    assert Scenario.from_dict(following.scenario).seed != Scenario.from_dict(match.scenario).seed

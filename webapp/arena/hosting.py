@@ -1,0 +1,186 @@
+"""During a game: paused, resumed, a seat handed to a scripted player, given back, or taken from somebody for good.
+
+Each function is one transaction. `BadInput` says what is wrong and changes nothing. A game in which somebody else moved
+for a seat is no longer rated. Who is away is judged by when they were last there, never by whether they had to move:
+at night that would tell who was to act.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Q, Value
+
+from training.errors import BadInput
+from training.records import Seat
+from webapp.accounts.models import User
+from webapp.arena import hints, services
+from webapp.arena.models import Match, MatchSeat
+from webapp.core import queue
+
+STAND_IN = "scripted"
+AWAY_AT_LEAST = timedelta(seconds=60)
+"""Nobody's seat is handed on sooner, however short the time for a move."""
+NOTED_EVERY = timedelta(seconds=15)
+
+
+def _locked(match_id: int) -> Match:
+    match = Match.objects.select_for_update().get(pk=match_id)
+    if match.state != Match.State.RUNNING:
+        raise BadInput("the game is not running")
+    return match
+
+
+def _sitting(match: Match, number: Seat) -> MatchSeat:
+    seat = match.seats.filter(seat=number).first()
+    if seat is None:
+        raise BadInput("there is no such seat", "seat")
+    return seat
+
+
+def _changed(match: Match) -> None:
+    hints.send(match.pk, services.viewers_of(match.pk))
+
+
+def _unrate(match: Match, why: str) -> None:
+    """Keep the game out of ratings; the first reason stays."""
+    if match.rated:
+        match.rated, match.unrated_why = False, why
+        match.save(update_fields=["rated", "unrated_why"])
+
+
+def _hand_over(match: Match, number: Seat, *, to_worker: bool) -> None:
+    """If the seat is due, have it answered by the one who holds it now; an answer on its way counts no more."""
+    now = services.database_now()
+    due = match.due.filter(seat=number).first()
+    if due is None:
+        return
+    due.deadline = due.deadline or now + timedelta(seconds=match.deadline_s)
+    due.claimed_until, due.fence, due.hint_at = None, due.fence + 1, now if to_worker else None
+    due.save(update_fields=["deadline", "claimed_until", "fence", "hint_at"])
+    if to_worker:
+        queue.send(queue.PLAY, due.pk)
+
+
+@transaction.atomic
+def pause(*, match: Match) -> None:
+    """Stop the clock; no move is taken until the game goes on."""
+    locked = _locked(match.pk)
+    if locked.paused_at is not None:
+        raise BadInput("the game is paused already")
+    locked.paused_at = services.database_now()
+    locked.save(update_fields=["paused_at"])
+    _changed(locked)
+
+
+@transaction.atomic
+def resume(*, match: Match) -> None:
+    """Let the clock go on where it stood: every deadline moves by the paused time."""
+    locked = _locked(match.pk)
+    if locked.paused_at is None:
+        raise BadInput("the game is not paused")
+    now = services.database_now()
+    paused = now - locked.paused_at
+    locked.due.update(deadline=F("deadline") + paused, created_at=F("created_at") + paused)
+    locked.due.exclude(hint_at=None).update(hint_at=now, claimed_until=None, fence=F("fence") + 1)
+    locked.seats.update(seen_at=now)
+    locked.paused_at = None
+    if locked.step_until is not None:
+        locked.step_until += paused
+    locked.save(update_fields=["paused_at", "step_until"])
+    _changed(locked)
+
+
+@transaction.atomic
+def replace(*, match: Match, number: Seat) -> None:
+    """Let a scripted player move for a seat from now on; a person may take theirs back."""
+    locked = _locked(match.pk)
+    seat = _sitting(locked, number)
+    if seat.kind == MatchSeat.Kind.SCRIPTED or seat.stand_in:
+        raise BadInput("a scripted player moves for this seat already", "seat")
+    _let_stand_in(locked, seat)
+
+
+def _let_stand_in(match: Match, seat: MatchSeat) -> None:
+    if seat.kind == MatchSeat.Kind.PERSON:
+        seat.stand_in = True
+    else:
+        seat.kind, seat.deployment = MatchSeat.Kind.SCRIPTED, None
+    seat.scripted = STAND_IN
+    seat.save(update_fields=["kind", "deployment", "scripted", "stand_in"])
+    _unrate(match, f"a stand-in moved for {seat.name}")
+    _hand_over(match, seat.seat, to_worker=True)
+    _changed(match)
+
+
+@transaction.atomic
+def kick(*, match: Match, number: Seat) -> None:
+    """Take a seat from whoever holds it: open again before the game, a scripted player's during it.
+
+    A person who was sent away cannot take back a yes to the use of this match any more, so it counts as a no.
+    """
+    locked = Match.objects.select_for_update().get(pk=match.pk)
+    if locked.over:
+        raise BadInput("the game is over")
+    seat = _sitting(locked, number)
+    person, waiting = seat.kind == MatchSeat.Kind.PERSON, locked.state == Match.State.OPEN
+    seat.kind, seat.scripted = (MatchSeat.Kind.OPEN, "") if waiting else (MatchSeat.Kind.SCRIPTED, STAND_IN)
+    seat.user, seat.deployment, seat.stand_in = None, None, False
+    seat.consent = False if person and not waiting else None
+    seat.save(update_fields=["kind", "scripted", "user", "deployment", "stand_in", "consent"])
+    if waiting:
+        locked.seats.update(ready=False)
+    else:
+        _unrate(locked, f"{seat.name} was sent away")
+        _hand_over(locked, number, to_worker=True)
+    _changed(locked)
+
+
+@transaction.atomic
+def take_back(*, match: Match, user: User) -> None:
+    """Sit down again at one's own seat, for which a scripted player stood in."""
+    locked = _locked(match.pk)
+    seat = locked.seats.filter(user=user).first()
+    if seat is None:
+        raise BadInput("you do not sit at this table")
+    seat.stand_in, seat.scripted, seat.seen_at = False, "", services.database_now()
+    seat.save(update_fields=["stand_in", "scripted", "seen_at"])
+    _hand_over(locked, seat.seat, to_worker=False)
+    _changed(locked)
+
+
+def note_presence(*, match_id: int, user: User) -> None:
+    """Remember that a person is there; written at most every `NOTED_EVERY`."""
+    now = services.database_now()
+    stale = Q(seen_at=None) | Q(seen_at__lt=now - NOTED_EVERY)
+    MatchSeat.objects.filter(stale, match=match_id, user=user).update(seen_at=now)
+
+
+def away(*, limit: int) -> list[tuple[int, Seat]]:
+    """(match, seat) of people who were last there longer ago than a move may take."""
+    now = services.database_now()
+    patience = ExpressionWrapper(F("match__deadline_s") * Value(timedelta(seconds=1)), DurationField())
+    people = MatchSeat.objects.filter(
+        kind=MatchSeat.Kind.PERSON,
+        stand_in=False,
+        match__state=Match.State.RUNNING,
+        match__paused_at=None,
+        seen_at__lt=now - AWAY_AT_LEAST,
+    ).annotate(back_by=ExpressionWrapper(F("seen_at") + patience, DateTimeField()))
+    return list(people.filter(back_by__lt=now).order_by("back_by").values_list("match_id", "seat")[:limit])
+
+
+@transaction.atomic
+def stand_in(*, match_id: int, number: Seat) -> MatchSeat | None:
+    """Let a scripted player move for somebody who is away; None if they are back, or the game is not running."""
+    match = Match.objects.select_for_update().get(pk=match_id)
+    if match.state != Match.State.RUNNING or match.paused_at is not None:
+        return None
+    seat = _sitting(match, number)
+    patience = max(AWAY_AT_LEAST, timedelta(seconds=match.deadline_s))
+    gone = seat.seen_at is not None and services.database_now() - seat.seen_at > patience
+    if seat.kind != MatchSeat.Kind.PERSON or seat.stand_in or not gone:
+        return None
+    _let_stand_in(match, seat)
+    return seat
