@@ -8,7 +8,7 @@ from tests.chat_tokenizers import FAMILIES, tokenizer
 from tests.table_talk import dialogue, models, negotiation, reply_tokens
 from training.engines.scripted import ScriptedEngine
 from training.errors import BadInput
-from training.records import Episode, Move, SeatMove
+from training.records import Episode, Move, Scenario, SeatMove
 from training.rollout import Rules, play
 from training.text.conversations import traces
 from training.text.template import ChatTokenizer
@@ -84,3 +84,20 @@ def test_a_conversation_that_the_game_refuses_says_where():
     moves = (SeatMove(seat=1, move=Move(action="talk", text="Hello.")),)
     with pytest.raises(BadInput, match=r"moves\.0: seat 1 is not to act"):
         traces(Episode(scenario=negotiation(), moves=moves), ChatTokenizer(tokenizer("chatml")))
+
+
+def test_reasoning_beside_a_marked_choice_is_learned_by_its_seat_alone():
+    scenario = Scenario(id="k", game="kuhn_poker", settings={"fixed": [2, 0]}, seats=("Ada", "Ben"))
+    texts = iter(["The King is best. <answer><BET></answer>", "I cannot win. <answer><pass></answer>"])
+    make = models(ScriptedEngine(lambda request: reply_tokens(next(texts))))
+    episode = asyncio.run(play(scenario, [make(scenario, 0), make(scenario, 1)]))
+    assert [turn.private for turn in episode.turns] == ["The King is best.", "I cannot win."]
+    made = tokenizer("chatml")
+    first, second = traces(episode.model_copy(update={"traces": ()}), ChatTokenizer(made))
+    said = [made.decode(tokens) for _, _, tokens in spans([first, second])]
+    assert said == [
+        "The King is best. <answer><BET></answer><|im_end|>",
+        "I cannot win. <answer><PASS></answer><|im_end|>",
+    ]
+    assert "The King is best" not in made.decode(second.tokens)
+    assert "<answer><BET></answer>" in made.decode(second.tokens)

@@ -275,3 +275,44 @@ def test_every_example_of_how_to_parses():
         example = line.split(": ", 1)[1].rpartition(">")[0] + ">"
         reply = f"Well. {example}" if action.text == "required" else example
         assert parse(reply, seen())[0].action == action.name
+
+
+# --- marked choices, and words that stay with their seat ---
+
+CHOOSE = Action(
+    name="answer",
+    args=(
+        Argument(
+            name="choice", kind="choice", choices=("X(0,0)", "X(0,1)", "Reveal player +1 color R", "BET"), marked=True
+        ),
+    ),
+    text="private",
+)
+
+
+@pytest.mark.parametrize(
+    "reply, choice, private",
+    [
+        ("<answer><X(0,0)></answer>", "X(0,0)", ""),
+        ("<ANSWER>< x(0,1) ></Answer>", "X(0,1)", ""),
+        ("<answer>bet</answer>", "BET", ""),
+        ("<answer><reveal player +1 COLOR r></answer>", "Reveal player +1 color R", ""),
+        ("I want <X(0,0)>, no: <answer><BET></answer>", "BET", "I want X(0,0), no:"),
+        ("<think>Hm.</think>So <answer><BET></answer> it is.", "BET", "Hm.\nSo it is."),
+        ("<answer>choice: BET</answer>", "BET", ""),
+    ],
+)
+def test_marked_choices_are_read_and_the_words_beside_them_stay_private(reply, choice, private):
+    move, kept = parse(reply, seen(CHOOSE, max_chars=0))
+    assert (move.action, move.args, move.text) == ("answer", {"choice": choice}, f"<answer><{choice}></answer>")
+    assert kept == private
+    assert parse(move.text, seen(CHOOSE, max_chars=0)) == (move, "")
+
+
+@pytest.mark.parametrize(
+    "reply", ["BET", "<BET>", "<answer></answer>", "<answer><FOLD></answer>", "<answer/>", "<answer>"]
+)
+def test_a_choice_needs_its_tag_and_must_be_legal(reply):
+    with pytest.raises(ParseError) as refused:
+        parse(reply, seen(CHOOSE, max_chars=0))
+    assert "<answer><X(0,0)></answer>" in str(refused.value)

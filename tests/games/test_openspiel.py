@@ -1,0 +1,266 @@
+"""Strategic games agree with OpenSpiel state by state, say what their rules say, and refuse what would abort."""
+
+import json
+import subprocess
+import sys
+from itertools import permutations
+
+import pyspiel
+import pytest
+
+from tests.games.play import played, steps
+from tests.games.worlds import strategic
+from training.errors import BadInput, IllegalMove
+from training.games import lookup, make
+from training.games.base import FORFEIT
+from training.games.openspiel import generic as spec
+from training.games.openspiel.generic import refusal
+from training.games.openspiel.hanabi import SIZES
+from training.records import ALL, SPECTATOR, Move, Scenario
+from training.text.parsing import parse
+
+NAMED = ["tic_tac_toe", "connect_four", "kuhn_poker", "leduc_poker", "hanabi"]
+HANABI = {
+    "mini": {"colors": 2, "hand_size": 3, "max_information_tokens": 3},
+    "simple": {"colors": 3, "hand_size": 5, "max_information_tokens": 8},
+}
+
+
+def parameters(scenario):
+    """OpenSpiel's parameters, written down a second time."""
+    if scenario.game == "hanabi":
+        size = HANABI[scenario.settings.get("size", "mini")]
+        return {"players": 2, "ranks": 2, "max_life_tokens": 3, **size}
+    return {"suit_isomorphism": True} if scenario.game == "leduc_poker" else {}
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("scenario", [*map(strategic, NAMED), strategic("hanabi", size="simple")], ids=lambda s: s.game)
+def test_random_play_agrees_with_openspiel(scenario, seed):
+    game = make(scenario.with_seed(seed + 1))
+    theirs = pyspiel.load_game(scenario.game, parameters(scenario)).new_initial_state()
+    for moves in steps(game, seed):
+        for action in game.state.history()[len(theirs.history()) :]:
+            theirs.apply_action(action)
+        assert game.to_act() == {theirs.current_player()} == set(moves)
+        seat = theirs.current_player()
+        (offered,) = game.observe(seat).actions
+        assert len(offered.args[0].choices) == len(theirs.legal_actions())
+        index = offered.args[0].choices.index(moves[seat].args["choice"])
+        theirs.apply_action(theirs.legal_actions()[index])
+    for action in game.state.history()[len(theirs.history()) :]:
+        theirs.apply_action(action)
+    assert theirs.is_terminal()
+    assert list(game.returns().values()) == theirs.returns()
+    assert game.earned[-1] == tuple(theirs.returns())
+
+
+def test_every_kuhn_and_leduc_deal_has_its_share():
+    for game, deals in (("kuhn_poker", 6), ("leduc_poker", 9)):
+        seen = [tuple(make(strategic(game).with_seed(seed)).state.history()[:2]) for seed in range(1, 1801)]
+        counts = {deal: seen.count(deal) for deal in set(seen)}
+        assert len(counts) == deals
+        for deal, count in counts.items():
+            chance = 1 / 6 if game == "kuhn_poker" else (1 / 3) * (0.2 if deal[0] == deal[1] else 0.4)
+            assert abs(count / 1800 - chance) < 5 * (chance * (1 - chance) / 1800) ** 0.5
+
+
+@pytest.mark.parametrize("size, deck, most", [("mini", "RRRRYYYY", 4), ("simple", "RRRRYYYYGGGG", 6)])
+def test_hanabi_has_the_sizes_that_are_published(size, deck, most):
+    game = make(strategic("hanabi", size=size))
+    assert game.view.deck().total() == len(deck) == SIZES[size].cards
+    assert sorted(game.view.deck().values()) == sorted([3, 1] * (most // 2))
+    assert game.view.load().max_utility() == most
+    assert f"({most} points)" in game.observe(0).messages[0].text
+
+
+def hanabi(replies, **settings):
+    game = make(strategic("hanabi", **settings))
+    for reply in replies:
+        (seat,) = game.to_act()
+        game.step({seat: parse(f"<answer><{reply}></answer>", game.observe(seat))[0]})
+    return game
+
+
+def test_points_of_hanabi_come_as_they_are_played_and_go_with_the_last_life():
+    played_well = hanabi(["Play card 0", "Play card 0"], fixed=[0, 1, 3, 2, 0, 2])
+    assert played_well.earned == [(1.0, 1.0), (2.0, 2.0)]
+    wrong = ["Play card 0"] * 4
+    lost = hanabi(wrong, size="simple", fixed=[0, 3, 1, 0, 2, 5, 0, 4, 4, 4])
+    assert lost.earned == [(1.0, 1.0), (1.0, 1.0), (1.0, 1.0), (0.0, 0.0)]
+    assert lost.returns() == {0: 0.0, 1: 0.0}
+
+
+def test_a_finished_stack_brings_back_an_information_token():
+    game = hanabi(["Reveal player +1 rank 1", "Play card 0", "Play card 0"], fixed=[1, 0, 0, 0, 2, 3])
+    assert "R2" in game.observe(SPECTATOR).messages[-1].text
+    assert "Information tokens: 3." in game.observe(SPECTATOR).messages[-1].text
+
+
+def test_each_player_has_one_more_turn_after_the_last_card():
+    drawn = hanabi(["Play card 0", "Play card 0"], fixed=[0, 0, 0, 2, 2, 2])
+    assert "draw pile: 0" in drawn.observe(0).messages[-1].text
+    left = [
+        len(list(steps(hanabi(["Play card 0", "Play card 0"], fixed=[0, 0, 0, 2, 2, 2]), seed))) for seed in range(20)
+    ]
+    assert max(left) == 2
+
+
+@pytest.mark.parametrize("cards", list(permutations(range(3), 2)))
+@pytest.mark.parametrize("moves, pot", [("pp", 1), ("bb", 2), ("pbb", 2), ("bp", None), ("pbp", None)])
+def test_kuhn_pays_the_higher_card_or_who_was_not_answered(cards, moves, pot):
+    game = make(strategic("kuhn_poker", fixed=cards))
+    for letter in moves:
+        (seat,) = game.to_act()
+        game.step({seat: Move(action="answer", args={"choice": {"p": "PASS", "b": "BET"}[letter]})})
+    winner = (len(moves) - 2) % 2 if pot is None else int(cards[1] > cards[0])
+    assert game.returns() == {winner: pot or 1, 1 - winner: -(pot or 1)}
+    assert ("shows" in game.observe(SPECTATOR).messages[-1].text) == (pot is not None)
+
+
+@pytest.mark.parametrize(
+    "game, settings, moves, loss",
+    [
+        ("tic_tac_toe", {}, [], 1),
+        ("connect_four", {}, ["X(0)"], 1),
+        ("kuhn_poker", {}, [], 1),
+        ("kuhn_poker", {}, ["PASS", "BET"], 1),
+        ("leduc_poker", {}, ["RAISE", "RAISE"], 3),
+        ("hanabi", {}, [], 0),
+        ("openspiel:liars_dice", {}, [], 1),
+    ],
+)
+def test_who_gives_up_loses_what_is_at_stake(game, settings, moves, loss):
+    made = make(strategic(game, **settings))
+    for choice in moves:
+        (seat,) = made.to_act()
+        made.step({seat: Move(action="answer", args={"choice": choice})})
+    (seat,) = made.to_act()
+    made.step({seat: FORFEIT})
+    assert not made.to_act()
+    assert made.returns() == {seat: -loss, 1 - seat: loss if game != "hanabi" else 0}
+
+
+@pytest.mark.parametrize(
+    "game, settings, where",
+    [
+        ("tic_tac_toe", {"opening": [0, 0]}, "settings.opening.1"),
+        ("tic_tac_toe", {"opening": [0, 3, 1, 4, 2]}, "settings.opening"),
+        ("tic_tac_toe", {"fixed": [1]}, "settings.fixed"),
+        ("connect_four", {"opening": [7]}, "settings.opening.0"),
+        ("kuhn_poker", {"fixed": [1, 1]}, "settings.fixed"),
+        ("kuhn_poker", {"fixed": [0, 1, 2]}, "settings.fixed"),
+        ("leduc_poker", {"fixed": [0, 0, 0]}, "settings.fixed"),
+        ("leduc_poker", {"fixed": [3]}, "settings.fixed"),
+        ("hanabi", {"fixed": [4]}, "settings.fixed"),
+        ("hanabi", {"fixed": [1, 1]}, "settings.fixed"),
+        ("hanabi", {"size": "huge"}, "settings.size"),
+        ("openspiel:liars_dice", {"fixed": [9]}, "settings.fixed"),
+        ("openspiel:liars_dice", {"fixed": [0, 0, 0]}, "settings.fixed"),
+        ("openspiel:hex", {"opening": [500]}, "settings.opening.0"),
+    ],
+)
+def test_impossible_starts_are_refused_before_openspiel_sees_them(game, settings, where):
+    with pytest.raises(BadInput) as refused:
+        make(strategic(game, **settings))
+    assert refused.value.where == where
+
+
+def test_stated_outcomes_are_dealt_and_the_rest_is_drawn():
+    game = make(strategic("leduc_poker", fixed=[2]))
+    assert game.state.private_card(0) == 2
+    drawn = {make(strategic("leduc_poker", fixed=[2]).with_seed(s)).state.private_card(1) for s in range(1, 40)}
+    assert drawn == {0, 1, 2}
+
+
+# --- any other game ---
+
+
+@pytest.mark.parametrize(
+    "name, why",
+    [
+        ("ludo", "OpenSpiel has no game 'ludo'"),
+        ("", "OpenSpiel has no game ''"),
+        ("kuhn_poker(players=9)", "has no game"),
+        ("goofspiel", "one player moves at a time"),
+        ("mfg_garnet", "one player moves at a time"),
+        ("turn_based_simultaneous_game", "needs parameters"),
+        ("efg_game", "needs parameters"),
+        ("tarok", "draws its own chance"),
+        ("2048", "for one player"),
+    ],
+)
+def test_games_that_cannot_be_played_are_refused_by_name(name, why):
+    with pytest.raises(BadInput) as refused:
+        lookup(f"openspiel:{name}")
+    assert why in refused.value.why
+    assert refused.value.where == f"game openspiel:{name}"
+
+
+PLAY = """
+import json, sys
+from tests.games.play import played
+from training.games import lookup
+from training.records import Scenario
+for name in json.loads(sys.argv[1]):
+    declared = lookup("openspiel:" + name)
+    seats = tuple(f"P{n}" for n in range(declared.players[0]))
+    game, flat = played(Scenario(id="x", game="openspiel:" + name, seats=seats), 1)
+    values = list(game.returns().values())
+    assert not game.to_act() and all(declared.low <= v <= declared.high for v in values), (name, values)
+    assert not declared.zero_sum or abs(sum(values)) < 1e-6, (name, values)
+    print(json.dumps([name, len(flat)]), flush=True)
+"""
+
+
+def played_elsewhere(names):
+    """Play each game in a process of its own making, which OpenSpiel may abort; return the names that ended."""
+    done = subprocess.run([sys.executable, "-c", PLAY, json.dumps(names)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (done.stdout.splitlines()[-1:], done.stderr[-2000:])
+    return [json.loads(line)[0] for line in done.stdout.splitlines()]
+
+
+def playable():
+    return [name for name in pyspiel.registered_names() if not refusal(name)]
+
+
+def test_some_other_games_play_to_their_end():
+    names = ["liars_dice", "othello", "battleship", "backgammon", "chess", "euchre", "nine_mens_morris"]
+    assert played_elsewhere(names) == names
+
+
+@pytest.mark.slow
+def test_every_game_that_is_not_refused_plays_to_its_end():
+    names = playable()
+    assert len(names) > 60
+    assert played_elsewhere(names) == names
+
+
+def test_moves_that_are_hidden_reach_only_who_made_them():
+    game, _ = played(strategic("openspiel:dark_hex"), 4)
+    heard = {viewer: [m.author for m in game.observe(viewer).messages] for viewer in (0, 1, SPECTATOR, ALL)}
+    assert 1 not in heard[0]
+    assert 0 not in heard[1]
+    assert set(heard[SPECTATOR]) == {None}
+    assert {0, 1} <= set(heard[ALL])
+
+
+def test_choices_that_differ_only_in_case_stay_apart():
+    game = make(strategic("openspiel:chess"))
+    for _ in range(200):
+        if not game.to_act():
+            break
+        (seat,) = game.to_act()
+        choices = game.observe(seat).actions[0].args[0].choices
+        assert len({choice.lower() for choice in choices}) == len(choices)
+        game.step({seat: Move(action="answer", args={"choice": choices[len(choices) // 2]})})
+
+
+def test_another_game_declares_what_openspiel_says_of_it():
+    declared = spec("openspiel:liars_dice")
+    assert (declared.players, declared.low, declared.high) == ((2, 2), -1.0, 1.0)
+    assert declared.zero_sum
+    assert declared.hidden
+    assert not spec("openspiel:hex").hidden
+    with pytest.raises(IllegalMove):
+        make(Scenario(id="x", game="openspiel:hex", seats=("A", "B"))).step({0: Move(action="answer")})
