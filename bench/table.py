@@ -29,6 +29,7 @@ from training.errors import ParleyError
 LIMIT_MS = 100.0  # of p95, for twenty tables with a hundred sockets
 ROLES = ("werewolf", "werewolf", "seer", "witch", "hunter", "villager", "villager", "villager")
 NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hana")
+DOORS = 8  # sockets that open at once
 NUMBER = re.compile(r'data-number="(\d+)"')
 WORKERS = (
     ("-m", "celery", "-A", "worker.app", "worker", "--queues", "play", "--pool", "threads", "--concurrency", "8"),
@@ -120,8 +121,10 @@ class Tab:
 
 
 async def _watch(port: int, matches: Sequence[int], sessions: Sequence[str], seconds: float) -> list[Tab]:
-    tabs = [Tab(match) for match in matches for _ in sessions]
-    watching = [asyncio.create_task(_read(port, tab, sessions[at % len(sessions)])) for at, tab in enumerate(tabs)]
+    tabs, doors = [Tab(match) for match in matches for _ in sessions], asyncio.Semaphore(DOORS)
+    watching = [
+        asyncio.create_task(_read(port, tab, sessions[at % len(sessions)], doors)) for at, tab in enumerate(tabs)
+    ]
     done, _ = await asyncio.wait(watching, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
     for task in watching:
         task.cancel()
@@ -131,13 +134,15 @@ async def _watch(port: int, matches: Sequence[int], sessions: Sequence[str], sec
     return tabs
 
 
-async def _read(port: int, tab: Tab, session: str) -> None:
+async def _read(port: int, tab: Tab, session: str, doors: asyncio.Semaphore) -> None:
     """Read a table until cancelled; raise if the socket is closed."""
     address, origin = f"ws://127.0.0.1:{port}/ws/play/{tab.match}/", f"http://127.0.0.1:{port}"
     connect = import_module("websockets").connect
-    async with connect(address, origin=origin, additional_headers={"Cookie": f"session={session}"}) as tables_end:
-        await tables_end.send(json.dumps({"last": 0, "parts": {}}))
-        async for frame in tables_end:
+    async with doors:
+        opened = await connect(address, origin=origin, additional_headers={"Cookie": f"session={session}"})
+    async with opened:
+        await opened.send(json.dumps({"last": 0, "parts": {}}))
+        async for frame in opened:
             at = time.time()
             tab.read += [(int(number), at) for number in NUMBER.findall(str(frame))]
     raise ParleyError(f"a socket of match {tab.match} was closed")

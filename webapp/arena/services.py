@@ -16,6 +16,7 @@ from django.db.models import Max
 from training.errors import IllegalMove
 from training.games import Game, advance, make
 from training.records import ALL, SPECTATOR, Move, Scenario, Seat, SeatMove, Viewer
+from training.seeding import rng
 from webapp.arena import hints
 from webapp.arena.models import DueSeat, Match, MatchMove, MatchSeat, ViewerRow
 from webapp.core import queue
@@ -23,6 +24,11 @@ from webapp.serving import services as serving
 
 HINT_EVERY = timedelta(seconds=5)
 """How long a worker has to claim a due seat before it is told again."""
+
+
+PACE = (1.0, 3.0)
+"""Seconds a scripted player thinks at a table of more than two: who sits there reads along, and cannot tell it by its
+speed. The clock then tells a worker."""
 
 
 def database_now() -> datetime:
@@ -191,15 +197,24 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
         if sitting.deployment_id is not None and sitting.deployment_id not in awake:
             deadline = None
         by_worker = sitting.by_worker and deadline is not None
+        wait = _pace(match, sitting) if by_worker and len(seats) > 2 else None
         row = DueSeat.objects.create(
             match=match,
             seat=number,
             step=match.step,
             deadline=deadline,
-            hint_at=now + HINT_EVERY if by_worker else None,
+            hint_at=now + (wait or HINT_EVERY) if by_worker else None,
         )
-        if by_worker:
+        if by_worker and wait is None:
             queue.send(queue.PLAY, row.pk)
+
+
+def _pace(match: Match, sitting: MatchSeat) -> timedelta | None:
+    """How long a scripted player thinks; a model needs its time anyhow."""
+    if sitting.deployment_id is not None:
+        return None
+    seconds = rng(match.pk, "pace", match.step, sitting.seat).uniform(*PACE)
+    return timedelta(seconds=min(seconds, match.deadline_s / 4))
 
 
 def begin(match: Match) -> None:
