@@ -48,7 +48,7 @@ def test_it_is_small_and_fits_every_engine(folder):
 
 
 @pytest.mark.parametrize("temperature,least", [(0.7, 0.9), (1.0, 0.8)])
-@pytest.mark.parametrize("sample", samples.NAMES)
+@pytest.mark.parametrize("sample", tiny.RECIPE.games)
 def test_nine_replies_in_ten_are_moves(folder, sample, temperature, least):
     episodes = self_play(folder, sample, temperature)
     assert not [episode.error for episode in episodes if episode.error]

@@ -74,6 +74,9 @@ def build() -> ArgumentParser:
     _attempt(resume)
     resume.set_defaults(resume=True)
     _run(add("eval", "arena: two models in different seats of the same conversations", "training.cli.runs"), "eval")
+    _nashconv(
+        add("nashconv", "how far a policy of Kuhn or Leduc poker is from an equilibrium", "training.cli.nashconv")
+    )
     _models(add("models", "list or prepare base models", "training.cli.models"))
     return parser
 
@@ -122,6 +125,14 @@ def _attempt(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--attempt", type=COUNT, metavar="N", help="number of this attempt's folder (one more than the last)"
     )
+
+
+def _nashconv(parser: ArgumentParser) -> None:
+    parser.add_argument("game", metavar="GAME", help="kuhn_poker or leduc_poker")
+    parser.add_argument("policy", metavar="POLICY", help="random, nash, cfr, or a model: registered name or folder")
+    parser.add_argument("--engine", default="auto", metavar="NAME", help="what scores a model's answers (auto)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where a model runs (cpu)")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of a model's weights")
 
 
 def _models(parser: ArgumentParser) -> None:

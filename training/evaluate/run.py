@@ -77,6 +77,8 @@ class Arena:
         self.sides = Sides(config.engine, config.arena_sampling, pick_device(config.model.device).partition(":")[0])
         self.a = learner or self.sides.open(section.model or config.model.base, "a")
         self.b = self.sides.open(section.opponent or config.model.base, "b")
+        for side in (self.a, self.b):
+            side.player(self.pairs[0].scenario, 0)  # a player without a model says now if it does not play the game
         self.rules = Rules(config.seed, 0, config.rollout.retries, config.rollout.on_refused)
 
     async def hold(self, progress: Progress, command: str) -> dict[str, Any]:

@@ -24,7 +24,6 @@ def _spec(view: type[View], title: str, summary: str, **declared: object) -> Gam
         make=partial(OpenSpielGame, view),
         settings=view.model,
         players=(2, 2),
-        symmetric=False,
         actions=("answer",),
         **{"label": lambda scenario: title, **declared},  # type: ignore[arg-type]
     )

@@ -112,7 +112,7 @@ def spec(name: str) -> GameSpec:
         low=game.min_utility(),
         high=game.max_utility(),
         zero_sum=kind.utility == pyspiel.GameType.Utility.ZERO_SUM,
-        symmetric=False,
+        symmetric=game.num_players() == 2,
         label=lambda scenario: kind.long_name,
         actions=("answer",),
         hidden=kind.information != pyspiel.GameType.Information.PERFECT_INFORMATION,

@@ -1,0 +1,116 @@
+"""NashConv of known policies has its known value; a model's policy is read off its scores of legal answers."""
+
+import asyncio
+import json
+import math
+import re
+
+import pytest
+
+from tests.chat_tokenizers import tokenizer
+from training.cli import main
+from training.errors import BadInput
+from training.evaluate.nashconv import NAMES, measure, model_policy, points, run, uniform
+from training.players import table
+from training.text.messages import chat
+from training.text.template import ChatTokenizer
+
+CHAT = ChatTokenizer(tokenizer("chatml"))
+LETTERS = {"PASS": "p", "BET": "b"}
+
+
+class Engine:
+    """Scores by a function of (prompt as text, answer as text) -> probability."""
+
+    def __init__(self, probability):
+        self.probability = probability
+        self.prompts = []
+
+    async def score(self, prefix, continuations):
+        prompt = CHAT.decode(prefix)
+        self.prompts.append(prompt)
+        assert {continuation[-1] for continuation in continuations} == {CHAT.end_id}
+        return [math.log(self.probability(prompt, CHAT.decode(answer))) for answer in continuations]
+
+
+def asked(game, probability):
+    engine = Engine(probability)
+    return asyncio.run(model_policy(points(game), engine, CHAT)), engine
+
+
+def equilibrium(prompt, answer):
+    """Kuhn's equilibrium by what a prompt says of card and moves, times a constant that the legal answers share."""
+    turn = prompt.rpartition("Information of Turn-")[2]
+    card = "JQK".index(re.search(r"your card is \w+ \((\w)\)", turn).group(1))
+    moves = "".join(LETTERS[word] for word in re.findall(r"\b(PASS|BET)\b", turn.partition("LEGAL ACTIONS")[0]))
+    chosen = table.kuhn_equilibrium()[f"{card}{moves}"][int("BET" in answer)]
+    return 1e-5 * max(chosen, 1e-300)
+
+
+@pytest.mark.parametrize("game, states", [("kuhn_poker", 12), ("leduc_poker", 288)])
+def test_there_is_a_point_for_every_information_state(game, states):
+    found = points(game)
+    assert len(found) == states
+    for point in found.values():
+        assert len(point.answers()) == len(point.actions)
+        assert point.seen.messages[-1].text.startswith("Information of Turn-")
+
+
+def test_random_kuhn_is_eleven_twelfths_away():
+    assert run("kuhn_poker", "random", engine="", device="", dtype="") == {
+        "game": "kuhn_poker",
+        "policy": "random",
+        "states": 12,
+        "nash_conv": pytest.approx(11 / 12),
+        "exploitability": pytest.approx(11 / 24),
+        "value": pytest.approx(1 / 8),
+    }
+
+
+def test_the_equilibrium_is_not_away_and_has_its_value():
+    found = run("kuhn_poker", "nash", engine="", device="", dtype="")
+    assert found["nash_conv"] == pytest.approx(0, abs=1e-12)
+    assert found["value"] == pytest.approx(-1 / 18)
+
+
+def test_a_model_that_does_not_care_is_random():
+    policy, engine = asked("kuhn_poker", lambda prompt, answer: 0.01)
+    assert policy == {where: pytest.approx(choices) for where, choices in uniform(points("kuhn_poker")).items()}
+    assert len(engine.prompts) == len(policy) == 12
+
+
+def test_a_model_that_plays_the_equilibrium_by_what_it_reads_is_not_away():
+    policy, _ = asked("kuhn_poker", equilibrium)
+    assert measure("kuhn_poker", policy)["nash_conv"] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_model_that_always_bets_is_beaten_by_who_bets_the_king_and_passes_the_jack():
+    """Against it a Jack loses 1, a Queen that calls wins and loses 2 as often, a King wins 2: 1/3 for each seat."""
+    policy, _ = asked("kuhn_poker", lambda prompt, answer: 1 - 1e-15 if "BET" in answer else 1e-15)
+    assert measure("kuhn_poker", policy)["nash_conv"] == pytest.approx(2 / 3)
+
+
+def test_a_prompt_is_what_the_seat_would_be_asked_in_a_game():
+    policy, engine = asked("kuhn_poker", lambda prompt, answer: 0.5)
+    point = points("kuhn_poker")["2pb"]
+    assert CHAT.decode(CHAT.prompt(chat(point.seen, 0, NAMES))) == engine.prompts[list(policy).index("2pb")]
+    assert point.answers() == ["<answer><PASS></answer>", "<answer><BET></answer>"]
+
+
+@pytest.mark.parametrize(
+    "game, policy, where",
+    [("hanabi", "random", "game"), ("kuhn_poker", "cfr", "policy"), ("kuhn_poker", "no such model", "model")],
+)
+def test_what_does_not_fit_is_told_with_its_place(game, policy, where, capsys):
+    with pytest.raises(BadInput) as refused:
+        run(game, policy, engine="auto", device="cpu", dtype="float32")
+    assert refused.value.where == where
+    assert main(["nashconv", game, policy, "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["where"] == where
+
+
+def test_the_command_prints_one_object_or_a_few_lines(capsys):
+    assert main(["nashconv", "kuhn_poker", "random", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["nash_conv"] == pytest.approx(11 / 12)
+    assert main(["nashconv", "kuhn_poker", "nash"]) == 0
+    assert "NashConv: 0.000000" in capsys.readouterr().out

@@ -1,0 +1,25 @@
+"""`python -m training nashconv`: how far a policy of Kuhn or Leduc poker is from an equilibrium."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from training.evaluate import nashconv
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Return NashConv, exploitability and value of a policy; raise `BadInput` where they do not fit."""
+    return nashconv.run(
+        arguments.game, arguments.policy, engine=arguments.engine, device=arguments.device, dtype=arguments.dtype
+    )
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return the numbers, one a line."""
+    return (
+        f"{result['policy']} in {result['game']}, {result['states']} information states\n"
+        f"NashConv: {result['nash_conv']:.6f}\n"
+        f"exploitability: {result['exploitability']:.6f} chips a game, in the mean of both seats\n"
+        f"value of the first seat against itself: {result['value']:.6f}"
+    )

@@ -1,0 +1,161 @@
+"""How far a policy of Kuhn or Leduc poker is from an equilibrium: OpenSpiel's NashConv, exactly, without playing.
+
+A language model's policy is its probability of each legal answer, and of nothing else, right after what its seat is
+shown, the reasoning left out. Raises `BadInput` for another game or an unknown policy, and as the engine does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Protocol
+
+import pyspiel
+
+from training import bases
+from training.errors import BadInput
+from training.games import make, replay
+from training.games.actions import write
+from training.games.openspiel.game import OpenSpielGame
+from training.players.strategic import POKERS
+from training.players.table import Policy, kuhn, leduc
+from training.records import Move, Observation, Scenario, Seat, SeatMove
+from training.text.messages import Chat, chat
+
+NAMES = ("Ada", "Ben")
+
+
+class Scorer(Protocol):
+    """What is used of an engine."""
+
+    async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
+        """Return log p(continuation | prefix) for each continuation."""
+
+
+class ChatTokens(Protocol):
+    """What is used of a tokenizer with its chat template."""
+
+    @property
+    def end_id(self) -> int:
+        """The token that ends a reply."""
+
+    def prompt(self, messages: Sequence[Chat]) -> list[int]:
+        """Return the tokens of a conversation."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One information state: who is to act, what that seat is shown, and OpenSpiel's numbers of the legal answers."""
+
+    seat: Seat
+    seen: Observation
+    actions: tuple[int, ...]
+
+    def answers(self) -> list[str]:
+        """Return every legal answer as it would be written, without reasoning."""
+        (action,) = self.seen.actions
+        return [write(action, {"choice": choice}) for choice in action.args[0].choices]
+
+
+def points(game: str) -> dict[str, Point]:
+    """Return every information state of a game by OpenSpiel's name for it; raise `BadInput` for a game without."""
+    if game not in POKERS:
+        raise BadInput(f"NashConv is known for {' and '.join(POKERS)}, not for {game!r}", "game")
+    found: dict[str, Point] = {}
+    for deal in _deals(game):
+        scenario = Scenario(id=game, game=game, settings={"fixed": deal}, seats=NAMES)
+        found |= {where: point for where, point in _walk(scenario, ()) if where not in found}
+    return found
+
+
+def _deals(game: str) -> Iterator[list[int]]:
+    """Yield every order in which the cards can come."""
+    first = make(Scenario(id=game, game=game, seats=NAMES))
+    assert isinstance(first, OpenSpielGame)
+    deck, count = first.view.deck(), first.view.draws()
+    for cards in product(deck, repeat=count):
+        if all(cards.count(card) <= deck[card] for card in cards):
+            yield list(cards)
+
+
+def _walk(scenario: Scenario, moves: tuple[SeatMove, ...]) -> Iterator[tuple[str, Point]]:
+    """Yield what is to be decided from here on, before what follows from it."""
+    game = replay(scenario, moves)
+    assert isinstance(game, OpenSpielGame)
+    for seat in game.to_act():
+        seen = game.observe(seat)
+        state = game.state
+        yield state.information_state_string(seat), Point(seat, seen, tuple(state.legal_actions()))
+        for choice in seen.actions[0].args[0].choices:
+            move = Move(action="answer", args={"choice": choice})
+            yield from _walk(scenario, (*moves, SeatMove(seat=seat, move=move)))
+
+
+async def model_policy(found: Mapping[str, Point], engine: Scorer, tokens: ChatTokens) -> Policy:
+    """Return a model's policy: softmax over the legal answers of log p(answer and its end)."""
+
+    async def one(point: Point) -> dict[int, float]:
+        prefix = tokens.prompt(chat(point.seen, point.seat, NAMES))
+        answers = [[*tokens.encode(answer), tokens.end_id] for answer in point.answers()]
+        scores = await engine.score(prefix, answers)
+        weights = [math.exp(score - max(scores)) for score in scores]
+        return {action: weight / sum(weights) for action, weight in zip(point.actions, weights, strict=True)}
+
+    policies = await asyncio.gather(*(one(point) for point in found.values()))
+    return dict(zip(found, policies, strict=True))
+
+
+def uniform(found: Mapping[str, Point]) -> Policy:
+    """Return the policy that chooses among its legal answers by chance."""
+    return {where: dict.fromkeys(point.actions, 1 / len(point.actions)) for where, point in found.items()}
+
+
+def known_policy(name: str, game: str, found: Mapping[str, Point]) -> Policy | None:
+    """Return the policy of `random`, `nash` or `cfr`, None for a model; raise `BadInput` where it does not play."""
+    solved = {"nash": ("kuhn_poker", kuhn), "cfr": ("leduc_poker", leduc)}
+    if name == "random":
+        return uniform(found)
+    if name not in solved:
+        return None
+    plays, solve = solved[name]
+    if game != plays:
+        raise BadInput(f"{name} plays {plays}, not {game}", "policy")
+    return solve().policy
+
+
+def measure(game: str, policy: Policy) -> dict[str, float]:
+    """Return NashConv (the sum of what both seats could gain alone), half of it, and the first seat's value."""
+    kind = POKERS[game]
+    loaded = kind(kind.model(), NAMES).load()
+    table = pyspiel.TabularPolicy({where: list(choices.items()) for where, choices in policy.items()})
+    found: float = pyspiel.nash_conv(loaded, table)
+    value = pyspiel.expected_returns(loaded.new_initial_state(), table, -1, True)[0]
+    return {"nash_conv": found, "exploitability": found / 2, "value": value}
+
+
+async def _asked(folder: str, found: Mapping[str, Point], engine: str, device: str, dtype: str) -> Policy:
+    from training import engines
+    from training.engines.loading import load_tokenizer
+    from training.text.template import ChatTokenizer
+
+    path = bases.resolve(folder)
+    opened = engines.make(engine, path, dtype=dtype, device=device)
+    try:
+        return await model_policy(found, opened, ChatTokenizer(load_tokenizer(path)))
+    finally:
+        await opened.close()
+
+
+def run(game: str, source: str, *, engine: str, device: str, dtype: str) -> dict[str, Any]:
+    """Measure a policy by name, or a model by folder or registered name; return the numbers and what they hold for."""
+    found = points(game)
+    policy = known_policy(source, game, found)
+    if policy is None:
+        policy = asyncio.run(_asked(source, found, engine, device, dtype))
+    return {"game": game, "policy": source, "states": len(found), **measure(game, policy)}
