@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyspiel
@@ -139,12 +140,11 @@ def measure(game: str, policy: Policy) -> dict[str, float]:
     return {"nash_conv": found, "exploitability": found / 2, "value": value}
 
 
-async def _asked(folder: str, found: Mapping[str, Point], engine: str, device: str, dtype: str) -> Policy:
+async def _asked(path: Path, found: Mapping[str, Point], engine: str, device: str, dtype: str) -> Policy:
     from training import engines
     from training.engines.loading import load_tokenizer
     from training.text.template import ChatTokenizer
 
-    path = bases.resolve(folder)
     opened = engines.make(engine, path, dtype=dtype, device=device)
     try:
         return await model_policy(found, opened, ChatTokenizer(load_tokenizer(path)))
@@ -157,5 +157,5 @@ def run(game: str, source: str, *, engine: str, device: str, dtype: str) -> dict
     found = points(game)
     policy = known_policy(source, game, found)
     if policy is None:
-        policy = asyncio.run(_asked(source, found, engine, device, dtype))
+        policy = asyncio.run(_asked(bases.resolve(source), found, engine, device, dtype))
     return {"game": game, "policy": source, "states": len(found), **measure(game, policy)}
