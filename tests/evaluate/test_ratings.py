@@ -130,6 +130,19 @@ def test_who_always_had_the_strong_role_is_not_overrated():
     assert worth == pytest.approx(400 * math.log10(3), abs=8)
 
 
+def test_a_second_account_that_plays_nobody_else_carries_at_most_half_a_win():
+    """However often it loses: at the optimum its own gradient is 0, so the push it gives is what its drawn game takes,
+    at most half a game. Half a game over 40 even ones is 0.5 / (40 / 4) in log-odds.
+    """
+    honest = both_ways(10, 10)
+    bought = [duel(1000 + n, "ann", "puppet", 1.0) for n in range(50)]
+    bought += [duel(2000 + n, "puppet", "ann", 0.0) for n in range(50)]
+    before, after = (points(fit(log, **FEW)) for log in (honest, honest + bought))
+    gained = (after["ann"] - after["ben"]) - (before["ann"] - before["ben"])
+    assert 0 < gained <= POINTS * 0.05 * 1.1
+    assert after["puppet"] < after["ben"] - 500
+
+
 def test_a_team_is_not_compared_within_itself_and_a_match_weighs_one_game_to_each_seat():
     values = (1.0, 1.0, 0.0, 0.75)
     played = Played(id=0, seats=tuple(Sat(who=str(n), value=value) for n, value in enumerate(values)))

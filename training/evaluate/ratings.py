@@ -172,8 +172,8 @@ class _Design:
             for a, b in zip(first, second, strict=True):
                 rows[cell, place[a]] += 1
                 rows[cell, place[b]] -= 1
-        match, cell, up, down = (np.array(values) for values in zip(*found, strict=True))
-        return cls(columns, rows, match.astype(np.int64), cell.astype(np.int64), up, down)
+        matches, numbers, up, down = zip(*found, strict=True)
+        return cls(columns, rows, np.array(matches), np.array(numbers), np.array(up), np.array(down))
 
     def solve(self, matches: Floats, prior: Floats) -> Floats:
         """Return the coefficients, one a column, with a weight for each match and each column's drawn game."""

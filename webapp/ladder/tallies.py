@@ -68,12 +68,12 @@ def _points(played: Played, tallies: dict[str, Tally]) -> None:
         role = tallies[seat.who].roles[seat.role]
         role[0] += 1
         role[1] += scored
-        for other, share in met:
-            against[seat.who, other].append(share)
+        for opponent, share in met:
+            against[seat.who, opponent].append(share)
     for who, scores in points.items():
         tallies[who].games += 1
         tallies[who].won += fmean(scores)
-    for (who, other), scores in against.items():
-        pair = tallies[who].against[other]
+    for (who, opponent), scores in against.items():
+        pair = tallies[who].against[opponent]
         pair[0] += 1
         pair[1] += fmean(scores)

@@ -29,11 +29,11 @@ UNTOLD_SHOWN = 5
 LADDER = {
     "rank": "Rank",
     "who": "Player",
-    "kind": "Kind",
     "rating": "Rating ± 95 %",
     "games": "Games",
     "share": "Points a game",
     "roles": "By role",
+    "kind": "Kind",
 }
 ENDINGS = {
     "ends": "Player",

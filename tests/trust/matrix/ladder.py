@@ -1,5 +1,15 @@
 """Who may use the ladder: members, each with the models that are open to them."""
 
-from tests.trust.matrix.base import MEMBERS, Route
+from typing import Any
 
-ROUTES = [Route("ladder:ladder", MEMBERS)]
+from tests.trust.matrix.base import MEMBERS, Route
+from tests.webapp.ladder.make import shown
+
+
+def stored(owner: Any) -> dict[str, Any]:
+    """A ladder with rows, so that who looks at every page looks at them, too."""
+    shown(owner)
+    return {}
+
+
+ROUTES = [Route("ladder:ladder", MEMBERS, MEMBERS, make=stored)]

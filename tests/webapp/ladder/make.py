@@ -1,9 +1,10 @@
-"""Finished matches of a negotiation, written down as the table writes them, and models to sit at them."""
+"""Finished matches of a negotiation as the table writes them, models to sit at them, a ladder to look at."""
 
 from django.utils import timezone
 
 from tests.webapp.arena.conftest import negotiation
 from webapp.arena.models import Match, MatchSeat
+from webapp.ladder.models import Fit, Standing
 from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment
 
@@ -41,3 +42,37 @@ def played(*players, returns, host, moves=(), told=True, **fields):
     for number, (seat, origin, attempts) in enumerate(moves):
         match.moves.create(number=number, step=number, seat=seat, move={**DEAL, "origin": origin}, attempts=attempts)
     return match
+
+
+def shown(owner):
+    """A stored ladder with everything that its page can show; of a game at which `owner` never sat."""
+    fit = Fit.objects.create(
+        game="dialogue",
+        matches=1000,
+        fitted_at=timezone.now(),
+        seats=[{"mean": mean, "low": mean - 8, "high": mean + 8} for mean in (12.0, -12.0)],
+        roles={
+            role: {"mean": mean, "low": mean - 20, "high": mean + 20} for role, mean in (("guest", 5), ("host", -5))
+        },
+    )
+    rows = [(f"person:{owner.pk}", 1100.0, ""), ("scripted:scripted", 900.0, ""), ("scripted:random", None, "few")]
+    for rank, (who, rating, why) in enumerate(rows, 1):
+        Standing.objects.create(
+            fit=fit,
+            who=who,
+            kind=who.partition(":")[0],
+            user=owner if who.startswith("person") else None,
+            rank=rank if rating else None,
+            rating=rating,
+            low=rating and rating - 40,
+            high=rating and rating + 40,
+            why=why,
+            games=20 if rating else 2,
+            won=10.0 if rating else 0.5,
+            roles={"host": [10, 4.0], "guest": [10, 6.0]} if rating else {},
+            against={other: [10, 5.0] for other, _, _ in rows if other != who and rating},
+            played=20,
+            moves=110,
+            default_moves=3,
+            default_games=2,
+        )
