@@ -23,6 +23,7 @@ from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
 from training.records import LEARNER, Record
 from training.run_sections import (
+    PAST,
     DataSection,
     EngineSection,
     EvaluateSection,
@@ -35,6 +36,7 @@ from training.run_sections import (
     RolloutSection,
     SamplingSection,
     StopSection,
+    saved_steps,
 )
 from training.sections import SftConfig
 from training.store import loads
@@ -137,6 +139,12 @@ class RunConfig(Record):
     def parts(self) -> tuple[Part, ...]:
         """What is trained on: the mixture, or the one game."""
         return self.mixture or (Part(game=self.game.name, path=self.data.path, settings=self.game.settings),)
+
+    def past(self, step: int) -> tuple[int, ...]:
+        """Return the saved steps that opponents of training step `step` may be drawn from."""
+        if all(opponent.source != PAST for opponent in self.opponents):
+            return ()
+        return saved_steps(step, self.learn.save_every, self.rollout.past_saved)
 
     @property
     def judged(self) -> bool:

@@ -103,6 +103,11 @@ MIRROR, PAST = "mirror", "past"
 """Sources of opponents that are the learner itself, now and as it was."""
 
 
+def saved_steps(step: int, every: int, newest: int) -> tuple[int, ...]:
+    """Return the `newest` steps before training step `step` after which the learner was saved; 0 is the start."""
+    return tuple(range(0, step, every))[-newest:]
+
+
 class Opponent(Record):
     """One entry of the pool that a game's other seats are filled from."""
 

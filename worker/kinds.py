@@ -15,6 +15,7 @@ from django.conf import settings
 
 from training import bases, samples
 from training import config as configs
+from training.config import RunConfig
 from training.engines.addresses import check_remote
 from training.engines.remote import remote_config, secret_from_environment
 from training.errors import BadInput
@@ -102,16 +103,20 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
     return config
 
 
+def _has(folder: RunDir, step: int) -> bool:
+    return any(step in dict(folder.attempt(number).checkpoints()) for number in folder.attempts())
+
+
 class Training:
     """Self-play training, cold start and evaluation: the training command line, going on from where it was."""
 
     def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
-        """Check and write the configuration once; the last checkpoint is fetched if another node wrote it."""
+        """Check and write the configuration once; fetch what is needed of the checkpoints that another node wrote."""
         if not folder.config.exists():
             config = configs.resolve(configs.parse(filled_in(run, folder)), settings.BASE_DIR)
             write_json(folder.config, config.to_dict())
         config = configs.load(folder.config)
-        self._fetch_last_checkpoint(run, folder, attempt)
+        self._fetch_checkpoints(run, folder, attempt, config)
         remotes = [("judge", config.judge)] if config.judge is not None else []
         remotes += [("opponents", remote_config(o.source)) for o in config.opponents if "://" in o.source]
         secrets = {}
@@ -122,14 +127,17 @@ class Training:
         command = [*settings.RUN_COMMAND, "resume", str(folder.root), "--attempt", str(attempt)]
         return Launch(command, secrets)
 
-    def _fetch_last_checkpoint(self, run: Run, folder: RunDir, attempt: int) -> None:
+    def _fetch_checkpoints(self, run: Run, folder: RunDir, attempt: int, config: RunConfig) -> None:
         last = run.checkpoints.order_by("-step").first()
-        here = folder.latest_checkpoint()
-        if last is None or attempt == 1 or (here is not None and here[0] >= last.step):
+        if last is None or attempt == 1:
             return
-        target = folder.attempt(attempt - 1).checkpoint(last.step)
-        if files.local(last.path) is None:
-            files.fetch_folder(last.path, target)
+        here = folder.latest_checkpoint()
+        wanted = {step for step in config.past(last.step + 1) if not _has(folder, step)}
+        if here is None or here[0] < last.step:
+            wanted.add(last.step)
+        for checkpoint in run.checkpoints.filter(step__in=wanted):
+            if files.local(checkpoint.path) is None:
+                files.fetch_folder(checkpoint.path, folder.attempt(attempt - 1).checkpoint(checkpoint.step))
 
     def heard(self, run: Run, status: Mapping[str, Any]) -> None:
         """Nobody else waits for it."""

@@ -171,3 +171,16 @@ def test_another_node_goes_on_from_the_checkpoint_in_the_bucket(make_run, quick,
     run.refresh_from_db()
     assert (run.state, run.attempts.get(number=2).start_step) == ("succeeded", 5)
     assert list(run.metrics.order_by("step").values_list("step", flat=True)) == list(range(1, 13))
+
+
+def test_another_node_gets_the_past_selves_that_the_run_plays_against(make_run, quick, monkeypatch):
+    run = make_run(steps=12, crash_at=11)
+    learn = {**run.config.get("learn", {}), "save_every": 5}
+    Run.objects.filter(pk=run.pk).update(config={**run.config, "learn": learn, "opponents": [{"source": "past"}]})
+    supervise(run.pk)
+    shutil.rmtree(quick.RUNS_ROOT)
+    monkeypatch.setattr(lifecycle, "identity", lambda: "other:1:1.0")
+    supervise(run.pk)
+    here = RunDir(quick.RUNS_ROOT / str(run.pk))
+    assert [step for step, _ in here.attempt(1).checkpoints()] == [5, 10]
+    assert here.checkpoint_of(5) == here.attempt(1).checkpoint(5)

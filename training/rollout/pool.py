@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from training.errors import BadInput
 from training.games import make
 from training.records import LEARNER, Scenario, Seat
-from training.run_sections import MIRROR, PAST, Opponent
+from training.run_sections import MIRROR, PAST, Opponent, saved_steps
 from training.seeding import rng
 
 
@@ -48,7 +48,7 @@ class Pool:
         """Return the saved steps that training step `step` (from 1) may draw from; 0 is what the run started from."""
         if not self.uses_past:
             return ()
-        return tuple(range(0, step, self._every))[-self._saved :]
+        return saved_steps(step, self._every, self._saved)
 
     def past(self, step: int) -> tuple[int, ...]:
         """Return the saved steps that training step `step` does play against."""

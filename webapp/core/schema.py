@@ -153,8 +153,8 @@ class SchemaForm(forms.Form):
         return made
 
     def blame(self, where: str, why: str) -> None:
-        """Put an error of the model on the field that `where` (a dotted path) names, or on the whole form."""
-        named = [leaf for leaf in self._leaves if ".".join(map(str, leaf.path)) == where]
+        """Put an error of the model on the field that `where` (a dotted path) is or lies in, or on the whole form."""
+        named = [leaf for leaf in self._leaves if f"{where}.".startswith(f"{'.'.join(map(str, leaf.path))}.")]
         self.add_error(named[0].name if named else None, why if named else f"{where}: {why}" if where else why)
 
 

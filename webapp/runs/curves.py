@@ -39,7 +39,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
 }
 TITLES = {name: shown for members in GROUPS.values() for name, shown in members.items()}
-OTHER = "Other"
+ROLES, OTHER = "By role", "Other"
 
 
 def title(name: str) -> str:
@@ -61,8 +61,10 @@ def groups(names: Iterable[str]) -> list[dict[str, Any]]:
         {"title": group, "metrics": [{"name": n, "title": t} for n, t in members.items() if n in present]}
         for group, members in GROUPS.items()
     ]
-    rest = [{"name": name, "title": title(name)} for name in sorted(present - set(TITLES))]
-    return [group for group in [*found, {"title": OTHER, "metrics": rest}] if group["metrics"]]
+    for group, of_role in ((ROLES, True), (OTHER, False)):
+        rest = sorted(name for name in present - set(TITLES) if ("/" in name) == of_role)
+        found.append({"title": group, "metrics": [{"name": name, "title": title(name)} for name in rest]})
+    return [group for group in found if group["metrics"]]
 
 
 def columns(run: Run, since: int, attempt: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ LONGEST = 60
 NAMES: dict[str, tuple[str, ...]] = {
     "train": ("reward", "loss"),
     "sft": ("loss",),
-    "eval": ("difference.points", "difference.sotopia.mean", "difference.return", "shared.agreement"),
+    "eval": ("difference.points", "difference.sotopia.mean", "difference.won", "difference.return", "shared.agreement"),
     "serve": (),
 }
 

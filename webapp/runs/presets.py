@@ -18,7 +18,9 @@ from training.config import CONFIGS, RunConfig
 SECTIONS: dict[str, tuple[str, ...]] = {
     "train": (
         "game",
+        "mixture",
         "rollout",
+        "opponents",
         "sampling",
         "reward",
         "method",

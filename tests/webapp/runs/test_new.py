@@ -1,6 +1,7 @@
 """The form of a new run: presets, every field with its meaning, and errors on the field they belong to."""
 
 import html
+import json
 import re
 
 import pytest
@@ -193,3 +194,34 @@ def test_a_checkpoint_can_be_trained_on(client, base, researcher):
 
 def test_an_unknown_preset_is_not_found(client, base):
     assert client.get(reverse("runs:new") + "?preset=nothing").status_code == 404
+
+
+def test_a_mixture_and_opponents_are_given_as_json(client, base):
+    data = filled(client)
+    data['config-["mixture"]'] = '[{"game": "negotiation", "weight": 2, "settings": {"turn_limit": 4}}]'
+    data['config-["opponents"]'] = '[{"source": "mirror"}, {"source": "past", "weight": 0.5}]'
+    response = send(client, data)
+    assert response.status_code == 302, errors(response)
+    config = Run.objects.get().config
+    assert [(part["game"], part["weight"], part["path"]) for part in config["mixture"]] == [("negotiation", 2.0, "")]
+    assert [(one["source"], one["learner"]) for one in config["opponents"]] == [("mirror", "one"), ("past", "one")]
+    again = filled(client, f"?clone={Run.objects.get().pk}")
+    assert again['config-["opponents", 1, "source"]'] == "past"
+
+
+@pytest.mark.parametrize(
+    "field, value, why",
+    [
+        ("mixture", [{"game": "negotiation", "path": "/etc/passwd"}], "paths are for the command line"),
+        ("mixture", [{"game": "chess"}], "unknown game"),
+        ("opponents", [{"source": "/srv/models/secret"}], "folders are for the command line"),
+        ("opponents", [{"source": "http://10.0.0.1/v1 model"}], "not on the list of allowed"),
+        ("opponents", [{"weight": 1}], "required"),
+    ],
+)
+def test_what_a_pool_or_mixture_may_not_name_is_marked(client, base, field, value, why):
+    response = send(client, {**filled(client), f'config-["{field}"]': json.dumps(value)})
+    assert response.status_code == 400
+    [(name, said)] = errors(response).items()
+    assert (name, why in str(said).lower()) == (f'["{field}"]', True), said
+    assert Run.objects.count() == 0
