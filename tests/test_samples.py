@@ -8,10 +8,10 @@ from training.games import REGISTRY, make
 
 
 def test_there_are_enough_of_each_kind():
-    counts = {"items": 24, "prices": 12, "dialogues": 24, "strategic": 24}
+    counts = {"items": 24, "prices": 12, "dialogues": 24, "strategic": 24, "werewolf": 12, "among_us": 12}
     assert {name: len(samples.load(name)) for name in samples.NAMES} == counts
     assert set(samples.GAMES) == set(REGISTRY)
-    assert sum(len(samples.for_game(game)) for game in REGISTRY) == 84
+    assert sum(len(samples.for_game(game)) for game in REGISTRY) == sum(counts.values())
 
 
 def test_samples_are_distinct_and_playable():
@@ -41,8 +41,19 @@ def test_dialogues_have_two_profiles_goals_and_secrets_and_every_relationship():
             assert participant["profile"]["public_info"]
 
 
+def test_ships_are_those_of_the_method_and_all_names_are_as_long():
+    """1 by 3, 2 by 2 and 2 by 3 rooms, three to five tasks, four crewmates and one imposter; cooldown 6, and 5."""
+    scenarios = samples.load("among_us")
+    shapes = {(s.settings["width"], s.settings["height"]) for s in scenarios}
+    assert shapes == {(1, 3), (2, 2), (2, 3)}
+    assert {s.settings["tasks"] for s in scenarios} == {3, 4, 5}
+    assert {s.settings["cooldown"] for s in scenarios} == {5, 6}
+    assert {len(name) for s in scenarios for name in s.seats} == {3}
+    assert {len(s.seats) for s in scenarios} == {5}
+
+
 def test_unknown_samples_are_named():
     with pytest.raises(BadInput, match="items, prices, dialogues, strategic"):
         samples.load("riddles")
-    with pytest.raises(BadInput, match="dialogue, hanabi"):
+    with pytest.raises(BadInput, match="among_us, connect_four"):
         samples.for_game("ludo")

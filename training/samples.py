@@ -1,4 +1,4 @@
-"""The project's own sample scenarios, as JSONL beside this file: negotiations, dialogues, strategic games.
+"""The project's own sample scenarios, as JSONL beside this file: `NAMES`.
 
 `load` raises `BadInput` for an unknown name.
 """
@@ -13,13 +13,16 @@ from training.records import Scenario
 from training.store import dumps, read_lines
 
 FOLDER = Path(__file__).with_suffix("")
-NAMES = ("items", "prices", "dialogues", "strategic")
-"""Item negotiations, price bargains over listings, social dialogues, and strategic games of every kind."""
+NAMES = ("items", "prices", "dialogues", "strategic", "werewolf", "among_us")
+"""Item negotiations, price bargains over listings, social dialogues, strategic games of every kind, villages with
+werewolves, and ships with an imposter aboard."""
 
 GAMES = {
     "negotiation": ("items", "prices"),
     "dialogue": ("dialogues",),
     **dict.fromkeys(("tic_tac_toe", "connect_four", "kuhn_poker", "leduc_poker", "hanabi"), ("strategic",)),
+    "werewolf": ("werewolf",),
+    "among_us": ("among_us",),
 }
 """Which samples belong to which game."""
 

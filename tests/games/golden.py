@@ -7,8 +7,11 @@ next line. The replies `!default`, `!timeout` and `!forfeit` are moves that nobo
 import sys
 from pathlib import Path
 
+from tests.games.cases.among_us import CREW, among_us
+from tests.games.cases.dialogue import GIVEN, dialogue
+from tests.games.cases.negotiation import items, price
+from tests.games.cases.strategic import strategic
 from tests.games.play import viewers
-from tests.games.worlds import GIVEN, dialogue, items, price, strategic
 from training.errors import IllegalMove
 from training.games import advance, make
 from training.games.base import FORFEIT
@@ -47,6 +50,69 @@ PLAYTHROUGHS = {
             [(0, "<propose>$190</propose>"), (1, "<reject/>"), (1, "<propose>240</propose>"), (0, "Fine. <accept/>")],
         ),
         ("price: walking away", price(first_seat=1), [(1, "300, no less."), (0, "Then no. <walk away/>")]),
+    ],
+    "among_us": [
+        (
+            "a kill that one sees, a wrong vote, and all work done",
+            among_us(CREW, 1, [[[1, 0]]] * 5, tasks=1, rounds=40),
+            [
+                (0, "<wait/>"),
+                (1, "<think>After Cleo.</think>I will be alone with her. <go>east</go>"),
+                (2, "<go>east</go>"),
+                (3, "<task/>"),
+                (3, "!default"),
+                (4, "<go>east</go>"),
+                (0, "<wait/>"),
+                (3, "<wait/>"),
+                (1, "<kill>Cleo</kill>"),
+                (2, "<task/>"),
+                (4, "<wait/>"),
+                (1, "<kill>Eva</kill>"),
+                (1, "<go>west</go>"),
+                (4, "<report>Cleo</report>"),
+                (4, "I saw Ben kill her."),
+                (1, "Not true! It was Eva."),
+                (0, "Hm."),
+                (3, "!timeout"),
+                (4, "Vote for Ben."),
+                (1, "Eva."),
+                (0, "It is one of you two."),
+                (3, "I cannot tell." + " I was here, and have seen nothing." * 3),
+                (3, "I cannot tell."),
+                (0, "<vote>Eva</vote>"),
+                (1, "She knows. <vote>Eva</vote>"),
+                (3, "<vote>skip</vote>"),
+                (4, "<vote>Ben</vote>"),
+                (0, "<go>east</go>"),
+                (1, "<task/>"),
+                (3, "<go>east</go>"),
+                (0, "<task/>"),
+                (1, "<wait/>"),
+                (3, "<task/>"),
+            ],
+        ),
+        (
+            "somebody gives up and is killed, and nobody may skip",
+            among_us(CREW[:4], 0, cooldown=1, discussion=1, skip=False),
+            [
+                (0, "<task/>"),
+                (1, "<task/>"),
+                (2, "<task/>"),
+                (3, "!forfeit"),
+                (0, "<kill>Dan</kill>"),
+                (1, "<wait/>"),
+                (2, "<task/>"),
+                (0, "<go>east</go>"),
+                (1, "<report>Dan</report>"),
+                (2, "It was Ada."),
+                (0, "No!"),
+                (1, "!default"),
+                (0, "!timeout"),
+                (1, "<vote>skip</vote>"),
+                (1, "<vote>Ada</vote>"),
+                (2, "<vote>Ada</vote>"),
+            ],
+        ),
     ],
     "dialogue": [
         (

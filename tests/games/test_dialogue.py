@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.games.worlds import GIVEN, dialogue
+from tests.games.cases.dialogue import GIVEN, dialogue
 from training.errors import BadInput, IllegalMove
 from training.games import make
 from training.games.base import FORFEIT

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from tests.games.worlds import items, price
+from tests.games.cases.negotiation import items, price
 from training.errors import BadInput, IllegalMove
 from training.games import make
 from training.games.base import FORFEIT

@@ -8,8 +8,8 @@ from itertools import permutations
 import pyspiel
 import pytest
 
+from tests.games.cases.strategic import strategic
 from tests.games.play import played, steps
-from tests.games.worlds import strategic
 from training.errors import BadInput, IllegalMove
 from training.games import lookup, make
 from training.games.base import FORFEIT

@@ -13,10 +13,11 @@ from training.text.parsing import parse, write
 BOUND_MS = 0.5
 
 
-def value(argument, chance):
-    if argument.kind == "choice":
-        return chance.choice(argument.choices)
-    return argument.low if argument.kind == "integer" else "looks at the clock"
+def value(arg, chance):
+    """A legal value of an argument."""
+    if arg.kind == "integer":
+        return arg.low
+    return chance.choice(arg.choices) if arg.kind == "choice" else "looks at the clock"
 
 
 def turns(scenario, seed, times):
@@ -33,8 +34,8 @@ def turns(scenario, seed, times):
             chat(seen, seat, scenario.seats)
             times.append(time.perf_counter() - start)
             action = chance.choice([a for a in seen.actions if a.name not in ("leave", "walk_away", "accept", "none")])
-            args = {a.name: value(a, chance) for a in action.args}
-            reply = write(action, args, "I would like to hear more" if action.text != "none" else "")
+            args = {arg.name: value(arg, chance) for arg in action.args}
+            reply = write(action, args, "I would like to hear more" if action.text in ("optional", "required") else "")
             start = time.perf_counter()
             moves[seat], _ = parse(reply, seen)
             game.check(seat, moves[seat])

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from tests.games.cases.dialogue import dialogue
+from tests.games.cases.negotiation import items, price
 from tests.games.play import reply
-from tests.games.worlds import dialogue, items, price
 from training import samples
 from training.errors import BadInput
 from training.games import REGISTRY, make

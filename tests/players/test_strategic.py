@@ -7,7 +7,8 @@ from itertools import permutations
 import pyspiel
 import pytest
 
-from tests.games.worlds import items, strategic
+from tests.games.cases.negotiation import items
+from tests.games.cases.strategic import strategic
 from tests.players.test_scripted import game_of
 from training import players
 from training.errors import BadInput

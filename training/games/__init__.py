@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from training.errors import BadInput, IllegalMove
+from training.games.among_us import SPEC as AMONG_US
 from training.games.base import Game, GameSpec
 from training.games.dialogue import SPEC as DIALOGUE
 from training.games.negotiation import SPEC as NEGOTIATION
@@ -12,7 +13,7 @@ from training.games.openspiel import PREFIX, SPECS, generic
 from training.games.werewolf import SPEC as WEREWOLF
 from training.records import Move, Scenario, Seat, SeatMove
 
-REGISTRY: dict[str, GameSpec] = {spec.name: spec for spec in (NEGOTIATION, DIALOGUE, *SPECS, WEREWOLF)}
+REGISTRY: dict[str, GameSpec] = {spec.name: spec for spec in (NEGOTIATION, DIALOGUE, *SPECS, WEREWOLF, AMONG_US)}
 
 __all__ = ["REGISTRY", "Game", "GameSpec", "lookup", "make", "replay"]
 

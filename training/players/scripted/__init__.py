@@ -7,6 +7,7 @@ from collections.abc import Callable
 from training.errors import BadInput
 from training.games.negotiation import Items, NegotiationSettings
 from training.players.base import Player
+from training.players.scripted.among_us import AmongUsScript
 from training.players.scripted.boards import BoardScript
 from training.players.scripted.dialogue import DialogueScript
 from training.players.scripted.hanabi import HanabiScript
@@ -29,6 +30,7 @@ SCRIPTS: dict[str, Callable[[Scenario, Seat], Player]] = {
     "kuhn_poker": KuhnScript,
     "leduc_poker": LeducScript,
     "hanabi": HanabiScript,
+    "among_us": AmongUsScript,
 }
 
 

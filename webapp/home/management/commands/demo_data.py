@@ -17,7 +17,12 @@ from webapp.scenarios.services import create_dataset
 
 NAME = "demo"
 KEPT = settings.HOME / "demo-password"
-TITLES = {"items": "Item negotiations", "prices": "Price bargains", "dialogues": "Social dialogues"}
+TITLES = {
+    "items": "Item negotiations",
+    "prices": "Price bargains",
+    "dialogues": "Social dialogues",
+    "among_us": "Ships with an imposter",
+}
 
 
 class Command(BaseCommand):

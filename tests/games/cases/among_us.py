@@ -1,0 +1,69 @@
+"""Ships with an imposter aboard."""
+
+from tests.games.cases.base import Secret, Worlds
+from training.records import ALL, SPECTATOR, Scenario
+
+CREW = ("Ada", "Ben", "Cleo", "Dan", "Eva")
+CORRIDOR = [[0, 0], [0, 0], [1, 0], [2, 0]]
+
+
+def among_us(seats=CREW, imposter=None, rooms=None, **settings):
+    """A small ship of 2 by 1 rooms; with `imposter` the roles and the tasks' rooms are stated, else drawn."""
+    settings = {"width": 2, "height": 1, "rounds": 15, "cooldown": 3, "tasks": 3, **settings}
+    if imposter is not None:
+        rooms = rooms or [[[0, 0], [0, 0], [1, 0]] for _ in seats]
+        settings["deal"] = {"imposter": imposter, "tasks": rooms}
+    return Scenario(id="ship", game="among_us", settings=settings, seats=tuple(seats))
+
+
+CASES = [
+    among_us(),
+    among_us(CREW[:3], width=1, height=2, cooldown=1, wait=4, rounds=20, probes=False, limit_winner="crew"),
+    among_us(CREW[:4], 2, [CORRIDOR] * 4, tasks=4, width=3, cooldown=1, task_time=1, skip=False, rounds=9),
+    among_us(discussion=0, words=5, max_chars=40, rounds=16, cooldown=2, task_reward=1),
+]
+
+
+def _among_us_worlds():
+    """The imposter is another (nobody can kill in time), or the others' tasks are elsewhere (until one is done)."""
+    often = [[[0, 0]] * 5 + [[1, 0]] * 5] * 5
+    calm = {"tasks": 10, "cooldown": 100, "rounds": 15}
+    worlds = [
+        Worlds(
+            f"the imposter is {a} or {b}",
+            viewer,
+            among_us(CREW, a, often, **calm),
+            among_us(CREW, b, often, **calm),
+            until=lambda game: not game.to_act(),
+        )
+        for viewer, a, b in ((0, 1, 2), (1, 4, 0), (3, 2, 1), (SPECTATOR, 0, 3))
+    ]
+    mine, here, there = [[0, 0], [1, 0], [1, 0]], [[0, 0], [0, 0], [1, 0]], [[0, 0], [1, 0], [1, 0]]
+    for viewer in (0, 1, SPECTATOR):
+        dealt = ([mine if seat == viewer else other for seat in range(5)] for other in (here, there))
+        a, b = (among_us(CREW, 1, rooms, cooldown=2, rounds=40) for rooms in dealt)
+        worlds.append(Worlds("where the others work", viewer, a, b, until=_somebody_has_done_a_task))
+    return worlds
+
+
+def _somebody_has_done_a_task(game):
+    return any("is done with a task" in message.text for message in game.observe(ALL).messages)
+
+
+WORLDS = _among_us_worlds()
+
+
+def _among_us_secrets():
+    """Roles, and tasks in corners too far away to be reached."""
+    corners = [[7, 7], [7, 6], [6, 7], [6, 6], [7, 5]]
+    scenario = among_us(CREW, 1, [[corner] for corner in corners], width=8, height=8, tasks=1, rounds=12)
+    everything = frozenset({ALL, len(CREW)})
+    tasks = [
+        Secret(scenario, f"({column},{row})", everything | {seat})
+        for seat, (column, row) in enumerate(corners)
+        if seat not in (0, 1)  # the rules name the last room, and an imposter has no tasks
+    ]
+    return [*tasks, Secret(scenario, "You are Ben, the imposter", frozenset({1}))]
+
+
+SECRETS = _among_us_secrets()

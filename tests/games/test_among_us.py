@@ -1,0 +1,420 @@
+"""The rules of Among Us, with rounds, returns and witnesses worked out by hand, and what must hold in every game."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.games.cases.among_us import CREW, among_us
+from tests.games.play import steps
+from training.errors import BadInput, IllegalMove
+from training.games import REGISTRY, make
+from training.games.among_us.game import draw
+from training.games.among_us.meeting import ejected
+from training.games.base import FORFEIT
+from training.records import ALL, SPECTATOR, Move
+from training.text.parsing import parse
+
+EAST = [[1, 0]]
+"""One task, in the room east of the first."""
+
+
+def ship(seats=CREW, imposter=1, rooms=None, **more):
+    """Two rooms, one task each (in the eastern room), kills from round 3 on, 3 rounds apart."""
+    return make(among_us(seats, imposter, rooms or [EAST] * len(seats), tasks=1, **{"rounds": 40, **more}))
+
+
+def step(game, **replies):
+    """One joint step; `!` = nobody answers."""
+    moves = {}
+    for name, text in replies.items():
+        seat = game.names.index(name)
+        moves[seat] = game.default(seat) if text == "!" else parse(text, game.observe(seat))[0]
+    game.step(moves)
+
+
+def asked(game):
+    return [game.names[seat] for seat in sorted(game.to_act())]
+
+
+def last(game, viewer):
+    return game.observe(game.names.index(viewer) if isinstance(viewer, str) else viewer).messages[-1].text
+
+
+def lines(game, name, since=0):
+    return [m.text for m in game.observe(game.names.index(name)).messages[since:] if m.author is None]
+
+
+def choices(game, name, action):
+    found = [a for a in game.observe(game.names.index(name)).actions if a.name == action]
+    return found[0].args[0].choices if found else None
+
+
+def talk(game, words="Hm."):
+    while game.phase(ALL).startswith("Meeting"):
+        (seat,) = game.to_act()
+        game.step({seat: Move(action="talk", text=words)})
+
+
+def to_meeting(**more):
+    """Ben kills Cleo in the east in round 3 before Eva's eyes; she reports in round 4."""
+    game = ship(**more)
+    step(game, Ada="<wait/>", Ben="<go>east</go>", Cleo="<go>east</go>", Dan="<wait/>", Eva="<go>east</go>")
+    step(game, Ada="<wait/>", Dan="<wait/>")
+    step(game, Ben="<kill>Cleo</kill>", Cleo="<task/>", Eva="<wait/>")
+    step(game, Ben="<go>west</go>", Eva="<report>Cleo</report>")
+    return game
+
+
+# --- time ---
+
+
+def test_going_and_working_take_three_rounds_and_who_waits_is_asked_when_it_sees_something():
+    game = ship()
+    assert asked(game) == list(CREW)
+    step(game, Ada="<go>east</go>", Ben="<wait/>", Cleo="<go>east</go>", Dan="<wait/>", Eva="<wait/>")
+    assert game.world.round == 1  # three saw two leave
+    assert asked(game) == ["Ben", "Dan", "Eva"]
+    step(game, Ben="<wait/>", Dan="<wait/>", Eva="<wait/>")
+    assert game.world.round == 3
+    assert asked(game) == ["Ada", "Ben", "Cleo"]  # two have arrived; Ben may kill from now on, and has company
+    assert last(game, "Ada") == (
+        "Round 3: you are in room (1,0), with Cleo. Your open tasks: (1,0). You may go west, wait or task."
+    )
+    step(game, Ada="<task/>", Ben="<wait/>", Cleo="<wait/>")
+    assert asked(game) == ["Cleo"]  # she alone saw Ada begin
+    assert last(game, "Cleo").startswith("Round 4: you are in room (1,0), with Ada (at work).")
+    step(game, Cleo="<wait/>")
+    assert game.world.round == 6
+    assert asked(game) == ["Ada"]  # 3 + 3; that her work is done is not to be seen
+    assert "Your open tasks: none." in last(game, "Ada")
+    assert choices(game, "Ada", "go") == ("west",)
+    assert "task" not in [action.name for action in game.observe(0).actions]
+    step(game, Ada="<wait/>")
+    assert game.world.round == 11  # Dan and Eva have waited for ten rounds since round 1; Ben since 3, Cleo since 4
+    assert asked(game) == ["Dan", "Eva"]
+
+
+def test_who_works_or_walks_sees_nothing_and_the_imposter_that_pretends_sees_all():
+    game = ship(imposter=0, rooms=[[[0, 0]]] * 5)
+    step(game, Ada="<task/>", Ben="<task/>", Cleo="<go>east</go>", Dan="<wait/>", Eva="<wait/>")
+    leaves = "Round 0, room (0,0): Cleo leaves to the east."
+    assert leaves in lines(game, "Ada")
+    assert leaves in lines(game, "Dan")
+    assert leaves not in lines(game, "Ben")
+    step(game, Dan="<go>east</go>", Eva="<wait/>")
+    assert last(game, "Cleo") == "<go>east</go>"
+    assert asked(game) == ["Eva"]
+    assert "at work" in last(game, "Eva")
+
+
+def test_all_wait_and_time_passes_to_the_limit():
+    for winner, value in (("imposter", -1), ("crew", 1)):
+        game = ship(rounds=10, limit_winner=winner)
+        step(game, **dict.fromkeys(CREW, "<wait/>"))
+        # Ben is asked in round 3, when he may kill
+        assert asked(game) == ["Ben"]
+        step(game, Ben="<wait/>")
+        assert not game.to_act()
+        assert game.metrics()["end_limit"] == 1
+        assert game.metrics()["rounds"] == 10
+        assert game.returns() == {0: value, 1: -value, 2: value, 3: value, 4: value}
+
+
+# --- kills ---
+
+
+def test_kills_need_the_cooldown_and_company():
+    game = ship(imposter=0, cooldown=2)
+    assert choices(game, "Ada", "kill") is None
+    step(game, Ada="<wait/>", Ben="<wait/>", Cleo="<wait/>", Dan="<wait/>", Eva="<wait/>")
+    assert game.world.round == 2
+    assert choices(game, "Ada", "kill") == ("Ben", "Cleo", "Dan", "Eva")
+    step(game, Ada="<kill>Eva</kill>")
+    assert game.world.round == 3
+    assert choices(game, "Ada", "kill") is None
+    with pytest.raises(IllegalMove):
+        game.check(0, Move(action="kill", args={"player": "Dan"}))
+    assert asked(game) == ["Ada", "Ben", "Cleo", "Dan"]  # all saw it
+    step(game, Ada="<wait/>", Ben="<wait/>", Cleo="<wait/>", Dan="<wait/>")
+    assert game.world.round == 4
+    assert choices(game, "Ada", "kill") == ("Ben", "Cleo", "Dan")
+
+
+def test_awake_people_in_the_room_see_a_kill_others_do_not():
+    game = ship(CREW[:4], 0, [[[0, 0]]] * 4, cooldown=1)
+    step(game, Ada="<wait/>", Ben="<task/>", Cleo="<wait/>", Dan="<go>east</go>")
+    step(game, Ada="<kill>Ben</kill>", Cleo="<go>east</go>")
+    seen = "Round 1, room (0,0): Ada kills Ben."
+    assert seen in lines(game, "Cleo")  # also whoever leaves in that round
+    assert seen in [message.text for message in game.observe(ALL).messages]
+    for blind in ("Dan", SPECTATOR):
+        assert "kills" not in last(game, blind)
+    assert (
+        last(game, "Ben") == "You are killed, Ben, and did not see by whom. From now on you only read what is public."
+    )
+    assert "Here lies the body of Ben." in last(game, "Ada")
+
+
+def test_a_victim_that_is_awake_sees_its_killer_and_a_kill_comes_before_all_else():
+    game = to_meeting()
+    assert "Ben kills you. From now on you only read what is public." in lines(game, "Cleo")
+    assert not any("Cleo begins" in message.text for message in game.observe(ALL).messages)
+
+
+def test_the_imposter_finds_bodies_but_cannot_report_them():
+    game = ship(CREW[:4], 0, cooldown=1)
+    step(game, Ada="<wait/>", Ben="<wait/>", Cleo="<go>east</go>", Dan="<go>east</go>")
+    step(game, Ada="<kill>Ben</kill>", Ben="<wait/>")
+    assert "Here lies the body of Ben." in last(game, "Ada")
+    assert choices(game, "Ada", "report") is None
+
+
+# --- meetings ---
+
+
+def test_a_meeting_by_hand():
+    game = to_meeting()
+    for viewer in (*range(5), SPECTATOR):
+        assert "Round 4: Eva reports the body of Cleo in room (1,0)." in [
+            message.text for message in game.observe(viewer).messages
+        ]
+    assert game.phase(0) == "Meeting: message 1 of 8"
+    order = []
+    for _ in range(8):
+        (seat,) = game.to_act()
+        assert all(game.acting(viewer) == {seat} for viewer in (0, 2, SPECTATOR))
+        order.append(seat)
+        game.step({seat: Move(action="talk", text=f"words of {seat}")})
+    assert order[:4] == order[4:]
+    assert set(order) == {0, 1, 3, 4}
+    heard = [message.text for message in game.observe(2).messages if message.author is not None]
+    assert heard[-8:] == [f"words of {seat}" for seat in order]  # the dead read what is public
+    assert game.phase(SPECTATOR) == "Vote"
+    assert game.acting(SPECTATOR) == {0, 1, 3, 4}
+    assert choices(game, "Ada", "vote") == ("Ben", "Dan", "Eva", "skip")
+    step(game, Ada="<vote>Ben</vote>", Ben="<vote>Ada</vote>", Dan="!", Eva="<vote>Ben</vote>")
+    votes = "Votes: Ada for Ben, Ben for Ada, Dan does not vote, Eva for Ben. Ben is ejected."
+    assert votes in lines(game, "Cleo")
+    assert last(game, SPECTATOR) == "The crew wins: the imposter is ejected. The imposter was Ben."
+    assert game.returns() == {0: 1, 1: -1, 2: 1, 3: 1, 4: 1}
+    found = game.metrics()
+    assert (found["kills"], found["meetings"], found["ejected_wrong"], found["rounds"]) == (1, 1, 0, 4)
+    assert (found["won_1"], found["won_2"], found["survived_1"], found["survived_2"]) == (0, 1, 1, 0)
+    assert (found["votes_right_0"], found["votes_right_4"]) == (1, 1)
+    assert "votes_right_3" not in found
+
+
+def test_after_a_vote_that_changes_nothing_all_are_in_the_first_room_and_the_cooldown_begins_again():
+    game = to_meeting()
+    talk(game)
+    step(game, Ada="<vote>Eva</vote>", Ben="<vote>Eva</vote>", Dan="<vote>skip</vote>", Eva="<vote>skip</vote>")
+    assert "Nobody is ejected." in next(line for line in lines(game, "Ada") if line.startswith("Votes"))
+    assert asked(game) == ["Ada", "Ben", "Dan", "Eva"]
+    assert last(game, "Ben").startswith(
+        "Round 4: you are in room (0,0), with Ada, Dan and Eva. You may kill from round 7"
+    )
+    assert choices(game, "Ada", "report") is None
+    step(game, Ada="<wait/>", Ben="<wait/>", Dan="<wait/>", Eva="<wait/>")
+    assert game.world.round == 7
+    assert choices(game, "Ben", "kill") == ("Ada", "Dan", "Eva")
+
+
+def test_a_meeting_stops_work_and_it_must_be_begun_again():
+    game = ship(CREW[:4], 0, [[[0, 0]]] * 4, cooldown=1)
+    step(game, Ada="<go>east</go>", Ben="<wait/>", Cleo="<wait/>", Dan="<go>east</go>")
+    step(game, Ben="<wait/>", Cleo="<go>east</go>")
+    assert game.world.round == 2
+    step(game, Ben="<task/>")  # until round 5
+    step(game, Ada="<kill>Dan</kill>", Dan="<wait/>")
+    assert game.world.round == 4
+    step(game, Ada="<wait/>", Cleo="<report>Dan</report>")
+    talk(game)
+    step(game, Ada="!", Ben="!", Cleo="!")
+    assert "Your open tasks: (0,0)." in last(game, "Ben")
+    step(game, Ada="<wait/>", Ben="<task/>", Cleo="<task/>")  # until round 7
+    assert game.world.round == 5
+    step(game, Ada="<wait/>")
+    assert (game.metrics()["end_tasks"], game.metrics()["rounds"]) == (1, 7)
+    assert game.returns() == pytest.approx({0: -1, 1: 1.2, 2: 1.2, 3: 1})
+
+
+def test_a_wrong_vote_can_end_the_game():
+    game = to_meeting(seats=CREW[:5])
+    talk(game)
+    step(game, Ada="<vote>Eva</vote>", Ben="<vote>Eva</vote>", Dan="<vote>Eva</vote>", Eva="<vote>Ben</vote>")
+    assert "Eva was not the imposter." in lines(game, "Ada")
+    assert asked(game) == ["Ada", "Ben", "Dan"]  # two of the crew are left
+    step(game, Ada="<wait/>", Ben="<wait/>", Dan="<wait/>")
+    step(game, Ben="<kill>Dan</kill>")
+    assert last(game, SPECTATOR) == "The imposter wins: only one crewmate is left. The imposter was Ben."
+
+
+def test_the_open_tasks_of_the_dead_do_not_count():
+    game = ship(CREW[:4], 0, [[[0, 0]], [[0, 0]], [[0, 0]], [[1, 0]]], cooldown=4)
+    step(game, Ada="<wait/>", Ben="<task/>", Cleo="<task/>", Dan="<wait/>")
+    step(game, Ada="<wait/>", Dan="<wait/>")
+    assert game.world.round == 3
+    step(game, Ben="<wait/>", Cleo="<wait/>")
+    assert asked(game) == ["Ada"]
+    step(game, Ada="<kill>Dan</kill>")
+    assert game.metrics()["end_tasks"] == 1
+    assert game.returns() == pytest.approx({0: -1, 1: 1.2, 2: 1.2, 3: 1})
+
+
+def test_plurality_with_ties_and_skips():
+    assert ejected({0: 1, 1: 2, 2: 1}) == 1
+    assert ejected({0: 1, 1: 2}) is None
+    assert ejected({0: 1, 1: None, 2: None}) is None
+    assert ejected({0: 1, 1: None, 2: 1}) == 1
+    assert ejected({}) is None
+
+
+def test_without_skip_silence_counts_for_nobody():
+    game = to_meeting(skip=False, discussion=0)
+    assert choices(game, "Ada", "vote") == ("Ben", "Dan", "Eva")
+    step(game, Ada="!", Ben="!", Dan="!", Eva="<vote>Ben</vote>")
+    assert game.metrics()["end_ejected"] == 1
+    game = to_meeting(discussion=0)  # with skip: three against one
+    step(game, Ada="!", Ben="!", Dan="!", Eva="<vote>Ben</vote>")
+    assert game.to_act()
+
+
+def test_probes_before_the_discussion_and_after_every_message_for_each_living_crewmate():
+    game = to_meeting()
+    for _ in range(9):
+        probes = game.probes()
+        assert set(probes) == {0, 3, 4}
+        assert probes[0].choices == ("Ben", "Dan", "Eva")
+        assert all(probe.truth == ("Ben",) for probe in probes.values())
+        if game.phase(ALL) == "Vote":
+            break
+        (seat,) = game.to_act()
+        game.step({seat: Move(action="talk", text="Hm.")})
+    assert game.phase(ALL) == "Vote"
+    step(game, Ada="!", Ben="!", Dan="!", Eva="!")
+    assert not game.probes()
+    assert not to_meeting(probes=False).probes()
+
+
+# --- who gives up ---
+
+
+def test_who_gives_up_waits_says_nothing_and_skips_from_then_on():
+    game = to_meeting()
+    order = [game.names.index(n) for n in last(game, SPECTATOR).split("order: ")[1].rstrip(".").split(", ")]
+    game.step({order[0]: FORFEIT})
+    name = game.names[order[0]]
+    assert f"{name} gives up." in lines(game, "Cleo")
+    talk(game)
+    assert lines(game, "Cleo").count(f"{name} says nothing.") == 2
+    assert game.to_act() == {0, 1, 3, 4} - {order[0]}
+
+
+def test_when_all_give_up_the_game_runs_to_its_end():
+    game = ship()
+    game.step(dict.fromkeys(range(5), FORFEIT))
+    assert not game.to_act()
+    assert game.metrics()["end_limit"] == 1
+    assert "You give up, and only wait." in lines(game, "Ada")
+    assert "give up" not in str(game.observe(SPECTATOR).messages[1:])
+
+
+# --- what is hidden ---
+
+
+def test_unseen_deeds_change_nothing_for_who_is_elsewhere():
+    """Whether Ben kills Cleo or Eva in the east, or nobody, or they leave again: Ada, in the west, reads the same."""
+    views = []
+    for ben, cleo, eva in (
+        ("<kill>Cleo</kill>", "<wait/>", "<wait/>"),
+        ("<kill>Eva</kill>", "<task/>", "<task/>"),
+        ("<task/>", "<task/>", "<wait/>"),
+        ("<wait/>", "<wait/>", "<wait/>"),
+    ):
+        game = ship(wait=4)
+        step(game, Ada="<wait/>", Ben="<go>east</go>", Cleo="<go>east</go>", Dan="<go>east</go>", Eva="<go>east</go>")
+        step(game, Ada="<wait/>")
+        step(game, Ben=ben, Cleo=cleo, Dan="<task/>", Eva=eva)
+        while 0 not in game.to_act():
+            game.step({seat: game.default(seat) for seat in game.to_act()})
+        looks = game.acting(0), game.acting(SPECTATOR), game.phase(0), game.phase(SPECTATOR), game.board(0)
+        views.append((game.world.round, game.observe(0), game.observe(SPECTATOR), looks))
+    assert len({str(view) for view in views}) == 1
+    assert views[0][0] == 5  # she began to wait in round 1
+
+
+def test_the_board_shows_the_own_room_and_tasks():
+    game = ship()
+    step(game, Ada="<wait/>", Ben="<go>east</go>", Cleo="<go>east</go>", Dan="<wait/>", Eva="<wait/>")
+    ((west, east),) = game.board(0)[0].rows
+    assert (west.text, east.text) == ("Ada, Dan, Eva", "task")
+    assert east.label == "room (1,0): task"
+    assert [cell.text for cell in game.board(2)[0].rows[0]] == ["", "task"]  # on the way
+    assert game.board(SPECTATOR) == ()
+    game = to_meeting()
+    assert game.board(2) == ()
+    assert [cell.text for cell in game.board(ALL)[0].rows[0]] == ["Ada, Ben, Dan, Eva", ""]
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**31), size=st.integers(3, 6), cooldown=st.integers(1, 6))
+def test_in_every_game(seed, size, cooldown):
+    """The dead never act; kills keep their distance; spectators read only what is public; roles are counted."""
+    game = make(among_us((*CREW, "Finn")[:size], cooldown=cooldown, rounds=25).with_seed(seed))
+    kills, living = [], set(range(size))
+    resets = 0
+    for moves in steps(game, seed):
+        assert set(moves) <= living
+        assert set(moves) <= set(game.world.living())
+        living = set(game.world.living())
+        if game.phase(ALL) == "In the rooms":
+            assert all(game.acting(seat) == ({seat} & set(moves)) for seat in range(size))
+            assert not game.acting(SPECTATOR)
+            for move in moves.values():
+                if move.action == "kill":
+                    assert game.world.round >= max([resets, *kills]) + cooldown
+                    kills.append(game.world.round)
+        else:
+            resets = game.world.round
+    found = game.metrics()
+    assert found["kills"] == len(kills)
+    assert sum(found[f"survived_{seat}"] for seat in range(size)) == size - len(kills) - found["ejected_wrong"]
+    assert game.roles().count("imposter") == 1
+    assert sum(found[f"end_{end}"] for end in ("ejected", "tasks", "kills", "limit")) == 1
+    assert all(message.channel == "public" for message in game.observe(SPECTATOR).messages)
+
+
+# --- the start ---
+
+
+def test_roles_and_tasks_are_drawn_from_the_seed():
+    scenario = among_us(tasks=4, width=2, height=2)
+    drawn = [draw(make(scenario).settings, 5, seed) for seed in range(200)]
+    counts = [sum(deal.imposter == seat for deal in drawn) for seat in range(5)]
+    assert min(counts) > 20  # 40 each on average; the standard deviation is 5.7
+    assert draw(make(scenario).settings, 5, 7) == drawn[7]
+    assert {room for deal in drawn for rooms in deal.tasks for room in rooms} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+
+
+@pytest.mark.parametrize(
+    "scenario, where",
+    [
+        (among_us(CREW[:3], 4), "settings.deal.imposter"),
+        (among_us(CREW[:3], 0, [[[0, 0]] * 3] * 4), "settings.deal.tasks"),
+        (among_us(CREW[:3], 0, [[[0, 0]] * 2] * 3), "settings"),
+        (among_us(CREW[:3], 0, [[[0, 5]] * 3] * 3), "settings"),
+        (among_us(CREW[:3], width=1, height=1), "settings"),
+        (among_us(("Ada", "Skip", "Ben")), "seats"),
+    ],
+)
+def test_what_does_not_fit_is_refused(scenario, where):
+    with pytest.raises(BadInput, match=where):
+        make(scenario)
+
+
+def test_label_tells_the_public_and_private_the_rest():
+    spec = REGISTRY["among_us"]
+    stated = among_us(CREW[:3], 1, [[[0, 0], [1, 0], [1, 0]]] * 3)
+    assert spec.label(stated) == "2 by 1 rooms, tasks each 3, players 3"
+    assert spec.private(stated) == ("tasks in (0,0), (1,0), (1,0)", "imposter", "tasks in (0,0), (1,0), (1,0)")
+    assert spec.private(among_us(CREW[:3])) == ("", "", "")

@@ -1,0 +1,43 @@
+"""Among Us: a crew works on tasks in a grid of rooms, one imposter kills unseen, and meetings talk and vote."""
+
+from __future__ import annotations
+
+from training.games.among_us.game import LOSS, WIN, AmongUs
+from training.games.among_us.settings import AmongUsSettings, Deal
+from training.games.base import GameSpec
+from training.records import Scenario
+
+__all__ = ["SPEC", "AmongUs", "AmongUsSettings", "Deal"]
+
+
+def label(scenario: Scenario) -> str:
+    """Return the size of the game."""
+    settings = AmongUsSettings.model_validate(scenario.settings)
+    return f"{settings.width} by {settings.height} rooms, tasks each {settings.tasks}, players {len(scenario.seats)}"
+
+
+def private(scenario: Scenario) -> tuple[str, ...]:
+    """Return each seat's role and tasks where they are stated; nothing where they are drawn."""
+    deal = AmongUsSettings.model_validate(scenario.settings).deal
+    if deal is None:
+        return ("",) * len(scenario.seats)
+    return tuple(
+        "imposter" if seat == deal.imposter else "tasks in " + ", ".join(f"({room[0]},{room[1]})" for room in rooms)
+        for seat, rooms in enumerate(deal.tasks)
+    )
+
+
+SPEC = GameSpec(
+    name="among_us",
+    title="Among Us",
+    summary="A crew works on tasks in a grid of rooms, one imposter kills unseen, and meetings talk and vote about it.",
+    make=AmongUs,
+    settings=AmongUsSettings,
+    players=(3, 12),
+    low=LOSS,
+    high=WIN + 1,
+    deadline_s=60,
+    label=label,
+    private=private,
+    actions=("talk", "go", "wait", "task", "kill", "report", "vote"),
+)

@@ -1,0 +1,38 @@
+"""The rooms as a viewer sees them: its own with who is there, and where its open tasks are."""
+
+from __future__ import annotations
+
+from training.games.among_us.settings import Room
+from training.games.among_us.words import listed, place
+from training.games.among_us.world import World
+from training.records import Cell, Viewer, Zone
+
+
+def rooms(world: World, names: tuple[str, ...], viewer: Viewer | None) -> tuple[Zone, ...]:
+    """Return the grid for a living seat, for the dead and spectators nothing; None = for those who may see all."""
+    if viewer is not None and not (viewer >= 0 and world.people[viewer].alive):
+        return ()
+    rows = tuple(
+        tuple(_cell(world, names, viewer, (column, row)) for column in range(world.settings.width))
+        for row in range(world.settings.height)
+    )
+    return (Zone(title="Rooms", rows=rows),)
+
+
+def _cell(world: World, names: tuple[str, ...], viewer: Viewer | None, room: Room) -> Cell:
+    people, bodies, tasks = _inside(world, viewer, room)
+    parts = [names[seat] for seat in people] + [f"body of {names[seat]}" for seat in bodies]
+    if tasks:
+        parts.append("task" if tasks == 1 else f"{tasks} tasks")
+    return Cell(text=", ".join(parts), label=f"{place(room)}: {listed(parts) if parts else 'nothing known'}")
+
+
+def _inside(world: World, viewer: Viewer | None, room: Room) -> tuple[list[int], list[int], int]:
+    """Return who is in a room, whose bodies lie there, and how many open tasks, as far as `viewer` may know."""
+    if viewer is None:
+        return world.present(room), world.found(room), 0
+    person = world.people[viewer]
+    tasks = person.tasks.count(room)
+    if person.room != room or person.doing == "walking":
+        return [], [], tasks
+    return (world.present(room), world.found(room), tasks) if world.awake(viewer) else ([viewer], [], tasks)

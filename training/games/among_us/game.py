@@ -1,0 +1,309 @@
+"""Among Us as a state machine: rounds in the rooms, meetings, votes.
+
+Settings that do not fit the players raise `BadInput`; moves that are not possible raise `IllegalMove` and change
+nothing. A seat that gives up plays defaults from then on: it waits, says nothing and votes for nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from training.errors import BadInput
+from training.games.among_us import offers, words
+from training.games.among_us.board import rooms
+from training.games.among_us.meeting import Ballot, Meeting, ejected
+from training.games.among_us.settings import AmongUsSettings, Deal
+from training.games.among_us.tally import Tally
+from training.games.among_us.world import Event, Order, World
+from training.games.log import LoggedGame, read_settings
+from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat, Viewer, Zone
+from training.seeding import rng
+
+WIN, LOSS = 1.0, -1.0
+End = Literal["ejected", "tasks", "kills", "limit"]
+
+
+class AmongUs(LoggedGame):
+    """One imposter among a crew with tasks."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        settings = read_settings(AmongUsSettings, scenario)
+        super().__init__(scenario, settings.max_chars, settings.words)
+        if offers.SKIP in (name.lower() for name in self.names):
+            raise BadInput(f"nobody may be called {offers.SKIP!r}, which is a vote", "seats")
+        self.settings = settings
+        deal = settings.deal or draw(settings, len(self.names), scenario.seed)
+        if deal.imposter >= len(self.names):
+            raise BadInput(f"there is no seat {deal.imposter}", "settings.deal.imposter")
+        if len(deal.tasks) != len(self.names):
+            raise BadInput(f"tasks of {len(deal.tasks)} seats for {len(self.names)} players", "settings.deal.tasks")
+        self.world = World(settings, deal.imposter, deal.tasks)
+        self._tally = Tally(self.world)
+        self._meeting: Meeting | None = None
+        self._gone: frozenset[Seat] = frozenset()
+        self._acting: frozenset[Seat] = frozenset()
+        self._end: End | None = None
+        self._open()
+        self._ask()
+
+    def _open(self) -> None:
+        """Show everybody the rules with what it may know."""
+        imposter, seats = self.world.imposter, range(len(self.names))
+        crew = [name for seat, name in enumerate(self.names) if seat != imposter]
+        briefs = {seat: words.crewmate(self.names[seat], self.world.people[seat].tasks) for seat in seats}
+        briefs[imposter] = words.imposter(self.names[imposter], crew)
+        ever = {seat: offers.ever(self.names, seat, imposter, skip=self.settings.skip) for seat in seats}
+        for seat in seats:
+            rules = words.opening(self.settings, self.names, briefs[seat], ever[seat])
+            self._log.tell_each({seat: rules}, channel="private")
+        everything = words.opening(self.settings, self.names, words.everything(self.names, self.world), ())
+        self._log.tell_each({SPECTATOR: words.opening(self.settings, self.names, "", ()), ALL: everything})
+
+    # --- the protocol ---
+
+    def to_act(self) -> frozenset[Seat]:
+        return self._acting
+
+    def _offered(self, seat: Seat) -> tuple[Action, ...]:
+        if self._meeting is None:
+            return offers.in_rooms(self.world, self.names, seat)
+        return (offers.TALK,) if self._meeting.speaker is not None else (self._vote(seat),)
+
+    def _vote(self, seat: Seat) -> Action:
+        others = self._candidates(seat)
+        return offers.vote((*others, offers.SKIP) if self.settings.skip else others)
+
+    def _candidates(self, seat: Seat) -> tuple[str, ...]:
+        return tuple(self.names[other] for other in self.world.living() if other != seat)
+
+    def default(self, seat: Seat) -> Move:
+        if self._meeting is None:
+            return Move(action="wait", origin="default")
+        if self._meeting.speaker is not None:
+            return Move(action="talk", origin="default")
+        nobody = offers.SKIP if self.settings.skip else self._candidates(seat)[0]
+        return Move(action="vote", args={"player": nobody}, origin="default")
+
+    def returns(self) -> Mapping[Seat, float | None]:
+        if not self._end:
+            return dict.fromkeys(range(len(self.names)))
+        done, weight = self._tally.done, self.settings.task_reward
+        return {
+            seat: (WIN if self._won(seat) else LOSS) + weight * done[seat] / self.settings.tasks
+            for seat in range(len(self.names))
+        }
+
+    def metrics(self) -> Mapping[str, float]:
+        if not self._end:
+            return {}
+        ends = {f"end_{end}": float(self._end == end) for end in words.ENDS}
+        won = {f"won_{seat}": float(self._won(seat)) for seat in range(len(self.names))}
+        return {"crew_won": float(self._crew_won()), **ends, **won, **self._tally.metrics()}
+
+    def roles(self) -> tuple[str, ...]:
+        return tuple("imposter" if seat == self.world.imposter else "crewmate" for seat in range(len(self.names)))
+
+    def acting(self, viewer: Viewer) -> frozenset[Seat]:
+        if self._meeting is not None or self._sees_all(viewer):
+            return self._acting
+        return self._acting & {viewer}
+
+    def phase(self, viewer: Viewer) -> str:
+        if self._end:
+            return ""
+        if self._meeting is None:
+            return "In the rooms"
+        if self._meeting.speaker is None:
+            return "Vote"
+        return f"Meeting: message {self._meeting.spoken + 1} of {self._meeting.length}"
+
+    def board(self, viewer: Viewer) -> tuple[Zone, ...]:
+        return rooms(self.world, self.names, None if self._sees_all(viewer) else viewer)
+
+    def probes(self) -> Mapping[Seat, Probe]:
+        if self._meeting is None or not self.settings.probes:
+            return {}
+        truth = (self.names[self.world.imposter],)
+        question = "If you had to vote now, for whom would you vote?"
+        return {
+            seat: Probe(question=question, choices=self._candidates(seat), truth=truth)
+            for seat in self.world.crew()
+            if seat not in self._gone
+        }
+
+    def _sees_all(self, viewer: Viewer) -> bool:
+        return viewer in (ALL, self.scenario.tool_seat)
+
+    # --- a joint step ---
+
+    def _apply(self, moves: Mapping[Seat, Move]) -> None:
+        spoken = {seat: self._public_text(seat, move) for seat, move in moves.items() if move.origin == "seat"}
+        if self._meeting and self._meeting.speaker is not None:
+            self._log.say(spoken)
+        else:
+            self._log.say(spoken, (), channel="private")
+        given_up = frozenset(seat for seat, move in moves.items() if move.origin == "forfeit")
+        self._gone |= given_up
+        if self._meeting is None:
+            for seat in moves.keys() - spoken.keys():
+                why = "You give up, and only wait" if seat in given_up else "You do not answer, and wait"
+                self._log.tell(f"{why}.", {seat}, channel="private")
+            self._act({seat: move for seat, move in moves.items() if seat not in given_up})
+        else:
+            for seat in sorted(given_up):
+                self._log.tell(f"{self.names[seat]} gives up.")
+            self._hold({seat: moves[seat] for seat in spoken})
+        self._ask()
+
+    def _ask(self) -> None:
+        """Go on until the game is over or somebody has to decide, and name those."""
+        self._acting = frozenset()
+        while not self._end:
+            if self._meeting is None:
+                self._ask_in_rooms()
+            elif (speaker := self._meeting.speaker) is not None:
+                self._acting = frozenset({speaker}) - self._gone
+            else:
+                self._acting = frozenset(self.world.living()) - self._gone
+            if self._acting:
+                return
+            if self._meeting is None:
+                self._pass_round()
+            else:
+                self._hold({})
+
+    # --- in the rooms ---
+
+    def _ask_in_rooms(self) -> None:
+        deciding = self.world.deciding()
+        self.world.begin({seat: Order("wait") for seat in deciding & self._gone})
+        self._acting = deciding - self._gone
+        actions = {seat: self._offered(seat) for seat in self._acting}
+        told: dict[Viewer, str] = {
+            seat: words.status(self.world, self.names, seat, offered) for seat, offered in actions.items()
+        }
+        self._log.tell_each(told, channel="private")
+
+    def _act(self, moves: Mapping[Seat, Move]) -> None:
+        """Kill first, then report; if nobody reports, do the rest and pass the round."""
+        choices = {seat: str(move.args["player"]) for seat, move in moves.items() if "player" in move.args}
+        named = {seat: self.names.index(name) for seat, name in choices.items()}
+        saw: frozenset[Seat] = frozenset()
+        for seat, victim in named.items():
+            if moves[seat].action == "kill":
+                saw = self._kill(victim)
+        if self._end:
+            return
+        alive = {seat: move for seat, move in moves.items() if self.world.people[seat].alive}
+        if reports := {seat: named[seat] for seat, move in alive.items() if move.action == "report"}:
+            self._meet(reports)
+            return
+        orders = {
+            seat: Order(move.action, str(move.args.get("direction", "")))
+            for seat, move in alive.items()
+            if move.action in ("go", "task") or (move.action == "wait" and seat not in saw)
+        }
+        left = self.world.deciding() & self._gone
+        self._tell(self.world.begin({**orders, **{seat: Order("wait") for seat in left}}))
+        self._pass_round()
+
+    def _pass_round(self) -> None:
+        self._tell(self.world.pass_round())
+        if not self.world.tasks_left():
+            self._finish("tasks")
+        elif self.world.round >= self.settings.rounds:
+            self._finish("limit")
+
+    def _kill(self, victim: Seat) -> frozenset[Seat]:
+        """Let the imposter kill; return who saw it, and so does not wait any longer."""
+        event = self.world.kill(victim)
+        self._tally.kills += 1
+        self._tell([Event(event.kind, event.room, event.who, event.seen - {victim}, victim=victim)])
+        killer = self.names[event.who] if victim in event.seen else None
+        self._log.tell_each({victim: words.killed(self.names[victim], killer)}, channel="private")
+        self._check_crew()
+        return event.seen
+
+    def _check_crew(self) -> None:
+        """End the game if one crewmate is left, or if nobody of the living crew has tasks left."""
+        if len(self.world.crew()) <= 1:
+            self._finish("kills")
+        elif not self.world.tasks_left():
+            self._finish("tasks")
+
+    def _tell(self, events: list[Event]) -> None:
+        """Show those who saw it, and those who may see all, what happened."""
+        for event in events:
+            if event.kind == "done":
+                self._tally.done[event.who] += 1
+            self._log.tell(words.happened(self.world.round, self.names, event), event.seen, channel="room")
+
+    # --- in the meeting ---
+
+    def _meet(self, reports: Mapping[Seat, Seat]) -> None:
+        self._tally.meetings += 1
+        self._log.tell(words.called(self.names, self.world.round, reports, self.world.bodies))
+        self.world.gather()
+        order = self.world.living()
+        rng(self.scenario.seed, "among_us", "order", self._tally.meetings).shuffle(order)
+        self._meeting = Meeting(order, self.settings.discussion)
+        self._log.tell(words.order(self.names, order, self.settings.discussion))
+        self._call_vote()
+
+    def _call_vote(self) -> None:
+        if self._meeting and self._meeting.speaker is None:
+            self._log.tell(words.vote(self.names, self.world.living(), skip=self.settings.skip))
+
+    def _hold(self, moves: Mapping[Seat, Move]) -> None:
+        """Take a message or all ballots; whoever is not in `moves` stays silent."""
+        assert self._meeting is not None
+        speaker = self._meeting.speaker
+        if speaker is None:
+            self._count(moves)
+            return
+        if speaker not in moves:
+            self._log.tell(f"{self.names[speaker]} says nothing.")
+        self._meeting.spoken += 1
+        self._call_vote()
+
+    def _count(self, moves: Mapping[Seat, Move]) -> None:
+        """Eject whom the ballots name; end the game, or go on. Who did not vote has skipped, where one may."""
+        ballots: dict[Seat, Ballot] = dict.fromkeys(self.world.living()) if self.settings.skip else {}
+        for seat, move in moves.items():
+            name = str(move.args["player"])
+            ballots[seat] = None if name == offers.SKIP else self.names.index(name)
+        out = ejected(ballots)
+        silent = [seat for seat in self.world.living() if seat not in moves]
+        self._tally.voted(moves.keys(), ballots)
+        self._log.tell(words.result(self.names, ballots, silent, out))
+        self._meeting = None
+        if out == self.world.imposter:
+            self._finish("ejected")
+        elif out is not None:
+            self._tally.wrong += 1
+            self._log.tell(f"{self.names[out]} was not the imposter.")
+            self.world.people[out].alive = False
+            self._check_crew()
+
+    # --- the end ---
+
+    def _finish(self, end: End) -> None:
+        self._end = end
+        self._log.tell(words.over(self.names[self.world.imposter], end, crew_won=self._crew_won()))
+
+    def _crew_won(self) -> bool:
+        return self._end in ("ejected", "tasks") or (self._end == "limit" and self.settings.limit_winner == "crew")
+
+    def _won(self, seat: Seat) -> bool:
+        return self._crew_won() == (seat != self.world.imposter)
+
+
+def draw(settings: AmongUsSettings, seats: int, seed: int) -> Deal:
+    """Return roles and tasks by chance: every seat is as likely the imposter, every room as likely a task's."""
+    grid = [(column, row) for row in range(settings.height) for column in range(settings.width)]
+    imposter = rng(seed, "among_us", "imposter").randrange(seats)
+    tasks = tuple(
+        tuple(sorted(rng(seed, "among_us", "tasks", seat).choices(grid, k=settings.tasks))) for seat in range(seats)
+    )
+    return Deal(imposter=imposter, tasks=tasks)

@@ -1,0 +1,175 @@
+"""The rooms: who is where, busy until when, alive or dead. Rounds pass here; nobody speaks, and nothing is refused.
+
+Orders are taken as legal: the game has checked them. What happens comes back as events, each with those who see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from training.games.among_us.settings import AmongUsSettings, Room
+from training.records import Seat
+
+START: Room = (0, 0)
+"""Where everybody begins, and where everybody meets."""
+STEPS: Mapping[str, Room] = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
+OPPOSITE: Mapping[str, str] = {"north": "south", "east": "west", "south": "north", "west": "east"}
+
+Doing = Literal["deciding", "waiting", "working", "walking"]
+Kind = Literal["kills", "leaves", "comes", "begins", "done"]
+_DOING: Mapping[str, Doing] = {"go": "walking", "task": "working", "wait": "waiting"}
+
+
+@dataclass(slots=True)
+class Person:
+    """One player in the rooms. `until` is the round in which it is done with what it is doing."""
+
+    tasks: list[Room]
+    room: Room = START
+    alive: bool = True
+    doing: Doing = "deciding"
+    until: int = 0
+    toward: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened in a room, and who saw it. `what` is a direction; `victim` is set for a kill."""
+
+    kind: Kind
+    room: Room
+    who: Seat
+    seen: frozenset[Seat] = frozenset()
+    what: str = ""
+    victim: Seat | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What somebody decided: `go` with a direction, `task` or `wait`."""
+
+    action: str
+    direction: str = ""
+
+
+class World:
+    """The state of the rooms; `deciding` names those who are free to choose."""
+
+    def __init__(self, settings: AmongUsSettings, imposter: Seat, tasks: Sequence[Sequence[Room]]) -> None:
+        self.settings = settings
+        self.imposter = imposter
+        self.people = [Person(tasks=[] if seat == imposter else list(rooms)) for seat, rooms in enumerate(tasks)]
+        self.bodies: dict[Seat, Room] = {}
+        self.round = 0
+        self.ready = settings.cooldown
+        """The first round in which the imposter may kill."""
+
+    # --- looking ---
+
+    def living(self) -> list[Seat]:
+        """Return who is alive, in seat order."""
+        return [seat for seat, person in enumerate(self.people) if person.alive]
+
+    def crew(self) -> list[Seat]:
+        """Return the living crewmates."""
+        return [seat for seat in self.living() if seat != self.imposter]
+
+    def present(self, room: Room) -> list[Seat]:
+        """Return who is alive in `room`; who is on the way from one room to the next is in none."""
+        return [s for s, p in enumerate(self.people) if p.alive and p.room == room and p.doing != "walking"]
+
+    def awake(self, seat: Seat) -> bool:
+        """Return whether `seat` sees its room: crewmates at work and people on the way see nothing."""
+        person = self.people[seat]
+        return person.alive and (
+            person.doing in ("deciding", "waiting") or (person.doing == "working" and seat == self.imposter)
+        )
+
+    def deciding(self) -> frozenset[Seat]:
+        """Return who is free to choose."""
+        return frozenset(s for s, p in enumerate(self.people) if p.alive and p.doing == "deciding")
+
+    def exits(self, room: Room) -> tuple[str, ...]:
+        """Return the directions in which there is another room."""
+        inside = (range(self.settings.width), range(self.settings.height))
+        return tuple(d for d in STEPS if all(at in r for at, r in zip(beyond(room, d), inside, strict=True)))
+
+    def found(self, room: Room) -> list[Seat]:
+        """Return whose bodies lie in `room`."""
+        return [seat for seat, where in self.bodies.items() if where == room]
+
+    def victims(self) -> list[Seat]:
+        """Return whom the imposter may kill now."""
+        if self.round < self.ready:
+            return []
+        return [seat for seat in self.present(self.people[self.imposter].room) if seat != self.imposter]
+
+    def tasks_left(self) -> int:
+        """Return the open tasks of the living."""
+        return sum(len(person.tasks) for person in self.people if person.alive)
+
+    # --- changing ---
+
+    def gather(self) -> None:
+        """Bring the living to the first room, free to choose; clear the bodies; the next kill has to wait."""
+        self.bodies.clear()
+        self.ready = self.round + self.settings.cooldown
+        for person in self.people:
+            person.room, person.doing = START, "deciding"
+
+    def kill(self, victim: Seat) -> Event:
+        """Kill: everybody awake in the room sees it, the victim too."""
+        event = self._event("kills", self.imposter, victim=victim)
+        self.people[victim].alive = False
+        self.bodies[victim] = event.room
+        self.ready = self.round + self.settings.cooldown
+        return event
+
+    def begin(self, orders: Mapping[Seat, Order]) -> list[Event]:
+        """Let those who decided leave, work or wait, all at once: who leaves or works sees nothing of the others."""
+        for seat, order in orders.items():
+            person = self.people[seat]
+            person.doing, person.toward = _DOING[order.action], order.direction
+            person.until = self.round + (self.settings.wait if order.action == "wait" else self.settings.task_time)
+        events = []
+        for seat, order in orders.items():
+            if order.action == "go":
+                events.append(self._event("leaves", seat, what=order.direction))
+            elif order.action == "task":
+                events.append(self._event("begins", seat))
+        return events
+
+    def pass_round(self) -> list[Event]:
+        """Go on by one round: people arrive, tasks are done, who waited long enough is free to choose."""
+        self.round += 1
+        due = [s for s, p in enumerate(self.people) if p.alive and p.doing != "deciding" and p.until == self.round]
+        arriving = [seat for seat in due if self.people[seat].doing == "walking"]
+        for seat in arriving:
+            self.people[seat].room = beyond(self.people[seat].room, self.people[seat].toward)
+        events = [self._event("comes", seat, what=OPPOSITE[self.people[seat].toward]) for seat in arriving]
+        for seat in due:
+            person = self.people[seat]
+            if person.doing == "working" and seat != self.imposter:
+                person.tasks.remove(person.room)
+                events.append(Event("done", person.room, seat))
+            person.doing = "deciding"
+        hunter = self.people[self.imposter]
+        if hunter.doing == "waiting" and self.round == self.ready and self.victims():
+            hunter.doing = "deciding"  # what it may do has changed
+        return events
+
+    def _event(self, kind: Kind, who: Seat, what: str = "", victim: Seat | None = None) -> Event:
+        """Return what happens in the room of `who`; who sees it while waiting is free to choose again."""
+        room = self.people[who].room
+        seen = frozenset(seat for seat in self.present(room) if seat != who and self.awake(seat))
+        for seat in seen:
+            if self.people[seat].doing == "waiting":
+                self.people[seat].doing = "deciding"
+        return Event(kind, room, who, seen, what, victim)
+
+
+def beyond(room: Room, direction: str) -> Room:
+    """Return the room next to `room`."""
+    return room[0] + STEPS[direction][0], room[1] + STEPS[direction][1]

@@ -1,0 +1,147 @@
+"""A script that plays Among Us from its observations alone.
+
+A crewmate works through its tasks on shortest ways, reports what it finds, says where it was and whom it saw, and
+votes on evidence: a kill it saw, who left the room of a body, who says what cannot be. The imposter pretends to work,
+kills when nobody sees it, denies and accuses.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from training.players.scripted.among_us_memory import LEFT, Memory, Room, remember
+from training.players.scripted.base import Script, do, offered, pick
+from training.records import Observation
+
+SURE = LEFT
+"""Suspicion that is enough for a vote."""
+RECENT = 6
+"""Rounds for which it is worth following somebody."""
+WITNESSED = (
+    "I saw {name} kill {victim} in {room} in round {round}. Vote for {name}.",
+    "It is {name}: I saw {name} kill {victim} in {room} in round {round}.",
+)
+LEAVING = ("I saw {name} leave {room} in round {round}, where the body was.",)
+WHERE = ("{where}{company}.", "I worked on my tasks, and {where}{company}.")
+SUSPECT = ("I will vote for {name}.", "I suspect {name}, and will vote for {name}.")
+CLUELESS = ("I do not know who it was. Where was everybody?", "I saw nothing suspicious. I would rather skip.")
+DENIALS = (
+    "That is not true: I was at my tasks. I suspect {name}.",
+    "No, that is wrong. I was alone at work. I suspect {name}.",
+)
+RUMOURS = ("I saw {name} leave {room} shortly before. I will vote for {name}.", "I suspect {name}, who was near there.")
+
+
+class AmongUsScript(Script):
+    """One seat; its role is read from the rules that it was shown."""
+
+    def answer(self, seen: Observation, chance: Random) -> str:
+        memory = remember(seen, self.seat, self.names)
+        if offered(seen, "talk"):
+            line = self._lie(memory, chance) if memory.imposter else self._tell(memory, chance)
+            return do(seen, "talk", line)
+        if offered(seen, "vote"):
+            return self._vote(seen, memory, chance)
+        return self._hunt(seen, memory, chance) if memory.imposter else self._work(seen, memory)
+
+    # --- in the rooms ---
+
+    def _work(self, seen: Observation, memory: Memory) -> str:
+        """Report, work here, or go on towards the nearest open task."""
+        if report := offered(seen, "report"):
+            return do(seen, "report", player=report.args[0].choices[0])
+        if offered(seen, "task"):
+            return do(seen, "task")
+        if not memory.tasks:
+            return do(seen, "wait")
+        goal = min(memory.tasks, key=lambda room: (_far(memory.room, room), room))
+        return do(seen, "go", direction=_toward(memory.room, goal))
+
+    def _hunt(self, seen: Observation, memory: Memory, chance: Random) -> str:
+        """Kill where nobody else is awake, and leave; else wait for that where people are, or follow them."""
+        awake = [name for name in memory.around if name not in memory.asleep]
+        kill, go = offered(seen, "kill"), offered(seen, "go")
+        assert go is not None
+        if kill and len(awake) <= 1:
+            return do(seen, "kill", player=awake[0] if awake else pick(chance, kill.args[0].choices))
+        if memory.around and not memory.body:
+            return do(seen, "task" if not kill and chance.random() < 0.3 else "wait")
+        gone = [sighting for sighting in memory.seen if sighting.room == memory.room and sighting.left]
+        if gone and memory.round - gone[-1].round <= RECENT:
+            return do(seen, "go", direction=gone[-1].left)
+        return do(seen, "go", direction=pick(chance, go.args[0].choices))
+
+    # --- in the meeting ---
+
+    def _tell(self, memory: Memory, chance: Random) -> str:
+        """Say the best evidence there is; then where one was; then whom one suspects."""
+        mine = sum(speaker == memory.name for speaker, _ in memory.claims)
+        if memory.killers:
+            name, victim = next(iter(memory.killers.items()))
+            at = next(sighting for sighting in memory.kills if sighting.name == name)
+            return pick(chance, WITNESSED).format(name=name, victim=victim, room=_place(at.room), round=at.round)
+        if mine == 0:
+            return self._leaving(memory, chance) or self._where(memory, chance)
+        suspect, points = _worst(memory)
+        return pick(chance, SUSPECT).format(name=suspect) if points >= SURE else pick(chance, CLUELESS)
+
+    def _leaving(self, memory: Memory, chance: Random) -> str:
+        suspicion = memory.suspicion()
+        for sighting in reversed(memory.seen):
+            seen_there = sighting.left and sighting.room in memory.bodies.values()
+            if seen_there and suspicion.get(sighting.name, 0.0) >= LEFT:
+                room = _place(sighting.room)
+                return pick(chance, LEAVING).format(name=sighting.name, room=room, round=sighting.round)
+        return ""
+
+    def _where(self, memory: Memory, chance: Random) -> str:
+        """Say where one was last, and with whom; the imposter leaves out the rooms where bodies lie."""
+        hidden = memory.bodies.values() if memory.imposter else ()
+        at, room = next((stay for stay in reversed(memory.way) if stay[1] not in hidden), memory.way[0])
+        company = [sighting.name for sighting in memory.seen if sighting.round == at and sighting.room == room]
+        others = f" with {' and '.join(dict.fromkeys(company))}" if company else " alone"
+        return pick(chance, WHERE).format(where=f"in round {at} I was in {_place(room)}", company=others)
+
+    def _lie(self, memory: Memory, chance: Random) -> str:
+        """Deny what one is accused of, blame the accuser, or join whoever is suspected already."""
+        accused = any(memory.name in line for speaker, line in memory.claims if speaker != memory.name)
+        name, points = _worst(memory)
+        if not (accused or points or any(speaker == memory.name for speaker, _ in memory.claims)):
+            return self._where(memory, chance)
+        others = [other for other in memory.living if other not in (memory.name, *memory.reporters)]
+        scapegoat = name if points else pick(chance, others or memory.reporters)
+        room = _place(next(iter(memory.bodies.values())))
+        return pick(chance, DENIALS if accused else RUMOURS).format(name=scapegoat, room=room)
+
+    def _vote(self, seen: Observation, memory: Memory, chance: Random) -> str:
+        """Vote for who is suspected most; without evidence for nobody, where that is possible."""
+        vote = offered(seen, "vote")
+        assert vote is not None
+        choices = vote.args[0].choices
+        suspicion = memory.suspicion()
+        suspects = [name for name in choices if name in suspicion]
+        worst = max(suspects, key=lambda name: (suspicion[name], name))
+        if suspicion[worst] >= (SURE if not memory.imposter else 0.1):
+            return do(seen, "vote", player=worst)
+        return do(seen, "vote", player="skip" if "skip" in choices else pick(chance, suspects))
+
+
+def _worst(memory: Memory) -> tuple[str, float]:
+    suspicion = memory.suspicion()
+    name = max(sorted(suspicion), key=lambda name: suspicion[name])
+    return name, suspicion[name]
+
+
+def _far(here: Room, there: Room) -> int:
+    return abs(here[0] - there[0]) + abs(here[1] - there[1])
+
+
+def _toward(here: Room, there: Room) -> str:
+    """Return a first step of a shortest way."""
+    if there[0] != here[0]:
+        return "east" if there[0] > here[0] else "west"
+    return "south" if there[1] > here[1] else "north"
+
+
+def _place(room: Room) -> str:
+    return f"room ({room[0]},{room[1]})"

@@ -1,0 +1,178 @@
+"""What a script knows of a game of Among Us: read from its observation alone; lines of no known form are ignored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from training.records import Observation, Seat
+
+Room = tuple[int, int]
+SAW_KILL = 100.0
+LIE, WITNESS, BESIDE = 5.0, 4.0, 3.0
+"""Suspicion of who said what cannot be, of whom somebody saw kill, and of who stood by a body without a report."""
+LEFT, TOLD, SEEN, NAMED = 2.0, 1.0, 1.0, 0.5
+"""Suspicion of who left the room of a body, as seen and as told; of who was there; of who is merely suspected."""
+LONG_AGO = 12
+"""Rounds after which it no longer matters who was where."""
+
+_ROOM = r"room \((\d+),(\d+)\)"
+_SIZE = re.compile(r"a ship of (\d+) by (\d+) rooms")
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """Somebody was in a room in a round; `left`: and went away; `body`: and a body lay there."""
+
+    round: int
+    room: Room
+    name: str
+    left: str = ""
+    body: bool = False
+
+
+@dataclass(slots=True)
+class Memory:
+    """All that a seat has seen and heard; the last group is about the meeting that is going on."""
+
+    name: str
+    names: Sequence[str]
+    imposter: bool = False
+    size: Room = (1, 1)
+    round: int = 0
+    room: Room = (0, 0)
+    tasks: list[Room] = field(default_factory=list)
+    around: list[str] = field(default_factory=list)
+    asleep: set[str] = field(default_factory=set)
+    body: bool = False
+    way: list[tuple[int, Room]] = field(default_factory=list)
+    seen: list[Sighting] = field(default_factory=list)
+    kills: list[Sighting] = field(default_factory=list)
+    killers: dict[str, str] = field(default_factory=dict)
+    bodies: dict[str, Room] = field(default_factory=dict)
+    reporters: list[str] = field(default_factory=list)
+    living: list[str] = field(default_factory=list)
+    claims: list[tuple[str, str]] = field(default_factory=list)
+    began: int = 0
+
+    def suspicion(self) -> dict[str, float]:
+        """Return how likely each other player is the imposter, in points; 0 = nothing is held against it.
+
+        Who reported a body is above suspicion: the imposter cannot.
+        """
+        points = dict.fromkeys((name for name in self.names if name != self.name), 0.0)
+        for sighting in self.seen:
+            lies_there = sighting.room in self.bodies.values() and sighting.name not in self.bodies
+            if sighting.name in points and lies_there and self.began <= sighting.round >= self.round - LONG_AGO:
+                held = BESIDE if sighting.body else LEFT if sighting.left else SEEN
+                points[sighting.name] = max(points[sighting.name], held)
+        for name in self.killers:
+            points[name] = SAW_KILL
+        for speaker, named, weight in {entry for claim in self.claims for entry in self._held(*claim)}:
+            if speaker in points and named in points:
+                points[named] += weight
+        return {name: 0.0 if name in self.reporters else held for name, held in points.items()}
+
+    def _held(self, speaker: str, line: str) -> Iterator[tuple[str, str, float]]:
+        """Yield (who says it, against whom it speaks, how much) for what is said in the meeting."""
+        killer = self._after(r"I saw NAME kill", line)
+        left = self._after(r"I saw NAME leave", line)
+        suspect = self._after(r"(?:I will vote for|I suspect|It is) NAME", line)
+        if killer and killer in (self.name, *self.reporters):
+            yield speaker, speaker, LIE
+        elif killer:
+            yield speaker, killer, WITNESS
+        if left:
+            yield speaker, left, TOLD
+        if suspect and suspect in self.reporters:
+            yield speaker, speaker, TOLD
+        elif suspect and not (killer or left):
+            yield speaker, suspect, NAMED
+        if claim := re.search(rf"in round (\d+) I was in {_ROOM}(?: with ([^.]*))?", line):
+            at, room = int(claim.group(1)), (int(claim.group(2)), int(claim.group(3)))
+            if self._contradicts(speaker, at, room):
+                yield speaker, speaker, LIE
+            if speaker in self.reporters and room in self.bodies.values():
+                for name in re.findall(_any(self.names), claim.group(4) or ""):
+                    yield speaker, name, BESIDE
+
+    def _contradicts(self, name: str, at: int, room: Room) -> bool:
+        """Return whether I saw `name` elsewhere in that round, or was awake in that room then and did not see it."""
+        there = [sighting for sighting in self.seen if sighting.name == name and sighting.round == at]
+        if there:
+            return room not in [sighting.room for sighting in there]
+        return (at, room) in self.way
+
+    def _after(self, pattern: str, line: str) -> str:
+        found = re.search(pattern.replace("NAME", f"({_any(self.names)})"), line)
+        return found.group(1) if found else ""
+
+
+def _any(names: Sequence[str]) -> str:
+    return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+
+
+def remember(seen: Observation, seat: Seat, names: Sequence[str]) -> Memory:
+    """Return what the observation of `seat` tells."""
+    memory = Memory(names[seat], names)
+    rules = seen.messages[0].text
+    memory.imposter = f"You are {names[seat]}, the imposter" in rules
+    if size := _SIZE.search(rules):
+        memory.size = (int(size.group(1)), int(size.group(2)))
+    for message in seen.messages[1:]:
+        if message.author is not None:
+            if message.channel == "public":
+                memory.claims.append((names[message.author], message.text))
+        elif " you are in room " in message.text:
+            _status(memory, message.text)
+        elif message.channel == "room":
+            _event(memory, message.text)
+        else:
+            _meeting(memory, message.text)
+    return memory
+
+
+def _status(memory: Memory, line: str) -> None:
+    where = re.match(rf"Round (\d+): you are in {_ROOM}, (?:with (.*?)|alone)\. ", line)
+    if not where:
+        return
+    at, column, row, company = where.groups()
+    memory.round, memory.room = int(at), (int(column), int(row))
+    found = re.findall(rf"({_any(memory.names)})( \(at work\))?(?:,| and |$)", company or "")
+    memory.around = [name for name, _ in found]
+    memory.asleep = {name for name, working in found if working}
+    memory.way.append((memory.round, memory.room))
+    memory.body = " Here lies the body of " in line
+    memory.seen += [Sighting(memory.round, memory.room, name, body=memory.body) for name in memory.around]
+    if tasks := re.search(r"Your open tasks: (.*?)\.", line):
+        memory.tasks = [(int(a), int(b)) for a, b in re.findall(r"\((\d+),(\d+)\)", tasks.group(1))]
+
+
+def _event(memory: Memory, line: str) -> None:
+    name = f"({_any(memory.names)})"
+    event = re.match(rf"Round (\d+), {_ROOM}: {name} (kills {name}|leaves to the (\w+)|comes|begins)", line)
+    if not event:
+        return
+    at, column, row, who, _, victim, direction = event.groups()
+    sighting = Sighting(int(at), (int(column), int(row)), who, left=direction or "")
+    memory.seen.append(sighting)
+    if victim:
+        memory.kills.append(sighting)
+        memory.killers[who] = victim
+
+
+def _meeting(memory: Memory, line: str) -> None:
+    """A report opens a meeting, and with it a new list of what was said; the votes close it."""
+    name = f"({_any(memory.names)})"
+    reports = re.findall(rf"{name} reports the body of {name} in {_ROOM}", line)
+    if reports:
+        memory.bodies = {body: (int(column), int(row)) for _, body, column, row in reports}
+        memory.reporters = [reporter for reporter, *_ in reports]
+        memory.claims = []
+        memory.round = int(re.findall(r"\d+", line)[0])
+    elif line.startswith("All meet"):
+        memory.living = re.findall(_any(memory.names), line)
+    elif line.startswith("Votes: "):
+        memory.bodies, memory.reporters, memory.claims = {}, [], []
+        memory.began = memory.round
