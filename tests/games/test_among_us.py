@@ -8,8 +8,8 @@ from tests.games.cases.among_us import CREW, among_us
 from tests.games.play import steps
 from training.errors import BadInput, IllegalMove
 from training.games import REGISTRY, make
-from training.games.among_us.game import draw
 from training.games.among_us.meeting import ejected
+from training.games.among_us.settings import draw
 from training.games.base import FORFEIT
 from training.records import ALL, SPECTATOR, Move
 from training.text.parsing import parse

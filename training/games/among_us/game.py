@@ -13,7 +13,7 @@ from training.errors import BadInput
 from training.games.among_us import offers, words
 from training.games.among_us.board import rooms
 from training.games.among_us.meeting import Ballot, Meeting, ejected
-from training.games.among_us.settings import AmongUsSettings, Deal
+from training.games.among_us.settings import AmongUsSettings, draw
 from training.games.among_us.tally import Tally
 from training.games.among_us.world import Event, Order, World
 from training.games.log import LoggedGame, read_settings
@@ -297,13 +297,3 @@ class AmongUs(LoggedGame):
 
     def _won(self, seat: Seat) -> bool:
         return self._crew_won() == (seat != self.world.imposter)
-
-
-def draw(settings: AmongUsSettings, seats: int, seed: int) -> Deal:
-    """Return roles and tasks by chance: every seat is as likely the imposter, every room as likely a task's."""
-    grid = [(column, row) for row in range(settings.height) for column in range(settings.width)]
-    imposter = rng(seed, "among_us", "imposter").randrange(seats)
-    tasks = tuple(
-        tuple(sorted(rng(seed, "among_us", "tasks", seat).choices(grid, k=settings.tasks))) for seat in range(seats)
-    )
-    return Deal(imposter=imposter, tasks=tasks)

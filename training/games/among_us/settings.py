@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from training.games.log import Settings
+from training.seeding import rng
 
 MOST = 8
 """Rooms along one side of the grid at most."""
@@ -66,3 +67,13 @@ class AmongUsSettings(Settings):
                 if not (0 <= column < self.width and 0 <= row < self.height):
                     raise ValueError(f"deal.tasks.{seat}: there is no room ({column},{row})")
         return self
+
+
+def draw(settings: AmongUsSettings, seats: int, seed: int) -> Deal:
+    """Return roles and tasks by chance: every seat is as likely the imposter, every room as likely a task's."""
+    grid = [(column, row) for row in range(settings.height) for column in range(settings.width)]
+    imposter = rng(seed, "among_us", "imposter").randrange(seats)
+    tasks = tuple(
+        tuple(sorted(rng(seed, "among_us", "tasks", seat).choices(grid, k=settings.tasks))) for seat in range(seats)
+    )
+    return Deal(imposter=imposter, tasks=tasks)
