@@ -41,6 +41,14 @@ def test_dialogues_have_two_profiles_goals_and_secrets_and_every_relationship():
             assert participant["profile"]["public_info"]
 
 
+def test_villages_have_six_and_nine_players_and_varied_rules():
+    scenarios = samples.load("werewolf")
+    assert [len(scenario.seats) for scenario in scenarios] == [6] * 8 + [9] * 4
+    assert len({scenario.seats for scenario in scenarios}) == len(scenarios)
+    roles = {role for scenario in scenarios for role in scenario.settings["roles"]}
+    assert roles == {"villager", "werewolf", "seer", "witch", "hunter", "guard", "doctor"}
+
+
 def test_ships_are_those_of_the_method_and_all_names_are_as_long():
     """1 by 3, 2 by 2 and 2 by 3 rooms, three to five tasks, four crewmates and one imposter; cooldown 6, and 5."""
     scenarios = samples.load("among_us")

@@ -2,8 +2,8 @@
 
 import asyncio
 
+from tests.games.cases.among_us import CREW, among_us
 from tests.games.play import reply
-from tests.games.worlds import CREW, among_us
 from training import samples
 from training.games import make
 from training.players import make as player

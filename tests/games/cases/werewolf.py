@@ -16,6 +16,11 @@ def werewolf(roles=SIX, **settings):
     )
 
 
+def spoke(*days):
+    """Who speaks on each day, in order."""
+    return [{"event": "speakers", "day": day, "seats": list(seats)} for day, seats in enumerate(days, 1)]
+
+
 def dealt(*roles, **settings):
     """A village whose roles are stated by seat."""
     return werewolf(roles, deal=roles, **settings)
@@ -31,7 +36,7 @@ CASES = [
     werewolf(order="bid", spectator_delay=0, wolf_talk=2, first_night_kill=False, self_save=False, max_words=9),
     werewolf(WATCHED, max_words=0, max_chars=40, spectator_delay=3, wolf_tie="nobody", day_limit=3, reveal=False),
     dealt(*ARMED, dead_see="all", reveal=False, last_words="all", day_limit=4),
-    dealt("villager", "werewolf", "villager", speakers=[[2, 2, 0], [1]], day_limit=1, tie="runoff"),
+    dealt("villager", "werewolf", "villager", fixed=spoke([2, 2, 0], [1]), day_limit=1, tie="runoff"),
 ]
 
 

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from training.games.werewolf.actions import NOBODY
-from training.games.werewolf.village import Village
+from training.games.werewolf.village import Scene, Village
 from training.records import ALL, Action, Cell, Seat, Viewer, Zone
 
 
-def zone(v: Village, viewer: Viewer, offered: tuple[Action, ...], *, over: bool) -> Zone:
+def zone(v: Village, viewer: Viewer, offered: tuple[Action, ...]) -> Zone:
     """Return what `viewer` sees of all players; a name that can be chosen now carries its choice."""
     choices: tuple[str, ...] = ()
     if len(offered) == 1 and len(offered[0].args) == 1:
         choices = offered[0].args[0].choices
-    return Zone(title="Players", rows=tuple(_row(v, viewer, seat, choices, over=over) for seat in range(len(v.names))))
+    scene = v.scene(viewer)
+    rows = (_row(v, scene, viewer, seat, choices) for seat in range(len(v.names)))
+    return Zone(title="Players", rows=tuple(rows))
 
 
-def _row(v: Village, viewer: Viewer, seat: Seat, choices: tuple[str, ...], *, over: bool) -> tuple[Cell, ...]:
+def _row(v: Village, scene: Scene, viewer: Viewer, seat: Seat, choices: tuple[str, ...]) -> tuple[Cell, ...]:
     name = v.names[seat]
-    state = f"dead since day {v.died[seat]}" if seat in v.died else "alive"
-    role = v.roles[seat] if over else known(v, viewer, seat)
+    state = f"died on day {scene.died[seat]}" if seat in scene.died else "alive"
+    role = v.roles[seat] if seat in scene.died and v.settings.reveal else known(v, viewer, seat)
     vote = ""
-    if seat in v.votes:
-        to = v.votes[seat]
+    if seat in scene.votes:
+        to = scene.votes[seat]
         vote = f"voted for {NOBODY if to is None else v.names[to]}"
     return (
         Cell(
@@ -36,9 +38,9 @@ def _row(v: Village, viewer: Viewer, seat: Seat, choices: tuple[str, ...], *, ov
 
 
 def known(v: Village, viewer: Viewer, seat: Seat) -> str:
-    """Return what `viewer` knows of the role of `seat` while the game goes on; nothing = empty."""
+    """Return what `viewer` knows of the role of `seat`, apart from what deaths reveal; nothing = empty."""
     role = v.roles[seat]
-    if viewer in (seat, ALL, len(v.names)) or viewer in v.ghosts or (seat in v.died and v.settings.reveal):
+    if v.won or viewer in (seat, ALL, len(v.names)) or viewer in v.ghosts:
         return role
     if viewer not in range(len(v.names)):
         return ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from training.errors import BadInput
-from training.games.actions import TAG, clean
+from training.games.actions import clean
 from training.games.log import LoggedGame, read_settings
 from training.games.werewolf import words
 from training.games.werewolf.actions import NOBODY
@@ -23,7 +23,6 @@ from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat
 
 ELIMINATED = 0.75
 """Share of a win that is left to a seat eliminated before the final round."""
-OVER = "The game is over"
 
 
 class Werewolf(LoggedGame):
@@ -38,8 +37,6 @@ class Werewolf(LoggedGame):
         self._log = self.village.log
         self._claims = dict.fromkeys(range(len(self.names)), 0)
         self._spoken = False
-        self._won: Team | None = None
-        self._seen: list[tuple[str, tuple[Zone, ...]]] = []  # phase and public board as each phase began
         self._open()
         self._story = self._tell_story()
         self._step: Step | None = next(self._story)
@@ -55,17 +52,15 @@ class Werewolf(LoggedGame):
     def _tell_story(self) -> Plan:
         """Play nights and days until somebody has won."""
         v = self.village
-        while not self._won:
+        team: Team | None = None
+        while not team:
             v.day += 1
             dead = yield from night(v)
             yield from morning(v, dead)
             if not v.winner():
                 yield from day(v)
-            self._won = v.winner() or ("village" if v.day == self.settings.day_limit else None)
-        side = "The werewolves win" if self._won == "wolves" else "The village wins"
-        v.tell(f"{side}. {words.cast(self.names, v.roles)}")
-        v.enter(OVER)
-        v.log.release()
+            team = v.winner() or ("village" if v.day == self.settings.day_limit else None)
+        v.finish(team)
 
     # --- the protocol ---
 
@@ -83,22 +78,22 @@ class Werewolf(LoggedGame):
 
     def returns(self) -> Mapping[Seat, float | None]:
         v = self.village
-        if not self._won:
+        if not v.won:
             return dict.fromkeys(range(len(self.names)))
         found: dict[Seat, float | None] = {}
         for seat, role in enumerate(v.roles):
-            won = float(team(role) == self._won)
+            won = float(team(role) == v.won)
             found[seat] = won * (ELIMINATED if v.died.get(seat, v.day) < v.day else 1.0)
         return found
 
     def metrics(self) -> Mapping[str, float]:
-        if not self._won:
-            return {}
         v = self.village
-        found = {"days": v.day, "wolves_win": self._won == "wolves", "village_wins": self._won == "village"}
+        if not v.won:
+            return {}
+        found = {"days": v.day, "wolves_win": v.won == "wolves", "village_wins": v.won == "village"}
         found["at_day_limit"] = v.winner() is None
         for seat, role in enumerate(v.roles):
-            found[f"won_{seat}"] = team(role) == self._won
+            found[f"won_{seat}"] = team(role) == v.won
             found[f"survived_{seat}"] = seat not in v.died
             found[f"claims_{seat}"] = self._claims[seat]
             found |= {f"{name}_{seat}": counts[seat] for name, counts in v.counts.items()}
@@ -108,24 +103,25 @@ class Werewolf(LoggedGame):
         return self.village.roles
 
     def acting(self, viewer: Viewer) -> frozenset[Seat]:
-        """Return who acts: in public steps everybody knows, at night each knows of itself."""
-        if not self._step:
-            return frozenset()
-        if self._step.public or viewer in (ALL, self.scenario.tool_seat) or viewer in self.village.ghosts:
+        """Return who acts: in public steps everybody at the table knows, at night each knows of itself."""
+        if viewer in (ALL, self.scenario.tool_seat) or viewer in self.village.ghosts:
+            return self.to_act()
+        live = viewer != SPECTATOR or not self.settings.spectator_delay
+        if self._step and self._step.public and live:
             return self.to_act()
         return self.to_act() & {viewer}
 
     def phase(self, viewer: Viewer) -> str:
-        return self.village.phase
+        return self.village.scene(viewer).phase
 
     def board(self, viewer: Viewer) -> tuple[Zone, ...]:
         offered = self._offered(viewer) if viewer in self.to_act() else ()
-        return (zone(self.village, viewer, offered, over=self._won is not None),)
+        return (zone(self.village, viewer, offered),)
 
     def probes(self) -> Mapping[Seat, Probe]:
         """Return, after a speech, the question to everybody alive whom it would vote for now."""
         v = self.village
-        if not self._spoken or self._won:
+        if not self._spoken or v.won:
             return {}
         wolves = set(v.named(v.having("werewolf")))
         asked = {}
@@ -160,6 +156,6 @@ def _check_seats(scenario: Scenario, settings: WerewolfSettings) -> None:
         raise BadInput(f"{len(settings.roles)} roles for {len(scenario.seats)} players", "settings.roles")
     seen = {NOBODY}
     for name in scenario.seats:
-        if not name.strip() or clean(name) != name or TAG.search(f"<{name}>") is None or name.lower() in seen:
+        if not name or clean(name) != name or set(name) & set("<>") or name.lower() in seen:
             raise BadInput(f"a player cannot be called {name!r} here", "seats")
         seen.add(name.lower())

@@ -12,9 +12,10 @@ from training.games.werewolf import roles, words
 from training.games.werewolf.actions import NOBODY, TARGET
 from training.games.werewolf.log import DelayedLog
 from training.games.werewolf.settings import Event, Role, WerewolfSettings
-from training.records import Action, Move, Scenario, Seat, Viewer
+from training.records import SPECTATOR, Action, Move, Scenario, Seat, Viewer
 from training.seeding import rng
 
+OVER = "The game is over"
 Cause = Literal["wolves", "poison", "vote", "shot"]
 
 
@@ -30,6 +31,15 @@ class Step:
     hearers: Collection[Viewer] | None = ()
     channel: str = "private"
     speech: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What everybody at the table can see: the phase, who died on which day, the votes of the last ballot."""
+
+    phase: str
+    died: Mapping[Seat, int]
+    votes: Mapping[Seat, Seat | None]
 
 
 Moves = Mapping[Seat, Move]
@@ -49,12 +59,14 @@ class Village:
         self.ghosts: set[Seat] = set()  # the dead who may see everything
         self.day = 0
         self.phase = ""
+        self.won: roles.Team | None = None
         self.votes: dict[Seat, Seat | None] = {}
         self.counts: dict[str, Counter[Seat]] = {"votes": Counter(), "votes_on_wolves": Counter()}
         self.learned: dict[Seat, set[Seat]] = {seat: set() for seat in self.alive}
         self.potions: dict[Seat, set[str]] = {seat: {"save", "poison"} for seat in self.having("witch")}
         self.guarded: dict[Seat, Seat | None] = {}
         self._seed = scenario.seed
+        self._scenes: list[Scene] = []  # as each phase began
 
     # --- who is who ---
 
@@ -104,7 +116,26 @@ class Village:
     def enter(self, phase: str) -> None:
         """Begin a phase, which is called the same for everybody."""
         self.phase = phase
+        self._scenes.append(Scene(phase, dict(self.died), self.votes))
         self.log.next_phase()
+
+    def finish(self, team: roles.Team) -> None:
+        """End the game, and show the spectators the rest of it."""
+        self.won = team
+        self.tell(words.end(self.names, self.roles, wolves=team == "wolves"))
+        self.enter(OVER)
+        self.log.release()
+
+    def scene(self, viewer: Viewer) -> Scene:
+        """Return what `viewer` can see of the table: what there is, or for spectators what their delay has reached."""
+        if viewer != SPECTATOR or self.won:
+            return Scene(self.phase, self.died, self.votes)
+        begun = len(self._scenes) - self.settings.spectator_delay  # phases whose lines spectators have read
+        if begun == len(self._scenes):
+            return Scene(self.phase, self.died, self.votes)
+        phase = self._scenes[begun - 1].phase if begun > 0 else ""
+        then = self._scenes[max(begun, 0)]
+        return Scene(phase, then.died, then.votes)
 
     def tell(self, text: str) -> None:
         """Tell everybody."""

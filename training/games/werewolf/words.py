@@ -126,6 +126,7 @@ def cast(names: Names, roles: Sequence[Role]) -> str:
 
 # --- what happens ----------------------------------------------------------------------------------------------------
 
+PROBE = "Whom would you vote for now?"
 NO_ANSWER = "You gave no answer in time, or none that could be read."
 
 
@@ -163,4 +164,6 @@ def verdict(names: Names, out: Seat | None) -> str:
     return "Nobody is voted out." if out is None else f"{names[out]} is voted out."
 
 
-PROBE = "Whom would you vote for now?"
+def end(names: Names, roles: Sequence[Role], *, wolves: bool) -> str:
+    """Return who has won, and what everybody was."""
+    return f"{'The werewolves win' if wolves else 'The village wins'}. {cast(names, roles)}"

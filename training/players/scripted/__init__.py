@@ -14,6 +14,7 @@ from training.players.scripted.hanabi import HanabiScript
 from training.players.scripted.items import ItemScript
 from training.players.scripted.poker import KuhnScript, LeducScript
 from training.players.scripted.price import PriceScript
+from training.players.scripted.werewolf import WerewolfScript
 from training.records import Scenario, Seat
 
 
@@ -31,6 +32,7 @@ SCRIPTS: dict[str, Callable[[Scenario, Seat], Player]] = {
     "leduc_poker": LeducScript,
     "hanabi": HanabiScript,
     "among_us": AmongUsScript,
+    "werewolf": WerewolfScript,
 }
 
 

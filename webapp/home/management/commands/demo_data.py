@@ -21,7 +21,9 @@ TITLES = {
     "items": "Item negotiations",
     "prices": "Price bargains",
     "dialogues": "Social dialogues",
+    "strategic": "Boards and cards",
     "among_us": "Ships with an imposter",
+    "werewolf": "Villages of werewolves",
 }
 
 

@@ -1,0 +1,532 @@
+"""Werewolf: hand-played nights and days, and random play against a second, plain statement of the rules."""
+
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.games.cases.werewolf import ARMED, NINE, TOWN, WATCHED, dealt, spoke, werewolf
+from tests.games.play import steps
+from training.errors import BadInput
+from training.games import make
+from training.games.base import FORFEIT
+from training.games.werewolf.claims import claimed
+from training.records import ALL, SPECTATOR
+from training.text.parsing import parse
+
+seeds = st.integers(0, 2**31)
+some = settings(max_examples=25, deadline=None)
+SIX = ("werewolf", "werewolf", "seer", "witch", "villager", "villager")
+QUIET = {"wolf_talk": 0, "last_words": "nobody"}
+
+
+def go(game, **replies):
+    """One joint step: by name, what each seat replies; who is not named stays silent."""
+    moves = {}
+    for seat in game.to_act():
+        said = replies.pop(game.names[seat], None)
+        moves[seat] = parse(said, game.observe(seat))[0] if said else game.default(seat)
+    assert not replies, f"not to act: {sorted(replies)}"
+    game.step(moves)
+
+
+def silent_until(game, phase):
+    """Let everybody be silent until a phase begins."""
+    while phase not in game.phase(ALL):
+        go(game)
+
+
+def dead(game):
+    return {game.names[seat] for seat, row in enumerate(game.board(ALL)[0].rows) if row[1].text != "alive"}
+
+
+def heard(game, name):
+    return [line.text for line in game.observe(TOWN.index(name)).messages]
+
+
+def offered(game, name):
+    return {action.name for action in game.observe(TOWN.index(name)).actions}
+
+
+def targets(game, name):
+    (action,) = game.observe(TOWN.index(name)).actions
+    return set(action.args[0].choices)
+
+
+def vote(game, *votes):
+    """The ballot that is open: by seat, whom each of those who act votes for."""
+    go(game, **{game.names[s]: f"<vote>{to}</vote>" for s, to in zip(sorted(game.to_act()), votes, strict=True)})
+
+
+# --- the night -------------------------------------------------------------------------------------------------------
+
+NIGHT = ("werewolf", "werewolf", "guard", "doctor", "witch", "hunter", "villager", "villager", "villager")
+PREY = [*TOWN[2:9], "nobody"]
+POTIONS = [("save", ""), ("pass", ""), *(("poison", name) for name in TOWN[:9] if name != "Eve")]
+
+
+def who_dies(first, second, tie, shielded, potion):
+    """The night's rules once more: {name: whether by poison}. `first` and `second` are what the two wolves want."""
+    wanted = [name for name in (first, second) if name != "nobody"]
+    victim = wanted[0] if wanted and (len(set(wanted)) == 1 or tie == "first") else None
+    fate = {}
+    if victim and victim not in shielded and potion[0] != "save":
+        fate[victim] = False
+    if potion[0] == "poison":
+        fate[potion[1]] = True
+    return victim, fate
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    first=st.sampled_from(PREY),
+    second=st.sampled_from(PREY),
+    tie=st.sampled_from(["first", "nobody"]),
+    shields=st.tuples(st.sampled_from(TOWN[:9]), st.sampled_from(TOWN[:9])),
+    potion=st.sampled_from(POTIONS),
+)
+def test_a_night_resolves_as_the_rules_say(first, second, tie, shields, potion):
+    game = make(dealt(*NIGHT, wolf_tie=tie, **QUIET))
+    go(
+        game,
+        Ada=f"<kill>{first}</kill>",
+        Ben=f"<kill>{second}</kill>",
+        Cleo=f"<guard>{shields[0]}</guard>",
+        Dan=f"<protect>{shields[1]}</protect>",
+    )
+    victim, fate = who_dies(first, second, tie, shields, potion)
+    told = f"The werewolves attack {'you' if victim == 'Eve' else victim or 'nobody'} tonight."
+    assert told in heard(game, "Eve")
+    assert ("save" in offered(game, "Eve")) == (victim is not None)
+    if potion[0] == "save" and victim is None:
+        return
+    go(game, Eve=f"<poison>{potion[1]}</poison>" if potion[0] == "poison" else f"<{potion[0]}/>")
+    assert dead(game) == set(fate)
+    assert (game.to_act() == {5} and offered(game, "Finn") == {"shoot"}) == (fate.get("Finn") is False)
+    morning = next(line for line in heard(game, "Ida") if line.startswith("Morning comes."))
+    assert all((name in morning) == (name in fate) for name in TOWN[:9])
+
+
+def test_a_random_tie_of_the_wolves_falls_on_one_of_the_two():
+    victims = Counter()
+    for seed in range(40):
+        game = make(dealt(*SIX, wolf_tie="random", **QUIET).with_seed(seed))
+        go(game, Ada="<kill>Eve</kill>", Ben="<kill>Finn</kill>")
+        go(game)
+        victims.update(dead(game))
+    assert set(victims) == {"Eve", "Finn"}
+    assert min(victims.values()) >= 8  # fails for one fair coin in 20,000
+
+
+def test_a_guard_never_guards_the_same_player_twice_running():
+    game = make(dealt("werewolf", "guard", "villager", "villager", "villager", **QUIET))
+    assert {"Cleo", "Ben", "nobody"} <= targets(game, "Ben")
+    go(game, Ben="<guard>Cleo</guard>")
+    silent_until(game, "Night 2")
+    assert "Cleo" not in targets(game, "Ben")
+    go(game, Ben="<guard>Ben</guard>")
+    silent_until(game, "Night 3")
+    assert "Cleo" in targets(game, "Ben")
+    assert "Ben" not in targets(game, "Ben")
+
+
+def test_a_doctor_may_protect_the_same_player_again():
+    game = make(dealt("werewolf", "doctor", "villager", "villager", "villager", **QUIET))
+    for night in (1, 2, 3):
+        silent_until(game, f"Night {night}")
+        go(game, Ada="<kill>Cleo</kill>", Ben="<protect>Cleo</protect>")
+        assert not dead(game)
+
+
+def test_each_potion_works_once_and_without_the_antidote_the_witch_is_told_nothing():
+    game = make(dealt("werewolf", "witch", *["villager"] * 5, **QUIET))
+    go(game, Ada="<kill>Cleo</kill>")
+    go(game, Ben="<save/>")
+    assert not dead(game)
+    silent_until(game, "Night 2")
+    go(game, Ada="<kill>Dan</kill>")
+    assert offered(game, "Ben") == {"poison", "pass"}
+    assert sum("The werewolves attack" in line for line in heard(game, "Ben")) == 1
+    go(game, Ben="<poison>Eve</poison>")
+    assert dead(game) == {"Dan", "Eve"}
+    silent_until(game, "Night 3")
+    go(game)
+    assert "Night 3" not in game.phase(ALL), "a witch without potions is not asked"
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_whether_a_witch_may_save_herself_is_a_setting(able):
+    game = make(dealt(*SIX, self_save=able, **QUIET))
+    go(game, Ada="<kill>Dan</kill>")
+    assert offered(game, "Dan") == {"poison", "pass"} | ({"save"} if able else set())
+
+
+def test_in_a_peaceful_first_night_only_wolves_talk_and_seers_look():
+    game = make(dealt(*SIX, "guard", first_night_kill=False))
+    assert game.to_act() == {0, 1}
+    go(game, Ada="Tomorrow, then.")
+    assert game.to_act() == {2}
+    go(game, Cleo="<inspect>Ada</inspect>")
+    assert "You look at Ada: Ada is a werewolf." in heard(game, "Cleo")
+    assert game.phase(ALL) == "Day 1: discussion"
+    silent_until(game, "Night 2")
+    go(game)
+    assert game.to_act() == {0, 1, 2, 6}
+
+
+def test_wolves_hear_each_other_and_nobody_else_hears_them():
+    game = make(dealt(*SIX))
+    go(game, Ada="Finn, I say.", Ben="Rather Eve.")
+    go(game, Ada="<kill>Finn</kill>", Ben="<kill>Eve</kill>")
+    for name in TOWN[:6]:
+        assert ("Rather Eve." in heard(game, name)) == (name in ("Ada", "Ben"))
+        assert any("The pack votes" in line for line in heard(game, name)) == (name in ("Ada", "Ben"))
+
+
+def test_giving_up_at_night_looks_to_others_like_choosing_nobody():
+    seen = []
+    for give_up in (True, False):
+        game = make(dealt(*SIX, **QUIET))
+        moves = {seat: game.default(seat) for seat in game.to_act()}
+        moves[2] = FORFEIT if give_up else parse("<inspect>nobody</inspect>", game.observe(2))[0]
+        game.step(moves)
+        silent_until(game, "Night 2")
+        seen.append([game.observe(viewer) for viewer in (0, 1, 3, 4, 5, SPECTATOR)])
+    assert seen[0] == seen[1]
+
+
+# --- the day ---------------------------------------------------------------------------------------------------------
+
+
+def test_ballots_are_named_and_hidden_until_all_are_in():
+    game = make(dealt(*SIX))
+    silent_until(game, "vote")
+    assert game.acting(4) == frozenset(range(6))
+    vote(game, "Ben", "Cleo", "Ben", "nobody", "Ben", "Eve")
+    line = "The votes: Ada for Ben; Ben for Cleo; Cleo for Ben; Dan for nobody; Eve for Ben; Finn for Eve."
+    assert line in heard(game, "Eve")
+    assert dead(game) == {"Ben"}
+    assert game.to_act() == {1}
+    go(game, Ben="Farewell.")
+    assert "Farewell." in heard(game, "Finn")
+    assert game.phase(4) == "Night 2"
+
+
+@pytest.mark.parametrize(
+    "tie, out", [("nobody", [set()]), ("random", [{"Ada"}, {"Eve"}])], ids=["nobody leaves", "one of them leaves"]
+)
+def test_ties(tie, out):
+    found = []
+    for seed in range(20):
+        game = make(dealt(*SIX, tie=tie, **QUIET).with_seed(seed))
+        silent_until(game, "vote")
+        vote(game, "Eve", "Eve", "Ada", "Ada", "Finn", "nobody")
+        found.append(dead(game))
+    assert [one for one in out if one in found] == out
+    assert all(one in out for one in found)
+
+
+def test_in_a_run_off_the_tied_speak_and_the_others_vote():
+    game = make(dealt(*SIX, tie="runoff", **QUIET))
+    silent_until(game, "vote")
+    vote(game, "Eve", "Eve", "Ada", "Ada", "Finn", "nobody")
+    assert game.phase(3) == "Day 1: run-off"
+    go(game, Ada="It is not me.")
+    go(game, Eve="Nor me.")
+    assert game.to_act() == {1, 2, 3, 5}
+    assert targets(game, "Cleo") == {"Ada", "Eve", "nobody"}
+    vote(game, "Eve", "Ada", "Ada", "Ada")
+    assert dead(game) == {"Ada"}
+
+
+def test_tied_again_nobody_leaves_and_all_vote_where_all_are_tied():
+    game = make(dealt("werewolf", "villager", "villager", "villager", tie="runoff", **QUIET))
+    silent_until(game, "vote")
+    vote(game, "Ben", "Cleo", "Dan", "Ada")
+    for _ in range(4):
+        go(game)
+    assert game.to_act() == {0, 1, 2, 3}
+    vote(game, "Ben", "Ada", "Ada", "Ben")
+    assert not dead(game)
+
+
+def test_everybody_speaks_once_a_round_in_seat_order_from_a_drawn_start():
+    starts = set()
+    for seed in range(30):
+        game = make(dealt(*SIX, rounds=2, **QUIET).with_seed(seed))
+        silent_until(game, "discussion")
+        order = []
+        while "discussion" in game.phase(ALL):
+            order += game.to_act()
+            go(game)
+        starts.add(order[0])
+        assert order == [(order[0] + step) % 6 for step in range(6)] * 2
+    assert starts == set(range(6))
+
+
+def test_a_stated_order_is_kept_and_the_dead_are_passed_over():
+    game = make(dealt(*SIX, fixed=spoke([4, 2, 2, 0]), **QUIET))
+    go(game, Ada="<kill>Eve</kill>", Ben="<kill>Eve</kill>")
+    go(game)
+    spoke = []
+    while "discussion" in game.phase(ALL):
+        spoke += game.to_act()
+        go(game, **{game.names[next(iter(game.to_act()))]: "So it is."})
+    assert spoke == [2, 2, 0]
+
+
+def test_the_highest_bid_gets_the_floor_until_nobody_bids():
+    game = make(dealt(*SIX, order="bid", **QUIET))
+    silent_until(game, "discussion")
+    go(game, Ada="<bid>1</bid>", Eve="<bid>4</bid>", Finn="<bid>3</bid>")
+    assert game.to_act() == {4}
+    go(game, Eve="Listen.")
+    go(game, Ada="<bid>0</bid>")
+    assert game.phase(0) == "Day 1: vote"
+    assert "Nobody wants the floor: the discussion is over." in heard(game, "Ben")
+
+
+def test_equal_bids_are_decided_by_chance():
+    first = Counter()
+    for seed in range(60):
+        game = make(dealt(*SIX, order="bid", **QUIET).with_seed(seed))
+        silent_until(game, "discussion")
+        go(game, Ada="<bid>2</bid>", Ben="<bid>2</bid>", Cleo="<bid>1</bid>")
+        first.update(game.to_act())
+    assert set(first) == {0, 1}
+
+
+def test_hunters_shoot_each_other_in_turn_and_the_dead_speak_last():
+    game = make(dealt("werewolf", "hunter", "hunter", *["villager"] * 4, last_words="all"))
+    go(game, Ada="<kill>Ben</kill>")
+    assert game.acting(3) == frozenset()
+    assert game.phase(3) == "Day 1: dawn"
+    go(game, Ben="<shoot>Cleo</shoot>")
+    go(game, Cleo="<shoot>Dan</shoot>")
+    assert dead(game) == {"Ben", "Cleo", "Dan"}
+    assert game.phase(3) == "Day 1: last words"
+    assert game.to_act() == {1}
+    go(game, Ben="Think of me.")
+    assert game.phase(3) == "Day 1: discussion"
+
+
+def test_what_the_dead_go_on_to_see_is_a_setting():
+    for dead_see in ("public", "all"):
+        game = make(dealt(*SIX, dead_see=dead_see))
+        silent_until(game, "vote")
+        vote(game, "Eve", "Eve", "Eve", "Eve", "Ada", "Eve")
+        go(game, Eve="Farewell.")
+        go(game, Ada="Now Finn.", Ben="Yes.")
+        go(game, Cleo="<inspect>Ada</inspect>")
+        sees_all = dead_see == "all"
+        assert ("Now Finn." in heard(game, "Eve")) == sees_all
+        assert ("Cleo looks at Ada: Ada is a werewolf." in heard(game, "Eve")) == sees_all
+        assert (game.acting(4) == game.to_act()) == sees_all
+        assert [row[2].text for row in game.board(4)[0].rows].count("werewolf") == (2 if sees_all else 0)
+
+
+@some
+@given(seed=seeds, delay=st.integers(1, 6))
+def test_spectators_read_the_public_log_some_phases_later(seed, delay):
+    live = make(werewolf(reveal=False, spectator_delay=0).with_seed(seed))
+    late = make(werewolf(reveal=False, spectator_delay=delay).with_seed(seed))
+    phase, begun = "", 0  # the current phase, and how much of the log there was when it was first seen
+    for moves in steps(live, seed):
+        shown, all_of_it = late.observe(SPECTATOR).messages, live.observe(SPECTATOR).messages
+        assert all_of_it[: len(shown)] == shown
+        assert late.acting(SPECTATOR) == frozenset()
+        if live.phase(ALL) != phase:
+            phase, begun = live.phase(ALL), len(all_of_it)
+        assert len(shown) == 1 or len(shown) < begun
+        late.step(moves)
+    assert late.observe(SPECTATOR).messages == live.observe(SPECTATOR).messages
+    assert late.board(SPECTATOR) == live.board(SPECTATOR)
+
+
+def test_in_the_first_night_a_late_spectator_has_read_only_the_rules():
+    game = make(dealt(*SIX, spectator_delay=1))
+    assert len(game.observe(SPECTATOR).messages) == 1
+    silent_until(game, "discussion")
+    assert [line.text for line in game.observe(SPECTATOR).messages[1:]] == [
+        "Night 1 falls.",
+        "Morning comes. Nobody died in the night.",
+    ]
+    assert game.phase(SPECTATOR) == "Day 1: dawn"
+
+
+# --- the end ---------------------------------------------------------------------------------------------------------
+
+
+def reason(game):
+    """Who must have won, from who lives: the rules once more."""
+    rows = game.board(ALL)[0].rows
+    living = [role for role, row in zip(game.roles(), rows, strict=True) if row[1].text == "alive"]
+    wolves = living.count("werewolf")
+    if wolves == 0:
+        return "village"
+    if wolves >= len(living) - wolves:
+        return "wolves"
+    if game.settings.wolf_win == "side":
+        plain = "villager" in game.roles() and "villager" not in living
+        able = [role for role in game.roles() if role not in ("villager", "werewolf")]
+        if plain or (able and not any(role in living for role in able)):
+            return "wolves"
+    return "nobody"
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        werewolf(),
+        werewolf(NINE, wolf_win="side"),
+        werewolf(WATCHED, wolf_win="side", tie="random"),
+        werewolf(ARMED, tie="runoff", day_limit=3),
+    ],
+    ids=["six", "nine, by side", "watched, by side", "armed, three days"],
+)
+@some
+@given(seed=seeds)
+def test_random_games_keep_the_rules(scenario, seed):
+    game = make(scenario.with_seed(seed))
+    votes, on_wolves = Counter(), Counter()
+    for moves in steps(game, seed):
+        if any(part in game.phase(ALL) for part in ("Night", "discussion")):
+            assert reason(game) == "nobody"
+        gone = dead(game)
+        for seat, move in moves.items():
+            if game.names[seat] in gone:
+                assert offered(game, game.names[seat]) == ({"speak"} if "last words" in game.phase(ALL) else {"shoot"})
+                assert move.action == "speak" or game.roles()[seat] == "hunter"
+            else:
+                assert "shoot" not in offered(game, game.names[seat])
+            assert not gone & {str(value) for value in move.args.values()}
+            if move.action == "vote" and move.args["target"] != "nobody":
+                votes[seat] += 1
+                on_wolves[seat] += game.roles()[game.names.index(move.args["target"])] == "werewolf"
+    metrics = game.metrics()
+    won = reason(game)
+    at_limit = won == "nobody"
+    assert metrics["at_day_limit"] == at_limit
+    assert not at_limit or metrics["days"] == game.settings.day_limit
+    assert metrics["wolves_win"] == (won == "wolves")
+    assert metrics["village_wins"] == 1 - metrics["wolves_win"]
+    for seat, row in enumerate(game.board(ALL)[0].rows):
+        is_wolf = game.roles()[seat] == "werewolf"
+        died = int(row[1].text.split()[-1]) if row[1].text != "alive" else None
+        early = died is not None and died < metrics["days"]
+        assert metrics[f"survived_{seat}"] == (died is None)
+        assert metrics[f"won_{seat}"] == (is_wolf == (won == "wolves"))
+        assert game.returns()[seat] == metrics[f"won_{seat}"] * (0.75 if early else 1)
+        assert metrics[f"votes_{seat}"] == votes[seat]
+        assert metrics[f"votes_on_wolves_{seat}"] == on_wolves[seat]
+
+
+def test_nobody_dies_of_silence_and_the_village_wins_at_the_day_limit():
+    game = make(werewolf(NINE, day_limit=4))
+    while game.to_act():
+        go(game)
+    assert not dead(game)
+    assert game.metrics()["days"] == 4
+    assert {game.returns()[seat] for seat, role in enumerate(game.roles()) if role == "werewolf"} == {0.0}
+
+
+def test_winners_who_left_in_an_earlier_round_keep_three_quarters():
+    game = make(dealt("werewolf", "villager", "villager", "villager", "villager", **QUIET))
+    go(game, Ada="<kill>Ben</kill>")
+    silent_until(game, "Night 2")
+    go(game, Ada="<kill>Cleo</kill>")
+    silent_until(game, "vote")
+    vote(game, "Dan", "Ada", "Ada")
+    assert game.returns() == {0: 0.0, 1: 0.75, 2: 1.0, 3: 1.0, 4: 1.0}
+
+
+@pytest.mark.parametrize("wolf_win, over", [("parity", False), ("side", True)])
+def test_by_side_the_wolves_also_win_when_all_others_with_a_power_are_dead(wolf_win, over):
+    game = make(dealt("werewolf", "seer", "villager", "villager", "villager", wolf_win=wolf_win, **QUIET))
+    go(game, Ada="<kill>Ben</kill>")
+    assert bool(game.to_act()) != over
+    assert bool(game.metrics()) == over
+
+
+@some
+@given(seed=seeds, roles=st.sampled_from([SIX, NINE, WATCHED, ARMED]))
+def test_dealt_roles_are_the_stated_ones(seed, roles):
+    game = make(werewolf(roles).with_seed(seed))
+    assert Counter(game.roles()) == Counter(roles)
+    briefs = [game.observe(seat).messages[0].text for seat in range(len(roles))]
+    assert tuple(re.search(r"You are (?:a|the) (\w+)\.", text).group(1) for text in briefs) == game.roles()
+
+
+def test_every_seat_is_dealt_every_role():
+    dealt_to = [{make(werewolf().with_seed(seed)).roles()[seat] for seed in range(60)} for seat in range(6)]
+    assert all(found == set(SIX) for found in dealt_to)
+
+
+# --- probes, claims, settings ----------------------------------------------------------------------------------------
+
+
+def test_probes_follow_every_speech_and_only_speeches():
+    game = make(dealt(*SIX, probes=True))
+    assert not game.probes()
+    silent_until(game, "discussion")
+    assert not game.probes()
+    first = min(game.to_act())
+    go(game)
+    asked = game.probes()
+    assert set(asked) == set(range(6))
+    assert asked[4].choices == ("Ada", "Ben", "Cleo", "Dan", "Finn")
+    assert asked[4].truth == ("Ada", "Ben")
+    assert asked[0].truth == ("Ben",)
+    assert game.to_act() != {first}
+    silent_until(game, "vote")
+    assert game.probes(), "the last speech, too, is followed by a question"
+    go(game)
+    assert not game.probes()
+    assert not any(make(dealt(*SIX)).probes() for _ in steps(make(dealt(*SIX)), 1))
+
+
+@pytest.mark.parametrize(
+    "speech, roles",
+    [
+        ("I am the seer. I looked at Ben.", {"seer"}),
+        ("Trust me, I'm the village doctor", {"doctor"}),
+        ("As your hunter I say: Ben.", {"hunter"}),
+        ("I am a simple villager.", {"villager"}),
+        ("I do not say that I am the witch.", set()),
+        ("If I am the guard, who are you?", set()),
+        ("Ben says he is the seer.", set()),
+        ("I am the best.", set()),
+    ],
+)
+def test_claims_are_read_from_plain_sentences(speech, roles):
+    assert claimed(speech) == roles
+
+
+def test_claims_are_counted():
+    game = make(dealt("villager", "werewolf", "villager", fixed=spoke([0, 0, 1]), day_limit=1, first_night_kill=False))
+    go(game, Ada="I am the seer.")
+    go(game, Ada="I am a villager.")
+    go(game, Ben="Good morning.")
+    go(game)
+    assert [game.metrics()[f"claims_{seat}"] for seat in range(3)] == [2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "wrong, where",
+    [
+        (werewolf(("villager",) * 4), "settings"),
+        (werewolf(("werewolf", "werewolf", "villager", "villager")), "settings"),
+        (werewolf(SIX, deal=("werewolf", *SIX[1:5], "seer")), "settings"),
+        (werewolf(SIX, fixed=spoke([6])), "settings"),
+        (werewolf(SIX).model_copy(update={"seats": TOWN[:5]}), "settings.roles"),
+        (werewolf(SIX).model_copy(update={"seats": (*TOWN[:5], "Nobody")}), "seats"),
+        (werewolf(SIX).model_copy(update={"seats": (*TOWN[:5], "ada")}), "seats"),
+        (werewolf(SIX).model_copy(update={"seats": (*TOWN[:5], "<b>")}), "seats"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(wrong, where):
+    with pytest.raises(BadInput) as refusal:
+        make(wrong)
+    assert refusal.value.where == where

@@ -1,0 +1,155 @@
+"""What a script of Werewolf has noticed: read from its observation alone, and only from what it was told or heard.
+
+Speeches are free text, of scripts, models and people alike; what is worded otherwise than the patterns here is missed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import cast, get_args
+
+from training.games.werewolf import Role
+from training.games.werewolf.claims import claimed
+from training.records import Message, Observation, Seat
+
+_ROLE = re.compile(r"You are (?:a|the) (\w+)\.")
+_ROLES = "|".join(get_args(Role))
+_INNOCENT = r"not a (?:were)?wolf|no (?:were)?wolf|innocent|good|clean|a villager"
+_HEDGED = re.compile(
+    r"\b(?:think|suspect|believe|if|whether|maybe|perhaps|say|says|said|not sure)\b[^.!?]*$", re.IGNORECASE
+)
+
+
+class Patterns:
+    """The patterns that contain players' names."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        name = "|".join(re.escape(one) for one in sorted(names, key=len, reverse=True))
+        name = rf"(?<!\w)({name})(?!\w)"
+        self.name = re.compile(name)
+        self.was = re.compile(rf"{name} was (?:a|the) ({_ROLES})\.")
+        self.vote = re.compile(rf"{name} for (?:{name}|nobody)")
+        self.look = re.compile(rf"You look at {name}:.* is (not )?a werewolf\.")
+        self.out = re.compile(rf"^{name} is voted out\.")
+        self.shot = re.compile(rf"^{name}, dying, shoots {name}\.")
+        self.report = re.compile(
+            rf"{name}(?:[,:]? (?:who )?(?:is|was|and found|turned out to be)| ?:)(?: \w+ (?:is|was))? "
+            rf"(?:(?P<good>{_INNOCENT})|a (?:were)?wolf)\b"
+        )
+        self.accuse = re.compile(rf"\b(?:suspect|vote for|accuse|distrust|voting for) {name}")
+
+
+@lru_cache(maxsize=512)
+def patterns(names: tuple[str, ...]) -> Patterns:
+    """Return the patterns for these players, made once."""
+    return Patterns(names)
+
+
+class Notes:
+    """One seat's notebook. Seats are numbers; `reports[s][t]` is whether s, as a seer, has called t a werewolf."""
+
+    def __init__(self, seen: Observation, seat: Seat, names: tuple[str, ...]) -> None:
+        self.seat = seat
+        self._place = {name: at for at, name in enumerate(names)}
+        self._patterns = patterns(names)
+        self.role: Role = "villager"
+        self.pack: set[Seat] = set()
+        self.night = 0
+        self.by_day = False
+        self.dead: set[Seat] = set()
+        self.known: dict[Seat, Role] = {}
+        self.looked: dict[Seat, bool] = {}
+        self.claims: dict[Seat, Role] = {}
+        self.reports: dict[Seat, dict[Seat, bool]] = defaultdict(dict)
+        self.accused: dict[Seat, Seat] = {}  # of the current day: by whom, whom
+        self.whispered: dict[Seat, Seat] = {}  # of the current night: by whom, whom
+        self.votes: list[dict[Seat, Seat]] = []
+        self.guarded: Seat | None = None
+        self.victim: Seat | None = None
+        self._read_brief(seen.messages[0].text, names)
+        for message in seen.messages[1:]:
+            self._read(message)
+
+    @property
+    def alive(self) -> list[Seat]:
+        """The other seats that live."""
+        return [seat for seat in self._place.values() if seat not in self.dead and seat != self.seat]
+
+    def claimants(self, role: Role) -> list[Seat]:
+        """Return who has claimed a role and was not shown to be something else."""
+        return [seat for seat, its in self.claims.items() if its == role and self.known.get(seat, role) == role]
+
+    def trusted_seer(self) -> Seat | None:
+        """Return who alone has claimed to be the seer, or was shown to have been it after claiming."""
+        found = self.claimants("seer")
+        shown = [seat for seat in found if self.known.get(seat) == "seer"]
+        return (shown or found)[0] if len(shown or found) == 1 else None
+
+    # --- reading ---
+
+    def _read_brief(self, text: str, names: Sequence[str]) -> None:
+        brief = next((part for part in text.split("\n\n") if part.startswith("You are ")), "")
+        if found := _ROLE.search(brief.removeprefix(f"You are {names[self.seat]}.")):
+            self.role = cast("Role", found.group(1))
+        if self.role == "werewolf":
+            self.pack = {self._place[name] for name in self._patterns.name.findall(brief)} - {self.seat}
+
+    def _read(self, message: Message) -> None:
+        if message.author is not None:
+            self._hear(message.author, message)
+        elif message.channel == "private":
+            self._read_private(message.text)
+        elif message.channel == "public":
+            self._read_public(message.text)
+
+    def _seats(self, text: str) -> list[Seat]:
+        return [self._place[name] for name in self._patterns.name.findall(text)]
+
+    def _read_private(self, text: str) -> None:
+        if found := self._patterns.look.search(text):
+            self.looked[self._place[found.group(1)]] = not found.group(2)
+        elif text.startswith("You watch over "):
+            self.guarded = next(iter(self._seats(text)), None)
+        elif text.startswith("The werewolves attack "):
+            named = self._seats(text)
+            self.victim = self.seat if " you " in text else named[0] if named else None
+
+    def _read_public(self, text: str) -> None:
+        if text.startswith("Night "):
+            self.night, self.by_day, self.whispered = self.night + 1, False, {}
+        elif text.startswith("Morning comes."):
+            self.by_day, self.accused, self.victim = True, {}, None
+            line = text.removeprefix("Morning comes. ")
+            if " died in the night." in line:
+                self.dead |= set(self._seats(line.split(" died in the night.", 1)[0]))
+        elif text.startswith("The votes: "):
+            pairs = self._patterns.vote.findall(text)
+            self.votes.append({self._place[by]: self._place[to] for by, to in pairs if to})
+        elif found := self._patterns.out.search(text):
+            self.dead.add(self._place[found.group(1)])
+        elif found := self._patterns.shot.search(text):
+            self.dead.add(self._place[found.group(2)])
+        for name, role in self._patterns.was.findall(text):
+            self.known[self._place[name]] = role
+
+    def _hear(self, seat: Seat, message: Message) -> None:
+        """Take up a speech, or the words of a packmate."""
+        text = message.text
+        if message.channel == "wolves":
+            named = [other for other in self._seats(text) if other not in self.pack | {self.seat}]
+            if named:
+                self.whispered[seat] = named[0]
+        if message.channel != "public":
+            return
+        roles = claimed(text)
+        if roles:
+            self.claims[seat] = "seer" if "seer" in roles else min(roles)
+        if self.claims.get(seat) == "seer":
+            for found in self._patterns.report.finditer(text):
+                if not _HEDGED.search(text[: found.start()]):
+                    self.reports[seat][self._place[found.group(1)]] = found.group("good") is None
+        for name in self._patterns.accuse.findall(text):
+            self.accused[seat] = self._place[name]
