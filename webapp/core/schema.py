@@ -145,7 +145,7 @@ class SchemaForm(forms.Form):
             value = self.cleaned_data[leaf.name]
             if value == "" and leaf.value != "" and leaf.schema.get("nullable"):
                 value = None
-            elif value is None and leaf.schema.get("type") in {"array", "object"}:
+            elif value is None and leaf.value is not None and leaf.schema.get("type") in {"array", "object"}:
                 value = [] if leaf.schema["type"] == "array" else {}
             if "enum" in leaf.schema:
                 value = next((choice for choice in leaf.schema["enum"] if str(choice) == value), None)

@@ -43,6 +43,7 @@ class AmongUs(LoggedGame):
         self._meeting: Meeting | None = None
         self._gone: frozenset[Seat] = frozenset()
         self._acting: frozenset[Seat] = frozenset()
+        self._options: dict[Seat, tuple[Action, ...]] = {}
         self._end: End | None = None
         self._open()
         self._ask()
@@ -67,7 +68,7 @@ class AmongUs(LoggedGame):
 
     def _offered(self, seat: Seat) -> tuple[Action, ...]:
         if self._meeting is None:
-            return offers.in_rooms(self.world, self.names, seat)
+            return self._options[seat]
         return (offers.TALK,) if self._meeting.speaker is not None else (self._vote(seat),)
 
     def _vote(self, seat: Seat) -> Action:
@@ -179,9 +180,9 @@ class AmongUs(LoggedGame):
         deciding = self.world.deciding()
         self.world.begin({seat: Order("wait") for seat in deciding & self._gone})
         self._acting = deciding - self._gone
-        actions = {seat: self._offered(seat) for seat in self._acting}
+        self._options = {seat: offers.in_rooms(self.world, self.names, seat) for seat in self._acting}
         told: dict[Viewer, str] = {
-            seat: words.status(self.world, self.names, seat, offered) for seat, offered in actions.items()
+            seat: words.status(self.world, self.names, seat, offered) for seat, offered in self._options.items()
         }
         self._log.tell_each(told, channel="private")
 

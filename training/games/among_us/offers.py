@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from training.games.among_us.world import STEPS, World
+from training.games.among_us.world import STEPS, World, exits
 from training.records import Action, Argument, Seat
 
 SKIP = "skip"
@@ -52,7 +52,7 @@ def vote(names: tuple[str, ...]) -> Action:
 def in_rooms(world: World, names: tuple[str, ...], seat: Seat) -> tuple[Action, ...]:
     """Return what `seat` may do where it is now."""
     room = world.people[seat].room
-    offered = [go(world.exits(room)), WAIT]
+    offered = [go(exits(world.settings.width, world.settings.height, room)), WAIT]
     if seat == world.imposter:
         offered.append(PRETEND)
         if victims := world.victims():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from training.games.among_us.settings import AmongUsSettings, Room
@@ -91,11 +92,6 @@ class World:
         """Return who is free to choose."""
         return frozenset(s for s, p in enumerate(self.people) if p.alive and p.doing == "deciding")
 
-    def exits(self, room: Room) -> tuple[str, ...]:
-        """Return the directions in which there is another room."""
-        inside = (range(self.settings.width), range(self.settings.height))
-        return tuple(d for d in STEPS if all(at in r for at, r in zip(beyond(room, d), inside, strict=True)))
-
     def found(self, room: Room) -> list[Seat]:
         """Return whose bodies lie in `room`."""
         return [seat for seat, where in self.bodies.items() if where == room]
@@ -168,6 +164,13 @@ class World:
             if self.people[seat].doing == "waiting":
                 self.people[seat].doing = "deciding"
         return Event(kind, room, who, seen, what, victim)
+
+
+@lru_cache(maxsize=1024)
+def exits(width: int, height: int, room: Room) -> tuple[str, ...]:
+    """Return the directions in which a grid has another room."""
+    after = {direction: beyond(room, direction) for direction in STEPS}
+    return tuple(d for d, (column, row) in after.items() if 0 <= column < width and 0 <= row < height)
 
 
 def beyond(room: Room, direction: str) -> Room:
