@@ -25,8 +25,9 @@ CASES = [
 
 
 def _among_us_worlds():
-    """The imposter is another (nobody can kill in time), or the others' tasks are elsewhere (until one is done)."""
-    often = [[[0, 0]] * 5 + [[1, 0]] * 5] * 5
+    """The imposter is another (nobody can kill in time), or the others' tasks are elsewhere (until it matters)."""
+    mine, other = ([[0, 0]] * west + [[1, 0]] * (10 - west) for west in (5, 4))
+    often = [mine] * 5
     calm = {"tasks": 10, "cooldown": 100, "rounds": 15}
     worlds = [
         Worlds(
@@ -38,16 +39,16 @@ def _among_us_worlds():
         )
         for viewer, a, b in ((0, 1, 2), (1, 4, 0), (3, 2, 1), (SPECTATOR, 0, 3))
     ]
-    mine, here, there = [[0, 0], [1, 0], [1, 0]], [[0, 0], [0, 0], [1, 0]], [[0, 0], [1, 0], [1, 0]]
     for viewer in (0, 1, SPECTATOR):
-        dealt = ([mine if seat == viewer else other for seat in range(5)] for other in (here, there))
-        a, b = (among_us(CREW, 1, rooms, cooldown=2, rounds=40) for rooms in dealt)
-        worlds.append(Worlds("where the others work", viewer, a, b, until=_somebody_has_done_a_task))
+        dealt = [mine if seat == viewer else other for seat in range(5)]
+        a, b = (among_us(CREW, 1, rooms, tasks=10, cooldown=2, rounds=40) for rooms in (often, dealt))
+        worlds.append(Worlds("where the others work", viewer, a, b, until=_somebody_has_done_four_tasks))
     return worlds
 
 
-def _somebody_has_done_a_task(game):
-    return any("is done with a task" in message.text for message in game.observe(ALL).messages)
+def _somebody_has_done_four_tasks(game):
+    told = " ".join(message.text for message in game.observe(ALL).messages)
+    return any(told.count(f"{name} is done with a task") == 4 for name in CREW)
 
 
 WORLDS = _among_us_worlds()

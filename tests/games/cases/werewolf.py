@@ -127,7 +127,7 @@ WORLDS = _werewolf_worlds()
 def _werewolf_secrets():
     roles = ("seer", "witch", "werewolf", "guard", "werewolf", "doctor", "villager", "villager", "hunter")
     scenario, everything = dealt(*roles), frozenset({ALL, len(roles)})
-    addressed = {role: frozenset(s for s, its in enumerate(roles) if its == role) for role in set(roles)}
+    addressed = {role: frozenset(s for s, its in enumerate(roles) if its == role) for role in dict.fromkeys(roles)}
     secrets = [Secret(scenario, f"You are {a_role(role)}.", seats) for role, seats in addressed.items()]
     secrets += [
         Secret(scenario, "The other werewolves: Cleo.", frozenset({4})),

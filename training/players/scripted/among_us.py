@@ -104,7 +104,7 @@ class AmongUsScript(Script):
 
     def _lie(self, memory: Memory, chance: Random) -> str:
         """Deny what one is accused of, blame the accuser, or join whoever is suspected already."""
-        accused = any(memory.name in line for speaker, line in memory.claims if speaker != memory.name)
+        accused = any(memory.mentioned(line) for speaker, line in memory.claims if speaker != memory.name)
         name, points = _worst(memory)
         if not (accused or points or any(speaker == memory.name for speaker, _ in memory.claims)):
             return self._where(memory, chance)

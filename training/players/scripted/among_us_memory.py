@@ -74,6 +74,10 @@ class Memory:
                 points[named] += weight
         return {name: 0.0 if name in self.reporters else held for name, held in points.items()}
 
+    def mentioned(self, line: str) -> bool:
+        """Return whether a line names this seat."""
+        return re.search(rf"(?<!\w){re.escape(self.name)}(?!\w)", line) is not None
+
     def _held(self, speaker: str, line: str) -> Iterator[tuple[str, str, float]]:
         """Yield (who says it, against whom it speaks, how much) for what is said in the meeting."""
         killer = self._after(r"I saw NAME kill", line)
