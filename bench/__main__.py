@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from training.cli.parser import COUNT, whole
+from training.cli.parser import COUNT, SEED, whole
 
 SEVERAL = partial(whole, low=2, high=1_000_000)  # TRL's groups and quantiles need two
 COUNT_OR_0 = partial(whole, low=0, high=1_000_000)
@@ -48,6 +48,10 @@ def parser() -> ArgumentParser:
     talk.add_argument("--conversations", type=COUNT, default=8, metavar="N", help="conversations a step (8)")
     talk.add_argument("--turns", type=COUNT, default=5, metavar="N", help="turns a seat (5)")
     talk.add_argument("--tokens", type=COUNT, default=32, metavar="N", help="sampled tokens a turn (32)")
+    games = add("games", "a turn of each game, beside TextArena where it has the same game", parents=(common,))
+    games.add_argument("--games", type=COUNT, default=200, metavar="N", help="games of each kind a round (200)")
+    games.add_argument("--rounds", type=COUNT, default=5, metavar="N", help="counted rounds of each (5)")
+    games.add_argument("--seed", type=SEED, default=1, metavar="S", help="everything random is drawn from it (1)")
     pages = add("pages", "the site's pages with 1,000 runs and 1,000,000 metric points", parents=(common,))
     pages.add_argument("--repeats", type=COUNT, default=11, metavar="N", help="counted requests of each page (11)")
     sockets = add("socket", "from one person's move to the other's socket", parents=(common,))

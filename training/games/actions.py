@@ -87,19 +87,15 @@ def _readable(action: Action, args: Mapping[str, ArgValue]) -> bool:
         return False
 
 
-@lru_cache(maxsize=1024)
-def _marks(choices: tuple[str, ...]) -> re.Pattern[str]:
-    longest_first = sorted(choices, key=len, reverse=True)
-    return re.compile(rf"<\s*({'|'.join(map(re.escape, longest_first))})\s*>", re.IGNORECASE)
+_ANGLED = re.compile(r"<\s*([^<>]*?)\s*>")
 
 
 def unmark(text: str, actions: Iterable[Action]) -> str:
     """Return `text` with the marked choices of `actions` without their angle brackets: they are no tags."""
-    for action in actions:
-        for arg in action.args:
-            if arg.marked and arg.choices:
-                text = _marks(arg.choices).sub(r"\1", text)
-    return text
+    if "<" not in text:
+        return text
+    marked = {choice.lower() for action in actions for arg in action.args if arg.marked for choice in arg.choices}
+    return _ANGLED.sub(lambda found: found[1] if found[1].lower() in marked else found[0], text) if marked else text
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyspiel
@@ -147,14 +147,11 @@ class Hanabi(View):
         """Return what `viewer` may know; `hands` in seat order."""
         if viewer in (ALL, len(self.names)):
             return read(str(state))
-        looks = [read(state.observation_string(seat)) for seat in (0, 1)]
         if viewer in (0, 1):
-            own, other = looks[viewer].hands
-            hands = (own, other) if viewer == 0 else (other, own)
-        else:
-            hands = (looks[0].hands[0], looks[1].hands[0])
-        first = looks[0]
-        return Table(first.life, first.information, first.stacks, hands, first.pile, first.discards)
+            look = read(state.observation_string(viewer))
+            return look if viewer == 0 else replace(look, hands=look.hands[::-1])
+        looks = [read(state.observation_string(seat)) for seat in (0, 1)]
+        return replace(looks[0], hands=(looks[0].hands[0], looks[1].hands[0]))
 
     def state(self, state: pyspiel.State, viewer: Viewer) -> str:
         table = self.table(state, viewer)
