@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
 import pyspiel
@@ -194,6 +195,7 @@ class Hanabi(View):
         return [0.0, 0.0]
 
 
+@lru_cache(maxsize=1024)
 def possible(known: str) -> str:
     """Return `RY12` in words: the colours and ranks that a card may still have."""
     letters, ranks = known.rstrip("0123456789"), known.lstrip("".join(COLOURS))
