@@ -67,6 +67,12 @@ def test_play_means_are_those_of_the_episodes(capsys, tmp_path):
     assert "exists already" in capsys.readouterr().err
 
 
+def test_a_game_that_is_only_known_by_its_name_is_played_from_its_one_start(capsys):
+    result = answer(capsys, "play", "openspiel:nim", "--players", "mcts:50,random", "--episodes", "5")
+    assert result["episodes"] == 5
+    assert result["returns"][0] == -result["returns"][1]
+
+
 def test_games_without_a_judge_have_no_return(capsys):
     result = answer(capsys, "play", "dialogue", "--players", "scripted,scripted", "--episodes", "3")
     assert result["returns"] == [None, None]

@@ -173,6 +173,52 @@ def test_stated_outcomes_are_dealt_and_the_rest_is_drawn():
     assert drawn == {0, 1, 2}
 
 
+# --- what is declared and what lies on the table ---
+
+
+@pytest.mark.parametrize("scenario", [*map(strategic, NAMED), strategic("hanabi", size="simple")], ids=lambda s: s.game)
+def test_marks_are_all_that_is_ever_offered(scenario):
+    offered = set()
+    for seed in range(1, 30):
+        game = make(scenario.with_seed(seed))
+        for moves in steps(game, seed):
+            (seat,) = moves
+            offered |= set(game.observe(seat).actions[0].args[0].choices)
+    declared = set(lookup(scenario.game).marks)
+    assert offered <= declared
+    if scenario.game != "hanabi" or scenario.settings:
+        assert offered == declared
+
+
+@pytest.mark.parametrize("name", ["tic_tac_toe", "connect_four"])
+def test_cells_stand_for_the_legal_choices_of_who_is_to_move(name):
+    game = make(strategic(name))
+    for moves in steps(game, 2):
+        (seat,) = moves
+        for viewer in (0, 1, SPECTATOR, ALL):
+            (board,) = game.board(viewer)
+            cells = [cell for row in board.rows for cell in row]
+            legal = game.observe(seat).actions[0].args[0].choices if viewer == seat else ()
+            assert sorted(cell.choice for cell in cells if cell.choice) == sorted(legal)
+            assert all(not cell.text for cell in cells if cell.choice)
+            assert sum(bool(cell.text) for cell in cells) == len(game.state.history())
+
+
+def test_hands_lie_as_each_viewer_may_see_them():
+    def texts(game, viewer):
+        return {zone.title: "".join(cell.text for row in zone.rows for cell in row) for zone in game.board(viewer)}
+
+    game = make(strategic("hanabi", fixed=[0, 1, 2, 3, 0, 2]))
+    assert (texts(game, 0)["Your hand"], texts(game, 0)["Ben's hand"]) == ("???", "Y2R1Y1")
+    assert (texts(game, 1)["Ada's hand"], texts(game, 1)["Your hand"]) == ("R1R2Y1", "???")
+    assert (texts(game, SPECTATOR)["Ada's hand"], texts(game, SPECTATOR)["Ben's hand"]) == ("???", "???")
+    assert (texts(game, ALL)["Ada's hand"], texts(game, ALL)["Ben's hand"]) == ("R1R2Y1", "Y2R1Y1")
+    leduc = make(strategic("leduc_poker", fixed=[2, 0]))
+    seen = {viewer: texts(leduc, viewer) for viewer in (0, 1, SPECTATOR, ALL)}
+    assert [seen[v]["Ada's card"] + seen[v]["Ben's card"] for v in seen] == ["K?", "?J", "??", "KJ"]
+    assert {shown["Public card"] for shown in seen.values()} == {"?"}
+
+
 # --- any other game ---
 
 

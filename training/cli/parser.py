@@ -95,9 +95,12 @@ def _command(commands: object, common: ArgumentParser, name: str, text: str, mod
 
 
 def _play(parser: ArgumentParser) -> None:
-    parser.add_argument("game", metavar="GAME", help="name of the game, as `games` lists it")
+    parser.add_argument("game", metavar="GAME", help="name of the game, as `games` lists it, or openspiel:NAME")
     parser.add_argument(
-        "--players", required=True, metavar="A,B", help="one player per seat, separated by commas: scripted, random, …"
+        "--players",
+        required=True,
+        metavar="A,B",
+        help="one player per seat, separated by commas: scripted, random, mcts:100, …",
     )
     parser.add_argument("--episodes", type=COUNT, default=10, metavar="N", help="games to play (10)")
     parser.add_argument("--seed", type=SEED, default=0, metavar="S", help="everything random is drawn from it (0)")

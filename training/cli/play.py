@@ -13,7 +13,7 @@ from typing import Any
 
 from training import dataset, players, samples
 from training.errors import BadInput
-from training.games import lookup, make
+from training.games import REGISTRY, lookup, make
 from training.records import Episode, Scenario
 from training.rollout import Job, Rules, collect
 from training.seeding import seeded
@@ -67,9 +67,11 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _starts(game: str, path: Path | None) -> list[Scenario]:
-    lookup(game)
-    if path is None:
+    seats = lookup(game).players[0]
+    if path is None and game in REGISTRY:
         return list(samples.for_game(game))
+    if path is None:  # a game that is only known by its name has no samples, and one start
+        return [Scenario(id=game, game=game, seats=tuple(f"Player {seat + 1}" for seat in range(seats)))]
     if not path.is_file():
         raise BadInput("no such file", str(path))
     found = [line.scenario for line in dataset.read(path)]
