@@ -16,7 +16,7 @@ from training.errors import BadInput
 from training.records import Seat
 from webapp.accounts.models import User
 from webapp.arena import hints, services
-from webapp.arena.models import Match, MatchSeat
+from webapp.arena.models import GuestLink, Match, MatchSeat
 from webapp.core import queue
 
 STAND_IN = "scripted"
@@ -130,6 +130,7 @@ def kick(*, match: Match, number: Seat) -> None:
     seat.consent = False if person and not waiting else None
     seat.save(update_fields=["kind", "scripted", "user", "deployment", "stand_in", "consent"])
     if waiting:
+        GuestLink.objects.filter(seat=seat).delete()
         locked.seats.update(ready=False)
     else:
         _unrate(locked, f"{seat.name} was sent away")

@@ -202,9 +202,11 @@ def test_who_is_sent_away_is_gone_and_the_game_stays_out_of_exports(client_of, p
 
 
 def test_before_the_game_a_seat_is_only_freed(player, ben):
-    places = [tables.Place(user=player), tables.Place(user=ben)]
+    places = [tables.Place(user=player), tables.Place()]
     match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+    tables.claim(token=tables.invite(match=match, number=1), user=ben, shown_name="")
     hosting.kick(match=match, number=1)
+    assert match.seats.free().count() == 1
     seat = match.seats.get(seat=1)
     assert (seat.kind, seat.user, seat.consent, fresh(match).rated) == (MatchSeat.Kind.OPEN, None, None, True)
     services.abort(match_id=match.pk, why="x")

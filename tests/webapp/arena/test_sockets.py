@@ -14,7 +14,7 @@ from channels.db import database_sync_to_async
 from tests.webapp.arena.browser import Page, Tab
 from tests.webapp.arena.conftest import dialogue, negotiation
 from training.records import Move
-from webapp.arena import clock, consumers, hints, model_seats, parts, services, tables
+from webapp.arena import clock, consumers, hints, hosting, model_seats, parts, services, tables
 from webapp.arena.models import DueSeat, Match, ViewerRow
 from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment
@@ -120,6 +120,11 @@ def late(match):
     services.time_out(due_id=match.due.first().pk)
 
 
+def away(match):
+    match.seats.filter(seat=1).update(seen_at=services.database_now() - timedelta(hours=1))
+    assert clock.stand_in() == 1
+
+
 def events(ben):
     """Every way in which people change a match, as (service, what is done), in an order that can be played."""
     return [
@@ -131,8 +136,17 @@ def events(ben):
             "tables.claim",
             lambda match: tables.claim(token=tables.invite(match=match, number=1), user=ben, shown_name=""),
         ),
+        ("hosting.kick", lambda match: hosting.kick(match=match, number=1)),
+        ("tables.join", lambda match: tables.join(token=tables.open_link(match=match), user=ben, shown_name="")),
+        ("tables.say_ready", lambda match: tables.say_ready(match=match, user=match.host)),
         ("tables.answer_consent", lambda match: tables.answer_consent(match=match, user=ben, agreed=True)),
         ("services.submit", lambda match: say(match, 0, "hello")),
+        ("hosting.pause", lambda match: hosting.pause(match=match)),
+        ("hosting.resume", lambda match: hosting.resume(match=match)),
+        ("hosting.replace", lambda match: hosting.replace(match=match, number=1)),
+        ("hosting.take_back", lambda match: hosting.take_back(match=match, user=ben)),
+        ("hosting.stand_in", away),
+        ("hosting.take_back", lambda match: hosting.take_back(match=match, user=ben)),
         ("services.submit", propose),
         ("services.submit", lambda match: answer(match, "reject")),
         ("services.time_out", late),
@@ -182,13 +196,13 @@ ENDINGS = [
     ("services.abort", lambda match: services.abort(match_id=match.pk, why="closed by the host")),
     ("tables.close", lambda match: tables.close(match=match)),
 ]
-TELLS = re.compile(r"hints\.send|_changed\(|_sit\(|submit\(|abort\(|time_out\(|\.update\(\s*deadline=")
+TELLS = re.compile(r"hints\.send|_changed\(|_sit\(|submit\(|abort\(|time_out\(|_let_stand_in\(|\.update\(\s*deadline=")
 
 
 def test_every_service_that_tells_viewers_has_a_case(ben):
     telling = {
         f"{module.__name__.rpartition('.')[2]}.{name}"
-        for module in (services, tables, clock, model_seats)
+        for module in (services, tables, hosting, clock, model_seats)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__
         and not name.startswith("_")
