@@ -6,13 +6,14 @@ import json
 import pytest
 
 from tests.learn.small_runs import another, make_run
+from tests.toy_models import write_random_llama
 from tests.trust.test_kill_resume import final_bits, history, numbers
 from training.config import parse
 from training.errors import BadInput
 from training.learn import trainer
 from training.learn.start import reopen
-from training.records import LEARNER, Episode
-from training.store import read_lines
+from training.records import LEARNER, Episode, Scenario
+from training.store import dumps, read_lines
 
 STEPS = 4
 MIXED = [{"source": "mirror"}, {"source": "past", "weight": 2}, {"source": "scripted"}]
@@ -107,3 +108,31 @@ def test_a_named_model_has_an_engine_of_its_own(tmp_path):
     assert trainer.run(config, run_dir)["result"] == "succeeded"
     for _, record in episodes(run_dir):
         assert {trace["policy"] for trace in record["episode"]["traces"]} == {LEARNER, config.model.base}
+
+
+def test_only_the_wolves_learn_while_everybody_is_asked_aside(tmp_path):
+    scenario = Scenario(id="v", game="werewolf", seats=("A", "B", "C", "D", "E", "F"), settings={"probes": True})
+    write_random_llama(tmp_path / "model", window=16384)
+    (tmp_path / "data.jsonl").write_text(dumps(scenario.to_dict()) + "\n")
+    config, run_dir = make_run(
+        tmp_path,
+        steps=2,
+        game={"name": "werewolf", "settings": {"day_limit": 1}},
+        rollout={"scenarios": 1, "games": 2, "probes": True},
+        opponents=[{"source": "past", "learner": ["werewolf"]}],
+        reward={"malformed": -0.5},  # babble never earns anything, so there must be something to lose
+        learn={"steps": 2, "tokens_per_batch": 16384},
+    )
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    for _, record in episodes(run_dir):
+        episode = Episode.from_dict(record["episode"])
+        assert episode.error is None
+        learners = {trace.seat for trace in episode.traces if trace.policy == LEARNER}
+        assert learners <= {seat for seat, role in enumerate(episode.roles) if role == "werewolf"}
+        assert {trace.policy for trace in episode.traces} - {LEARNER} in ({"past 0"}, {"past 1"})
+        assert episode.beliefs
+        assert all(sum(b.probabilities.values()) == pytest.approx(1) for b in episode.beliefs)
+    lines = [line for line, _ in read_lines(run_dir.attempt(1).metrics)]
+    assert all(line["probes"] > 0 and line["games_against past"] == 2 for line in lines)
+    roles = {name.partition("/")[2] for line in lines for name in line if "/" in name}
+    assert roles == {"werewolf"}

@@ -62,3 +62,20 @@ def test_credit_in_numbers():
     other.items[0].credit.value_targets["turn"][1] = 3.0
     found = credit_metrics([played(), other])
     assert found == pytest.approx({"advantage_mean": 2, "advantage_std": 1, "explained_variance_turn": 0})
+
+
+def test_with_others_at_the_table_only_the_learners_seats_count():
+    one = scored([trace("..00"), trace("..1", seat=1, policy="past 3")], {0: 1.0, 1: 0.25})
+    episode = one.episode.model_copy(update={"roles": ("wolf", "villager"), "metrics": {"won_0": 1.0, "won_1": 0.0}})
+    first = Played(0, episode, Score({0: 1.0, 1: 0.25}, (0.0, 0.0), (True, False)), policies=("learner", "past 3"))
+    mirror = Played(1, episode, Score({0: 0.5, 1: 0.0}, (0.0, 0.0), (True, False)))
+    found = outcome_metrics([first])
+    assert (found["reward"], found["failing"], found["reply_tokens"]) == (1, 0, 2)
+    assert (found["reward_against past"], found["games_against past"]) == (1, 1)
+    assert (found["reward/wolf"], found["won/wolf"], found["failing/wolf"]) == (1, 1, 0)
+    assert not any(name.endswith("/villager") for name in found)
+    both = outcome_metrics([first, mirror])
+    assert both["reward"] == pytest.approx(0.5)  # 1, 0.5 and 0: three seats were the learner's
+    assert both["failing"] == pytest.approx(1 / 3)
+    assert (both["reward_against past"], both["games_against past"]) == (1, 1)
+    assert (both["reward/wolf"], both["reward/villager"]) == (0.75, 0)

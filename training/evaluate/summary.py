@@ -132,13 +132,12 @@ def _numbers(match: Match, judgments: Sequence[Judgment]) -> _Conversation:
 
 
 def _means(held: Mapping[Seat, Numbers]) -> Numbers:
-    """Return the mean of every number over the seats that one side holds; one that a seat lacks is not known."""
-    names = {name: None for numbers in held.values() for name in numbers}
-    return {
-        name: fmean(numbers[name] for numbers in held.values())
-        for name in names
-        if all(name in numbers for numbers in held.values())
-    }
+    """Return the mean of every number over those of a side's seats that have it: who dies unheard has no legal rate."""
+    values: dict[str, list[float]] = {}
+    for numbers in held.values():
+        for name, value in numbers.items():
+            values.setdefault(name, []).append(value)
+    return {name: fmean(found) for name, found in values.items()}
 
 
 def _count(names: Iterable[str]) -> dict[str, int]:

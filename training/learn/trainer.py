@@ -117,7 +117,8 @@ class Trainer:
 
     async def _sample(self, jobs: list[Job], number: int) -> list[Episode]:
         settings = self.config.rollout
-        rules = Rules(self.config.seed, number, settings.retries, settings.on_refused, settings.probes)
+        probes = settings.probes or self.parts.method.needs.probes
+        rules = Rules(self.config.seed, number, settings.retries, settings.on_refused, probes)
         lanes = min(settings.lanes or len(jobs), len(jobs))
         self.progress.phase("sampling", done=0, of=len(jobs))
         replies = tokens = 0
