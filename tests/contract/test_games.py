@@ -193,7 +193,7 @@ def test_an_incomplete_last_joint_step_is_ignored(name, scenario, seed):
             flat += entries
             continue
         state = everything(replay(scenario.with_seed(seed), flat))
-        for part in range(len(entries)):
+        for part in {1, len(entries) - 1} - {len(entries)}:
             assert everything(replay(scenario.with_seed(seed), [*flat, *entries[:part]])) == state
         flat += entries
         flat_reversed = [*flat[: -len(entries)], *reversed(entries)]

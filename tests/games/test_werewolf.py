@@ -497,6 +497,7 @@ def test_probes_follow_every_speech_and_only_speeches():
         ("I do not say that I am the witch.", set()),
         ("If I am the guard, who are you?", set()),
         ("Ben says he is the seer.", set()),
+        ("As the seer said, Ben is a wolf.", set()),
         ("I am the best.", set()),
     ],
 )

@@ -158,7 +158,7 @@ def test_the_notebook_reads_what_was_told():
         }
     )
     notes = Notes(game.observe(0), 0, game.names)
-    assert (notes.role, notes.pack, notes.night, notes.by_day) == ("werewolf", {1}, 1, True)
+    assert (notes.role, notes.pack, notes.night) == ("werewolf", {1}, 1)
     assert notes.claims == {2: "seer"}
     assert dict(notes.reports) == {2: {1: True}}
     assert notes.accused == {0: 2}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import cast
 
 from training.games.werewolf.settings import Role
 
+_ROLE = "(villager|werewolf|seer|witch|hunter|guard|doctor)"
 _CLAIM = re.compile(
-    r"\b(?:I am|I'm|I’m|me,|I was|as)\s+(?:the|your|a|an)\s+(?:\w+\s+)?"
-    r"(villager|werewolf|seer|witch|hunter|guard|doctor)\b",
+    rf"\b(?:(?:I am|I'm|I’m|I was)\s+(?:the|your|an?)\s+(?:\w+\s+)?{_ROLE}|as (?:the|your) {_ROLE},? I)\b",
     re.IGNORECASE,
 )
 _NEGATED = re.compile(r"\b(?:if|not|say|says|think|thinks|said)\b[^.!?]*$", re.IGNORECASE)
@@ -20,5 +21,5 @@ def claimed(speech: str) -> frozenset[Role]:
     for match in _CLAIM.finditer(speech):
         before = speech[: match.start()]
         if not _NEGATED.search(before):
-            found.add(match.group(1).lower())  # type: ignore[arg-type]
+            found.add(cast("Role", (match.group(1) or match.group(2)).lower()))
     return frozenset(found)

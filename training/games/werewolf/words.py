@@ -29,10 +29,10 @@ def a_role(role: Role) -> str:
 
 def opening(settings: WerewolfSettings, names: Names, brief: str) -> str:
     """Return the rules with `brief` (what this reader may know of the roles) in the middle."""
-    cast = f"{listed(names)} play Werewolf. The roles: {counted(settings.roles)}. Who has which is secret."
+    players = f"{listed(names)} play Werewolf. The roles: {counted(settings.roles)}. Who has which is secret."
     acts = [SPEAK, aimed("vote", tuple(names)), *([BID] if settings.order == "bid" else [])]
     day = f"How to act by day:\n{how_to(acts)}\nWhat you may do at night you are asked in private."
-    return "\n\n".join(part for part in (cast, brief, _rules(settings), day) if part)
+    return "\n\n".join(part for part in (players, brief, _rules(settings), day) if part)
 
 
 def _rules(settings: WerewolfSettings) -> str:

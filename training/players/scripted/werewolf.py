@@ -197,10 +197,11 @@ class WerewolfScript(Script):
         return do(seen, "bid", level=0 if spoken else 4 if urgent else 1 + chance.randrange(2))
 
     def _vote(self, seen: Observation, notes: Notes, chance: Random) -> str:
-        return self._at(seen, "vote", [self._aim(notes), *self._ranked(notes, notes.alive)], notes)
+        others = sorted(self._ranked(notes, notes.alive), key=lambda seat: seat in notes.pack)
+        return self._at(seen, "vote", [self._aim(notes), *others])
 
-    def _at(self, seen: Observation, name: str, wanted: Iterable[Seat], notes: Notes) -> str:
-        """Return the action at the first wanted target that is offered, packmates last."""
+    def _at(self, seen: Observation, name: str, wanted: Iterable[Seat]) -> str:
+        """Return the action at the first wanted target that is offered, at nobody if none is."""
         action = offered(seen, name)
         assert action is not None
         choices = set(action.args[0].choices)
@@ -224,11 +225,11 @@ class WerewolfScript(Script):
         return do(seen, "whisper", pick(chance, lines.WHISPERS).format(whom=self.names[self._prey(notes)]))
 
     def _kill(self, seen: Observation, notes: Notes, chance: Random) -> str:
-        return self._at(seen, "kill", [self._prey(notes)], notes)
+        return self._at(seen, "kill", [self._prey(notes)])
 
     def _inspect(self, seen: Observation, notes: Notes, chance: Random) -> str:
         fresh = [seat for seat in notes.alive if seat not in notes.looked]
-        return self._at(seen, "inspect", self._ranked(notes, fresh), notes)
+        return self._at(seen, "inspect", self._ranked(notes, fresh))
 
     def _watch(self, seen: Observation, notes: Notes, chance: Random) -> str:
         """Guard the seer that is believed, else whoever seems least suspect, oneself among them."""
@@ -236,7 +237,7 @@ class WerewolfScript(Script):
         trusted = notes.trusted_seer()
         first = [] if trusted is None else [trusted]
         others = [*reversed(self._ranked(notes, notes.alive)), self.seat]
-        return self._at(seen, name, [*first, *others], notes)
+        return self._at(seen, name, [*first, *others])
 
     def _witch(self, seen: Observation, notes: Notes, chance: Random) -> str:
         """Save most victims, poison who is found out."""
@@ -248,7 +249,7 @@ class WerewolfScript(Script):
         return do(seen, "pass")
 
     def _shoot(self, seen: Observation, notes: Notes, chance: Random) -> str:
-        """Shoot who is suspect enough."""
+        """Shoot who is suspect enough; after two votes the most suspect in any case."""
         worst = self._ranked(notes, notes.alive)
-        able = [seat for seat in worst[:1] if self._suspicion(notes, seat) >= LIKELY or notes.votes]
-        return self._at(seen, "shoot", able, notes)
+        able = [seat for seat in worst[:1] if self._suspicion(notes, seat) >= LIKELY or len(notes.votes) > 1]
+        return self._at(seen, "shoot", able)

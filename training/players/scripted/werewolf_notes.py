@@ -58,7 +58,6 @@ class Notes:
         self.role: Role = "villager"
         self.pack: set[Seat] = set()
         self.night = 0
-        self.by_day = False
         self.dead: set[Seat] = set()
         self.known: dict[Seat, Role] = {}
         self.looked: dict[Seat, bool] = {}
@@ -67,7 +66,6 @@ class Notes:
         self.accused: dict[Seat, Seat] = {}  # of the current day: by whom, whom
         self.whispered: dict[Seat, Seat] = {}  # of the current night: by whom, whom
         self.votes: list[dict[Seat, Seat]] = []
-        self.guarded: Seat | None = None
         self.victim: Seat | None = None
         self._read_brief(seen.messages[0].text, names)
         for message in seen.messages[1:]:
@@ -111,17 +109,15 @@ class Notes:
     def _read_private(self, text: str) -> None:
         if found := self._patterns.look.search(text):
             self.looked[self._place[found.group(1)]] = not found.group(2)
-        elif text.startswith("You watch over "):
-            self.guarded = next(iter(self._seats(text)), None)
         elif text.startswith("The werewolves attack "):
             named = self._seats(text)
             self.victim = self.seat if " you " in text else named[0] if named else None
 
     def _read_public(self, text: str) -> None:
         if text.startswith("Night "):
-            self.night, self.by_day, self.whispered = self.night + 1, False, {}
+            self.night, self.whispered = self.night + 1, {}
         elif text.startswith("Morning comes."):
-            self.by_day, self.accused, self.victim = True, {}, None
+            self.accused, self.victim = {}, None
             line = text.removeprefix("Morning comes. ")
             if " died in the night." in line:
                 self.dead |= set(self._seats(line.split(" died in the night.", 1)[0]))
