@@ -270,11 +270,11 @@ def test_a_stated_order_is_kept_and_the_dead_are_passed_over():
     game = make(dealt(*SIX, fixed=spoke([4, 2, 2, 0]), **QUIET))
     go(game, Ada="<kill>Eve</kill>", Ben="<kill>Eve</kill>")
     go(game)
-    spoke = []
+    order = []
     while "discussion" in game.phase(ALL):
-        spoke += game.to_act()
+        order += game.to_act()
         go(game, **{game.names[next(iter(game.to_act()))]: "So it is."})
-    assert spoke == [2, 2, 0]
+    assert order == [2, 2, 0]
 
 
 def test_the_highest_bid_gets_the_floor_until_nobody_bids():

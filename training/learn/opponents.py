@@ -71,7 +71,7 @@ def _check(config: RunConfig, starts: Sequence[Scenario]) -> None:
             continue
         try:
             check(opponent.source)
-            for start in games.values() if opponent.source in players.NAMES else ():
+            for start in games.values() if players.known(opponent.source) else ():
                 players.make(opponent.source, start, 0)
         except BadInput as error:
             raise BadInput(error.why, f"opponents.{place}.source") from error

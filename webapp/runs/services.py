@@ -90,7 +90,7 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
 
 def _check_opponent(source: str) -> None:
     """Raise `BadInput` for an opponent that names a folder: only what every worker finds by its name may sit there."""
-    if source in (MIRROR, PAST, *players.NAMES) or source in bases.REGISTRY:
+    if source in (MIRROR, PAST) or players.known(source) or source in bases.REGISTRY:
         return
     if "://" not in source:
         raise BadInput(f"{source!r} is no player, base model or address; folders are for the command line", "opponents")
