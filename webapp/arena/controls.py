@@ -26,7 +26,7 @@ class Square:
 
 @dataclass(frozen=True)
 class Area:
-    """One zone of the board; `flat` zones (one row, or one column) are lists, others tables."""
+    """One zone of the board; `flat` zones (of one row) are lists, others tables."""
 
     title: str
     rows: Sequence[Sequence[Square]]
@@ -53,7 +53,7 @@ def areas(board: Sequence[Zone], actions: Sequence[Action] = ()) -> list[Area]:
         Area(
             title=zone.title,
             rows=[[Square(cell.text, cell.label, presses.get(cell.choice, "")) for cell in row] for row in zone.rows],
-            flat=len(zone.rows) == 1 or all(len(row) <= 1 for row in zone.rows),
+            flat=len(zone.rows) == 1,
         )
         for zone in board
     ]

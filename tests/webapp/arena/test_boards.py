@@ -76,7 +76,7 @@ def test_a_board_is_a_table_whose_choices_are_buttons(client_of, player, ben, th
         "answer:A", "answer:B", "answer:C", "answer:D",
     ]  # fmt: skip
     assert '<span class="unseen">lamp B</span>' in page
-    assert "choose on the board above" in page
+    assert "on the board above" in page
     assert 'aria-label="Names"' in page
     assert "At most 3 words" in page
     play(client_of(player), three, choice="answer:C", text="so be it")
