@@ -15,10 +15,7 @@ from collections.abc import Sequence
 from django.db.models import Count, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 
-from training.errors import BadInput
 from training.evaluate.ratings import METHOD, Played, Sat
-from training.games import make
-from training.records import Scenario
 from webapp.accounts.models import Role
 from webapp.arena.models import Match, MatchMove, MatchSeat
 
@@ -55,15 +52,14 @@ def read(matches: Sequence[int]) -> list[Played]:
     moves = _moves(matches)
     void = _void(matches)
     log = []
-    for match in Match.objects.filter(pk__in=matches).order_by("pk").only("pk", "scenario", "returns").iterator():
+    for match in Match.objects.filter(pk__in=matches).order_by("pk").only("pk", "roles", "returns").iterator():
         if match.pk in void:
             continue
-        roles = _roles(match)
         log.append(
             Played(
                 id=match.pk,
                 seats=tuple(
-                    _sat(seat, roles, match.returns.get(str(seat.seat)), moves[match.pk, seat.seat])
+                    _sat(seat, match.roles, match.returns.get(str(seat.seat)), moves[match.pk, seat.seat])
                     for seat in seats[match.pk]
                 ),
             )
@@ -81,14 +77,6 @@ def _sat(seat: MatchSeat, roles: Sequence[str], value: float | None, moves: Coun
         timeout=moves["timeout"],
         forfeit=moves["forfeit"],
     )
-
-
-def _roles(match: Match) -> Sequence[str]:
-    """The role of each seat: a scenario deals them, so no move has to be replayed."""
-    try:
-        return make(Scenario.from_dict(match.scenario)).roles()
-    except BadInput:  # settings that the game does not know any more; its results stand
-        return ()
 
 
 def _moves(matches: Sequence[int]) -> dict[tuple[int, int], Counter[str]]:
