@@ -123,7 +123,7 @@ async def _play(port: int, match: int, sessions: Sequence[str], moves: int) -> l
         times = []
         for step in range(moves):
             began, said = time.perf_counter(), f"line {step} of the talk"
-            await sockets[step % 2].send(json.dumps({"step": str(step), "action": "speak", "text": said}))
+            await sockets[step % 2].send(json.dumps({"turn": str(step // 2), "action": "speak", "text": said}))
             times.append((await _until(heard[1 - step % 2], said) - began) * 1000)
             await asyncio.sleep(max(0.0, PACE_S - (time.perf_counter() - began)))
         for task in listening:

@@ -62,7 +62,7 @@
     event.preventDefault();
     const data = Object.fromEntries(new FormData(form, event.submitter));
     delete data.csrfmiddlewaretoken;
-    if (!data.step) return;
+    if (!data.turn) return;
     socket.send(JSON.stringify(data));
   });
   form?.addEventListener("keydown", (event) => {

@@ -56,10 +56,10 @@ def play_to_the_end(page: Page, opening: str, seconds: float) -> None:
         if "over" in page.locator(".turn").inner_text():
             return
         assert time.monotonic() < ends, "the game does not end"
-        step = page.locator("#part-act input[name=step]").get_attribute("value")
+        step = page.locator("#part-act input[name=turn]").get_attribute("value")
         accept = page.locator("button[name=action][value=accept]")
         if accept.count():
             accept.click()
         else:
             propose(page)
-        expect(page.locator(f"#part-act input[name=step][value='{step}']")).to_have_count(0)
+        expect(page.locator(f"#part-act input[name=turn][value='{step}']")).to_have_count(0)

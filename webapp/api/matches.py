@@ -32,7 +32,7 @@ def match_as_seen(match: Match, user: User) -> dict[str, object]:
         "id": match.pk,
         "game": match.game,
         "state": match.state,
-        "step": scene.step,
+        "turn": scene.turn,
         "seats": [_seat(chair.seat, shown=told or chair.you, you=chair.you) for chair in scene.chairs],
         "messages": [{"number": row.number, **row.message} for row in view.rows_after(match, viewer, 0)],
         "actions": [action.to_dict() for action in scene.seen.actions],
@@ -116,5 +116,5 @@ def make_move(request: HttpRequest, pk: int, data: MoveIn) -> MatchMove:
     """Make the caller's move."""
     match = _match(request, pk)
     fields = {f"{data.action}.{name}": str(value) for name, value in data.args.items()}
-    given = {"step": str(data.step), "action": data.action, "text": data.text, **fields}
+    given = {"turn": str(data.turn), "action": data.action, "text": data.text, **fields}
     return persons.play(match_id=match.pk, user=caller(request), data=given)

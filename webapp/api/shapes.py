@@ -118,7 +118,6 @@ class MatchLineOut(Schema):
     id: int
     game: str
     state: str
-    step: int
     visibility: str
 
 
@@ -142,12 +141,12 @@ class MessageOut(Schema):
 
 
 class MatchOut(Schema):
-    """A match as the caller sees it from their place."""
+    """A match as the caller sees it from their place. `turn` is how often they have moved."""
 
     id: int
     game: str
     state: str
-    step: int
+    turn: int
     seats: list[SeatOut]
     messages: list[MessageOut]
     actions: list[dict[str, Any]] = Field(description="What the caller may do now; empty unless it is their turn.")
@@ -176,9 +175,9 @@ class MatchIn(Schema):
 
 
 class MoveIn(Schema):
-    """A move of the caller's seat in step `step`; sent again it is answered with what is stored."""
+    """A move of the caller's seat at its turn `turn`, from 0; sent again it is answered with what is stored."""
 
-    step: int
+    turn: int
     action: str = ""
     args: dict[str, int | str] = {}
     text: str = ""
@@ -187,8 +186,6 @@ class MoveIn(Schema):
 class MoveOut(Schema):
     """The stored move."""
 
-    number: int
-    step: int
     seat: int
     move: dict[str, Any]
 

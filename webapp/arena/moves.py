@@ -35,11 +35,11 @@ def _text(data: Mapping[str, Any], name: str) -> str:
     return value.strip()
 
 
-def step_of(data: Mapping[str, Any]) -> int:
-    """The step of the game that the move was made for, as the form carries it."""
-    text = _text(data, "step")
+def turn_of(data: Mapping[str, Any]) -> int:
+    """For which of the seat's own turns, counted from 0, the move was made, as the form carries it."""
+    text = _text(data, "turn")
     if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise BadInput("must be the number of the step that the form was made for: reload the page", "step")
+        raise BadInput("must be the number of the turn that the form was made for: reload the page", "turn")
     return int(text)
 
 

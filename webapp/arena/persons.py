@@ -18,7 +18,7 @@ from webapp.arena.services import Fold
 
 
 def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
-    """Make this person's move; one that was made for that step already is returned as it is stored.
+    """Make this person's move; one that was made for that turn already is returned as it is stored.
 
     A late one, for which the default was played meanwhile, is refused with that reason.
     """
@@ -29,7 +29,7 @@ def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
         raise IllegalMove("a stand-in moves for you: take your seat back first")
     hosting.note_presence(match_id=match_id, user=user)
     seat = sitting.seat
-    step = moves.step_of(data)
+    step = services.step_of(match_id=match_id, seat=seat, turn=moves.turn_of(data))
 
     def read(now: Fold) -> Move:
         seen = now.game.observe(seat)

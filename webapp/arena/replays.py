@@ -47,10 +47,12 @@ def _place(request: HttpRequest, allowed: list[Viewer]) -> Viewer:
 @require_GET
 @everyone
 def replay(request: HttpRequest, match_id: int) -> HttpResponse:
-    """The log of one viewpoint up to one step of the game; during a match only one's own."""
+    """The log of one viewpoint up to one step of the game, once it is over: the number of steps tells secrets."""
     match = visible_match(request, match_id)
     if match.state == Match.State.OPEN:
         raise Http404
+    if not match.over:
+        return redirect("arena:table", match.pk)
     allowed = view.viewpoints(match, current_user(request))
     viewer = _place(request, allowed)
     step = integer(request, "step", match.step, 0, match.step)

@@ -6,6 +6,7 @@ next, and sends hints after commit. It raises `IllegalMove` (with the reason, fo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -43,13 +44,15 @@ def database_now() -> datetime:
 class Fold:
     """A match's game as its `moves` moves have made it, with those of a joint step that is not complete yet.
 
-    `step` counts the complete ones. Outside the lock it may be ahead of a match that was read before.
+    `step` counts the complete steps, `turns` each seat's moves. Outside the lock both may be ahead of a match that was
+    read before. A seat is told only its own turns: the number of steps would tell what others did in secret.
     """
 
     game: Game
     pending: dict[Seat, Move]
     moves: int
     step: int
+    turns: Counter[Seat]
 
     def due(self) -> frozenset[Seat]:
         """The seats from which a move is still missing."""
@@ -76,7 +79,7 @@ def fold(match: Match, *, steps: int | None = None) -> Fold:
     for entry in moves:
         pending = advance(game, pending, entry)
         step += not pending
-    return Fold(game, pending, len(moves), step)
+    return Fold(game, pending, len(moves), step, Counter(entry.seat for entry in moves))
 
 
 def viewers(scenario: Scenario) -> list[Viewer]:
@@ -88,6 +91,18 @@ def viewers_of(match_id: int) -> list[Viewer]:
     """The same for a stored match, whose scenario is not read: it may be what is broken."""
     seats = MatchSeat.objects.filter(match=match_id).order_by("seat").values_list("seat", flat=True)
     return [*seats, SPECTATOR, ALL]
+
+
+def step_of(*, match_id: int, seat: Seat, turn: int) -> int:
+    """The step of the match in which a seat has its own turn number `turn`, from 0; the newest is that of now.
+
+    Raises `IllegalMove` for a turn that has not come yet.
+    """
+    steps = list(MatchMove.objects.filter(match=match_id, seat=seat).order_by("number").values_list("step", flat=True))
+    if turn > len(steps):
+        raise IllegalMove("the game has moved on since you saw it: look again, then move")
+    now: int = Match.objects.values_list("step", flat=True).get(pk=match_id)
+    return (*steps, now)[turn]
 
 
 @transaction.atomic
@@ -143,6 +158,7 @@ def _append(
     )
     now.pending = advance(now.game, now.pending, SeatMove(seat=seat, move=move))
     now.moves += 1
+    now.turns[seat] += 1
     if not now.pending:
         now.step += 1
         match.step = now.step

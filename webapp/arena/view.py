@@ -112,7 +112,7 @@ class Scene:
     yours: MatchSeat | None
     deadline: datetime | None
     moved: bool
-    step: int
+    turn: int
     hosting: bool = False
     knows_kinds: bool = False
     can_sit: bool = False
@@ -169,14 +169,14 @@ def look(match: Match, viewer: Viewer, user: User | None = None) -> Scene:
     scenario = services.scenario_of(match)
     spec = lookup(match.game)
     seats = list(match.seats.select_related("user", "deployment__checkpoint", "deployment__remote").order_by("seat"))
-    seen, acting, moved, step = Observation(messages=()), frozenset[Seat](), False, match.step
+    seen, acting, moved, turn = Observation(messages=()), frozenset[Seat](), False, 0
     phase, board = "", tuple[Zone, ...]()
     if match.state == Match.State.RUNNING:
         now = services.fold(match)
         seen = now.game.observe(viewer)
         acting = now.game.acting(viewer)
         phase, board = now.game.phase(viewer), now.game.board(viewer)
-        moved, step = viewer in now.pending, now.step
+        moved, turn = viewer in now.pending, now.turns[viewer]
         if moved or match.paused_at is not None or any(seat.stand_in for seat in seats if seat.seat == viewer):
             seen = seen.model_copy(update={"actions": ()})
     due = dict(match.due.values_list("seat", "deadline"))
@@ -197,7 +197,7 @@ def look(match: Match, viewer: Viewer, user: User | None = None) -> Scene:
         asks_ready=match.state == Match.State.OPEN and _asks_ready(seats, yours),
         deadline=_deadline(match, viewer, acting, due),
         moved=moved,
-        step=step,
+        turn=turn,
         phase=phase,
         board=board,
         shared=shared,

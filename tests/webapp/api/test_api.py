@@ -63,7 +63,7 @@ def test_every_refusal_has_the_same_shape(call, researcher):
     assert refusal(call.get("runs/999/metrics?since=x")) == (422, "since")
     assert refusal(call.post("runs", config={"colour": 1})) == (422, "colour")
     pk = finished_match(researcher).pk
-    assert refusal(call.post(f"matches/{pk}/moves", step=9, action="talk", text="hi")) == (409, "move")
+    assert refusal(call.post(f"matches/{pk}/moves", turn=9, action="talk", text="hi")) == (409, "move")
     guess = Client(REMOTE_ADDR="10.9.8.7", headers={"Authorization": "Bearer parley_wrong"})
     tries = [refusal(guess.get("/api/v1/runs")) for _ in range(21)]
     assert tries == [(401, "Authorization")] * 20 + [(429, "")]
@@ -190,12 +190,12 @@ def test_a_match_is_set_up_and_played(call, player, researcher):
     assert (state["state"], state["returns"]) == ("running", None)
     assert {action["name"] for action in state["actions"]} == {"talk", "propose", "walk_away"}
     assert other.get(f"matches/{pk}").json()["actions"] == []
-    step = state["step"]
-    moved = call.post(f"matches/{pk}/moves", step=step, action="propose", args={"pen": 1}, text="Deal?")
+    turn = state["turn"]
+    moved = call.post(f"matches/{pk}/moves", turn=turn, action="propose", args={"pen": 1}, text="Deal?")
     assert moved.json()["move"]["text"] == "Deal? <propose>1</propose>"
-    again = call.post(f"matches/{pk}/moves", step=step, action="walk_away")
+    again = call.post(f"matches/{pk}/moves", turn=turn, action="walk_away")
     assert again.json() == moved.json()
-    other.post(f"matches/{pk}/moves", step=step + 1, action="accept")
+    other.post(f"matches/{pk}/moves", turn=0, action="accept")
     assert other.get(f"matches/{pk}").json()["returns"] == {"0": pytest.approx(1 / 3), "1": pytest.approx(2 / 3)}
 
 
@@ -239,7 +239,7 @@ def test_a_wrong_table_is_refused_by_field(call, changes, where):
 
 def test_an_impossible_move_changes_nothing(call, researcher):
     pk = finished_match(researcher).pk
-    refused = call.post(f"matches/{pk}/moves", step=9, action="talk", text="hi")
+    refused = call.post(f"matches/{pk}/moves", turn=1, action="talk", text="hi")
     assert refused.status_code == 409
     assert "not running" in refused.json()["why"]
 
@@ -337,7 +337,7 @@ def test_a_spectator_learns_no_result_of_a_match_that_is_only_open(researcher, p
     assert mine["returns"] is not None
     assert [seat["kind"] for seat in mine["seats"]] == ["person", None], "who it was is told after the guess"
     assert call.get("matches").json()["items"] == [
-        {"id": pk, "game": "negotiation", "state": "finished", "step": 2, "visibility": "open"}
+        {"id": pk, "game": "negotiation", "state": "finished", "visibility": "open"}
     ]
 
 

@@ -7,7 +7,6 @@ import pytest
 from tests.webapp.arena import vigil
 from training.records import ALL, SPECTATOR, Action, Argument, Cell, Observation, Zone
 from webapp.arena import controls, moves, services, tables, view
-from webapp.arena.models import Match
 from webapp.arena.templatetags.table import speech
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("registered")]
@@ -33,7 +32,8 @@ def html(client, match):
 
 
 def play(client, match, **data):
-    return client.post(f"/play/{match.pk}/move/", {"step": str(Match.objects.get(pk=match.pk).step), **data})
+    turn = match.moves.filter(seat__in=match.seats.filter(user=client.session["_auth_user_id"]).values("seat")).count()
+    return client.post(f"/play/{match.pk}/move/", {"turn": str(turn), **data})
 
 
 def by_day(client_of, match, ben):

@@ -16,7 +16,7 @@ from worker.play import play
 
 pytestmark = pytest.mark.django_db
 registered = vigil.registered
-TALK = {"step": "0", "action": "talk", "text": "hello"}
+TALK = {"turn": "0", "action": "talk", "text": "hello"}
 
 
 def fresh(match):
@@ -128,7 +128,7 @@ def services_form(match):
     now = services.fold(match)
     move = now.game.default(0)
     fields = {f"{move.action}.{name}": str(value) for name, value in move.args.items()}
-    return {"step": str(now.step), "action": move.action, "text": "well", **fields}
+    return {"turn": str(now.turns[0]), "action": move.action, "text": "well", **fields}
 
 
 @pytest.mark.parametrize("seconds, count", [(55, 0), (65, 1)])

@@ -122,7 +122,7 @@ async def test_a_client_that_does_not_read_is_dropped(site, client_of, player, t
     connection = await connect(site, await session_of(client_of, player), two_people, max_queue=1, max_size=2**22)
     for _ in range(15):
         with contextlib.suppress(websockets.ConnectionClosed):
-            await connection.send(json.dumps({"step": "0", "action": "fly"}))
+            await connection.send(json.dumps({"turn": "0", "action": "fly"}))
     assert await asyncio.to_thread(gone.wait, 30)
     connection.transport.abort()
 
@@ -162,7 +162,7 @@ def listens(port):
 
 async def a_round_of_floods(port, session, match):
     """Messages that inflate to 16 MiB, more messages than anybody may send, and clients that never read."""
-    bomb, bad, hello = "x" * 2**24, json.dumps({"step": "0", "action": "y" * 15_000}), json.dumps({"last": 0})
+    bomb, bad, hello = "x" * 2**24, json.dumps({"turn": "0", "action": "y" * 15_000}), json.dumps({"last": 0})
 
     async def flood(text, times):
         with contextlib.suppress(websockets.ConnectionClosed, ConnectionError):

@@ -39,8 +39,8 @@ async def at(application, client_of, user, match):
     return await (await Tab(application, client, match.pk).load()).open()
 
 
-def talk(step, text):
-    return {"step": str(step), "action": "talk", "text": text}
+def talk(turn, text):
+    return {"turn": str(turn), "action": "talk", "text": text}
 
 
 async def test_what_one_says_the_other_reads(application, client_of, player, ben, two_people):

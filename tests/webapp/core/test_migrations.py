@@ -1,10 +1,12 @@
-"""The migrations make the tables that the models describe: one for each app, and nothing is left to make."""
+"""The migrations make the tables that the models describe: one chain for each app, and nothing is left to make."""
 
 from pathlib import Path
 
 import pytest
 from django.apps import apps
 from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 
 OURS = [config for config in apps.get_app_configs() if config.name.startswith("webapp.") and any(config.get_models())]
 
@@ -15,7 +17,12 @@ def test_nothing_is_left_to_migrate(capsys):
     assert "No changes detected" in capsys.readouterr().out
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("config", OURS, ids=lambda config: config.label)
-def test_an_app_begins_with_one_migration(config):
-    found = sorted(path.name for path in (Path(config.path) / "migrations").glob("0*.py"))
-    assert found == ["0001_initial.py"]
+def test_an_apps_migrations_are_one_chain(config):
+    """An installation goes from any of them to the next: none is changed afterwards, and no two follow the same one."""
+    names = sorted(path.stem for path in (Path(config.path) / "migrations").glob("0*.py"))
+    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
+    graph = MigrationLoader(connection).graph
+    assert graph.root_nodes(config.label) == [(config.label, names[0])]
+    assert graph.leaf_nodes(config.label) == [(config.label, names[-1])]

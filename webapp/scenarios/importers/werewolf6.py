@@ -216,7 +216,7 @@ class _Reader:
         active = {self._names[answer.seat] for answer in rest}
         gone = [name for name in leaders if name not in active]
         if not gone:
-            return saved if saved in leaders else leaders[0]
+            return saved if saved is not None and saved in leaders else leaders[0]
         return next((name for name in gone if self._fits(name)), gone[0])
 
     def _fits(self, name: str) -> bool:
