@@ -17,17 +17,24 @@ from training.errors import ParleyError
 from training.records import Scenario
 from webapp.runs import files
 from webapp.runs.models import Checkpoint, Run
+from webapp.runs.replaying import Course
 
 TINTS = 4  # classes of colour on each side of zero
 
 
 @dataclass(frozen=True)
 class ShownTurn:
-    """One attempt of one seat."""
+    """One attempt of one seat.
+
+    `phase` is set where another one begins, `channel` where not everybody could read what was said.
+    """
 
     number: int
     seat: int
     name: str
+    role: str
+    phase: str
+    channel: str
     text: str
     private: str
     action: str
@@ -61,6 +68,12 @@ def seat_name(episode: Mapping[str, Any], seat: int) -> str:
     return str(names[seat]) if 0 <= seat < len(names) else "tool"
 
 
+def roles(episode: Mapping[str, Any]) -> list[str]:
+    """Each seat's role in words, as the game told them in the end; empty without roles."""
+    told = episode.get("roles") or []
+    return [str(role).replace("_", " ") for role in told] if len(told) == len(episode["scenario"]["seats"]) else []
+
+
 def briefs(episode: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What each seat was told at the start, by the game itself; empty if the scenario cannot be played any more."""
     try:
@@ -75,19 +88,25 @@ def briefs(episode: Mapping[str, Any]) -> list[tuple[str, str]]:
     return shown
 
 
-def turns(record: Mapping[str, Any]) -> list[ShownTurn]:
-    """Every turn in order, refused ones too."""
+def turns(record: Mapping[str, Any], course: Course | None) -> list[ShownTurn]:
+    """Every turn in order, refused ones too; phases and channels come from `course`."""
     episode = record["episode"]
+    dealt, phase = roles(episode), ""
+    phases, channels = (course.phases, course.channels) if course else ({}, {})
     rewards, passed = record.get("turn_rewards") or [], record.get("passed") or []
     advantages = _turn_advantages(record)
     shown = []
     for number, turn in enumerate(episode["turns"]):
         move = turn.get("move") or {}
+        before, phase = phase, phases.get(turn.get("move_index"), phase)
         shown.append(
             ShownTurn(
                 number=number,
                 seat=turn["seat"],
                 name=seat_name(episode, turn["seat"]),
+                role=dealt[turn["seat"]] if turn["seat"] < len(dealt) else "",
+                phase=phase if phase != before else "",
+                channel=channels.get(turn.get("move_index"), ""),
                 text=move.get("text") or turn["reply"],
                 private=turn.get("private") or "",
                 action=_action(move),

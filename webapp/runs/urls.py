@@ -15,6 +15,7 @@ urlpatterns = [
     path("runs/<int:run_id>/metrics.json", run.metrics, name="metrics"),
     path("runs/<int:run_id>/conversations/", episodes.conversations, name="conversations"),
     path("runs/<int:run_id>/conversations/<int:step>/<int:number>/", episodes.conversation, name="conversation"),
+    path("runs/<int:run_id>/conversations/<int:step>/<int:number>/replay/", episodes.replay, name="replay"),
     path("runs/<int:run_id>/conversations/<int:step>/<int:number>/tokens/", episodes.tokens, name="tokens"),
     path("runs/<int:run_id>/evaluation/", run.evaluation, name="evaluation"),
     path("runs/<int:run_id>/log/", run.log, name="log"),

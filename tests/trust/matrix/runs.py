@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.trust.matrix.base import MEMBERS, RESEARCHERS, Route
-from tests.webapp.runs.making import make_checkpoint, make_episode, make_run
+from tests.webapp.runs.making import make_checkpoint, make_episode, make_run, village
 
 ADMIN = ("admin",)
 
@@ -14,6 +14,11 @@ def run(owner: Any) -> dict[str, Any]:
 
 def episode(owner: Any) -> dict[str, Any]:
     made = make_episode(make_run(owner))
+    return {"run_id": made.run_id, "step": made.step, "number": made.number}
+
+
+def replayed(owner: Any) -> dict[str, Any]:
+    made = make_episode(make_run(owner), record=village())
     return {"run_id": made.run_id, "step": made.step, "number": made.number}
 
 
@@ -37,6 +42,7 @@ ROUTES = [
     Route("runs:compare", RESEARCHERS),
     *READ,
     Route("runs:conversation", RESEARCHERS, RESEARCHERS, make=episode),
+    Route("runs:replay", RESEARCHERS, RESEARCHERS, make=replayed),
     Route("runs:tokens", RESEARCHERS, RESEARCHERS, make=episode),
     Route("runs:stop", RESEARCHERS, ADMIN, method="POST", make=run),
     Route("runs:resume", RESEARCHERS, ADMIN, method="POST", make=run),

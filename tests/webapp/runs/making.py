@@ -8,6 +8,8 @@ from typing import Any
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
+from tests.games.cases.werewolf import dealt
+from tests.games.play import played
 from training.config import RunConfig
 from webapp.runs.models import Checkpoint, PlayedEpisode, Run
 
@@ -106,6 +108,27 @@ def make_episode(run: Run, step: int = 1, number: int = 0, record: dict[str, Any
         outcome="agreement",
         summary=summary,
     )
+
+
+def village(names: tuple[str, ...] = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn"), **fields: Any) -> dict[str, Any]:
+    """The record of a game of Werewolf played by chance, the wolves at the first two seats; `fields` of its episode."""
+    roles = ("werewolf", "werewolf", "seer", "witch", "villager", "villager")
+    scenario = dealt(*roles).model_copy(update={"seats": names})
+    game, moves = played(scenario, seed=3)
+    turns = [
+        {"seat": one.seat, "reply": one.move.text, "move": one.move.to_dict(), "move_index": place, "passed": True}
+        for place, one in enumerate(moves)
+    ]
+    episode = {
+        "version": 1,
+        "scenario": game.scenario.to_dict(),
+        "moves": [entry.to_dict() for entry in moves],
+        "turns": turns,
+        "traces": [],
+        "returns": {},
+        "roles": list(game.roles()),
+    }
+    return {"version": 1, "episode": {**episode, **fields}, "returns": {}, "credit": []}
 
 
 def make_checkpoint(run: Run | None, **fields: Any) -> Checkpoint:

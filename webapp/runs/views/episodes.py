@@ -1,4 +1,4 @@
-"""A run's conversations: the list by step and outcome, one as a readable dialogue, and the same token by token."""
+"""A run's conversations: the list by step and outcome, one as a dialogue, step by step, and token by token."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
+from training.records import ALL, SPECTATOR, Viewer
 from webapp.accounts.permissions import one, researchers
 from webapp.core.http import integer, render_block, wants_fragment
-from webapp.runs import files, transcript
+from webapp.runs import beliefs, files, replaying, transcript
 from webapp.runs.models import PlayedEpisode, Run
 from webapp.runs.views.run import page, visible
 
@@ -58,14 +59,83 @@ def conversation(request: HttpRequest, run_id: int, step: int, number: int) -> H
     """One conversation to read."""
     run, episode = _episode(request, run_id, step, number)
     record = _record(episode)
+    played = record["episode"]
+    course = replaying.course(played)
     shown = {
         "episode": episode,
-        "scenario": record["episode"]["scenario"],
+        "scenario": played["scenario"],
         "returns": _returns(record),
-        "turns": transcript.turns(record),
-        "briefs": transcript.briefs(record["episode"]),
+        "roles": _roles(played),
+        "turns": transcript.turns(record, course),
+        "briefs": transcript.briefs(played),
+        "course": course,
+        "believed": _believed(played, course) if course else [],
     }
     return page(request, run, "conversation", shown)
+
+
+def _roles(played: dict[str, Any]) -> list[tuple[int, str, str]]:
+    """Each seat with its name and role; empty without roles."""
+    names = played["scenario"]["seats"]
+    return [(seat, names[seat], role) for seat, role in enumerate(transcript.roles(played))]
+
+
+def _believed(played: dict[str, Any], course: replaying.Course) -> list[beliefs.SeatBeliefs]:
+    """What each probed seat believed, over the steps."""
+    found = replaying.beliefs(played, course)
+    return beliefs.over_time(found, course.scenario.seats, transcript.roles(played))
+
+
+@require_GET
+@researchers
+def replay(request: HttpRequest, run_id: int, step: int, number: int) -> HttpResponse:
+    """One conversation as one viewer (`?viewer=`, all-seeing first) had seen it by one step of the game (`?step=`)."""
+    run, episode = _episode(request, run_id, step, number)
+    played = _record(episode)["episode"]
+    course = replaying.course(played)
+    if course is None:
+        raise Http404
+    viewer = _viewer(request, course)
+    at = integer(request, "step", course.steps, 0, course.steps)
+    game = course.after(at)
+    rows, dealt = replaying.rows(game, viewer), _roles(played)
+    told = [one for one in replaying.beliefs(played, course) if viewer in (ALL, one.seat)]
+    shown = {
+        "run": run,
+        "episode": episode,
+        "course": course,
+        "viewer": viewer,
+        "viewpoints": [(place, _label(course, place)) for place in course.viewers],
+        "step": at,
+        "before": at - 1 if at else None,
+        "after": at + 1 if at < course.steps else None,
+        "phase": game.phase(viewer),
+        "board": replaying.board(game, viewer),
+        "opening": rows[0].message["text"] if rows else "",
+        "rows": rows,
+        "names": dict(enumerate(course.scenario.seats)),
+        "dealt": bool(dealt),
+        "roles": dealt if viewer == ALL or at == course.steps else [],
+        "asked": beliefs.at_step(told, course.scenario.seats, at),
+        "believed": beliefs.over_time(told, course.scenario.seats, transcript.roles(played)),
+    }
+    if wants_fragment(request):
+        return render_block(request, "runs/replay.html", "replay", shown)
+    return page(request, run, "replay", shown)
+
+
+def _viewer(request: HttpRequest, course: replaying.Course) -> Viewer:
+    """The viewpoint asked for; 404 if there is none such."""
+    wanted = request.GET.get("viewer", str(ALL))
+    for viewer in course.viewers:
+        if str(viewer) == wanted:
+            return viewer
+    raise Http404
+
+
+def _label(course: replaying.Course, viewer: Viewer) -> str:
+    special = {ALL: "All-seeing", SPECTATOR: "Spectator"}
+    return special.get(viewer) or f"As {course.scenario.seats[viewer]}"
 
 
 @require_GET

@@ -1,0 +1,79 @@
+// What probed seats believed over a game: one small curve a seat, drawn from the table of numbers beside it.
+(() => {
+  "use strict";
+  if (typeof uPlot === "undefined") return;
+  const HEIGHT = 150;
+  const SYNC = uPlot.sync("beliefs");
+  let plots = [];
+
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
+  const number = (cell) => (cell.dataset.value === "" ? null : Number(cell.dataset.value));
+
+  // The columns of the table: step, right, guess.
+  function columns(section) {
+    const rows = [...section.querySelectorAll("tbody tr")].map((row) => [...row.cells].map(number));
+    return [0, 1, 2].map((place) => rows.map((row) => row[place]));
+  }
+
+  // The step that the page shows, where it shows one.
+  function here(plot) {
+    const scrub = document.getElementById("scrub");
+    if (!scrub) return;
+    const { ctx, bbox } = plot;
+    const x = Math.round(plot.valToPos(Number(scrub.value), "x", true));
+    ctx.save();
+    ctx.strokeStyle = style("--pico-muted-color");
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.restore();
+  }
+
+  function options(place, last) {
+    const axis = { stroke: () => style("--pico-muted-color"), grid: { stroke: () => style("--parley-faint"), width: 1 } };
+    const incrs = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+    return {
+      width: place.clientWidth,
+      height: HEIGHT,
+      legend: { show: false },
+      cursor: { sync: { key: SYNC.key }, drag: { x: false, y: false } },
+      scales: { x: { time: false, range: [0, last] }, y: { range: [0, 1] } },
+      axes: [{ ...axis, size: 26, incrs }, { ...axis, size: 40 }],
+      series: [
+        { label: "step" },
+        { label: "right", width: 2, spanGaps: true, points: { show: true, size: 5 }, stroke: () => style("--pico-primary") },
+        { label: "guess", width: 1, spanGaps: true, points: { show: false }, dash: [4, 4], stroke: () => style("--pico-muted-color") },
+      ],
+      hooks: { draw: [here] },
+    };
+  }
+
+  function draw() {
+    for (const { plot } of plots) plot.destroy();
+    const sections = [...document.querySelectorAll(".belief:has(table)")];
+    const found = sections.map((section) => [section, columns(section)]);
+    const steps = Number(document.getElementById("scrub")?.max || 0);
+    const last = Math.max(1, steps, ...found.flatMap(([, data]) => data[0]));
+    plots = found.map(([section, data]) => {
+      const place = section.querySelector(".belief-curve");
+      const plot = new uPlot(options(place, last), data, place);
+      const title = section.querySelector("h4").textContent;
+      place.querySelector("canvas").setAttribute("aria-label", `${title}: belief in the right answers by step; the numbers are below`);
+      return { plot, place };
+    });
+  }
+
+  let resizing;
+  window.addEventListener("resize", () => {
+    window.clearTimeout(resizing);
+    resizing = window.setTimeout(() => {
+      for (const { plot, place } of plots) if (place.clientWidth) plot.setSize({ width: place.clientWidth, height: HEIGHT });
+    }, 150);
+  });
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    for (const { plot } of plots) plot.redraw();
+  });
+  document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target.id === "replay") draw(); });
+  draw();
+})();
