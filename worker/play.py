@@ -1,6 +1,7 @@
 """One turn of a seat at which no person sits: asked, read, asked again at most twice, never late.
 
-Whatever happens, the seat moves by its deadline: with the model's move, else with the game's default.
+Whatever happens, the seat moves by its deadline: with the model's move, else with the game's default. Once a model has
+moved, it is asked aside what the game wants to know; if that fails nothing is missing but the answer.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 
 from training import players
+from training.engines.base import Sampling
 from training.errors import BadInput, IllegalMove, OutsideError
 from training.players.base import Player
 from training.players.remote import RemotePlayer
-from webapp.arena import model_seats
+from training.records import Probe
+from webapp.arena import asides, model_seats
 from webapp.arena.model_seats import SAMPLING, Answering, Claim
 from webapp.serving import services as serving
 
@@ -36,6 +39,24 @@ def play(due_id: int) -> None:
         model_seats.answer(answering=answering, late=late)
     except IllegalMove as error:  # the match ended, or the clock was faster
         logger.info("match %s seat %s: %s", held.match_id, held.seat, error)
+        return
+    if answering.move is not None and (probe := asides.probe_of(held)) is not None:
+        _ask_aside(held, probe)
+
+
+def _ask_aside(held: Claim, probe: Probe) -> None:
+    """Put a probe to the model at the seat and keep its answer, if there is a usable one in time."""
+    try:
+        reply = asyncio.run(_aside(held, probe))
+    except (OutsideError, BadInput, TimeoutError) as error:
+        logger.info("match %s seat %s did not say what it believes: %s", held.match_id, held.seat, error)
+        return
+    asides.keep(held=held, probe=probe, reply=reply)
+
+
+async def _aside(held: Claim, probe: Probe) -> str:
+    async with asyncio.timeout(asides.SECONDS), _player(held, asides.SAMPLING, asides.SECONDS) as player:
+        return (await player.act(held.seat, asides.observation(held, probe), held.seed)).text
 
 
 async def _answer(held: Claim) -> tuple[Answering, bool]:
@@ -43,7 +64,7 @@ async def _answer(held: Claim) -> tuple[Answering, bool]:
     answering = Answering(held)
     renewing = asyncio.create_task(_renew(held))
     try:
-        async with asyncio.timeout(held.seconds), _player(held) as player:
+        async with asyncio.timeout(held.seconds), _player(held, SAMPLING, held.seconds) as player:
             while not answering.done:
                 answering = await _ask(player, answering)
     except TimeoutError:
@@ -66,14 +87,14 @@ async def _ask(player: Player, answering: Answering) -> Answering:
 
 
 @asynccontextmanager
-async def _player(held: Claim) -> AsyncIterator[Player]:
-    """Whoever plays the seat, for this one turn."""
+async def _player(held: Claim, sampling: Sampling, seconds: float) -> AsyncIterator[Player]:
+    """Whoever plays the seat, for this one turn; a model has so many seconds for each answer."""
     if held.deployment is None:
         yield players.make(held.scripted, held.scenario, held.seat)
         return
-    model = serving.chat_model(held.deployment, timeout_s=held.seconds)
+    model = serving.chat_model(held.deployment, timeout_s=seconds)
     try:
-        yield RemotePlayer(model, SAMPLING, held.scenario.seats)
+        yield RemotePlayer(model, sampling, held.scenario.seats)
     finally:
         await model.close()
 

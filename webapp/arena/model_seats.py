@@ -30,7 +30,7 @@ WAKES_WITHIN = timedelta(minutes=15)
 """A match whose model has not woken up by then ends without a result."""
 RETRIES = 2
 SAMPLING = Sampling(temperature=0.8, top_p=0.95, max_tokens=256)
-"""How a model is sampled at the table; nothing else is ever sent."""
+"""How a model is sampled for its moves; no other parameter is ever sent."""
 
 
 @dataclass(frozen=True)

@@ -247,6 +247,21 @@ class MatchMove(models.Model):
         ]
 
 
+class SeatBelief(models.Model):
+    """What a model answered, aside, to the game's probe at one step; shown after the game to who may know of models."""
+
+    match = models.ForeignKey(Match, on_delete=models.CASCADE, related_name="beliefs")
+    step = models.PositiveIntegerField(help_text="Completed steps of the game when it was asked.")
+    seat = models.PositiveSmallIntegerField()
+    question = models.TextField()
+    choices = models.JSONField()
+    truth = models.JSONField(help_text="The right choices; empty if none is.")
+    answer = models.TextField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["match", "step", "seat"], name="belief_once")]
+
+
 class ViewerRow(models.Model):
     """One log line that one viewer may see, under that viewer's own sequence number (from 1)."""
 

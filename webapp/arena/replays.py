@@ -12,12 +12,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from training.errors import BadInput, IllegalMove
 from training.games import lookup
-from training.records import ALL, SPECTATOR, Viewer, Zone
+from training.records import ALL, SPECTATOR, Seat, Viewer, Zone
 from webapp.accounts.permissions import current_user, everyone, members
-from webapp.arena import controls, parts, services, tables, view
+from webapp.arena import asides, controls, parts, services, tables, view
 from webapp.arena.models import Match, MatchMove
 from webapp.arena.views import visible_match
 from webapp.core.http import integer, render_page
+from webapp.runs import beliefs
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
     told = view.told_who(match, current_user(request))
     rows = [row for row in view.rows_after(match, viewer, 0) if row.step <= step]
     phase, board = _situation(match, viewer, step)
+    revealed = ALL in allowed and (viewer == ALL or step == match.step)
+    believed = asides.believed(match) if viewer == ALL and told else []
     context = {
         "match": match,
         "scene": scene,
@@ -72,11 +75,20 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         "after": step + 1 if step < match.step else None,
         "rows": parts.rows_html(scene, rows),
         "told": told,
+        "roles": _roles(match) if revealed else [],
+        "asked": beliefs.at_step(believed, scene.scenario.seats, step),
+        "believed": beliefs.over_time(believed, scene.scenario.seats, [role for _, _, role in _roles(match)]),
         "judged": view.shows_judgments(match, current_user(request)),
         "playing": view.own_seat(match, current_user(request)) is not None,
         "behind": _behind(match, step) if viewer == ALL and told else [],
     }
     return render_page(request, "arena/replay.html", context, block="replay")
+
+
+def _roles(match: Match) -> list[tuple[Seat, str, str]]:
+    """Each seat with its name and its role in words; empty without roles, and while they are not told."""
+    names = match.scenario["seats"]
+    return [(seat, names[seat], role.replace("_", " ")) for seat, role in enumerate(match.roles)]
 
 
 def _situation(match: Match, viewer: Viewer, step: int) -> tuple[str, tuple[Zone, ...]]:

@@ -9,7 +9,7 @@ import pytest
 from training.games import REGISTRY
 from training.games.base import GameSpec
 from training.games.log import LoggedGame, Settings
-from training.records import ALL, Action, Argument, Cell, Move, Scenario, Zone
+from training.records import ALL, Action, Argument, Cell, Move, Probe, Scenario, Zone
 
 LAMPS = (("A", "B"), ("C", "D"))
 
@@ -67,6 +67,16 @@ class Vigil(LoggedGame):
 
     def roles(self):
         return tuple("watcher" if seat == self.watcher else "sleeper" for seat in range(len(self.names)))
+
+    def probes(self):
+        if self.night or self.over:
+            return {}
+        others = {seat: [name for name in self.names if name != own] for seat, own in enumerate(self.names)}
+        watcher = self.names[self.watcher]
+        return {
+            seat: Probe(question="Who watched?", choices=names, truth=[name for name in names if name == watcher])
+            for seat, names in others.items()
+        }
 
     def phase(self, viewer):
         return "" if self.over else "Night" if self.night else "Day"
