@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tests.games.cases.werewolf import dealt
 from tests.rewards.samples import dialogue, negotiation
 from tests.stub import Status, Stub
 from tests.toy_models import write_random_llama
@@ -72,6 +73,28 @@ def test_a_model_against_itself_shares_one_engine(arena, tmp_path):
     assert conditions["a"]["sha256"] == conditions["b"]["sha256"]
     assert list(conditions["a"]["sha256"]) == ["model.safetensors"]
     assert result["summary"]["a"]["parse_rate"]["n"] == 3
+
+
+def test_probes_are_kept_with_the_episodes_and_change_nothing(arena, tmp_path):
+    folder = str(write_random_llama(tmp_path / "llama", window=4096))
+    village = dealt("villager", "werewolf", "villager", probes=True, day_limit=1, wolf_talk=0)
+    wanted = {"model": folder, "conversations": 2, "side": ["werewolf"]}
+    found = []
+    for probes in (True, False):
+        sections = {
+            "model": {"base": folder, "device": "cpu"},
+            "rollout": {"probes": probes},
+            "game": {"name": "werewolf"},
+        }
+        _, attempt = arena(wanted, start_from=village, **sections)
+        with gzip.open(attempt.episodes(0), "rt") as file:
+            found.append([Episode.from_dict(json.loads(line)["episode"]) for line in file])
+    asked, unasked = found
+    assert [episode.moves for episode in asked] == [episode.moves for episode in unasked]
+    assert not any(episode.beliefs for episode in unasked)
+    for episode in asked:
+        assert episode.beliefs
+        assert all(sum(belief.probabilities.values()) == pytest.approx(1) for belief in episode.beliefs)
 
 
 def test_a_remote_side(arena, monkeypatch):

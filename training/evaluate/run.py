@@ -79,7 +79,8 @@ class Arena:
         self.b = self.sides.open(section.opponent or config.model.base, "b")
         for side in (self.a, self.b):
             side.player(self.pairs[0].scenario, 0)  # a player without a model says now if it does not play the game
-        self.rules = Rules(config.seed, 0, config.rollout.retries, config.rollout.on_refused)
+        probes = config.rollout.probes and learner is None  # an arena during training keeps no episodes
+        self.rules = Rules(config.seed, 0, config.rollout.retries, config.rollout.on_refused, probes)
 
     async def hold(self, progress: Progress, command: str) -> dict[str, Any]:
         """Play, judge, summarise and write; return what was found. Closes the arena, whatever happens."""
