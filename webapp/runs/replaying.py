@@ -7,7 +7,7 @@ and tokens can still be read.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from training import games
@@ -22,7 +22,7 @@ class Course:
     """How a game went. `ends[n]` is how many moves the first n steps took; `phases` and `channels` are by move.
 
     A phase is the one in which the move was made, as who sees all knows it. A channel is there only where what was said
-    was not for everybody.
+    was not for everybody. `believed` is what probed seats answered.
     """
 
     scenario: Scenario
@@ -30,6 +30,7 @@ class Course:
     ends: Sequence[int]
     phases: Mapping[int, str]
     channels: Mapping[int, str]
+    believed: Sequence[Believed] = ()
 
     @property
     def steps(self) -> int:
@@ -63,9 +64,15 @@ def course(episode: Mapping[str, Any]) -> Course | None:
     try:
         scenario = Scenario.from_dict(episode["scenario"])
         moves = [SeatMove.from_dict(move) for move in episode["moves"]]
-        return _fold(scenario, moves)
+        told = [Belief.from_dict(belief) for belief in episode.get("beliefs") or ()]
+        found = _fold(scenario, moves)
     except (ParleyError, KeyError):
         return None
+    return replace(found, believed=[_believed(one, found) for one in told if 0 <= one.seat < len(scenario.seats)])
+
+
+def _believed(one: Belief, found: Course) -> Believed:
+    return Believed(found.step_of(one.after), one.seat, one.question, one.probabilities, one.truth)
 
 
 def _fold(scenario: Scenario, moves: Sequence[SeatMove]) -> Course:
@@ -101,13 +108,3 @@ def rows(game: Game, viewer: Viewer) -> list[Row]:
 def board(game: Game, viewer: Viewer) -> list[dict[str, Any]]:
     """What lies on the table for a viewer, as the table's own template wants it; nothing can be pressed."""
     return [{"title": zone.title, "rows": zone.rows, "flat": len(zone.rows) == 1} for zone in game.board(viewer)]
-
-
-def beliefs(episode: Mapping[str, Any], found: Course) -> list[Believed]:
-    """What the record says that seats believed, by step; without what cannot be of this game."""
-    told = [Belief.from_dict(belief) for belief in episode.get("beliefs") or ()]
-    return [
-        Believed(found.step_of(one.after), one.seat, one.question, one.probabilities, one.truth)
-        for one in told
-        if 0 <= one.seat < len(found.scenario.seats)
-    ]

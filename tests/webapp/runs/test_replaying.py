@@ -76,6 +76,7 @@ def test_what_cannot_be_folded_has_no_course():
     assert replaying.course({**episode, "scenario": {**episode["scenario"], "game": "no such game"}}) is None
     assert replaying.course({**episode, "moves": episode["moves"][1:]}) is None
     assert replaying.course({**episode, "moves": [{"seat": "x"}]}) is None
+    assert replaying.course({**episode, "beliefs": [{"seat": 0}]}) is None
 
 
 @pytest.fixture

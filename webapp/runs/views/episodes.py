@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -69,7 +70,7 @@ def conversation(request: HttpRequest, run_id: int, step: int, number: int) -> H
         "turns": transcript.turns(record, course),
         "briefs": transcript.briefs(played),
         "course": course,
-        "believed": _believed(played, course) if course else [],
+        "believed": _over_time(course, course.believed, played) if course else [],
     }
     return page(request, run, "conversation", shown)
 
@@ -78,12 +79,6 @@ def _roles(played: dict[str, Any]) -> list[tuple[int, str, str]]:
     """Each seat with its name and role; empty without roles."""
     names = played["scenario"]["seats"]
     return [(seat, names[seat], role) for seat, role in enumerate(transcript.roles(played))]
-
-
-def _believed(played: dict[str, Any], course: replaying.Course) -> list[beliefs.SeatBeliefs]:
-    """What each probed seat believed, over the steps."""
-    found = replaying.beliefs(played, course)
-    return beliefs.over_time(found, course.scenario.seats, transcript.roles(played))
 
 
 @require_GET
@@ -99,7 +94,7 @@ def replay(request: HttpRequest, run_id: int, step: int, number: int) -> HttpRes
     at = integer(request, "step", course.steps, 0, course.steps)
     game = course.after(at)
     rows, dealt = replaying.rows(game, viewer), _roles(played)
-    told = [one for one in replaying.beliefs(played, course) if viewer in (ALL, one.seat)]
+    told = [one for one in course.believed if viewer in (ALL, one.seat)]
     shown = {
         "run": run,
         "episode": episode,
@@ -117,11 +112,17 @@ def replay(request: HttpRequest, run_id: int, step: int, number: int) -> HttpRes
         "dealt": bool(dealt),
         "roles": dealt if viewer == ALL or at == course.steps else [],
         "asked": beliefs.at_step(told, course.scenario.seats, at),
-        "believed": beliefs.over_time(told, course.scenario.seats, transcript.roles(played)),
+        "believed": _over_time(course, told, played),
     }
     if wants_fragment(request):
         return render_block(request, "runs/replay.html", "replay", shown)
     return page(request, run, "replay", shown)
+
+
+def _over_time(
+    course: replaying.Course, told: Sequence[beliefs.Believed], played: dict[str, Any]
+) -> list[beliefs.SeatBeliefs]:
+    return beliefs.over_time(told, course.scenario.seats, transcript.roles(played))
 
 
 def _viewer(request: HttpRequest, course: replaying.Course) -> Viewer:
