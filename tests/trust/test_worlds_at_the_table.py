@@ -8,13 +8,11 @@ import pytest
 
 from tests.games.play import random_move
 from tests.games.worlds import WORLDS
+from tests.trust.seated import play_on, seated, viewer_named
 from tests.trust.test_non_interference import NOW, plain
-from training.records import SPECTATOR, Scenario
 from training.seeding import derive
-from webapp.accounts.models import User
-from webapp.arena import services, tables
+from webapp.arena import services
 from webapp.arena.consumers import Held, frame_of
-from webapp.arena.models import Match
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MOST_STEPS = 8
@@ -34,21 +32,6 @@ def standing_clock(monkeypatch):
     monkeypatch.setattr(services, "database_now", lambda: NOW)
 
 
-def seated(scenario: Scenario) -> tuple[Match, list[User]]:
-    """A running match with a person at every seat, open to whoever watches."""
-    names = [f"person-{number}" for number in range(len(scenario.seats))]
-    people = [User.objects.get_or_create(username=name, role="player")[0] for name in names]
-    places = [tables.Place(user=user) for user in people]
-    match = tables.create(host=people[0], scenario=scenario, places=places, visibility="open")
-    for user in people:
-        tables.answer_consent(match=match, user=user, agreed=True)
-    match.refresh_from_db()
-    if match.state == Match.State.OPEN:
-        tables.fill(match=match)
-        match.refresh_from_db()
-    return match, people
-
-
 class Looker:
     """One viewer of one match: every page, and the frames that a tab of theirs would get."""
 
@@ -64,23 +47,12 @@ class Looker:
         return [(answer.status_code, plain(answer.content.decode())) for answer in got], plain(frame)
 
 
-def play_on(match, moves):
-    match.refresh_from_db()
-    step = match.step
-    for seat, move in sorted(moves.items()):
-        services.submit(match_id=match.pk, seat=seat, step=step, move=move)
-
-
 @pytest.mark.parametrize("pair", PAIRS)
 def test_what_is_hidden_changes_nothing_at_the_table(pair, person, client_of):
     lookers = []
     for scenario in (pair.a, pair.b):
         match, people = seated(scenario.with_seed(11))
-        user = (
-            User.objects.get_or_create(username="watcher", role="player")[0]
-            if pair.viewer == SPECTATOR
-            else people[pair.viewer]
-        )
+        user = viewer_named(pair.viewer, people)
         lookers.append(Looker(match, user, pair.viewer, client_of(user)))
     first, second = lookers
     for step in range(MOST_STEPS):

@@ -1,0 +1,70 @@
+"""Matches with a person at every seat and one who watches: what tests over every registered game sit down at."""
+
+from tests.games.play import random_move
+from tests.games.worlds import CASES
+from training.games import make
+from training.records import SPECTATOR, Move, Scenario
+from training.seeding import derive
+from webapp.accounts.models import User
+from webapp.arena import services, tables
+from webapp.arena.models import Match
+
+
+def somebody(name: str) -> User:
+    return User.objects.get_or_create(username=name, role="player")[0]
+
+
+def people_of(scenario: Scenario) -> list[User]:
+    return [somebody(f"person-{number}") for number in range(len(scenario.seats))]
+
+
+def seated(scenario: Scenario) -> tuple[Match, list[User]]:
+    """A running match with a person at every seat, open to whoever watches."""
+    people = people_of(scenario)
+    places = [tables.Place(user=user) for user in people]
+    match = tables.create(host=people[0], scenario=scenario, places=places, visibility="open")
+    for user in people:
+        tables.answer_consent(match=match, user=user, agreed=True)
+    match.refresh_from_db()
+    if match.state == Match.State.OPEN:
+        tables.fill(match=match)
+        match.refresh_from_db()
+    return match, people
+
+
+def viewer_named(viewer: int, people: list[User]) -> User:
+    """Who looks from there."""
+    return somebody("watcher") if viewer == SPECTATOR else people[viewer]
+
+
+def moves_by_chance(match: Match, seed: int = 3) -> dict[int, Move]:
+    """The moves of the current step as chance has them; empty when the game is over."""
+    now = services.fold(match)
+    return {seat: random_move(now.game, seat, derive(seed, seat, now.step)) for seat in sorted(now.due())}
+
+
+def play_on(match: Match, moves: dict[int, Move]) -> None:
+    """Make one step's moves, in seat order."""
+    match.refresh_from_db()
+    step = match.step
+    for seat, move in sorted(moves.items()):
+        services.submit(match_id=match.pk, seat=seat, step=step, move=move)
+
+
+def silent(scenario: Scenario) -> list[tuple[int, Move]]:
+    """The moves of a game at which nobody ever says anything, by seat within each step."""
+    game, found = make(scenario), []
+    while game.to_act():
+        moves = {seat: game.default(seat) for seat in sorted(game.to_act())}
+        late = {
+            seat: move if seat == scenario.tool_seat else move.model_copy(update={"origin": "timeout"})
+            for seat, move in moves.items()
+        }
+        found += late.items()
+        game.step(late)
+    return found
+
+
+def shortest(game: str) -> Scenario:
+    """The case of a game that is over soonest when all are silent."""
+    return min(CASES[game], key=lambda scenario: len(silent(scenario)))
