@@ -2,10 +2,8 @@
 
 import asyncio
 import contextlib
-import inspect
 import json
 import random
-import re
 from datetime import timedelta
 
 import pytest
@@ -13,6 +11,7 @@ from channels.db import database_sync_to_async
 
 from tests.webapp.arena.browser import Page, Tab
 from tests.webapp.arena.conftest import dialogue, negotiation
+from tests.webapp.arena.telling import WITHIN, telling
 from training.records import Move
 from webapp.arena import clock, consumers, hints, hosting, model_seats, parts, services, tables
 from webapp.arena.models import DueSeat, Match, ViewerRow
@@ -196,22 +195,13 @@ ENDINGS = [
     ("services.abort", lambda match: services.abort(match_id=match.pk, why="closed by the host")),
     ("tables.close", lambda match: tables.close(match=match)),
 ]
-TELLS = re.compile(r"hints\.send|_changed\(|_sit\(|submit\(|abort\(|time_out\(|_let_stand_in\(|\.update\(\s*deadline=")
 
 
 def test_every_service_that_tells_viewers_has_a_case(ben):
-    telling = {
-        f"{module.__name__.rpartition('.')[2]}.{name}"
-        for module in (services, tables, hosting, clock, model_seats)
-        for name, function in inspect.getmembers(module, inspect.isfunction)
-        if function.__module__ == module.__name__
-        and not name.startswith("_")
-        and TELLS.search(inspect.getsource(function))
-    }
+    """`tables.fill` has its case where every game is played: `tests.trust.test_tabs_of_every_game`."""
     covered = {name for name, *_ in (*events(ben), *MODEL_EVENTS, *ENDINGS)}
-    # `begin` is part of the last consent, `awake` of the clock's step
-    assert {"clock.wake", "model_seats.awake"} <= telling
-    assert telling - {"services.begin", "model_seats.awake"} <= covered
+    assert {"clock.wake", *WITHIN} <= telling()
+    assert telling() - WITHIN - covered == {"tables.fill"}
 
 
 @pytest.mark.parametrize("place", ["seat", "watcher"])

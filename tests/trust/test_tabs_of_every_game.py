@@ -1,0 +1,182 @@
+"""Trust 4 and 5 for every game: what a tab holds after its frames is a fresh page, and nothing of its log is lost.
+
+Tabs without a browser get the frames that their sockets would send; only whoever was told to look is looked for.
+"""
+
+import json
+import random
+from datetime import timedelta
+
+import pytest
+
+from tests.games.worlds import CASES
+from tests.trust.seated import moves_by_chance, people_of, seated, somebody, viewer_named
+from tests.webapp.arena.browser import Page
+from tests.webapp.arena.telling import WITHIN, telling
+from training.games import REGISTRY
+from training.games.base import FORFEIT
+from training.records import SPECTATOR
+from webapp.arena import clock, consumers, hints, hosting, persons, services, tables
+from webapp.arena.consumers import Held, frame_of
+from webapp.arena.models import Match
+
+pytestmark = pytest.mark.django_db(transaction=True)
+STEPS = 3
+ELSEWHERE = {"clock.wake", "model_seats.answer", "services.abort", "tables.invite", "tables.claim", "tables.take_seat"}
+"""Of models, or of open seats one by one: their cases stand in `tests.webapp.arena.test_sockets`."""
+
+
+class Tab:
+    """One tab at a match: the page as it was loaded, and every frame that came since."""
+
+    def __init__(self, match, viewer, user, client):
+        self.match, self.viewer, self.user, self.client = match, viewer, user, client
+        self.page = self.fresh()
+
+    def fresh(self):
+        answer = self.client.get(f"/play/{self.match.pk}/")
+        assert answer.status_code == 200
+        return Page(answer.content.decode())
+
+    def hear(self):
+        """Get the frame that the socket would send now, as a tab that has just opened it; say whether there was one."""
+        held = Held(self.page.last, json.loads(self.page.greeting())["parts"])
+        frame, _ = frame_of(self.user, self.match.pk, self.viewer, held)
+        self.page.apply(frame)
+        return bool(frame)
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Who was told to look since it was last emptied."""
+    found = set()
+    monkeypatch.setattr(hints, "send", lambda match_id, viewers: found.update(viewers))
+    return found
+
+
+def away(match):
+    match.seats.filter(seat=0).update(seen_at=services.database_now() - timedelta(hours=1))
+    assert clock.stand_in() == 1
+
+
+def late(match):
+    match.due.update(deadline=services.database_now())
+    clock.time_out()
+
+
+def give_up(match):
+    """Somebody who is to move resigns; nobody is any more where the game was short."""
+    people = {seat.seat: seat.user for seat in match.seats.exclude(user=None).exclude(stand_in=True)}
+    step = Match.objects.get(pk=match.pk).step
+    for seat in sorted(set(match.due.values_list("seat", flat=True)) & people.keys())[:1]:
+        persons.play(match_id=match.pk, user=people[seat], data={"step": str(step), "action": FORFEIT.action})
+
+
+def before(comer):
+    """What happens before the game: a seat is taken, left and taken again, its holder sent away, bots fill it."""
+    joins = lambda match: tables.join(token=tables.open_link(match=match), user=comer, shown_name="")
+    return [
+        ("tables.join", joins),
+        ("tables.leave", lambda match: tables.leave(match=match, user=comer)),
+        ("tables.join", joins),
+        ("tables.answer_consent", lambda match: tables.answer_consent(match=match, user=match.host, agreed=False)),
+        ("tables.say_ready", lambda match: tables.say_ready(match=match, user=match.host)),
+        ("hosting.kick", lambda match: hosting.kick(match=match, number=len(match.scenario["seats"]) - 1)),
+        ("tables.fill", lambda match: tables.fill(match=match)),
+    ]
+
+
+def hosted():
+    """What happens to the table while nobody moves: at the start, which is at night where a game has nights."""
+    return [
+        ("hosting.pause", lambda match: hosting.pause(match=match)),
+        ("hosting.resume", lambda match: hosting.resume(match=match)),
+        ("hosting.replace", lambda match: hosting.replace(match=match, number=0)),
+        ("hosting.take_back", lambda match: hosting.take_back(match=match, user=match.host)),
+        ("hosting.stand_in", away),
+        ("hosting.take_back", lambda match: hosting.take_back(match=match, user=match.host)),
+        ("hosting.kick", lambda match: hosting.kick(match=match, number=1)),
+    ]
+
+
+def played(match):
+    """Moves by chance, one after the other, then a deadline that everybody misses, one who gives up, and the end."""
+    for _ in range(STEPS):
+        match.refresh_from_db()
+        for seat, move in moves_by_chance(match).items():
+            step = match.step
+            yield (
+                "services.submit",
+                lambda match, seat=seat, step=step, move=move: services.submit(
+                    match_id=match.pk, seat=seat, step=step, move=move
+                ),
+            )
+    yield "clock.time_out", late
+    yield "services.submit", give_up
+    yield "tables.close", lambda match: tables.close(match=match)
+
+
+def open_table(scenario):
+    """A table whose last seat is empty; everybody else has answered, but the host."""
+    people = people_of(scenario)[:-1]
+    places = [*(tables.Place(user=user) for user in people), tables.Place()]
+    match = tables.create(host=people[0], scenario=scenario, places=places, consent=True, visibility="open")
+    for user in people[1:]:
+        tables.answer_consent(match=match, user=user, agreed=True)
+    return match, people
+
+
+@pytest.mark.parametrize("game", REGISTRY)
+def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(game, told, client_of, db):
+    match, people = open_table(CASES[game][0].with_seed(4))
+    users = {SPECTATOR: somebody("watcher")} | dict(enumerate(people[:3]))
+    tabs = [Tab(match, viewer, user, client_of(user)) for viewer, user in users.items()]
+    happened = set()
+
+    def happens(name, happen):
+        told.clear()
+        happen(match)
+        happened.add(name)
+        for tab in list(tabs):
+            try:
+                heard = tab.hear()
+            except consumers.Displaced:
+                assert name == "hosting.kick"
+                assert tab.viewer in told
+                tabs.remove(tab)
+                continue
+            assert tab.viewer in told or not heard, f"{tab.viewer} was not told to look after {name}"
+            assert tab.page.state() == tab.fresh().state(), f"{tab.viewer} after {name}"
+
+    for event in (*before(somebody("comer")), *hosted(), *played(match)):
+        happens(*event)
+    assert len(tabs) >= 2
+    assert all("The game" in tab.page.parts["status"] for tab in tabs)
+    assert telling() - WITHIN - ELSEWHERE - {"services.time_out"} <= happened
+
+
+@pytest.mark.parametrize("game", REGISTRY)
+def test_what_a_tab_holds_is_its_viewers_log_without_a_gap(game, client_of, db):
+    """Hints get lost and tabs are loaded anew at random, within steps too; every viewer's numbers are its own."""
+    chance = random.Random(game)
+    match, people = seated(CASES[game][0].with_seed(4))
+    viewers = [SPECTATOR, *range(len(people))]
+    users = {viewer: viewer_named(viewer, people) for viewer in viewers}
+    tabs = [Tab(match, viewer, user, client_of(user)) for viewer, user in users.items()]
+    for _ in range(2 * STEPS):
+        match.refresh_from_db()
+        for seat, move in moves_by_chance(match).items():
+            services.submit(match_id=match.pk, seat=seat, step=match.step, move=move)
+            for tab in tabs:
+                if chance.random() < 0.1:
+                    tab.page = tab.fresh()
+                elif chance.random() < 0.4:
+                    tab.hear()
+    shown = services.fold(match).game
+    for tab in tabs:
+        tab.hear()
+        stored = list(match.rows.filter(viewer=tab.viewer).order_by("number").values_list("number", "message"))
+        assert [message for _, message in stored] == [line.to_dict() for line in shown.observe(tab.viewer).messages]
+        assert tab.page.numbers == [number for number, _ in stored] == list(range(1, len(stored) + 1))
+        assert tab.page.rows == tab.fresh().rows
+        assert not tab.hear(), "what was heard is not sent again"

@@ -1,0 +1,25 @@
+"""Which functions of the site change what somebody at a table sees: each needs a case where tabs are compared."""
+
+import inspect
+import re
+
+from webapp.arena import clock, hosting, model_seats, services, tables
+
+TELLS = re.compile(
+    r"hints\.send|_changed\(|_sit\(|take_seat\(|submit\(|abort\(|time_out\(|begin\(|_let_stand_in\("
+    r"|\.update\(\s*deadline="
+)
+WITHIN = {"services.begin", "model_seats.awake"}
+"""Parts of others: `begin` of the last consent and of `fill`, `awake` of the clock's step."""
+
+
+def telling() -> set[str]:
+    """Their names, as `module.function`."""
+    return {
+        f"{module.__name__.rpartition('.')[2]}.{name}"
+        for module in (services, tables, hosting, clock, model_seats)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__
+        and not name.startswith("_")
+        and TELLS.search(inspect.getsource(function))
+    }
