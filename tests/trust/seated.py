@@ -1,12 +1,15 @@
 """Matches with a person at every seat and one who watches: what tests over every registered game sit down at."""
 
+import pytest
+
 from tests.games.play import random_move
 from tests.games.worlds import CASES
+from training.errors import BadInput, IllegalMove
 from training.games import make
 from training.records import SPECTATOR, Move, Scenario
 from training.seeding import derive
 from webapp.accounts.models import User
-from webapp.arena import services, tables
+from webapp.arena import persons, services, tables
 from webapp.arena.models import Match
 
 
@@ -68,3 +71,18 @@ def silent(scenario: Scenario) -> list[tuple[int, Move]]:
 def shortest(game: str) -> Scenario:
     """The case of a game that is over soonest when all are silent."""
     return min(CASES[game], key=lambda scenario: len(silent(scenario)))
+
+
+def refusals(match: Match, viewer: int, user: User) -> list[str]:
+    """What this person is told of moves that cannot be made: at no step of the game, unknown ones, wrong choices."""
+    now = services.fold(match)
+    step = str(now.step)
+    choosing = [a.name for a in now.game.observe(viewer).actions if any(arg.kind != "text" for arg in a.args)]
+    forms = [{}, {"step": "999", "action": "fly"}, {"step": step, "action": "fly"}]
+    forms += [{"step": step, "choice": f"{name}:up"} for name in ("fly", *choosing)]
+    told = []
+    for form in forms:
+        with pytest.raises((BadInput, IllegalMove)) as refusal:
+            persons.play(match_id=match.pk, user=user, data=form)
+        told.append(persons.explain(refusal.value))
+    return told

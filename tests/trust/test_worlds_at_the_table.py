@@ -8,7 +8,7 @@ import pytest
 
 from tests.games.play import random_move
 from tests.games.worlds import WORLDS
-from tests.trust.seated import play_on, seated, viewer_named
+from tests.trust.seated import play_on, refusals, seated, viewer_named
 from tests.trust.test_non_interference import NOW, plain
 from training.seeding import derive
 from webapp.arena import services
@@ -44,7 +44,8 @@ class Looker:
         got = [self.client.get(address), self.client.get(f"{address}replay/")]
         got.append(self.client.post(f"{address}move/", {"step": "0", "choice": "fly:away"}))
         frame, self.held = frame_of(self.user, self.match.pk, self.viewer, self.held)
-        return [(answer.status_code, plain(answer.content.decode())) for answer in got], plain(frame)
+        pages = [(answer.status_code, plain(answer.content.decode())) for answer in got]
+        return pages, plain(frame), refusals(self.match, self.viewer, self.user)
 
 
 @pytest.mark.parametrize("pair", PAIRS)

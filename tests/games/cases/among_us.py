@@ -59,11 +59,11 @@ def _among_us_secrets():
     corners = [[7, 7], [7, 6], [6, 7], [6, 6], [7, 5]]
     scenario = among_us(CREW, 1, [[corner] for corner in corners], width=8, height=8, tasks=1, rounds=12)
     everything = frozenset({ALL, len(CREW)})
-    tasks = [
-        Secret(scenario, f"({column},{row})", everything | {seat})
-        for seat, (column, row) in enumerate(corners)
-        if seat not in (0, 1)  # the rules name the last room, and an imposter has no tasks
-    ]
+    tasks = []
+    for seat in (2, 3, 4):  # the rules name the first seat's room, as the last of the map; an imposter has no tasks
+        room = "({},{})".format(*corners[seat])  # on everybody's map, so that only the words around it are secret
+        tasks.append(Secret(scenario, f": {room}", frozenset({seat})))
+        tasks.append(Secret(scenario, f"{CREW[seat]} {room}", everything))
     return [*tasks, Secret(scenario, "You are Ben, the imposter", frozenset({1}))]
 
 

@@ -1,0 +1,133 @@
+"""Trust 1 for every game: neither what a model is asked at the table nor what a model would learn from an export of a
+seat's game depends on what that seat may not know.
+"""
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.chat_tokenizers import tokenizer
+from tests.games.play import random_move, reply
+from tests.games.worlds import WORLDS
+from tests.stub import Stub
+from tests.trust.seated import people_of, somebody
+from training.dataset import Conversation, DatasetLine, parse_line
+from training.games import make
+from training.records import Episode, Move, SeatMove
+from training.seeding import derive
+from training.text.conversations import traces
+from training.text.parsing import parse
+from training.text.template import ChatTokenizer
+from webapp.arena import services, tables
+from webapp.serving.models import Deployment, RemoteModel
+from worker.play import play
+
+STEPS = 10
+SEED = 11
+
+
+def pairs(most):
+    """So many of each game's worlds that a seat must not tell apart, taken evenly."""
+    found = []
+    for game, worlds in WORLDS.items():
+        seats = [pair for pair in worlds if pair.viewer >= 0]
+        chosen = seats[:: -(-len(seats) // most)]
+        found += [pytest.param(pair, id=f"{game}-{pair.name}-{pair.viewer}") for pair in chosen]
+    return found
+
+
+@dataclass
+class Step:
+    """A joint step in both worlds, and the reply that is the viewer's move; empty if it does not act."""
+
+    said: str
+    moves: dict[int, Move]
+    across: dict[int, Move]
+
+
+def played(pair, chance):
+    """Both worlds, played by chance until the rules tell what was hidden; a tool says what it says at the table."""
+    a, b = (make(scenario.with_seed(SEED)) for scenario in (pair.a, pair.b))
+    steps = []
+    while a.to_act() and not pair.until(a):
+        moves = {seat: random_move(a, seat, derive(chance, seat, len(steps))) for seat in sorted(a.to_act())}
+        if (tool := a.scenario.tool_seat) in moves:
+            moves[tool] = a.default(tool)
+        said = ""
+        if (seat := pair.viewer) in moves:
+            said = reply(a.scenario, seat, a.observe(seat), derive(chance, seat, len(steps)))
+            moves[seat], _ = parse(said, a.observe(seat))
+        steps.append(Step(said, moves, pair.across(a, b, moves)))
+        a.step(moves)
+        b.step(steps[-1].across)
+    return steps
+
+
+def spoken(pair):
+    """A play of both worlds in which the viewer soon has something to say."""
+    plays = (played(pair, chance)[:STEPS] for chance in range(30))
+    return next(steps for steps in plays if any(step.said for step in steps))
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    with Stub() as server:
+        monkeypatch.setenv("MODEL_ADDRESSES", server.url)
+        yield server
+
+
+def match_of(scenario, viewer, deployment):
+    """A running match with the model at the viewer's seat and people at all others."""
+    people = people_of(scenario)
+    places = [tables.Place(user=user) for user in people]
+    places[viewer] = tables.Place(deployment=deployment)
+    match = tables.create(host=somebody("host"), scenario=scenario.with_seed(SEED), places=places)
+    for seat in match.seats.exclude(user=None):
+        tables.answer_consent(match=match, user=seat.user, agreed=True)
+    match.refresh_from_db()
+    if match.state == match.State.OPEN:
+        tables.fill(match=match)
+    return match
+
+
+def play_step(match, viewer, moves, said, stub):
+    """Make one step's moves, the model's after one refused reply; return what its server was asked, seeds aside."""
+    before = len(stub.requests)
+    step = services.fold(match).step
+    for seat, move in sorted(moves.items()):
+        if seat == viewer:
+            stub.script("<nonsense>", said)
+            play(match.due.get(seat=seat).pk)
+        elif seat < len(match.scenario["seats"]):  # the table moves for the tool seat by itself
+            services.submit(match_id=match.pk, seat=seat, step=step, move=move)
+    return [{**request.body, "seed": 0} for request in stub.requests[before:]]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("pair", pairs(2))
+def test_what_is_hidden_changes_nothing_that_a_model_is_asked(pair, stub, admin):
+    remote = RemoteModel.objects.create(name="stub", address=stub.url, model="m", added_by=admin)
+    deployment = Deployment.objects.create(remote=remote, state=Deployment.State.READY)
+    first, second = (match_of(scenario, pair.viewer, deployment) for scenario in (pair.a, pair.b))
+    asked = 0
+    for step in spoken(pair):
+        requests = play_step(first, pair.viewer, step.moves, step.said, stub)
+        assert requests == play_step(second, pair.viewer, step.across, step.said, stub)
+        asked += len(requests)
+    assert asked >= 2, "each turn of the model is refused once"
+
+
+@pytest.mark.parametrize("pair", pairs(5))
+def test_what_is_hidden_changes_nothing_that_is_learned_from_a_seats_export(pair):
+    steps = spoken(pair)
+    chat = ChatTokenizer(tokenizer("chatml"))
+    learned = []
+    for scenario, world in ((pair.a, "moves"), (pair.b, "across")):
+        joint = [sorted(getattr(step, world).items()) for step in steps]
+        moves = [SeatMove(seat=seat, move=move) for entries in joint for seat, move in entries]
+        episode = Episode(scenario=scenario.with_seed(SEED), moves=moves)
+        line = DatasetLine(scenario=scenario, conversations=(Conversation(source="a match", episode=episode),))
+        (read,) = parse_line(line.dumps(), "export").conversations
+        learned.append(traces(read.episode, chat, seats=[pair.viewer]))
+    assert learned[0] == learned[1]
+    assert sum(learned[0][0].mask) > 0
