@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from training import samples
+from training import dataset, samples
 from training.cli import main
-from training.games import REGISTRY
+from training.games import REGISTRY, replay
 from training.records import Episode
 from training.store import dumps
 
@@ -90,6 +90,22 @@ def test_play_reads_a_scenario_file(capsys, tmp_path):
     assert [p["id"] for p in played] == [fixed.id, drawn.id] * 20
     assert {p["seed"] for p in played[::2]} == {77}
     assert len({p["seed"] for p in played[1::2]} - {0}) == 20
+
+
+def test_play_writes_a_dataset_of_the_starts_with_their_games(capsys, tmp_path):
+    file, six = tmp_path / "villages.jsonl", ",".join(["scripted"] * 6)
+    starts = [start for start in samples.load("werewolf") if len(start.seats) == 6]
+    count = len(starts) + 1
+    assert answer(capsys, "play", "werewolf", "--players", six, "--episodes", str(count), "--dataset", str(file))
+    lines = list(dataset.read(file))
+    assert [line.scenario for line in lines] == starts
+    assert [len(line.conversations) for line in lines] == [2] + [1] * (len(starts) - 1)
+    first, second = (conversation.episode for conversation in lines[0].conversations)
+    assert first.scenario.seed != second.scenario.seed
+    assert lines[0].conversations[0].source == "played by scripted"
+    assert replay(first.scenario, first.moves).returns() == first.returns
+    assert main(["play", "werewolf", "--players", six, "--dataset", str(file)]) == 2
+    assert "exists already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,10 @@ def _play(parser: ArgumentParser) -> None:
     parser.add_argument("--episodes", type=COUNT, default=10, metavar="N", help="games to play (10)")
     parser.add_argument("--seed", type=SEED, default=0, metavar="S", help="everything random is drawn from it (0)")
     parser.add_argument(
-        "--scenarios", type=Path, metavar="FILE", help="dataset file (JSONL); without it the project's samples"
+        "--scenarios",
+        type=Path,
+        metavar="FILE",
+        help="dataset file (JSONL); without it the project's samples for as many players",
     )
     parser.add_argument("--lanes", type=COUNT, default=32, metavar="N", help="games in flight at once (32)")
     parser.add_argument(
@@ -115,6 +118,12 @@ def _play(parser: ArgumentParser) -> None:
         "--on-refused", choices=("default", "forfeit"), default="default", help="what follows when attempts are used up"
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the episodes as JSONL to a new file")
+    parser.add_argument(
+        "--dataset",
+        type=Path,
+        metavar="FILE",
+        help="write a new dataset file: the starts with the games as conversations",
+    )
 
 
 def _run(parser: ArgumentParser, kind: str | None) -> None:

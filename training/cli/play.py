@@ -6,12 +6,13 @@ import asyncio
 import os
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from training import dataset, players, samples
+from training.dataset import Conversation, DatasetLine
 from training.errors import BadInput
 from training.games import REGISTRY, lookup, make
 from training.records import Episode, Scenario
@@ -23,11 +24,13 @@ from training.store import dumps
 def main(arguments: Namespace) -> dict[str, Any]:
     """Play and return what came of it; raise `BadInput` before the first game for anything that does not fit."""
     names = tuple(name.strip() for name in arguments.players.split(","))
-    starts = _starts(arguments.game, arguments.scenarios)
+    starts = _starts(arguments.game, arguments.scenarios, len(names))
     for scenario in starts:
         _check(scenario, names)
-    if arguments.out is not None:
-        _check_new(arguments.out)
+    for path in filter(None, (arguments.out, arguments.dataset)):
+        _check_new(path)
+    if arguments.out is not None and arguments.out == arguments.dataset:
+        raise BadInput("--out and --dataset are two files", str(arguments.out))
     policies = {name: partial(players.make, name) for name in names}
     jobs = list(_jobs(starts, names, arguments.episodes, arguments.seed))
     rules = Rules(seed=arguments.seed, retries=arguments.retries, on_refused=arguments.on_refused)
@@ -35,7 +38,9 @@ def main(arguments: Namespace) -> dict[str, Any]:
     episodes = asyncio.run(collect(jobs, policies, lanes=arguments.lanes, rules=rules))
     seconds = time.perf_counter() - began
     if arguments.out is not None:
-        _write(arguments.out, episodes)
+        _write(arguments.out, (dumps(episode.to_dict()) for episode in episodes))
+    if arguments.dataset is not None:
+        _write(arguments.dataset, (line.dumps() for line in _lines(starts, episodes, names)))
     facts = {"game": arguments.game, "players": list(names), "seed": arguments.seed}
     return {**facts, **summary(episodes), "seconds": seconds}
 
@@ -66,10 +71,12 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _starts(game: str, path: Path | None) -> list[Scenario]:
+def _starts(game: str, path: Path | None, players: int) -> list[Scenario]:
+    """Return the file's scenarios; without one the samples for so many players, or all if there is none of them."""
     seats = lookup(game).players[0]
     if path is None and game in REGISTRY:
-        return list(samples.for_game(game))
+        known = samples.for_game(game)
+        return [start for start in known if len(start.seats) == players] or list(known)
     if path is None:  # a game that is only known by its name has no samples, and one start
         return [Scenario(id=game, game=game, seats=tuple(f"Player {seat + 1}" for seat in range(seats)))]
     if not path.is_file():
@@ -102,9 +109,21 @@ def _check_new(path: Path) -> None:
         raise BadInput("the file cannot be made: its folder is not there, or may not be written to", str(path))
 
 
-def _write(path: Path, episodes: Sequence[Episode]) -> None:
+def _lines(starts: Sequence[Scenario], episodes: Sequence[Episode], names: Sequence[str]) -> Iterator[DatasetLine]:
+    """Yield each start that was played with its games as conversations; one with an error is left out."""
+    source = f"played by {', '.join(dict.fromkeys(names))}"
+    games: dict[str, list[Conversation]] = {}
+    for episode in episodes:
+        if episode.error is None:
+            games.setdefault(episode.scenario.id, []).append(Conversation(source=source, episode=episode))
+    for start in starts:
+        if found := games.get(start.id):
+            yield DatasetLine(scenario=start, conversations=tuple(found))
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
     with path.open("x", encoding="utf-8") as file:
-        file.writelines(dumps(episode.to_dict()) + "\n" for episode in episodes)
+        file.writelines(line + "\n" for line in lines)
 
 
 def show(result: dict[str, Any]) -> str:
