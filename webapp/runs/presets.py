@@ -79,6 +79,22 @@ PRESETS: dict[str, Preset] = {
         "omar/dialogue.toml",
         {"name": "Social dialogue"},
     ),
+    "werewolf": Preset(
+        "OMAR on Werewolf",
+        "A 135M-parameter model plays the wolves, who learn against a village that stays as it was at the start. "
+        "Start it from a cold start's checkpoint: untrained, few of its replies are legal.",
+        "omar/werewolf.toml",
+        {"name": "Werewolf"},
+    ),
+    "werewolf-sft": Preset(
+        "Cold start on Werewolf",
+        "Supervised learning on games of Werewolf, recorded ones or a dataset that scripted players have written "
+        "(python -m training play werewolf, with --dataset).",
+        changes={
+            "kind": "sft", "name": "Cold start on Werewolf", "model": {"base": "smollm2-135m"},
+            "game": {"name": "werewolf"}, "sft": {"max_length": 4096, "tokens_per_batch": 4096},
+        },
+    ),
     "sft": Preset(
         "Cold start on conversations",
         "Supervised learning on a dataset's conversations, so that self-play begins with a model that can play.",

@@ -9,11 +9,13 @@ from django.urls import reverse
 
 from tests.webapp.arena.conftest import dialogue, negotiation
 from tests.webapp.runs.making import make_checkpoint, make_episode, make_run
+from training.cli import main
 from training.config import CONFIGS, RunConfig
 from training.dataset import DatasetLine
 from webapp.core import queue
 from webapp.runs import presets
 from webapp.runs.models import Checkpoint, Run
+from webapp.scenarios.imports import import_path
 from webapp.scenarios.services import create_dataset
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +66,7 @@ def test_every_shipped_configuration_is_a_preset_and_the_page_starts_the_same_ru
     assert {name for preset in files.values() for name in preset.changes} == {"name"}
 
 
-@pytest.mark.parametrize("name", ["quick", "negotiation", "dialogue", "eval"])
+@pytest.mark.parametrize("name", ["quick", "negotiation", "dialogue", "werewolf", "eval"])
 def test_a_preset_starts_as_it_is(client, base, name, researcher, django_capture_on_commit_callbacks, monkeypatch):
     sent = []
     monkeypatch.setenv("MODEL_ADDRESSES", "http://127.0.0.1:8000/v1=JUDGE_API_KEY")
@@ -120,10 +122,23 @@ def test_all_weights_instead_of_adapters(client, base):
     assert Run.objects.get(name="Quick trial").config["learn"]["lora"]["rank"] == 32
 
 
-def test_a_cold_start_needs_a_dataset_with_conversations(client, base):
-    response = send(client, filled(client, "?preset=sft"), "?preset=sft")
+@pytest.mark.parametrize("name", ["sft", "werewolf-sft"])
+def test_a_cold_start_needs_a_dataset_with_conversations(client, base, name):
+    response = send(client, filled(client, f"?preset={name}"), f"?preset={name}")
     assert response.status_code == 400
     assert list(errors(response)) == ["dataset"]
+
+
+def test_scripted_games_become_a_dataset_that_a_cold_start_takes(client, base, researcher, tmp_path):
+    file = tmp_path / "villages.jsonl"
+    players = ",".join(["scripted"] * 6)
+    assert main(["play", "werewolf", "--players", players, "--episodes", "9", "--dataset", str(file)]) == 0
+    reading, version = import_path(format="jsonl", path=file, name="villages", owner=researcher)
+    assert (reading.errors, version.games, version.conversation_count) == ([], ["werewolf"], 9)
+    query = f"?preset=werewolf-sft&dataset={version.pk}"
+    assert send(client, filled(client, query), query).status_code == 302
+    run = Run.objects.get()
+    assert (run.dataset_version, run.config["game"]["name"]) == (version, "werewolf")
 
 
 def linked(page, address):
