@@ -12,7 +12,7 @@ from training.engines.chat import RemoteModel
 from training.engines.remote import RemoteConfig
 from training.errors import JudgeError
 from training.rewards.judge import Judge
-from training.rewards.rubrics import CONDUCT, SOTOPIA
+from training.rewards.rubrics import BEHAVIOURS, CONDUCT, SOTOPIA
 
 TARGET = "0123456789abcdef"
 VALUES = {"goal": 8, "believability": 9, "knowledge": 2.5, "secret": 0, "social_rules": -1, "relationship": 2}
@@ -145,6 +145,20 @@ async def test_the_five_dimensions_are_judged_the_same_way(stub, judge):
     values = {d.name: 4.0 for d in CONDUCT.dimensions}
     stub.answer = answer(values, seat=1)
     assert (await judge.score(transcript("Hello"), CONDUCT, 1)).values == values
+
+
+async def test_a_wolf_is_judged_by_yes_or_no_on_what_is_asked_of_wolves(stub, judge):
+    values = {"identity_concealment": 1, "voting_manipulation": 0, "team_collaboration": 1}
+    between, more = {**values, "team_collaboration": 0.5}, {**values, "recognising_deception": 1}
+    stub.script(answer(between), answer(more), answer(values))
+    verdict = await judge.score(transcript("Hello"), BEHAVIOURS.of("werewolf"), 0)
+    assert (verdict.values, verdict.cost.calls) == (values, 3)
+    first, second, _ = (request.messages for request in stub.requests)
+    assert "- voting_manipulation (0 or 1): " in first[0]["content"]
+    assert "protecting_power_roles" not in first[0]["content"]
+    assert "values.team_collaboration: not 0 or 1" in second[1]["content"]
+    record = verdict.judgment("stub-judge", "e1")
+    assert (record.rubric, record.rubric_version, record.seat) == ("werewolf-behaviours", 1, 0)
 
 
 async def test_many_at_once(stub, judge):

@@ -3,7 +3,8 @@
 import pytest
 
 from training.errors import BadInput
-from training.rewards.rubrics import CONDUCT, RUBRICS, SOTOPIA, Rubric
+from training.games.werewolf.roles import ORDER, team
+from training.rewards.rubrics import BEHAVIOURS, CONDUCT, RUBRICS, SOTOPIA, Dimension, Rubric
 
 
 def test_the_seven_dimensions_and_their_ranges():
@@ -23,6 +24,32 @@ def test_the_seven_dimensions_and_their_ranges():
 def test_the_five_dimensions():
     assert len(CONDUCT.dimensions) == 5
     assert {(d.low, d.high) for d in CONDUCT.dimensions} == {(0, 10)}
+
+
+def test_wolves_are_asked_three_questions_and_everybody_else_of_a_village_two():
+    for role in ORDER:
+        asked = [dimension.name for dimension in BEHAVIOURS.of(role).dimensions]
+        assert asked == (
+            ["identity_concealment", "voting_manipulation", "team_collaboration"]
+            if team(role) == "wolves"
+            else ["protecting_power_roles", "recognising_deception"]
+        )
+    assert all(dimension.yes_no for dimension in BEHAVIOURS.dimensions)
+
+
+def test_a_role_that_nothing_is_asked_about_is_refused():
+    assert SOTOPIA.of("") == SOTOPIA == SOTOPIA.of("werewolf")
+    assert not BEHAVIOURS.asks("")
+    with pytest.raises(BadInput, match="asks nothing about imposter"):
+        BEHAVIOURS.of("imposter")
+
+
+def test_yes_or_no_is_1_or_0_and_nothing_between():
+    first = BEHAVIOURS.dimensions[0]
+    assert [first.takes(value) for value in (0, 1, 0.5, 2, -1)] == [True, True, False, False, False]
+    assert [CONDUCT.dimensions[0].takes(value) for value in (0, 2.5, 10, 10.1)] == [True, True, True, False]
+    with pytest.raises(BadInput, match="from 0 to 1"):
+        Dimension.from_dict(first.to_dict() | {"high": 2})
 
 
 @pytest.mark.parametrize("rubric", RUBRICS.values(), ids=lambda r: r.name)

@@ -290,5 +290,5 @@ def _in_range(answer: _Scores, rubric: Rubric) -> None:
     if answer.values.keys() != {dimension.name for dimension in rubric.dimensions}:
         raise ValueError("values: give exactly the dimensions that were asked for")
     for dimension in rubric.dimensions:
-        if not dimension.low <= answer.values[dimension.name].value <= dimension.high:
-            raise ValueError(f"values.{dimension.name}: outside {dimension.low:g} to {dimension.high:g}")
+        if not dimension.takes(answer.values[dimension.name].value):
+            raise ValueError(f"values.{dimension.name}: not {dimension.scale}")

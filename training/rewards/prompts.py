@@ -84,8 +84,8 @@ def rubric_messages(rubric: Rubric, transcript: Transcript, seat: int) -> list[C
     parts = [RULES, f"Judge one participant only: seat {seat}, named in the user message. Dimensions:\n"]
     for dimension in rubric.dimensions:
         anchors = "; ".join(f"{anchor.value:g} = {anchor.text}" for anchor in dimension.anchors)
-        scale = f"{dimension.low:g} to {dimension.high:g}"
-        parts.append(f"- {dimension.name} ({scale}): {dimension.question}" + (f" {anchors}." if anchors else ""))
+        meaning = f" {anchors}." if anchors else ""
+        parts.append(f"- {dimension.name} ({dimension.scale}): {dimension.question}{meaning}")
     shape = {d.name: {"reason": "one sentence", "value": "a number"} for d in rubric.dimensions}
     parts.append(_form({"target": transcript.target, "seat": seat, "values": shape}))
     return _chat(parts, transcript, seat)

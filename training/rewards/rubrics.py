@@ -1,15 +1,17 @@
 """Rubrics as data: dimensions with their scale, question and anchors, versioned. Reading a wrong one raises `BadInput`.
 
 `SOTOPIA` has the seven dimensions whose mean is the reward of social dialogue; `CONDUCT` the five fine-grained ones,
-which are used in evaluation and by people, never as a reward. A text that changes gets a new version number.
+which are used in evaluation and by people, never as a reward; `BEHAVIOURS` asks whether a player of Werewolf did what
+the behaviour table of OMAR counts. A text that changes gets a new version number.
 """
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from training.errors import BadInput
 from training.records import Record
 
 
@@ -21,7 +23,11 @@ class Anchor(Record):
 
 
 class Dimension(Record):
-    """One question with its scale `low`–`high`, ends included, and the meaning of some of its values."""
+    """One question with its scale `low`–`high`, ends included, and the meaning of some of its values.
+
+    `yes_no`: the answer is 1 for yes or 0 for no, and nothing between. `roles`: it is asked about seats that held one
+    of these roles only; empty: about every seat.
+    """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
     title: str = Field(min_length=1, max_length=80)
@@ -29,6 +35,8 @@ class Dimension(Record):
     high: float
     question: str = Field(min_length=1, max_length=1000)
     anchors: tuple[Anchor, ...] = ()
+    yes_no: bool = False
+    roles: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = Field(default=(), max_length=40)
 
     @model_validator(mode="after")
     def _scale_is_one(self) -> Self:
@@ -36,7 +44,22 @@ class Dimension(Record):
             raise ValueError("the scale's low end must be below its high end")
         if any(not self.low <= anchor.value <= self.high for anchor in self.anchors):
             raise ValueError("an anchor lies outside the scale")
+        if self.yes_no and (self.low, self.high) != (0, 1):
+            raise ValueError("the scale of yes or no goes from 0 to 1")
         return self
+
+    @property
+    def scale(self) -> str:
+        """Which values it takes, in words."""
+        return "0 or 1" if self.yes_no else f"{self.low:g} to {self.high:g}"
+
+    def takes(self, value: float) -> bool:
+        """Return whether `value` is an answer."""
+        return value in (0, 1) if self.yes_no else self.low <= value <= self.high
+
+    def asks(self, role: str) -> bool:
+        """Return whether it is asked about a seat that held `role` (empty: a game without roles)."""
+        return not self.roles or role in self.roles
 
 
 class Rubric(Record):
@@ -58,6 +81,17 @@ class Rubric(Record):
         """Return the lowest and highest mean over the dimensions."""
         count = len(self.dimensions)
         return sum(d.low for d in self.dimensions) / count, sum(d.high for d in self.dimensions) / count
+
+    def asks(self, role: str) -> bool:
+        """Return whether anything is asked about a seat that held `role` (empty: a game without roles)."""
+        return any(dimension.asks(role) for dimension in self.dimensions)
+
+    def of(self, role: str) -> Rubric:
+        """Return this version with what is asked about a seat that held `role`; raise `BadInput` if that is nothing."""
+        if not self.asks(role):
+            raise BadInput(f"{self.name} v{self.version} asks nothing about {role or 'a seat without a role'}", "role")
+        asked = tuple(dimension for dimension in self.dimensions if dimension.asks(role))
+        return self.model_copy(update={"dimensions": asked})
 
 
 def _dimension(name: str, title: str, scale: tuple[int, int], question: str, anchors: dict[int, str]) -> Dimension:
@@ -171,7 +205,67 @@ CONDUCT = Rubric(
     ),
 )
 
-RUBRICS: dict[str, Rubric] = {rubric.name: rubric for rubric in (SOTOPIA, CONDUCT)}
+
+def _behaviour(name: str, title: str, roles: tuple[str, ...], question: str, no: str, yes: str) -> Dimension:
+    anchors = (Anchor(value=0, text=no), Anchor(value=1, text=yes))
+    return Dimension(
+        name=name, title=title, low=0, high=1, question=question, anchors=anchors, yes_no=True, roles=roles
+    )
+
+
+WOLVES = ("werewolf",)
+VILLAGE = ("villager", "seer", "witch", "hunter", "guard", "doctor")
+
+BEHAVIOURS = Rubric(
+    name="werewolf-behaviours",
+    version=1,
+    title="Werewolf: five behaviours",
+    dimensions=(
+        _behaviour(
+            "identity_concealment",
+            "Identity concealment",
+            WOLVES,
+            "Did this wolf take on the part of somebody of the village, by its claims, reports or suspicions?",
+            "no: it said too little to be anybody, or its own words gave it away",
+            "yes: at least once it spoke as a villager could have spoken, and did not contradict it later",
+        ),
+        _behaviour(
+            "voting_manipulation",
+            "Voting manipulation",
+            WOLVES,
+            "Did this wolf try by words to turn the day's vote against somebody of the village?",
+            "no: it only voted, or what it said could move no vote",
+            "yes: at least once it accused, spread doubt or rallied votes against a player who was no wolf",
+        ),
+        _behaviour(
+            "team_collaboration",
+            "Intra-team collaboration",
+            WOLVES,
+            "Did this wolf support another wolf by day: back what the other claimed, or draw suspicion away from it?",
+            "no: by day it played for itself, or there was no other wolf to support",
+            "yes: at least once its words or its vote in public served another wolf",
+        ),
+        _behaviour(
+            "protecting_power_roles",
+            "Protecting power roles",
+            VILLAGE,
+            "Did this player help to keep a seer, witch, hunter, guard or doctor (themselves, too) alive or unknown to "
+            "the wolves?",
+            "no: nothing it said or did served that, or it gave one away without need",
+            "yes: at least once it defended, covered for, guarded or saved one, or hid its own power on purpose",
+        ),
+        _behaviour(
+            "recognising_deception",
+            "Recognising deception",
+            VILLAGE,
+            "Did this player see through a wolf: doubt it for a reason, and say so or vote on it?",
+            "no: it never doubted a wolf, or only by a guess without a reason",
+            "yes: at least once it named a wolf's claim or conduct as false or suspect for a reason that fits",
+        ),
+    ),
+)
+
+RUBRICS: dict[str, Rubric] = {rubric.name: rubric for rubric in (SOTOPIA, CONDUCT, BEHAVIOURS)}
 """The rubrics that come with Parley, by name."""
 
 QUALITY_VERSION = 1
