@@ -1,0 +1,164 @@
+"""The behaviour table against counts made by hand, its intervals against theory and a second computation."""
+
+import random
+
+import numpy as np
+import pytest
+
+from training.errors import BadInput
+from training.evaluate.behaviours import JudgedGame, judged_game, report
+from training.evaluate.intervals import difference, interval
+from training.players import make as player
+from training.records import Episode, Judgment, Scenario
+from training.rewards.rubrics import BEHAVIOURS, SOTOPIA
+from training.rollout import Job, Rules, collect
+
+ROLES = ("werewolf", "werewolf", "seer", "villager")
+
+
+def judged(seat, author="person:1", rubric=BEHAVIOURS, **values):
+    return Judgment(
+        rubric=rubric.name, rubric_version=rubric.version, episode="e", seat=seat, author=author,
+        values={name: float(value) for name, value in values.items()} or None, reason="" if values else "too short",
+    )  # fmt: skip
+
+
+def rows(table):
+    return {row.behaviour: row for row in table.rows}
+
+
+GAMES = [
+    # Wolf 0 lived and concealed; wolf 1 died, and two people disagree about it. The seer lived, the villager died.
+    JudgedGame(ROLES, (True, False, True, False), (
+        judged(0, identity_concealment=1, voting_manipulation=1, team_collaboration=0),
+        judged(1, identity_concealment=1, voting_manipulation=0, team_collaboration=0),
+        judged(1, "person:2", identity_concealment=0, voting_manipulation=0, team_collaboration=0),
+        judged(2, protecting_power_roles=1, recognising_deception=0),
+        judged(3, protecting_power_roles=0, recognising_deception=0),
+    )),
+    # Both wolves died. One of them, and the seer, could not be scored.
+    JudgedGame(ROLES, (False, False, True, True), (
+        judged(0, identity_concealment=0, voting_manipulation=1, team_collaboration=1),
+        judged(1), judged(2),
+        judged(3, protecting_power_roles=0, recognising_deception=1),
+    )),
+    # Both wolves lived, the village died: nobody has looked at it.
+    JudgedGame(ROLES, (True, True, False, False), ()),
+]  # fmt: skip
+
+
+def test_shares_and_coverage_by_hand():
+    found = report(GAMES, BEHAVIOURS)
+    assert (found.rubric, found.version, found.games) == ("werewolf-behaviours", 1, 3)
+    [table] = found.tables
+    assert (table.by, table.games) == ("people", 2)
+    shares = {
+        name: (row.surviving.share, row.eliminated.share, row.difference.mean) for name, row in rows(table).items()
+    }
+    assert shares == {
+        # one wolf lived and was scored, two that died were: (1/2 + 0) / 2, (0 + 1) / 2, (0 + 1) / 2
+        "identity_concealment": (1.0, 0.25, 0.75),
+        "voting_manipulation": (1.0, 0.5, 0.5),
+        "team_collaboration": (0.0, 0.5, -0.5),
+        # two of the village lived and were scored, one that died was
+        "protecting_power_roles": (0.5, 0.0, 0.5),
+        "recognising_deception": (0.5, 0.0, 0.5),
+    }
+    wolves, village = rows(table)["identity_concealment"], rows(table)["recognising_deception"]
+    assert [(share.scored, share.asked) for share in (wolves.surviving, wolves.eliminated)] == [(1, 3), (2, 3)]
+    assert [(share.scored, share.asked) for share in (village.surviving, village.eliminated)] == [(2, 3), (1, 3)]
+    assert wolves.difference.n == 2
+
+
+def test_people_and_models_have_a_table_each_and_one_together():
+    game = JudgedGame(ROLES, (True, False, True, True), (
+        judged(0, identity_concealment=1), judged(0, "model:far", identity_concealment=0),
+        judged(1, "model:far", identity_concealment=1),
+        judged(1, "model:far", SOTOPIA, goal=3),
+        judged(1, "model:far", BEHAVIOURS.model_copy(update={"version": 2}), identity_concealment=0),
+    ))  # fmt: skip
+    found = report([game], BEHAVIOURS)
+    shares = {}
+    for table in found.tables:
+        row = rows(table)["identity_concealment"]
+        shares[table.by] = (row.surviving.share, row.eliminated.share, row.difference and row.difference.mean)
+    assert shares == {"people": (1.0, None, None), "models": (0.0, 1.0, -1.0), "both": (0.5, 1.0, -0.5)}
+
+
+def test_without_a_judgment_there_is_no_table():
+    assert report(GAMES[2:], BEHAVIOURS).tables == ()
+    assert report([], BEHAVIOURS).games == 0
+    assert report(GAMES, SOTOPIA).tables == (), "no question of that rubric is one of yes or no"
+
+
+def test_only_an_episode_that_tells_who_survived_as_what_is_a_game():
+    scenario = Scenario(id="v", game="werewolf", seats=("A", "B"))
+    metrics = {"survived_0": 1.0, "survived_1": 0.0}
+    game = judged_game(Episode(scenario=scenario, roles=("seer", "werewolf"), metrics=metrics), ())
+    assert (game.roles, game.survived) == (("seer", "werewolf"), [True, False])
+    for changed in ({"metrics": {"survived_0": 1.0}}, {"roles": ()}):
+        fields = {"scenario": scenario, "roles": ("seer", "werewolf"), "metrics": metrics, **changed}
+        with pytest.raises(BadInput, match="'v' does not tell"):
+            judged_game(Episode(**fields), ())
+
+
+async def test_played_games_of_a_known_truth():
+    """A judge who says yes of exactly those who lived finds a difference of 1, and one who tosses a coin none."""
+
+    def chance(scenario, seat):
+        return player("random", scenario, seat)
+
+    scenario = Scenario(id="v", game="werewolf", seats=("Ann", "Bob", "Cleo", "Dan", "Eva", "Finn"))
+    jobs = [Job(number, scenario.with_seed(number + 1), ("random",) * 6) for number in range(40)]
+    draw, games = random.Random(0), []
+    for episode in await collect(jobs, {"random": chance}, lanes=8, rules=Rules()):
+        given = []
+        for seat, role in enumerate(episode.roles):
+            first, *others = [dimension.name for dimension in BEHAVIOURS.of(role).dimensions]
+            lived = episode.metrics[f"survived_{seat}"]
+            given.append(judged(seat, "model:m", **{first: lived}, **{name: draw.random() < 0.5 for name in others}))
+        games.append(judged_game(episode, given))
+    found = rows(report(games, BEHAVIOURS).tables[0])
+    for name in ("identity_concealment", "protecting_power_roles"):
+        one = found[name].difference
+        assert (one.low, one.mean, one.high) == (1.0, 1.0, 1.0)
+    for name in ("voting_manipulation", "team_collaboration", "recognising_deception"):
+        assert found[name].difference.low < 0 < found[name].difference.high
+    lived = sum(
+        sum(game.survived[seat] for seat, role in enumerate(game.roles) if role == "werewolf") for game in games
+    )
+    wolves = found["identity_concealment"]
+    assert (wolves.surviving.asked, wolves.eliminated.asked) == (lived, 80 - lived)
+
+
+def test_with_one_value_of_each_kind_a_game_it_is_the_interval_of_the_mean_difference():
+    values = np.random.default_rng(5).normal([1.0, 0.4], 1.0, (40, 2))
+    found = difference([((a,), (b,)) for a, b in values], seed=1)
+    plain = interval((values[:, 0] - values[:, 1]).tolist(), seed=2)
+    assert found.mean == pytest.approx(plain.mean)
+    width = plain.high - plain.low
+    assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=0.03 * width)
+
+
+def test_games_are_drawn_with_all_their_values():
+    """The interval written out: draw games with replacement, pool their values, take the difference of the means."""
+    generator = np.random.default_rng(8)
+    games = [(list(generator.integers(0, 2, n % 3)), list(generator.integers(0, 2, 2 - n % 3))) for n in range(30)]
+    drawn = []
+    for _ in range(20_000):
+        chosen = [games[at] for at in generator.integers(0, 30, 30)]
+        first, second = ([value for game in chosen for value in game[kind]] for kind in (0, 1))
+        drawn.append(np.mean(first) - np.mean(second))
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    found = difference(games, seed=3)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.03 * (high - low))
+    assert found.n == 30
+    assert found == difference(games, seed=3)
+
+
+def test_a_difference_needs_both_kinds():
+    for games in ([], [((1.0,), ())], [((), (0.0,)), ((), ())]):
+        with pytest.raises(BadInput, match="no difference"):
+            difference(games, seed=0)
+    only = difference([((1.0, 0.0), (0.0,))], seed=0)
+    assert (only.low, only.mean, only.high, only.n) == (0.5, 0.5, 0.5, 1)

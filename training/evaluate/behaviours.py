@@ -1,0 +1,145 @@
+"""The behaviour table (OMAR, §4.2): how often players who lived to the end of a game, and those who were eliminated,
+did what a rubric of yes-or-no questions asks about their role.
+
+Pure functions over games and judgments. Several judgments of one seat are averaged first; a seat that nobody could
+score is counted, never filled in. Raises `BadInput` for a game that does not tell roles and who survived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from training.errors import BadInput
+from training.evaluate.intervals import Interval, difference
+from training.records import Episode, Judgment, Record, Seat
+from training.rewards.rubrics import Dimension, Rubric
+from training.seeding import derive
+
+By = Literal["people", "models", "both"]
+PERSON = "person:"
+"""How the author of a judgment begins that a person gave; any other author is a judge model."""
+
+
+class Share(Record):
+    """The share of `scored` seats that did it, None if there is none; `asked` seats could have been scored."""
+
+    share: float | None
+    scored: int
+    asked: int
+
+
+class Row(Record):
+    """One behaviour of the seats with one of `roles`; `difference` is surviving minus eliminated, None without both."""
+
+    behaviour: str
+    title: str
+    roles: tuple[str, ...]
+    surviving: Share
+    eliminated: Share
+    difference: Interval | None
+
+
+class Table(Record):
+    """The rows as people, as judge models, or as both together see them; `games` have at least one scored seat."""
+
+    by: By
+    games: int
+    rows: tuple[Row, ...]
+
+
+class Report(Record):
+    """The tables of all kinds of authors that judged; `both` is there if people and models did."""
+
+    rubric: str
+    version: int
+    games: int
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedGame:
+    """One finished game: the role of every seat, whether it survived, and what was judged of it."""
+
+    roles: Sequence[str]
+    survived: Sequence[bool]
+    judgments: Sequence[Judgment]
+
+
+def judged_game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
+    """Return an episode as a game of the report; raise `BadInput` if its roles or `survived_N` are not told."""
+    told = [episode.metrics.get(f"survived_{seat}") for seat in range(len(episode.scenario.seats))]
+    survived = [bool(value) for value in told if value is not None]
+    if not len(episode.roles) == len(survived) == len(told):
+        raise BadInput(f"{episode.scenario.id!r} does not tell every seat's role and whether it survived", "episode")
+    return JudgedGame(episode.roles, survived, judgments)
+
+
+def report(games: Sequence[JudgedGame], rubric: Rubric, seed: int = 0) -> Report:
+    """Return the tables of a rubric's yes-or-no questions; judgments under another rubric or version do not count."""
+    asked = [dimension for dimension in rubric.dimensions if dimension.yes_no]
+    tables = [_table(games, rubric, asked, by, seed) for by in ("people", "models", "both")]
+    found = [table for table in tables if table.games]
+    return Report(
+        rubric=rubric.name,
+        version=rubric.version,
+        games=len(games),
+        tables=tuple(table for table in found if table.by != "both" or len(found) == len(tables)),
+    )
+
+
+def _table(games: Sequence[JudgedGame], rubric: Rubric, asked: Iterable[Dimension], by: By, seed: int) -> Table:
+    counted = [(game, _values(game, rubric, _of(by))) for game in games]
+    return Table(
+        by=by,
+        games=sum(bool(values) for _, values in counted),
+        rows=tuple(_row(counted, dimension, derive(seed, by, dimension.name)) for dimension in asked),
+    )
+
+
+def _of(by: By) -> Callable[[Judgment], bool]:
+    """Return whose judgments count."""
+    return lambda judgment: by == "both" or judgment.author.startswith(PERSON) == (by == "people")
+
+
+Values = dict[tuple[Seat, str], float]
+
+
+def _values(game: JudgedGame, rubric: Rubric, counts: Callable[[Judgment], bool]) -> Values:
+    """Return by seat and dimension the mean over the judgments that count."""
+    given: dict[tuple[Seat, str], list[float]] = {}
+    for judgment in game.judgments:
+        under = (judgment.rubric, judgment.rubric_version) == (rubric.name, rubric.version)
+        if judgment.seat is not None and under and counts(judgment):
+            for name, value in (judgment.values or {}).items():
+                given.setdefault((judgment.seat, name), []).append(value)
+    return {key: fmean(values) for key, values in given.items()}
+
+
+def _row(counted: Sequence[tuple[JudgedGame, Values]], dimension: Dimension, seed: int) -> Row:
+    found: tuple[list[list[float]], list[list[float]]] = ([], [])
+    asked = [0, 0]
+    for game, values in counted:
+        for place, survived in enumerate((True, False)):
+            seats = [
+                seat for seat, role in enumerate(game.roles) if dimension.asks(role) and game.survived[seat] == survived
+            ]
+            asked[place] += len(seats)
+            found[place].append([values[seat, dimension.name] for seat in seats if (seat, dimension.name) in values])
+    surviving, eliminated = (_share(each, count) for each, count in zip(found, asked, strict=True))
+    both = surviving.scored and eliminated.scored
+    return Row(
+        behaviour=dimension.name,
+        title=dimension.title,
+        roles=dimension.roles,
+        surviving=surviving,
+        eliminated=eliminated,
+        difference=difference(list(zip(*found, strict=True)), seed) if both else None,
+    )
+
+
+def _share(games: Iterable[Sequence[float]], asked: int) -> Share:
+    values = [value for game in games for value in game]
+    return Share(share=fmean(values) if values else None, scored=len(values), asked=asked)
