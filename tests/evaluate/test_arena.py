@@ -1,5 +1,6 @@
 """The arena: who sat where, what cancels, what is counted and what is left out."""
 
+import json
 import random
 from collections import Counter
 
@@ -9,12 +10,14 @@ from tests.evaluate import biased, hidden_roles
 from tests.rewards.samples import dialogue, negotiation
 from training.errors import BadInput, EngineError
 from training.evaluate.arena import Match, pairings, play
+from training.evaluate.behaviours import judged_game, report
 from training.evaluate.social import judge_all
 from training.evaluate.summary import summarise
 from training.learn.sides import Side
 from training.players import make as make_player
 from training.players.base import Reply
 from training.records import Episode, ErrorRecord, Judgment, Scenario
+from training.rewards.rubrics import BEHAVIOURS
 from training.rollout import Rules
 
 
@@ -197,8 +200,6 @@ def test_what_could_not_be_scored_is_counted_and_left_out():
 
 
 async def test_the_judge_reads_every_seat_under_both_rubrics_and_not_who_sat_there():
-    import json
-
     from training.engines.base import ChatReply
     from training.rewards.judge import Judge
 
@@ -219,6 +220,32 @@ async def test_the_judge_reads_every_seat_under_both_rubrics_and_not_who_sat_the
     found = summarise(matches, judgments, 0)
     assert {"sotopia.goal", "sotopia.mean", "fine-grained.empathy_expression"} <= found.a.keys()
     assert "return" not in found.a  # a judged game has none of its own
+
+
+async def test_the_judge_of_a_village_says_too_what_each_role_did():
+    from training.engines.base import ChatReply
+    from training.rewards.judge import Judge
+
+    class Yes:
+        async def reply(self, messages, sampling, seed=None):
+            form = json.loads(messages[0].content.splitlines()[-1])
+            form["values"] = {name: {"value": 0 if name == "voting_manipulation" else 1} for name in form["values"]}
+            form["values"] |= {name: {"value": 0} for name in ("secret", "social_rules") if name in form["values"]}
+            return ChatReply(json.dumps(form))
+
+    chance = Side("random", lambda scenario, seat: make_player("random", scenario, seat))
+    start = Scenario(id="v", game="werewolf", seats=("Ann", "Bob", "Cleo", "Dan", "Eva", "Finn"))
+    matches = await play(pairings([start], 2, 0, ("werewolf",)), chance, chance, lanes=2, rules=Rules())
+    judgments = await judge_all(matches, Judge(Yes(), "j"), 0)
+    assert [len(found) for found in judgments.values()] == [18, 18]  # six seats, three rubrics
+    games = [judged_game(match.episode, judgments[match.pairing.number]) for match in matches]
+    rows = {row.behaviour: row for row in report(games, BEHAVIOURS).tables[0].rows}
+    assert rows["identity_concealment"].eliminated.scored + rows["identity_concealment"].surviving.scored == 4
+    assert rows["recognising_deception"].eliminated.scored + rows["recognising_deception"].surviving.scored == 8
+    found = summarise(matches, judgments, 0)
+    assert found.a["werewolf-behaviours.voting_manipulation/werewolf"].mean == 0
+    assert found.a["werewolf-behaviours.identity_concealment/werewolf"].mean == 1
+    assert "werewolf-behaviours.identity_concealment/seer" not in found.a
 
 
 @pytest.fixture

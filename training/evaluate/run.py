@@ -19,7 +19,7 @@ from training.config import RunConfig
 from training.errors import BadInput, OutsideError
 from training.evaluate.arena import NAMES, Match, Pairing, Tell, pairings, play
 from training.evaluate.intervals import RESAMPLES
-from training.evaluate.social import SOCIAL, judge_all
+from training.evaluate.social import judge_all, rubrics
 from training.evaluate.summary import Summary, summarise
 from training.learn import data, report
 from training.learn.attempt import carry_out
@@ -181,7 +181,7 @@ def _judge_facts(judge: Judge | None, config: RunConfig) -> dict[str, Any] | Non
         "model": judge.name,
         "address": config.judge.address,
         "sampling": judge.sampling.to_dict(),
-        "rubrics": {rubric.name: rubric.version for rubric in SOCIAL},
+        "rubrics": {rubric.name: rubric.version for rubric in rubrics(config.game.name)},
         "calls": judge.spent.calls,
         "tokens": judge.spent.prompt_tokens + judge.spent.completion_tokens,
     }

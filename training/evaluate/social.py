@@ -1,4 +1,5 @@
-"""The social metrics of an arena: every seat judged on the seven SOTOPIA dimensions and the five fine-grained ones.
+"""The social metrics of an arena: every seat judged on the seven SOTOPIA dimensions, the five fine-grained ones, and
+what is asked about its game alone.
 
 A seat that could not be scored is a judgment without values; nothing here raises for it.
 """
@@ -11,10 +12,16 @@ from collections.abc import Callable, Sequence
 from training.evaluate.arena import Match
 from training.records import Judgment
 from training.rewards.judge import Judge, transcript_of
-from training.rewards.rubrics import CONDUCT, SOTOPIA, Rubric
+from training.rewards.rubrics import BEHAVIOURS, CONDUCT, SOTOPIA, Rubric
 from training.seeding import derive
 
 SOCIAL: tuple[Rubric, ...] = (SOTOPIA, CONDUCT)
+OF_GAME: dict[str, tuple[Rubric, ...]] = {"werewolf": (BEHAVIOURS,)}
+
+
+def rubrics(game: str) -> tuple[Rubric, ...]:
+    """Return what the seats of a game are judged on."""
+    return (*SOCIAL, *OF_GAME.get(game, ()))
 
 
 async def judge_all(
@@ -28,17 +35,19 @@ async def judge_all(
     async def one(match: Match) -> tuple[int, list[Judgment]]:
         number, episode = match.pairing.number, match.episode
         transcript = transcript_of(episode.scenario, episode.moves)
+        seats = range(len(episode.scenario.seats))
+        roles = episode.roles or ("",) * len(seats)
         found = await asyncio.gather(
             *(
                 judge.judgment(
                     transcript,
-                    rubric,
+                    rubric.of(roles[seat]),
                     seat,
                     episode=str(number),
                     seed=derive(seed, "social", number, seat, rubric.name),
                 )
-                for seat in range(len(episode.scenario.seats))
-                for rubric in SOCIAL
+                for seat in seats
+                for rubric in rubrics(episode.scenario.game)
             )
         )
         seen()

@@ -164,5 +164,6 @@ def summary(episode: Episode, returns: Mapping[Seat, float]) -> dict[str, Any]:
         "turns": len(episode.turns),
         "refused": sum(not turn.passed for turn in episode.turns),
         "metrics": episode.metrics,
+        "roles": list(episode.roles),
         "error": episode.error.to_dict() if episode.error else None,
     }
