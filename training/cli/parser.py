@@ -77,6 +77,7 @@ def build() -> ArgumentParser:
     _nashconv(
         add("nashconv", "how far a policy of Kuhn or Leduc poker is from an equilibrium", "training.cli.nashconv")
     )
+    _behaviours(add("behaviours", "what surviving and eliminated players of Werewolf did", "training.cli.behaviours"))
     _models(add("models", "list or prepare base models", "training.cli.models"))
     return parser
 
@@ -145,6 +146,13 @@ def _nashconv(parser: ArgumentParser) -> None:
     parser.add_argument("--engine", default="auto", metavar="NAME", help="what scores a model's answers (auto)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where a model runs (cpu)")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of a model's weights")
+
+
+def _behaviours(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE", help="judged games: a dataset (JSONL) or a run's episodes (.gz)"
+    )
+    parser.add_argument("--seed", type=SEED, default=0, metavar="S", help="the intervals are drawn from it (0)")
 
 
 def _models(parser: ArgumentParser) -> None:

@@ -1,0 +1,116 @@
+"""`python -m training behaviours`: what surviving and eliminated players of Werewolf did, from judged games in files.
+
+A file is a dataset (JSONL, as the site exports judged games) or a run's episodes (`.jsonl.gz`). A game that stands in
+several files, such as one that people and a model judged, counts once, with all its judgments.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from training import dataset
+from training.errors import BadInput
+from training.evaluate.behaviours import JudgedGame, Share, judged_game, report
+from training.evaluate.intervals import Interval
+from training.records import Episode, Judgment
+from training.rewards.rubrics import BEHAVIOURS
+from training.store import dumps, loads
+
+Judged = tuple[Episode, Sequence[Judgment]]
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Return the report, and how many games were left out; raise `BadInput` if none is left."""
+    games, left_out = [], 0
+    for episode, judgments in _merged(_read(path) for path in arguments.files):
+        try:
+            games.append(_game(episode, judgments))
+        except BadInput:
+            left_out += 1
+    if not games:
+        raise BadInput(f"of {_games(left_out)} none tells who survived as what in a village with werewolves", "FILE")
+    return report(games, BEHAVIOURS, arguments.seed).to_dict() | {"left_out": left_out}
+
+
+def _game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
+    if episode.error or not any(BEHAVIOURS.asks(role) for role in episode.roles):
+        raise BadInput("it failed, or is another game", "episode")
+    return judged_game(episode, judgments)
+
+
+def _merged(files: Iterable[Iterable[Judged]]) -> Iterator[Judged]:
+    """Yield each game once with the judgments of all files; games that look alike within one file stay apart."""
+    found: dict[tuple[str, int], tuple[Episode, list[Judgment]]] = {}
+    for games in files:
+        seen: Counter[str] = Counter()
+        for episode, judgments in games:
+            content = dumps([episode.scenario.to_dict(), [move.to_dict() for move in episode.moves]])
+            _, known = found.setdefault((content, seen[content]), (episode, []))
+            known += [judgment for judgment in judgments if judgment not in known]
+            seen[content] += 1
+    yield from found.values()
+
+
+def _read(path: Path) -> Iterator[Judged]:
+    if not path.is_file():
+        raise BadInput("no such file", str(path))
+    if path.suffix == ".gz":
+        yield from _episodes(path)
+        return
+    for line in dataset.read(path):
+        yield from ((conversation.episode, conversation.judgments) for conversation in line.conversations)
+
+
+def _episodes(path: Path) -> Iterator[Judged]:
+    """Yield what a run wrote of its episodes."""
+    try:
+        with gzip.open(path) as file:
+            for number, text in enumerate(file, 1):
+                record = loads(text)
+                if not isinstance(record, dict) or "episode" not in record:
+                    raise BadInput("not an episode of a run", f"{path.name} line {number}")
+                judgments = [Judgment.from_dict(judgment) for judgment in record.get("judgments", ())]
+                yield Episode.from_dict(record["episode"]), judgments
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise BadInput(f"cannot be read: {error}", str(path)) from error
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return a table for every kind of judge, in per cent and percentage points."""
+    left = f", {result['left_out']} others left out" if result["left_out"] else ""
+    lines = [f"{_games(result['games'])}{left}; {result['rubric']} v{result['version']}"]
+    if not result["tables"]:
+        lines.append("nobody has judged them under this rubric")
+    for table in result["tables"]:
+        lines += ["", f"judged by {table['by']}, {_games(table['games'])}"]
+        lines.append(_line("", "surviving", "eliminated", "difference"))
+        for row in table["rows"]:
+            surviving, eliminated = (_share(Share.from_dict(row[name])) for name in ("surviving", "eliminated"))
+            lines.append(_line(row["title"], surviving, eliminated, _points(row["difference"])))
+    return "\n".join(lines)
+
+
+def _games(count: int) -> str:
+    return f"{count} game" if count == 1 else f"{count} games"
+
+
+def _line(title: str, surviving: str, eliminated: str, difference: str) -> str:
+    return f"{title:26}  {surviving:>24}  {eliminated:>24}  {difference:>18}".rstrip()
+
+
+def _share(share: Share) -> str:
+    scored = f"(scored {share.scored} of {share.asked})"
+    return f"- {scored}" if share.share is None else f"{100 * share.share:.0f} % {scored}"
+
+
+def _points(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "-"
+    one = Interval.from_dict(found)
+    return f"{100 * one.mean:+.0f} [{100 * one.low:+.0f}, {100 * one.high:+.0f}]"
