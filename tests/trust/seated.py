@@ -11,6 +11,7 @@ from training.seeding import derive
 from webapp.accounts.models import User
 from webapp.arena import persons, services, tables
 from webapp.arena.models import Match
+from webapp.serving.models import Deployment
 
 
 def somebody(name: str) -> User:
@@ -22,17 +23,28 @@ def people_of(scenario: Scenario) -> list[User]:
 
 
 def seated(scenario: Scenario) -> tuple[Match, list[User]]:
-    """A running match with a person at every seat, open to whoever watches."""
+    """A running match with a person at every seat, open to whoever watches; the first of them is its host."""
     people = people_of(scenario)
-    places = [tables.Place(user=user) for user in people]
-    match = tables.create(host=people[0], scenario=scenario, places=places, visibility="open")
-    for user in people:
-        tables.answer_consent(match=match, user=user, agreed=True)
+    return _begun(scenario, people[0], [tables.Place(user=user) for user in people]), people
+
+
+def match_with_a_model(scenario: Scenario, seat: int, deployment: Deployment) -> Match:
+    """A running match with a model at one seat and people at all others."""
+    places = [tables.Place(user=user) for user in people_of(scenario)]
+    places[seat] = tables.Place(deployment=deployment)
+    return _begun(scenario, somebody("host"), places)
+
+
+def _begun(scenario: Scenario, host: User, places: list[tables.Place]) -> Match:
+    match = tables.create(host=host, scenario=scenario, places=places, visibility="open")
+    for place in places:
+        if place.user is not None:
+            tables.answer_consent(match=match, user=place.user, agreed=True)
     match.refresh_from_db()
     if match.state == Match.State.OPEN:
         tables.fill(match=match)
         match.refresh_from_db()
-    return match, people
+    return match
 
 
 def viewer_named(viewer: int, people: list[User]) -> User:

@@ -10,7 +10,7 @@ from tests.chat_tokenizers import tokenizer
 from tests.games.play import random_move, reply
 from tests.games.worlds import WORLDS
 from tests.stub import Stub
-from tests.trust.seated import people_of, somebody
+from tests.trust.seated import match_with_a_model
 from training.dataset import Conversation, DatasetLine, parse_line
 from training.games import make
 from training.records import Episode, Move, SeatMove
@@ -18,7 +18,7 @@ from training.seeding import derive
 from training.text.conversations import traces
 from training.text.parsing import parse
 from training.text.template import ChatTokenizer
-from webapp.arena import services, tables
+from webapp.arena import services
 from webapp.serving.models import Deployment, RemoteModel
 from worker.play import play
 
@@ -76,20 +76,6 @@ def stub(monkeypatch):
         yield server
 
 
-def match_of(scenario, viewer, deployment):
-    """A running match with the model at the viewer's seat and people at all others."""
-    people = people_of(scenario)
-    places = [tables.Place(user=user) for user in people]
-    places[viewer] = tables.Place(deployment=deployment)
-    match = tables.create(host=somebody("host"), scenario=scenario.with_seed(SEED), places=places)
-    for seat in match.seats.exclude(user=None):
-        tables.answer_consent(match=match, user=seat.user, agreed=True)
-    match.refresh_from_db()
-    if match.state == match.State.OPEN:
-        tables.fill(match=match)
-    return match
-
-
 def play_step(match, viewer, moves, said, stub):
     """Make one step's moves, the model's after one refused reply; return what its server was asked, seeds aside."""
     before = len(stub.requests)
@@ -108,7 +94,9 @@ def play_step(match, viewer, moves, said, stub):
 def test_what_is_hidden_changes_nothing_that_a_model_is_asked(pair, stub, admin):
     remote = RemoteModel.objects.create(name="stub", address=stub.url, model="m", added_by=admin)
     deployment = Deployment.objects.create(remote=remote, state=Deployment.State.READY)
-    first, second = (match_of(scenario, pair.viewer, deployment) for scenario in (pair.a, pair.b))
+    first, second = (
+        match_with_a_model(scenario.with_seed(SEED), pair.viewer, deployment) for scenario in (pair.a, pair.b)
+    )
     asked = 0
     for step in spoken(pair):
         requests = play_step(first, pair.viewer, step.moves, step.said, stub)

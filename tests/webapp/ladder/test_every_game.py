@@ -1,0 +1,84 @@
+"""Trust 26 for every game: the stored ladder is what the stored moves give, with many seats and roles, too.
+
+The matches are whole games by chance, played at the table; the second reading replays their moves.
+"""
+
+from collections import Counter
+
+import pytest
+
+from tests.games.play import played
+from tests.games.worlds import CASES
+from training.evaluate import ratings
+from training.evaluate.ratings import LEAST_GAMES, Played, Sat
+from training.games import REGISTRY, replay
+from webapp.arena import services as arena
+from webapp.arena import tables
+from webapp.arena.models import Match
+from webapp.ladder import log, services
+from webapp.ladder.models import Standing
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Fewer draws of the bootstrap: what is stored and compared is the same."""
+    fit = ratings.fit
+    monkeypatch.setattr(ratings, "fit", lambda found: fit(found, resamples=20))
+
+
+def play(scenario, number, person):
+    """A game at the table; one person and two scripts, who sit one seat further in every match."""
+    seats = range(len(scenario.seats))
+    scripts = ("random", "scripted")
+    places = [tables.Place(scripted=scripts[(seat + number) % 2]) for seat in seats]
+    places[number % len(seats)] = tables.Place(user=person)
+    _, moves = played(scenario, number + 1)
+    match = tables.create(host=person, scenario=scenario.with_seed(number + 1), places=places, consent=True)
+    for entry in moves:
+        match.refresh_from_db()
+        if entry.seat in seats:  # the table moves for the tool seat by itself
+            arena.submit(match_id=match.pk, seat=entry.seat, step=match.step, move=entry.move)
+    match.refresh_from_db()
+    assert match.state == Match.State.FINISHED
+    return match, [f"person:{person.pk}" if place.user else f"scripted:{place.scripted}" for place in places]
+
+
+def read_again(match, names):
+    """What the log should say of a match, from its scenario and moves alone."""
+    moves = arena.moves_of(match)
+    game = replay(arena.scenario_of(match), moves)
+    made = [Counter(entry.move.origin for entry in moves if entry.seat == seat) for seat in range(len(names))]
+    seats = [
+        Sat(
+            who=who,
+            role=game.roles()[seat] if game.roles() else "",
+            value=game.returns()[seat],
+            moves=made[seat].total(),
+            default=made[seat]["default"],
+            timeout=made[seat]["timeout"],
+            forfeit=made[seat]["forfeit"],
+        )
+        for seat, who in enumerate(names)
+    ]
+    return Played(id=match.pk, seats=tuple(seats))
+
+
+@pytest.mark.parametrize("game", REGISTRY)
+def test_the_ladder_is_that_of_the_replayed_moves(game, player):
+    matches = [play(CASES[game][0], number, player) for number in range(LEAST_GAMES)]
+    again = [read_again(match, names) for match, names in matches]
+    assert log.read(log.numbers(game)) == again
+    fit = services.refit(game=game)
+    expected = ratings.fit(again)
+    assert (fit.log_digest, fit.matches) == (expected.digest, LEAST_GAMES)
+    stored = {row.who: (row.rating, row.low, row.high) for row in fit.standings.all()}
+    assert stored == {
+        one.who: (one.points.mean, one.points.low, one.points.high) if one.points else (None,) * 3
+        for one in expected.ratings
+    }
+    assert services.differences(game) == []
+    assert Standing.objects.get(user=player).played == LEAST_GAMES
+    roles = {seat.role for found in again for seat in found.seats}
+    assert set(fit.roles) == roles - {""}
