@@ -92,17 +92,6 @@ def prepare_tiny(*, force: bool = False) -> Path:
 
 def build(folder: Path, recipe: Recipe, digest: str) -> None:
     """Pretrain a model by the recipe and write it into the existing `folder`."""
-    from training.learn.models import save
-    from training.learn.sft_data import plan
-    from training.learn.sft_fit import fit
-    from training.text.template import ChatTokenizer
-
-    games = play(recipe.games, recipe.seed)
-    tokenizer = make_tokenizer(_texts(_evenly(games)), recipe)
-    model = make_model(tokenizer, recipe)
-    read = list(_traces(games, ChatTokenizer(tokenizer), recipe))
-    log.info("%d games, %d tokens", len(games), sum(len(trace.tokens) for trace in read))
-    fit(model, tokenizer, read, plan([len(t.tokens) for t in read], recipe.sft, recipe.seed), recipe.sft)
     entry = bases.REGISTRY["tiny"]
     info = bases.ModelInfo(
         name="tiny",
@@ -112,6 +101,21 @@ def build(folder: Path, recipe: Recipe, digest: str) -> None:
         dataset=(digest,),
         command="python -m training models prepare tiny",
     )
+    pretrain(folder, play(recipe.games, recipe.seed), recipe, info)
+
+
+def pretrain(folder: Path, games: Sequence[Episode], recipe: Recipe, info: bases.ModelInfo) -> None:
+    """Make tokenizer and model of the recipe's kind from `games`, and write them into the existing `folder`."""
+    from training.learn.models import save
+    from training.learn.sft_data import plan
+    from training.learn.sft_fit import fit
+    from training.text.template import ChatTokenizer
+
+    tokenizer = make_tokenizer(_texts(_evenly(games)), recipe)
+    model = make_model(tokenizer, recipe)
+    read = list(_traces(games, ChatTokenizer(tokenizer), recipe))
+    log.info("%d games, %d tokens", len(games), sum(len(trace.tokens) for trace in read))
+    fit(model, tokenizer, read, plan([len(t.tokens) for t in read], recipe.sft, recipe.seed), recipe.sft)
     save(model, tokenizer, folder, info)
 
 
