@@ -216,7 +216,9 @@ class TargetOut(Schema):
     episode: int | None = Field(alias="episode_id")
     seat: int
     rubric: str
-    dimensions: list[dict[str, Any]] = Field(description="What to value: name, title, low, high, question, anchors.")
+    dimensions: list[dict[str, Any]] = Field(
+        description="What to value: name, title, low, high, question, anchors, yes_no, roles."
+    )
 
     @staticmethod
     def resolve_rubric(row: Target) -> str:
@@ -224,7 +226,7 @@ class TargetOut(Schema):
 
     @staticmethod
     def resolve_dimensions(row: Target) -> list[dict[str, Any]]:
-        return list(row.queue.rubric_version.dimensions)
+        return [dimension.to_dict() for dimension in row.asked().dimensions]
 
 
 class JudgmentIn(Schema):

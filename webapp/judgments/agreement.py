@@ -47,10 +47,11 @@ def of_queue(queue: Queue, judged_by: User | None = None) -> list[Agreement]:
     for target_id, values in found.values_list("target_id", "values"):
         given[target_id or 0].append(values or {})
     shared = [judged for judged in given.values() if len(judged) > 1]
-    return [
-        Agreement(one.title, alpha([[values[one.name] for values in judged] for judged in shared]), len(shared))
-        for one in queue.rubric_version.record().dimensions
-    ]
+    agreed = []
+    for one in queue.rubric_version.record().dimensions:
+        units = [[values[one.name] for values in judged] for judged in shared if one.name in judged[0]]
+        agreed.append(Agreement(one.title, alpha(units), len(units)))
+    return agreed
 
 
 def overall(found: Iterable[Agreement]) -> float | None:

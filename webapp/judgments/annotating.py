@@ -69,7 +69,8 @@ def _judged(request: HttpRequest, queue: Queue) -> HttpResponseBase:
 
 def _form(queue: Queue, target: Target | None, data: Any = None) -> ValuesForm:
     """The values of one target; two of them stand on the page at once, so their ids differ."""
-    return ValuesForm(queue.rubric_version, data, prefix=VALUE, auto_id=f"id-{target.pk if target else 0}-%s")
+    asked = target.asked() if target else queue.rubric_version.record()
+    return ValuesForm(asked, data, prefix=VALUE, auto_id=f"id-{target.pk if target else 0}-%s")
 
 
 def _page(

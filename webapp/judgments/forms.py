@@ -9,7 +9,7 @@ from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
 from django.forms import BaseFormSet, formset_factory
 
-from training.rewards.rubrics import Dimension
+from training.rewards.rubrics import Dimension, Rubric
 from webapp.accounts.models import Role, User
 from webapp.arena.models import Match
 from webapp.core.choices import offer
@@ -43,6 +43,12 @@ class DimensionForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text="What some values mean, one a line: 0 = not at all.",
     )
+    yes_no = forms.BooleanField(required=False, label="Yes or no", help_text="1 is yes, 0 is no, nothing between.")
+    roles = forms.CharField(
+        max_length=1000,
+        required=False,
+        help_text="Ask about seats with these roles only, separated by commas: seer, witch. Empty: about every seat.",
+    )
 
     def clean_anchors(self) -> list[dict[str, Any]]:
         found = []
@@ -54,6 +60,9 @@ class DimensionForm(forms.Form):
                 raise forms.ValidationError(f"Write value = meaning, not “{line.strip()[:60]}”.")
             found.append({"value": float(match[1]), "text": match[2]})
         return found
+
+    def clean_roles(self) -> list[str]:
+        return [role.strip() for role in self.cleaned_data["roles"].split(",") if role.strip()]
 
 
 DimensionSet = formset_factory(
@@ -69,7 +78,7 @@ def dimension_set(version: RubricVersion | None, data: Any = None) -> BaseFormSe
 
 def _initial(dimension: Dimension) -> dict[str, Any]:
     anchors = "\n".join(f"{anchor.value:g} = {anchor.text}" for anchor in dimension.anchors)
-    return {**dimension.model_dump(exclude={"anchors"}), "anchors": anchors}
+    return {**dimension.model_dump(exclude={"anchors"}), "anchors": anchors, "roles": ", ".join(dimension.roles)}
 
 
 def dimensions_of(formset: BaseFormSet[DimensionForm]) -> list[dict[str, Any]]:
@@ -169,9 +178,9 @@ class QueueForm(forms.Form):
 class ValuesForm(forms.Form):
     """One value for each dimension of a rubric: buttons for whole-number scales that fit a row, else a number."""
 
-    def __init__(self, version: RubricVersion, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, rubric: Rubric, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for dimension in version.record().dimensions:
+        for dimension in rubric.dimensions:
             self.fields[dimension.name] = _value_field(dimension)
 
     def values(self) -> dict[str, float]:
@@ -182,10 +191,15 @@ class ValuesForm(forms.Form):
 def _value_field(dimension: Dimension) -> forms.Field:
     anchors = "; ".join(f"{anchor.value:g} = {anchor.text}" for anchor in dimension.anchors)
     said: dict[str, Any] = {"label": dimension.title, "help_text": f"{dimension.question} {anchors}".strip()}
+    if dimension.yes_no:
+        return _buttons([("0", "0 no"), ("1", "1 yes")], said)
     steps = dimension.high - dimension.low
     if dimension.low.is_integer() and steps.is_integer() and steps < MOST_BUTTONS:
         values = [str(int(dimension.low) + step) for step in range(int(steps) + 1)]
-        return forms.ChoiceField(
-            choices=[(value, value) for value in values], widget=forms.RadioSelect(attrs={"class": "scale"}), **said
-        )
+        return _buttons([(value, value) for value in values], said)
     return forms.FloatField(min_value=dimension.low, max_value=dimension.high, **said)
+
+
+def _buttons(choices: list[tuple[str, str]], said: dict[str, Any]) -> forms.Field:
+    """A row of choices; the digit that a value begins with chooses it."""
+    return forms.ChoiceField(choices=choices, widget=forms.RadioSelect(attrs={"class": "scale"}), **said)

@@ -35,7 +35,7 @@ def _ask(target: Target) -> Verdict:
     assert target.queue.judge is not None, "only targets of a judge model are claimed"
     game = games.judgeable(target)
     transcript = transcript_of(game.scenario, game.moves)
-    rubric = target.queue.rubric_version.record()
+    rubric = target.asked()
 
     async def asked(judge: Judge) -> Verdict:
         try:

@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.models import User
 from webapp.arena.models import Match
+from webapp.runs.models import PlayedEpisode
 
 QUEUE_SORTS = {
     "name": "name",
@@ -189,6 +190,18 @@ class Target(models.Model):
             ),
         ]
         indexes = [models.Index(fields=["state", "claimed_until"])]
+
+    def asked(self) -> RubricRecord:
+        """Return what the queue's rubric asks about this seat. For targets loaded `with_games`."""
+        game = self.match or self.episode
+        assert game is not None, "a constraint of the table"
+        return self.queue.rubric_version.record().of(role_at(game, self.seat))
+
+
+def role_at(game: Match | PlayedEpisode, seat: int) -> str:
+    """Return the role that a seat of a finished game held; empty in a game without roles."""
+    roles = game.roles if isinstance(game, Match) else game.summary.get("roles")
+    return str(roles[seat]) if roles else ""
 
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):

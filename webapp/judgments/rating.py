@@ -73,7 +73,7 @@ def _others(match: Match, mine: MatchSeat, version: RubricVersion, request: Http
     return [
         Rated(
             seat,
-            ValuesForm(version, data, prefix=f"seat{seat.seat}"),
+            ValuesForm(version.record(), data, prefix=f"seat{seat.seat}"),
             GuessForm(data, prefix=f"guess{seat.seat}"),
         )
         for seat in seats

@@ -68,7 +68,7 @@ def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]
     for player in sorted(by_player):
         made[player] = []
         for dimension in dimensions:
-            values = [row[dimension.name] for row in by_player[player]]
+            values = [row[dimension.name] for row in by_player[player] if dimension.name in row]
             centre, half = interval(values)
             made[player].append(
                 Estimate(dimension.name, dimension.title, dimension.low, dimension.high, centre, half, len(values))

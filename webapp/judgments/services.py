@@ -17,7 +17,7 @@ from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.models import User
 from webapp.arena.models import Match, MatchSeat
 from webapp.core import queue as hints
-from webapp.judgments.models import LEASE, Guess, JudgeModel, Judgment, Queue, Rubric, RubricVersion, Target
+from webapp.judgments.models import LEASE, Guess, JudgeModel, Judgment, Queue, Rubric, RubricVersion, Target, role_at
 from webapp.runs.models import PlayedEpisode
 from webapp.serving.models import RemoteModel
 
@@ -47,7 +47,7 @@ def save_rubric(*, name: str, title: str, dimensions: Sequence[Mapping[str, Any]
         where, why = explain(error)
         raise BadInput(why, where) from error
     content = [dimension.to_dict() for dimension in record.dimensions]
-    if last is not None and (last.title, last.dimensions) == (title, content):
+    if last is not None and last.record() == record.model_copy(update={"version": last.number}):
         return last
     rubric = rubric or _new_rubric(name, title, by)
     rubric.title = title
@@ -87,26 +87,36 @@ def create_queue(
     judge: JudgeModel | None = None,
     annotators: Iterable[User] = (),
 ) -> Queue:
-    """Queue every seat of these games to be judged; one game alone is a queue of its seats."""
+    """Queue every seat of these games that the rubric asks about; one game alone is a queue of its seats."""
     people, matches = list(annotators), list(matches)
     agreed = set(Match.objects.exportable().filter(pk__in=[m.pk for m in matches]).values_list("pk", flat=True))
     if refused := [match.pk for match in matches if match.pk not in agreed]:
         raise BadInput(f"match {refused[0]} is not over, or somebody there did not agree to be rated", "matches")
     if (judge is None) == (not people):
         raise BadInput("choose either a judge model or at least one annotator", "judge")
-    targets: list[tuple[Match | None, PlayedEpisode | None, int]] = [
-        (match, None, seat.seat) for match in matches for seat in match.seats.order_by("seat")
+    rubric = rubric_version.record()
+    seats: list[tuple[Match | PlayedEpisode, int]] = [
+        (match, seat.seat) for match in matches for seat in match.seats.order_by("seat")
     ]
-    targets += [(None, played, seat) for played in episodes for seat in range(_seats(played))]
-    if not targets:
+    seats += [(played, seat) for played in episodes for seat in range(_seats(played))]
+    if not seats:
         raise BadInput("there is no finished game to judge", "games")
+    targets = [(game, seat) for game, seat in seats if rubric.asks(role_at(game, seat))]
+    if not targets:
+        raise BadInput(f"{rubric_version} asks about roles that nobody had in these games", "rubric_version")
     if len(targets) > MOST_TARGETS:
         raise BadInput(f"{len(targets)} seats are more than the {MOST_TARGETS} of one queue", "games")
     made = Queue.objects.create(name=name, owner=owner, rubric_version=rubric_version, judge=judge)
     made.annotators.set(people)
     Target.objects.bulk_create(
-        Target(queue=made, match=match, episode=played, seat=seat, position=position)
-        for position, (match, played, seat) in enumerate(targets)
+        Target(
+            queue=made,
+            match=game if isinstance(game, Match) else None,
+            episode=game if isinstance(game, PlayedEpisode) else None,
+            seat=seat,
+            position=position,
+        )
+        for position, (game, seat) in enumerate(targets)
     )
     if judge is not None:
         hint(made)
@@ -205,13 +215,13 @@ def remove_judge(*, judge: JudgeModel) -> None:
     judge.delete()
 
 
-def check_values(version: RubricVersion, values: Mapping[str, Any]) -> dict[str, float]:
+def check_values(rubric: RubricRecord, values: Mapping[str, Any]) -> dict[str, float]:
     """Return a complete set of values within their scales; raise `BadInput` naming the dimension."""
     checked = {}
-    for dimension in version.record().dimensions:
+    for dimension in rubric.dimensions:
         value = values.get(dimension.name)
-        if value is None or not dimension.low <= float(value) <= dimension.high:
-            raise BadInput(f"choose a value from {dimension.low:g} to {dimension.high:g}", dimension.name)
+        if value is None or not dimension.takes(float(value)):
+            raise BadInput(f"choose a value: {dimension.scale}", dimension.name)
         checked[dimension.name] = float(value)
     if extra := set(values) - set(checked):
         raise BadInput("not a dimension of this rubric", min(extra))
@@ -221,7 +231,7 @@ def check_values(version: RubricVersion, values: Mapping[str, Any]) -> dict[str,
 @transaction.atomic
 def annotate(*, target: Target, by: User, values: Mapping[str, Any] | None, reason: str = "") -> Judgment:
     """Store a person's judgment of a target, or that it could not be scored; sent twice it is the same row."""
-    checked = None if values is None else check_values(target.queue.rubric_version, values)
+    checked = None if values is None else check_values(target.asked(), values)
     if checked is None and not reason.strip():
         raise BadInput("say in a word why it cannot be scored", "reason")
     if checked is not None and target.match_id and not Match.objects.exportable().filter(pk=target.match_id).exists():
@@ -259,7 +269,7 @@ def rate(
         for number, given in values.items():
             Judgment.objects.create(
                 rubric_version=version, match=by.match, seat=number, author=by.user, author_seat=by,
-                values=check_values(version, given),
+                values=check_values(version.record(), given),
             )  # fmt: skip
         for number, person in guesses.items():
             Guess.objects.create(by=by, about=others[number], person=person)

@@ -18,7 +18,7 @@ from webapp.accounts.permissions import annotators, current_user, one, researche
 from webapp.arena.models import Match
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block, render_page, wants_fragment
 from webapp.core.sorting import Order
-from webapp.judgments import agreement, export, given, results, services
+from webapp.judgments import agreement, behaviours, export, given, results, services
 from webapp.judgments.forms import QueueForm
 from webapp.judgments.models import QUEUE_SORTS, JudgeModel, Judgment, Queue, Rubric, Target
 from webapp.scenarios.forms import DatasetNameForm
@@ -113,6 +113,7 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
         "queue": queue,
         "left": left,
         "results": {} if left else results.of_queue(queue, user),
+        "table": None if left else behaviours.of_queue(queue),
         "agreement": agreed,
         "overall": agreement.overall(agreed),
         "unscored": [] if left else unscored,

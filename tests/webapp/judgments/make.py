@@ -1,8 +1,9 @@
 """Finished matches and queues to judge."""
 
+from tests.games.play import random_move
 from tests.trust.matrix.scenarios import SCENARIO
 from training.games.actions import write
-from training.records import Move
+from training.records import Move, Scenario
 from training.rewards.judge import Cost, Verdict
 from webapp.arena import services as arena
 from webapp.arena import tables
@@ -28,6 +29,30 @@ def finished_match(host, partner=None, consent=True, scenario=SCENARIO):
         arena.submit(match_id=match.pk, seat=seat, step=match.step, move=move)
     match.refresh_from_db()
     assert match.state == "finished"
+    return match
+
+
+VILLAGE = Scenario(
+    id="village", game="werewolf", seats=("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn"), settings={
+        "roles": ["werewolf", "werewolf", "seer", "villager", "villager", "villager"],
+        "deal": ["werewolf", "seer", "werewolf", "villager", "villager", "villager"],
+        "rounds": 1, "wolf_talk": 0, "first_night_kill": False, "day_limit": 3,
+    },
+)  # fmt: skip
+
+
+def village_match(host, seed=1):
+    """A finished match over a village in which everybody moved by chance; seats 0 and 2 are wolves."""
+    places = [tables.Place(user=host), *(tables.Place(scripted="scripted") for _ in VILLAGE.seats[1:])]
+    match = tables.create(host=host, scenario=VILLAGE.with_seed(seed), places=places, consent=True)
+    match.refresh_from_db()
+    while match.state == "running":
+        game = arena.fold(match).game
+        for seat in sorted(game.to_act()):
+            move = random_move(game, seat, seed * 1000 + match.step * 10 + seat)
+            arena.submit(match_id=match.pk, seat=seat, step=match.step, move=move)
+        match.refresh_from_db()
+    assert match.roles == VILLAGE.settings["deal"]
     return match
 
 

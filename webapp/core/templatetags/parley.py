@@ -42,6 +42,12 @@ def figure(value: float | str | None, digits: int = 3) -> str:
 
 
 @register.filter
+def percent(share: float, sign: str = "") -> str:
+    """A share in whole per cent; with the sign "+", a difference of shares in percentage points."""
+    return f"{round(100 * share):{sign}d}"
+
+
+@register.filter
 def plain(text: str) -> str:
     """Text without markup, its list items as sentences after one another."""
     return " ".join(strip_tags(str(text).replace("</li>", "</li> ")).split())

@@ -1,0 +1,56 @@
+"""The behaviour table of a queue: what its yes-or-no questions found of who survived their games and who did not.
+
+It needs no game to be played again: roles and who survived are stored with matches and with episodes of runs. Games
+that do not tell them, such as those without roles, have no part in it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from training.evaluate.behaviours import JudgedGame, Table, report
+from training.records import Judgment as JudgmentRecord
+from training.rewards.rubrics import Rubric
+from webapp.judgments.models import Judgment, Queue
+
+Game = tuple[int | None, int | None]
+"""The ids of a match and of an episode, one of them None."""
+
+
+def of_queue(queue: Queue) -> Table | None:
+    """Return the table, or None for a rubric without such a question and for games that do not tell who survived."""
+    rubric = queue.rubric_version.record()
+    if not any(dimension.yes_no for dimension in rubric.dimensions):
+        return None
+    judged = _judged(queue, rubric)
+    rows = queue.targets.order_by("position").values_list(
+        "match_id", "episode_id", "match__roles", "match__metrics", "episode__summary"
+    )
+    told: dict[Game, JudgedGame] = {}
+    for match, episode, roles, metrics, summary in rows:
+        if (match, episode) not in told:
+            known = (roles, metrics) if match else (summary.get("roles"), summary.get("metrics"))
+            survived = _survived(*known)
+            if survived is not None:
+                told[match, episode] = JudgedGame(known[0], survived, judged[match, episode])
+    tables = report(list(told.values()), rubric, seed=queue.pk).tables
+    return tables[0] if tables else None
+
+
+def _survived(roles: Sequence[str] | None, metrics: Mapping[str, Any] | None) -> list[bool] | None:
+    told = [(metrics or {}).get(f"survived_{seat}") for seat in range(len(roles or ()))]
+    return [bool(value) for value in told] if told and None not in told else None
+
+
+def _judged(queue: Queue, rubric: Rubric) -> dict[Game, list[JudgmentRecord]]:
+    """Return the values that were given in a queue, by game."""
+    found: dict[Game, list[JudgmentRecord]] = defaultdict(list)
+    for row in Judgment.objects.scored().filter(target__queue=queue).select_related("judge__remote"):
+        record = JudgmentRecord(
+            rubric=rubric.name, rubric_version=rubric.version, episode=str(row.match_id or row.episode_id),
+            seat=row.seat, author=row.by, values=row.values,
+        )  # fmt: skip
+        found[row.match_id, row.episode_id].append(record)
+    return found
