@@ -23,6 +23,7 @@
     const x = Math.round(plot.valToPos(Number(scrub.value), "x", true));
     ctx.save();
     ctx.strokeStyle = style("--pico-muted-color");
+    ctx.setLineDash([]);
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
