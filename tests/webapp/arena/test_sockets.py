@@ -9,10 +9,12 @@ from datetime import timedelta
 import pytest
 from channels.db import database_sync_to_async
 
+from tests.games.worlds import CASES
+from tests.trust.seated import moves_by_chance, play_on, seated, viewer_named
 from tests.webapp.arena.browser import Page, Tab
 from tests.webapp.arena.conftest import dialogue, negotiation
 from tests.webapp.arena.telling import WITHIN, telling
-from training.records import Move
+from training.records import SPECTATOR, Move
 from webapp.arena import clock, consumers, hints, hosting, model_seats, parts, services, tables
 from webapp.arena.models import DueSeat, Match, ViewerRow
 from webapp.runs.models import Checkpoint
@@ -275,17 +277,39 @@ async def flush_redis():
         await client.flushall()
 
 
-@pytest.mark.parametrize(
-    "watchers, drops", [(8, 40), pytest.param(50, 500, marks=[pytest.mark.slow, pytest.mark.serial])]
-)
-async def test_nothing_is_lost_at_the_table(application, client_of, player, ben, monkeypatch, watchers, drops):
-    chance = random.Random(7)
+@pytest.fixture
+def chance(monkeypatch):
+    """What drops 30 % of all hints, and says whose connection breaks."""
+    drawn = random.Random(7)
     sent = hints._group_send
 
     async def lossy(match_id, viewers):
-        await sent(match_id, tuple(viewer for viewer in viewers if chance.random() > 0.3))
+        await sent(match_id, tuple(viewer for viewer in viewers if drawn.random() > 0.3))
 
     monkeypatch.setattr(hints, "_group_send", lossy)
+    return drawn
+
+
+async def break_some(tabs, chance, count):
+    for _ in range(count):
+        tab = chance.choice(tabs)
+        await tab.hear(0.0)
+        await tab.leave()
+        await tab.open()
+
+
+async def hold_their_logs(match, tabs, viewers):
+    for tab, viewer in zip(tabs, viewers, strict=True):
+        expected = await sync(server_log, match.pk, viewer)
+        await tab.until(lambda tab=tab, expected=expected: tab.page.last == expected[-1], wait=20)
+        assert tab.page.numbers == expected
+        await tab.leave()
+
+
+@pytest.mark.parametrize(
+    "watchers, drops", [(8, 40), pytest.param(50, 500, marks=[pytest.mark.slow, pytest.mark.serial])]
+)
+async def test_nothing_is_lost_at_the_table(application, client_of, player, ben, monkeypatch, chance, watchers, drops):
     monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", watchers / 20)
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = await sync(
@@ -298,16 +322,24 @@ async def test_nothing_is_lost_at_the_table(application, client_of, player, ben,
         await sync(say, match, turn % 2, f"line {turn}")
         if turn == 12:
             await flush_redis()
-        for _ in range(drops // 24 + 1):
-            tab = chance.choice(tabs)
-            await tab.hear(0.0)
-            await tab.leave()
-            await tab.open()
-    for tab, viewer in zip(tabs, [0, 1, *[-1] * (watchers - 2)], strict=True):
-        expected = await sync(server_log, match.pk, viewer)
-        await tab.until(lambda tab=tab, expected=expected: tab.page.last == expected[-1], wait=20)
-        assert tab.page.numbers == expected
-        await tab.leave()
+        await break_some(tabs, chance, drops // 24 + 1)
+    await hold_their_logs(match, tabs, [0, 1, *[-1] * (watchers - 2)])
+
+
+async def test_nothing_is_lost_where_some_talk_in_private_and_all_move_at_once(application, client_of, db, chance):
+    """A village of six, through its first night into its day, and one who watches."""
+    match, people = await sync(seated, CASES["werewolf"][2].with_seed(1))
+    users = [await sync(viewer_named, SPECTATOR, people), *people]
+    tabs = [await at(application, client_of, user, match) for user in users]
+    for step in range(4):
+        await sync(play_on, match, await sync(moves_by_chance, match))
+        if step == 2:
+            await flush_redis()
+        await break_some(tabs, chance, 6)
+    viewers = [SPECTATOR, *range(6)]
+    counts = {len(await sync(server_log, match.pk, viewer)) for viewer in viewers}
+    assert len(counts) > 1, "some were told more than others"
+    await hold_their_logs(match, tabs, viewers)
 
 
 # --- limits and revocation ---
