@@ -86,12 +86,12 @@ def shortest(game: str) -> Scenario:
 
 
 def refusals(match: Match, viewer: int, user: User) -> list[str]:
-    """What this person is told of moves that cannot be made: at no step of the game, unknown ones, wrong choices."""
+    """What this person is told of moves that cannot be made: at no turn of theirs, unknown ones, wrong choices."""
     now = services.fold(match)
-    step = str(now.step)
+    turn = str(now.turns[viewer])
     choosing = [a.name for a in now.game.observe(viewer).actions if any(arg.kind != "text" for arg in a.args)]
-    forms = [{}, {"step": "999", "action": "fly"}, {"step": step, "action": "fly"}]
-    forms += [{"step": step, "choice": f"{name}:up"} for name in ("fly", *choosing)]
+    forms = [{}, {"turn": "999", "action": "fly"}, {"turn": turn, "action": "fly"}]
+    forms += [{"turn": turn, "choice": f"{name}:up"} for name in ("fly", *choosing)]
     told = []
     for form in forms:
         with pytest.raises((BadInput, IllegalMove)) as refusal:

@@ -12,9 +12,10 @@ from django.urls import reverse
 
 from tests.games.worlds import SECRETS
 from tests.trust.seated import moves_by_chance, play_on, refusals, seated, viewer_named
+from tests.webapp.arena.browser import ROW
 from training.records import SPECTATOR
 from webapp.accounts.services import create_key
-from webapp.arena import services
+from webapp.arena import controls, services
 from webapp.arena.consumers import Held, frame_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,25 +40,31 @@ class Viewer:
         self.user = viewer_named(place, people)
         self.client = client_of(self.user)
         self.key = create_key(user=self.user, name="canary")[1]
-        self.replayed = {}
+        self.saw = {}
 
     def replay(self, **query):
+        """What the replay shows of one step from one viewpoint, and the page's text."""
         answer = self.client.get(f"/play/{self.match.pk}/replay/", query)
         assert answer.status_code == 200
-        shown = {name: answer.context[name] for name in ("viewer", "rows", "phase", "board")}
-        return shown | {"private": answer.context["scene"].private}, answer.content.decode()
+        page, at = html.unescape(answer.content.decode()), answer.context
+        shown = ROW.findall(answer.content.decode()), at["phase"], at["board"], at["scene"].private
+        return shown, page
 
     def everything(self):
         """The text of all that they get at this step."""
-        pages = [self.client.get(address) for address in ("/play/", f"/play/{self.match.pk}/")]
+        table = self.client.get(f"/play/{self.match.pk}/")
+        scene = table.context["scene"]
+        rows = ROW.findall(table.content.decode())
+        self.saw[self.match.step] = rows, scene.phase, controls.areas(scene.board), scene.private
+        pages = [table, self.client.get("/play/")]
         if self.place != SPECTATOR:
             pages.append(self.client.get(f"/play/{self.match.pk}/consent/"))
         bearer = {"Authorization": f"Bearer {self.key}"}
         pages.append(self.client.get(reverse("api:get_match", kwargs={"pk": self.match.pk}), headers=bearer))
         assert {page.status_code for page in pages} == {200}
-        self.replayed[self.match.step], replay = self.replay()
+        assert self.client.get(f"/play/{self.match.pk}/replay/").status_code == 302, "while it runs, there is none"
         frame, _ = frame_of(self.user, self.match.pk, self.place, Held(last=0))
-        texts = [*(page.content.decode() for page in pages), replay, frame]
+        texts = [*(page.content.decode() for page in pages), frame]
         return html.unescape("\n".join(texts + refusals(self.match, self.place, self.user)))
 
 
@@ -80,8 +87,8 @@ def test_a_secret_is_told_to_nobody_else(secrets, client_of, db):
     services.abort(match_id=match.pk, why="enough")
     one = viewers[1]
     for viewer in viewers:
-        for step, shown in viewer.replayed.items():
-            again, page = one.replay(viewer=viewer.place, step=step)
-            assert again == shown
-            hidden = [secret.text for secret in secrets if viewer.place not in secret.readers]
-            assert not [text for text in hidden if text in html.unescape(page)]
+        hidden = [secret.text for secret in secrets if viewer.place not in secret.readers]
+        for step, saw in viewer.saw.items():
+            shown, page = one.replay(viewer=viewer.place, step=step)
+            assert shown == saw
+            assert not [text for text in hidden if text in page]

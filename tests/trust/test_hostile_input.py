@@ -164,12 +164,12 @@ def test_a_download_is_one_plain_file_whatever_the_checkpoint_is_called(name, re
 
 
 MOVES = [
-    {"step": "0", "action": "talk", "text": "half \ud800 a pair"},
-    {"step": "0", "action": "talk", "text": "a NUL \x00"},
-    {"step": "0", "action": "propose", "propose.food": "9" * 6000},
-    {"step": "0", "action": "\ud800"},
-    {"step": "\ud800"},
-    {"step": "0", "action": "talk", "text": ["x"]},
+    {"turn": "0", "action": "talk", "text": "half \ud800 a pair"},
+    {"turn": "0", "action": "talk", "text": "a NUL \x00"},
+    {"turn": "0", "action": "propose", "propose.food": "9" * 6000},
+    {"turn": "0", "action": "\ud800"},
+    {"turn": "\ud800"},
+    {"turn": "0", "action": "talk", "text": ["x"]},
 ]
 
 

@@ -189,7 +189,7 @@ def pages(client, match):
     got.append(client.get(f"/play/{match.pk}/replay/", {"step": match.step // 2}))
     got += [client.get(f"/play/{match.pk}/replay/", {"viewer": place}) for place in (0, 1, -1, -2, 9)]
     got.append(client.get(f"/play/{match.pk}/result/"))
-    for data in ({"step": "0", "action": "fly"}, {"step": "99", "action": "talk", "text": "x"}, {}):
+    for data in ({"turn": "0", "action": "fly"}, {"turn": "99", "action": "talk", "text": "x"}, {}):
         got.append(client.post(f"/play/{match.pk}/move/", data))
     return [(answer.status_code, plain(answer.content.decode())) for answer in got]
 

@@ -18,7 +18,6 @@ from training.games.base import FORFEIT
 from training.records import SPECTATOR
 from webapp.arena import clock, consumers, hints, hosting, persons, services, tables
 from webapp.arena.consumers import Held, frame_of
-from webapp.arena.models import Match
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = 3
@@ -67,9 +66,9 @@ def late(match):
 def give_up(match):
     """Somebody who is to move resigns; nobody is any more where the game was short."""
     people = {seat.seat: seat.user for seat in match.seats.exclude(user=None).exclude(stand_in=True)}
-    step = Match.objects.get(pk=match.pk).step
+    turns = services.fold(match).turns
     for seat in sorted(set(match.due.values_list("seat", flat=True)) & people.keys())[:1]:
-        persons.play(match_id=match.pk, user=people[seat], data={"step": str(step), "action": FORFEIT.action})
+        persons.play(match_id=match.pk, user=people[seat], data={"turn": str(turns[seat]), "action": FORFEIT.action})
 
 
 def before(comer):

@@ -42,7 +42,7 @@ class Looker:
     def look(self):
         address = f"/play/{self.match.pk}/"
         got = [self.client.get(address), self.client.get(f"{address}replay/")]
-        got.append(self.client.post(f"{address}move/", {"step": "0", "choice": "fly:away"}))
+        got.append(self.client.post(f"{address}move/", {"turn": "0", "choice": "fly:away"}))
         frame, self.held = frame_of(self.user, self.match.pk, self.viewer, self.held)
         pages = [(answer.status_code, plain(answer.content.decode())) for answer in got]
         return pages, plain(frame), refusals(self.match, self.viewer, self.user)
