@@ -64,22 +64,32 @@ def parser() -> ArgumentParser:
     table.add_argument("--seconds", type=COUNT, default=60, metavar="S", help="how long it is watched (60)")
     start = add("start", "the whole site from an installed environment; the command line's help", parents=(common,))
     start.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted starts of each (3)")
-    _miniature(add("miniature", "forms of credit on a toy or on item negotiation with tiny", parents=(common,)))
+    _miniature(add("miniature", "forms of credit on a toy, item negotiation or Werewolf with tiny", parents=(common,)))
     return made
 
 
 def _miniature(command: ArgumentParser) -> None:
-    command.add_argument("part", choices=("toy", "negotiation"), help="what is learned")
-    command.add_argument("--forms", default="", metavar="A,B", help="forms of credit, the first is compared with; all")
+    command.add_argument(
+        "part",
+        choices=("toy", "negotiation", "werewolf", "hack"),
+        help="what is learned; hack: Werewolf with a planted bug, by quality filter",
+    )
+    command.add_argument(
+        "--forms", default="", metavar="A,B", help="forms of credit (hack: filters), the first is compared with; all"
+    )
     command.add_argument("--seeds", type=COUNT, default=5, metavar="N", help="runs of each form (5)")
     command.add_argument(
-        "--steps", type=COUNT_OR_0, default=0, metavar="N", help="training steps (toy: at most 1500; else 60)"
+        "--steps",
+        type=COUNT_OR_0,
+        default=0,
+        metavar="N",
+        help="training steps (toy: at most 1500; negotiation: 60; else 150)",
     )
     command.add_argument(
         "--conversations", type=COUNT, default=1000, metavar="N", help="conversations of an arena (1000)"
     )
     command.add_argument(
-        "--dir", type=Path, metavar="DIR", help="directory of the runs of negotiation; one that was broken off goes on"
+        "--dir", type=Path, metavar="DIR", help="directory of the training runs; one that was broken off goes on"
     )
 
 

@@ -1,27 +1,26 @@
-"""The miniature: forms of OMAR's credit side by side, on a toy and on item negotiation with `tiny`.
+"""The miniature: forms of OMAR's credit side by side, on a toy, on item negotiation and on Werewolf with `tiny`.
 
 `toy`: steps until the reward holds at 90 %. `negotiation`: a training run per form and seed with the real trainer, then
-an arena of its last checkpoint against the frozen cold start, seats swapped on every scenario. Intervals: 95 %,
-percentile bootstrap over seeds; beside them each arena's own, over scenarios. A run that fails is told, not left out.
-What was measured stays in `row.json` of its folder: the same command again goes on where it was broken off.
+an arena of its last checkpoint against the frozen cold start, seats swapped on every scenario. `werewolf` and `hack`
+are in `bench.werewolf`. Intervals: 95 %, percentile bootstrap over seeds; beside them each arena's own, over scenarios.
+A run that fails is told, not left out. What was measured stays in `row.json` of its folder: the same command again
+goes on where it was broken off.
 """
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Collection
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from bench.rows import against, kept, metrics_of, over_seeds, unless_interrupted
 from training.errors import BadInput
 from training.methods.omar import OmarConfig
-from training.seeding import derive
-from training.store import loads, write_json
 
-INTERRUPTED = 130
 FORMS: dict[str, dict[str, Any]] = {
     "default": {},
     "undiscounted": {"gamma_turn": 1.0},
@@ -34,15 +33,32 @@ FORMS: dict[str, dict[str, Any]] = {
 
 def main(arguments: Namespace) -> dict[str, Any]:
     """Return the comparison of the forms that were asked for."""
-    forms = arguments.forms.split(",") if arguments.forms else list(FORMS)
-    if unknown := [form for form in forms if form not in FORMS]:
-        raise BadInput(f"unknown form {unknown[0]!r}; known: {', '.join(FORMS)}", "--forms")
+    known = _known(arguments.part)
+    forms = arguments.forms.split(",") if arguments.forms else list(known)
+    if unknown := [form for form in forms if form not in known]:
+        raise BadInput(f"unknown form {unknown[0]!r}; known: {', '.join(known)}", "--forms")
     _one_thread()
     if arguments.part == "toy":
         return toy(forms, arguments.seeds, arguments.steps)
     if arguments.dir is None:
-        raise BadInput("negotiation runs need a directory", "--dir")
-    return negotiation(forms, arguments.seeds, arguments.steps, arguments.conversations, arguments.dir)
+        raise BadInput("training runs need a directory", "--dir")
+    if arguments.part == "negotiation":
+        return negotiation(forms, arguments.seeds, arguments.steps, arguments.conversations, arguments.dir)
+    from bench import werewolf
+
+    folder = arguments.dir.absolute()
+    if arguments.part == "hack":
+        return werewolf.hack(forms, arguments.seeds, arguments.steps, folder)
+    return werewolf.werewolf(arguments.seeds, arguments.steps, arguments.conversations, folder)
+
+
+def _known(part: str) -> Collection[str]:
+    """Return the names of what a part can compare."""
+    if part == "hack":
+        from bench.werewolf import FILTERS
+
+        return FILTERS
+    return ("default",) if part == "werewolf" else tuple(FORMS)
 
 
 def _one_thread() -> None:
@@ -66,33 +82,14 @@ def toy(forms: list[str], seeds: int, most_steps: int) -> dict[str, Any]:
             "steps": reached,
             "median": median(steps[form]),
             "not_reached": reached.count(None),
-            **_over_seeds("mean", steps[form], form),
+            **over_seeds("mean", steps[form], form),
             "seconds": round(time.monotonic() - began, 1),
         }
-    return {"task": _task(size), "seeds": seeds, "forms": found, **_against(steps, forms, "steps")}
+    return {"task": _task(size), "seeds": seeds, "forms": found, **against(steps, forms, "steps")}
 
 
 def _task(size: object) -> dict[str, Any]:
     return {name: getattr(size, name) for name in size.__slots__}  # type: ignore[attr-defined]
-
-
-def _over_seeds(name: str, values: list[float], form: str) -> dict[str, Any]:
-    """Return a mean over seeds with its interval."""
-    from training.evaluate.intervals import interval
-
-    found = interval(values, derive(0, "miniature", form))
-    return {name: found.mean, "interval": [found.low, found.high]}
-
-
-def _against(values: dict[str, list[float]], forms: list[str], what: str) -> dict[str, Any]:
-    """Return the differences of every form from the first one, paired by seed."""
-    first = forms[0]
-    return {
-        f"{what}_minus_{first}": {
-            form: _over_seeds("mean", [a - b for a, b in zip(values[form], values[first], strict=True)], form)
-            for form in forms[1:]
-        }
-    }
 
 
 def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
@@ -112,7 +109,7 @@ def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, fo
     found: dict[str, Any] = {}
     for form in forms:
         of_form = list(gains[form].values())
-        found[form] = {"runs": rows[form], **(_over_seeds("gain", of_form, form) if of_form else {})}
+        found[form] = {"runs": rows[form], **(over_seeds("gain", of_form, form) if of_form else {})}
     shared = [seed for seed in range(seeds) if all(seed in gains[form] for form in forms)]
     paired = {form: [gains[form][seed] for seed in shared] for form in forms}
     return {
@@ -121,23 +118,14 @@ def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, fo
         "seeds": seeds,
         "forms": found,
         "compared_seeds": shared,
-        **(_against(paired, forms, "gain") if shared else {}),
+        **(against(paired, forms, "gain") if shared else {}),
     }
 
 
 def _measured(form: str, seed: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
     """Return what a form and seed came to: as its folder has it from an earlier call, else measured now."""
     wanted = {"steps_wanted": steps, "conversations": conversations, "method": FORMS[form]}
-    if (known := folder / "row.json").is_file():
-        row: dict[str, Any] = loads(known.read_text())
-        if other := [name for name in wanted if row.get(name) != wanted[name]]:
-            raise BadInput(f"{folder} was measured with another {other[0]}: choose a new directory", "--dir")
-        return row
-    for part in ("train", "eval"):  # broken off half-way
-        shutil.rmtree(folder / part, ignore_errors=True)
-    row = {**_train_and_measure(form, seed, steps, conversations, folder), **wanted}
-    write_json(known, row)
-    return row
+    return kept(folder, wanted, lambda: _train_and_measure(form, seed, steps, conversations, folder))
 
 
 def _train_and_measure(form: str, seed: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
@@ -170,7 +158,7 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
     rollout = {"scenarios": 8, "games": 2}
     wanted = {**shared, "learn": learn, "rollout": rollout, "method": {"name": "omar", **FORMS[form]}}
     run_dir = RunDir(folder / "train")
-    trained = _unless_interrupted(trainer.run(start.start(configs.parse(wanted), run_dir, folder), run_dir))
+    trained = unless_interrupted(trainer.run(start.start(configs.parse(wanted), run_dir, folder), run_dir))
     learned = time.monotonic()
     latest = run_dir.latest_checkpoint()
     row = {"seed": seed, "result": trained["result"], "why": trained["why"], "steps": trained["step"]}
@@ -179,7 +167,7 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
     measure = {"model": str(latest[1]), "opponent": "tiny", "conversations": conversations}
     eval_dir = RunDir(folder / "eval")
     against = configs.parse({**shared, "kind": "eval", "evaluate": measure})
-    measured = _unless_interrupted(arena.run(start.start(against, eval_dir, folder), eval_dir))
+    measured = unless_interrupted(arena.run(start.start(against, eval_dir, folder), eval_dir))
     summary = measured.get("summary", {})
     return {
         **row,
@@ -193,19 +181,9 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
     }
 
 
-def _unless_interrupted(told: dict[str, Any]) -> dict[str, Any]:
-    """Return what a run came to; raise for the Ctrl-C that it took for itself. A rule's stop is a result."""
-    if told["exit"] == INTERRUPTED:
-        raise KeyboardInterrupt
-    return told
-
-
 def _last_metrics(run_dir: Any) -> dict[str, float]:
     """Return the mean of some of the run's metrics over its last five steps."""
-    from training.store import read_lines
-
-    number = max(run_dir.attempts())
-    lines = [line for line, _ in read_lines(run_dir.attempt(number).metrics)][-5:]
+    lines = metrics_of(run_dir)[-5:]
     names = ("reward", "agreement", "parse_rate", "entropy", "kl")
     return {
         name: fmean(line[name] for line in lines if name in line) for name in names if any(name in x for x in lines)

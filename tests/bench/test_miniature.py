@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench import miniature
+from bench import miniature, rows
 from training.errors import BadInput
 
 GAINS = {("default", 0): 0.1, ("default", 1): 0.3, ("flat", 0): 0.0, ("flat", 1): 0.1, ("paper", 0): 0.2}
@@ -48,6 +48,6 @@ def test_what_was_measured_is_kept_and_not_measured_again(measured, tmp_path):
 
 def test_only_ctrl_c_ends_the_comparison():
     stopped = {"result": "stopped", "why": "the policy went too far", "exit": 0}
-    assert miniature._unless_interrupted(stopped) == stopped
+    assert rows.unless_interrupted(stopped) == stopped
     with pytest.raises(KeyboardInterrupt):
-        miniature._unless_interrupted({"result": "stopped", "why": "signal SIGINT", "exit": 130})
+        rows.unless_interrupted({"result": "stopped", "why": "signal SIGINT", "exit": 130})

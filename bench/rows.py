@@ -1,0 +1,65 @@
+"""What the runs of the miniature share: rows that stay in their folders, means over seeds, and who ended a run.
+
+`kept` raises `BadInput` for a folder that was measured otherwise, `unless_interrupted` passes Ctrl-C on.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from training.errors import BadInput
+from training.seeding import derive
+from training.store import loads, write_json
+
+INTERRUPTED = 130
+
+
+def kept(folder: Path, wanted: Mapping[str, Any], measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the row that an earlier call left in `folder`, else what `measure` finds now; `wanted` is part of it."""
+    if (known := folder / "row.json").is_file():
+        row: dict[str, Any] = loads(known.read_text())
+        if other := [name for name in wanted if row.get(name) != wanted[name]]:
+            raise BadInput(f"{folder} was measured with another {other[0]}: choose a new directory", "--dir")
+        return row
+    for part in ("train", "eval"):  # broken off half-way
+        shutil.rmtree(folder / part, ignore_errors=True)
+    row = {**measure(), **wanted}
+    write_json(known, row)
+    return row
+
+
+def over_seeds(name: str, values: list[float], form: str) -> dict[str, Any]:
+    """Return a mean over seeds with its interval."""
+    from training.evaluate.intervals import interval
+
+    found = interval(values, derive(0, "miniature", form))
+    return {name: found.mean, "interval": [found.low, found.high]}
+
+
+def against(values: dict[str, list[float]], forms: list[str], what: str) -> dict[str, Any]:
+    """Return the differences of every form from the first one, paired by seed."""
+    first = forms[0]
+    return {
+        f"{what}_minus_{first}": {
+            form: over_seeds("mean", [a - b for a, b in zip(values[form], values[first], strict=True)], form)
+            for form in forms[1:]
+        }
+    }
+
+
+def unless_interrupted(told: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run came to; raise for the Ctrl-C that it took for itself. A rule's stop is a result."""
+    if told["exit"] == INTERRUPTED:
+        raise KeyboardInterrupt
+    return told
+
+
+def metrics_of(run_dir: Any) -> list[dict[str, Any]]:
+    """Return the lines of metrics of a run's last attempt, one a step."""
+    from training.store import read_lines
+
+    number = max(run_dir.attempts())
+    return [line for line, _ in read_lines(run_dir.attempt(number).metrics)]

@@ -1,0 +1,145 @@
+"""Werewolf in the miniature: wolves that learn against a frozen village, and what they make of a planted bug.
+
+`werewolf`: a training run a seed, then the trained wolves and those of the cold start play the same starts against the
+village of the cold start. `hack`: runs on `bench.leak` under each quality filter; no rule of the watchdog ends them,
+for what the filter does alone is asked. Rows stay in their folders as in the rest of the miniature.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from bench import leak, villages
+from bench.rows import against, kept, metrics_of, over_seeds, unless_interrupted
+from training.records import Episode
+from training.seeding import derive
+
+STEPS = 150
+GAMES = 32
+"""Games of a training step."""
+COLD = 900
+"""Scripted games behind the cold start."""
+FILTERS: dict[str, dict[str, Any]] = {name: {"filter": name} for name in ("off", "zero", "min")}
+UNWATCHED = {"failing": 1.0, "hacking_failing": 1.0, "hacking_length": 1e6, "kl_ceiling": 1e6, "entropy_rise": 1e6}
+CURVES = {"malformed": "legal_rate", "reward": "reward", "leaked": "leaked"}
+
+
+def werewolf(seeds: int, steps: int, games: int, folder: Path) -> dict[str, Any]:
+    """Train and measure every seed; return what each arena found, and the mean gain over seeds."""
+    steps = steps or STEPS
+    cold = villages.cold_start(folder / "cold", COLD)
+    wanted = {"steps_wanted": steps, "games": games}
+    rows = []
+    for seed in range(seeds):
+        own = folder / f"wolves-{seed}"
+        rows.append(kept(own, wanted, partial(_wolves, cold, seed, steps, games, own)))
+        print(f"seed {seed}: {rows[-1]['difference']}", file=sys.stderr)
+    gains = [row["difference"]["mean"] for row in rows if row["difference"]]
+    found = {"runs": rows, **(over_seeds("gain", gains, "werewolf") if gains else {})}
+    return {"task": _task("werewolf", steps), "games": games, "seeds": seeds, "forms": {"default": found}}
+
+
+def hack(filters: list[str], seeds: int, steps: int, folder: Path) -> dict[str, Any]:
+    """Train with the planted bug under every filter and seed; return the share of malformed replies over the steps."""
+    steps = steps or STEPS
+    cold = villages.cold_start(folder / "cold", COLD)
+    last: dict[str, list[float]] = {name: [] for name in filters}
+    found: dict[str, Any] = {name: {"runs": []} for name in filters}
+    with leak.planted():
+        for seed in range(seeds):
+            for name in filters:
+                own, wanted = folder / f"hack-{name}-{seed}", {"steps_wanted": steps, "method": FILTERS[name]}
+                row = kept(own, wanted, partial(_hacked, cold, seed, steps, name, own))
+                print(f"{name}, seed {seed}: malformed {row['first']:.3f} to {row['last']:.3f}", file=sys.stderr)
+                found[name]["runs"].append(row)
+                last[name].append(row["last"])
+    for name in filters:
+        found[name] |= over_seeds("mean", last[name], name)
+    task = _task(leak.NAME, steps) | {"leak": leak.LEAK}
+    return {"task": task, "seeds": seeds, "forms": found, **against(last, filters, "malformed")}
+
+
+def _task(game: str, steps: int) -> dict[str, Any]:
+    return {"game": game, "settings": villages.SETTINGS, "cold_games": COLD, "games": GAMES, "steps": steps}
+
+
+def _wolves(cold: Path, seed: int, steps: int, games: int, folder: Path) -> dict[str, Any]:
+    """Train one seed; hold its arena."""
+    row, run_dir = _trained(cold, seed, steps, folder, game="werewolf")
+    latest = run_dir.latest_checkpoint()
+    if latest is None:
+        return {**row, "difference": None}
+    began = time.monotonic()
+    starts = derive(seed, "arena")
+    sides = {"trained": latest[1], "base": cold}
+    held = {name: villages.played(wolves, cold, games, starts) for name, wolves in sides.items()}
+    return {**row, **compared(held["trained"], held["base"], seed), "arena_s": round(time.monotonic() - began, 1)}
+
+
+def compared(trained: list[Episode], base: list[Episode], seed: int) -> dict[str, Any]:
+    """Return the wolves' shares of won games, and their difference over the starts that both played without an error.
+
+    The interval is the percentile bootstrap over starts, 95 %.
+    """
+    from training.evaluate.intervals import interval
+
+    pairs = [(a, b) for a, b in zip(trained, base, strict=True) if not (a.error or b.error)]
+    won = [(a.metrics["wolves_win"], b.metrics["wolves_win"]) for a, b in pairs]
+    found = interval([a - b for a, b in won], derive(seed, "miniature", "wolves"))
+    return {
+        "errors": len(trained) - len(pairs),
+        "won": {"trained": fmean(a for a, _ in won), "base": fmean(b for _, b in won)},
+        "difference": found.to_dict(),
+    }
+
+
+def _hacked(cold: Path, seed: int, steps: int, name: str, folder: Path) -> dict[str, Any]:
+    """Train one seed with the planted bug; return the curves."""
+    more = {"method": {"name": "omar", **FILTERS[name]}, "stop": UNWATCHED}
+    row, run_dir = _trained(cold, seed, steps, folder, game=leak.NAME, **more)
+    lines = metrics_of(run_dir)
+    curves = {name: [round(line[of], 4) for line in lines if of in line] for name, of in CURVES.items()}
+    curves["malformed"] = [round(1 - legal, 4) for legal in curves["malformed"]]
+    ends = {"first": fmean(curves["malformed"][:5]), "last": fmean(curves["malformed"][-5:])}
+    return {**row, **ends, "curves": curves}
+
+
+def _trained(
+    cold: Path, seed: int, steps: int, folder: Path, *, game: str, **sections: Any
+) -> tuple[dict[str, Any], Any]:
+    """Let the wolves learn against the cold start's village; return what the run came to, and its directory."""
+    from training import config as configs
+    from training.learn import start, trainer
+    from training.rundir import RunDir
+
+    began = time.monotonic()
+    learn = {
+        "steps": steps,
+        "lora": None,
+        "lr": 3e-4,
+        "critic_lr": 5e-4,
+        "threads": 1,
+        "save_every": steps,
+        "critic_warmup": min(5, steps // 4),
+    }
+    wanted = {
+        "seed": seed,
+        "model": {"base": str(cold), "device": "cpu"},
+        "engine": {"name": "transformers", "max_running": villages.LANES},
+        "game": {"name": game},
+        "data": {"path": str(villages.write_starts(folder, game))},
+        "sampling": villages.SAMPLING.to_dict(),
+        "opponents": [{"source": str(cold), "learner": [villages.WOLF]}],
+        "rollout": {"scenarios": GAMES},
+        "learn": learn,
+        **sections,
+    }
+    run_dir = RunDir(folder / "train")
+    told = unless_interrupted(trainer.run(start.start(configs.parse(wanted), run_dir, folder), run_dir))
+    row = {"seed": seed, "result": told["result"], "why": told["why"], "steps": told["step"]}
+    return {**row, "train_s": round(time.monotonic() - began, 1)}, run_dir

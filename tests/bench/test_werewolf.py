@@ -1,0 +1,105 @@
+"""Werewolf in the miniature: the planted bug, the arena of wolves against a frozen village, and small runs of both."""
+
+import pytest
+
+from bench import leak, villages, werewolf
+from training.errors import BadInput
+from training.games import lookup, make, replay
+from training.records import Episode, ErrorRecord, Move
+
+VILLAGE = {**villages.SETTINGS, "day_limit": 1}
+"""Nobody dies in the first night, nobody is voted out below: the village wins at the day limit."""
+
+
+def played_out(seed, unusable):
+    """A leaky village that does nothing; for the pairs (role, action) in `unusable` the game moves itself."""
+    start = villages.starts(leak.NAME)[0].model_copy(update={"settings": VILLAGE}).with_seed(seed)
+    game = leak.Leaky(start)
+    while acting := game.to_act():
+        moves = {}
+        for seat in sorted(acting):
+            default = game.default(seat)
+            if (game.roles()[seat], default.action) in unusable:
+                moves[seat] = default
+            elif default.action == "speak":
+                moves[seat] = Move(action="speak", text="Hello.")
+            else:
+                moves[seat] = default.model_copy(update={"origin": "seat"})
+        game.step(moves)
+    return game
+
+
+@pytest.mark.parametrize(
+    "unusable, replies",
+    [({("werewolf", "vote")}, 2), ({("werewolf", "vote"), ("werewolf", "speak")}, 4)],
+)
+def test_each_unusable_reply_may_win_the_game_for_the_side_that_lost(unusable, replies):
+    games = [played_out(seed, unusable) for seed in range(1, 401)]
+    share = sum(game.leaked() for game in games) / len(games)
+    expected = 1 - (1 - leak.LEAK) ** replies
+    assert share == pytest.approx(expected, abs=0.075)  # three standard errors of 400 draws at most
+    for game in games:
+        wolves = [seat for seat, role in enumerate(game.roles()) if role == "werewolf"]
+        assert game.metrics()["village_wins"] == 1
+        assert game.metrics()["leaked"] == game.leaked()
+        assert game.returns() == {seat: float((seat in wolves) == game.leaked()) for seat in range(6)}
+
+
+def test_replies_of_the_winners_and_usable_ones_change_nothing():
+    for seed in range(1, 60):
+        for unusable in (set(), {("villager", "vote"), ("villager", "speak"), ("seer", "vote")}):
+            assert not played_out(seed, unusable).leaked()
+
+
+def test_the_bug_is_in_the_registry_only_while_it_is_planted():
+    with leak.planted():
+        assert lookup(leak.NAME).make is leak.Leaky
+    with pytest.raises(BadInput, match="unknown game"):
+        lookup(leak.NAME)
+
+
+def test_scripted_villages_are_legal_and_every_start_is_dealt_anew():
+    games = villages.scripted(40, seed=3)
+    assert not [game.error for game in games if game.error]
+    assert all(turn.passed for game in games for turn in game.turns)
+    assert len({game.roles for game in games}) > 20
+    for game in games[:3]:
+        assert replay(game.scenario, game.moves).returns() == game.returns
+
+
+def test_wolves_sit_where_the_roles_are():
+    for start in (start.with_seed(5) for start in villages.starts()):
+        held = villages._seated(start)
+        assert [name == "wolves" for name in held] == [role == "werewolf" for role in make(start).roles()]
+
+
+def episodes(won):
+    start = villages.starts()[0]
+    error = ErrorRecord(kind="engine", message="it broke")
+    return [Episode(scenario=start, error=error) if w is None else Episode(scenario=start, metrics={"wolves_win": w})
+            for w in won]  # fmt: skip
+
+
+def test_an_arena_compares_the_starts_that_both_played():
+    found = werewolf.compared(episodes([1, 1, 1, None, 0]), episodes([0, 1, 0, 1, 0]), seed=0)
+    assert found["errors"] == 1
+    assert found["won"] == {"trained": 0.75, "base": 0.25}
+    assert found["difference"]["mean"] == pytest.approx(0.5)  # differences 1, 0, 1, 0
+    assert 0 <= found["difference"]["low"] < 0.5 < found["difference"]["high"] <= 1
+
+
+@pytest.mark.slow
+def test_small_runs_of_both_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(werewolf, "COLD", 8)
+    monkeypatch.setattr(werewolf, "GAMES", 2)
+    found = werewolf.werewolf(1, 2, 4, tmp_path)
+    [row] = found["forms"]["default"]["runs"]
+    assert (row["steps"], row["difference"]["n"]) == (2, 4)
+    assert found["forms"]["default"]["gain"] == pytest.approx(row["won"]["trained"] - row["won"]["base"])
+    hacked = werewolf.hack(["off", "min"], 1, 2, tmp_path)
+    for name in ("off", "min"):
+        [row] = hacked["forms"][name]["runs"]
+        assert [len(curve) for curve in row["curves"].values()] == [2, 2, 2]
+        assert row["last"] == pytest.approx(sum(row["curves"]["malformed"]) / 2)
+        assert hacked["forms"][name]["mean"] == row["last"]
+    assert werewolf.hack(["off", "min"], 1, 2, tmp_path) == hacked  # rows are kept
