@@ -100,6 +100,11 @@ def test_a_figure_has_three_digits(value, said):
     assert parley.figure(value) == said
 
 
+def test_shares_in_per_cent():
+    assert [parley.percent(share) for share in (0.0, 0.586, 1.0)] == ["0", "59", "100"]
+    assert [parley.percent(share, "+") for share in (0.24, -0.001, -0.17)] == ["+24", "+0", "-17"]
+
+
 def test_an_interval():
     assert parley.interval(0.617, 0.0421) == "0.62 ± 0.04"
     assert parley.interval(0.617, None) == "0.62"

@@ -336,6 +336,30 @@ def test_an_arena_shows_intervals_for_both_sides(page, researcher):
         assert text in shown
 
 
+def test_an_arena_with_a_judge_shows_both_sides_as_bars_on_each_scale(page, researcher):
+    def around(mean):
+        return {"mean": mean, "low": mean - 0.5, "high": mean + 0.5, "n": 10}
+
+    summary = {
+        "a": {"fine-grained.compromise_seeking": around(7.5), "sotopia.secret": around(-2.5), "points": around(12.5)},
+        "b": {"fine-grained.compromise_seeking": around(5.0)},
+        "difference": {"fine-grained.compromise_seeking": around(2.5)},
+        "conversations": 2, "used": 2,
+    }  # fmt: skip
+    run = make_run(researcher, kind="eval", result={"summary": summary, "conditions": {}})
+    plain, *social = body(page("evaluation", run.pk)).split("<h3>")
+    assert "points" in plain
+    assert "compromise_seeking" not in plain
+    seven, five = social[:2]
+    assert 'value="0.75" max="1" aria-label="Keeping the secret, A, on its scale"' in seven  # -2.5 of -10 to 0
+    assert seven.count("<progress") == 1
+    for shown in (
+        "Compromise seeking", "0 to 10", "[7, 8]", 'value="0.75" max="1" aria-label="Compromise seeking, A',
+        "[4.5, 5.5]", 'value="0.5" max="1" aria-label="Compromise seeking, B', "[2, 3]",
+    ):  # fmt: skip
+        assert shown in five
+
+
 def test_several_runs_are_stopped_deleted_or_compared(page, researcher, other_researcher):
     mine, waiting = make_run(researcher), make_run(researcher, state="queued")
     foreign = make_run(other_researcher)

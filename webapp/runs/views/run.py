@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.permissions import current_user, one, researchers
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block
-from webapp.runs import comparing, curves, lineage, services, showing
+from webapp.runs import bars, comparing, curves, lineage, services, showing
 from webapp.runs.models import Run
 from webapp.runs.querysets import OVER
 
@@ -99,14 +99,19 @@ def _cell(data: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _summary(run: Run) -> dict[str, Any] | None:
-    """The arena's result as rows: name, and an interval each for A, B and their difference."""
+    """The arena's result as rows: name, and an interval each for A, B and their difference; and as bars what a judge
+    said of both sides.
+    """
     if not run.result or "summary" not in run.result:
         return None
     found = run.result["summary"]
-    names = sorted({name for group in ("a", "b", "difference") for name in found.get(group, {})})
+    social = bars.of_arena(found)
+    drawn = {one.name for rows in social.values() for one in rows}
+    names = sorted({name for group in ("a", "b", "difference") for name in found.get(group, {})} - drawn)
     rows = [(name, [found.get(group, {}).get(name) for group in ("a", "b", "difference")]) for name in names]
     return {
         "rows": rows,
+        "social": social,
         "shared": sorted(found.get("shared", {}).items()),
         "conversations": found.get("conversations"),
         "used": found.get("used"),
