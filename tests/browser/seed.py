@@ -132,6 +132,28 @@ def judging() -> str:
     return f"/judgments/queues/{made.pk}/annotate/"
 
 
+def village() -> dict[str, str]:
+    """A queue in which anna judges what two villages with werewolves did; rosa has judged them. Its two pages."""
+    from django.db import transaction
+
+    from tests.webapp.judgments.make import told, version, village_match
+    from webapp.accounts.models import User
+    from webapp.judgments import services
+
+    rosa, anna = (User.objects.get(username=name) for name in ("rosa", "anna"))
+    with transaction.atomic():
+        matches = [told(village_match(rosa, seed=seed), rosa) for seed in (1, 15)]
+        made = services.create_queue(
+            name="villages", owner=rosa, rubric_version=version("werewolf-behaviours"), matches=matches,
+            annotators=[rosa, anna],
+        )  # fmt: skip
+        for target in made.targets.with_games():
+            names = [dimension.name for dimension in target.asked().dimensions]
+            values = {name: float((target.seat + place) % 2) for place, name in enumerate(names)}
+            services.annotate(target=target, by=rosa, values=values)
+    return {"annotate": f"/judgments/queues/{made.pk}/annotate/", "queue": f"/judgments/queues/{made.pk}/"}
+
+
 def silent_match(seconds: str) -> dict[str, Any]:
     """A match in which pia, who begins, has these seconds for her one move, and a script makes the other; it is over
     after both. With the deadline and a key of hers."""

@@ -40,6 +40,28 @@ def test_the_next_seat_is_there_before_the_first_is_saved(visit, site):
     expect(page.get_by_text("3 of 4 done")).to_be_visible()
 
 
+def test_yes_and_no_are_chosen_by_1_and_0_and_the_table_stands_on_the_queues_page(visit, site):
+    village = site.seed("village")
+    page = visit("anna").page
+    page.goto(village["annotate"])
+    expect(page.get_by_role("heading", name="Judge Ada")).to_be_visible()
+    rows = page.locator("form.judging:visible fieldset[data-scale]")
+    expect(rows).to_have_count(3)
+    for number, digit in enumerate("101"):
+        rows.nth(number).locator("input").first.focus()
+        page.keyboard.press(digit)
+        expect(rows.nth(number).get_by_role("radio", checked=True)).to_have_value(digit)
+    page.get_by_role("button", name="Save and next").click()
+    expect(page.get_by_text("1 of 12 done")).to_be_visible()
+    expect(page.get_by_role("heading", name="Judge Ben")).to_be_visible()
+    expect(page.locator("form.judging:visible fieldset[data-scale]")).to_have_count(2)
+    page = visit("rosa").page
+    page.goto(village["queue"])
+    table = page.get_by_role("table").first
+    expect(table.get_by_role("progressbar", name="Recognising deception, surviving")).to_be_visible()
+    expect(table.get_by_role("row")).to_have_count(6)
+
+
 def test_judgments_are_a_layer_of_the_replay_that_stays_from_step_to_step(visit, replay):
     page = visit("admin").page
     page.goto(replay)
