@@ -69,6 +69,8 @@ def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]
         made[player] = []
         for dimension in dimensions:
             values = [row[dimension.name] for row in by_player[player] if dimension.name in row]
+            if not values:  # nobody was asked: this player never had a role that it is about
+                continue
             centre, half = interval(values)
             made[player].append(
                 Estimate(dimension.name, dimension.title, dimension.low, dimension.high, centre, half, len(values))

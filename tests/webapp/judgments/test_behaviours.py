@@ -148,6 +148,8 @@ def test_the_table_of_a_queue(client_of, researcher, match):
     assert f"scored {lived[0]:.0f} of {lived[0]:.0f}" in shown
     assert shown.count("<progress") == 10
     assert "95 % interval by bootstrap over 2 games" in shown
+    said = page.split("Judgments and their reasons")[1].split("</li>")[0]
+    assert said.count(f"<dd>{'yes' if match.metrics['survived_0'] else 'no'}</dd>") == 3
 
 
 def test_other_rubrics_have_no_table(client_of, researcher, match):
@@ -172,6 +174,7 @@ def test_results_and_agreement_leave_out_what_was_not_asked(researcher, annotato
     assert found["Recognising deception"] == (pytest.approx(1 - (1 / 8) / (15 / 56)), 4)
     means = {one.dimension: (one.mean, one.games) for one in results.of_queue(queue)["a scripted player"]}
     assert means[WOLF[0]] == (0.0, 1)  # Cleo
+    assert [one.dimension for one in results.of_queue(queue)["person"]] == WOLF  # the host is a wolf
     assert means[VILLAGER[0]] == (pytest.approx((1 + 0.5 + 0 + 0) / 4), 4)
 
 
