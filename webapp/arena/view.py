@@ -227,14 +227,14 @@ def _chair(seat: MatchSeat, viewer: Viewer, acting: frozenset[Seat], due: dict[S
 def _deadline(
     match: Match, viewer: Viewer, acting: frozenset[Seat], due: dict[Seat, datetime | None]
 ) -> datetime | None:
-    """The viewer's own deadline, or that of the one seat that they know to be acting; else the step's, which is the
-    same for everybody: from the clock nobody sees who else is to move, nor whether they have.
+    """The viewer's own deadline, or that of whom they know to be acting, the same for all who act at once.
+
+    Who knows of nobody sees no clock: it would start anew with every step that others take in secret.
     """
-    if match.state != Match.State.RUNNING or match.paused_at is not None:
+    if match.state != Match.State.RUNNING or match.paused_at is not None or not acting:
         return None
-    if viewer in acting or len(acting) == 1:
-        return due.get(viewer if viewer in acting else next(iter(acting)), match.step_until)
-    return match.step_until
+    one = viewer if viewer in acting else next(iter(acting)) if len(acting) == 1 else None
+    return match.step_until if one is None else due.get(one, match.step_until)
 
 
 def rows_after(match: Match, viewer: Viewer, number: int) -> list[ViewerRow]:

@@ -169,7 +169,7 @@ def test_a_stand_in_at_night_tells_nothing_of_who_acts(player, ben, annotator, s
     scene = view.look(fresh(match), 2, annotator)
     shown = [(chair.name, chair.acting, chair.waking, chair.seat.stand_in) for chair in scene.chairs]
     assert shown == [("Ada", False, False, True), ("Bo", False, False, False), ("Cy", False, False, False)]
-    assert scene.deadline == fresh(match).step_until
+    assert scene.deadline is None
 
 
 # --- replaced and sent away ---
