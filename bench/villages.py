@@ -1,8 +1,8 @@
 """The villages of the miniature: starts, a cold start on scripted games, and the wolves' share of won games.
 
-Six seats, one round of short speeches. The model is of `tiny`'s kind and made by its recipe, but its tokenizer and its
-weights come from scripted games of these villages: `tiny` itself has never read a word of Werewolf, and would need
-several times the tokens. An arena counts the games that ended without an error.
+Six seats, two days at most, one round of short speeches a day. The model is of `tiny`'s kind and made by its recipe,
+but its tokenizer and its weights come from scripted games of these villages: `tiny` itself has never read a word of
+Werewolf. An arena counts the games that ended without an error.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from training.seeding import seeded
 from training.store import atomic_directory, dumps
 
 SETTINGS = {
-    "first_night_kill": False,  # with a kill the wolves win seven of ten scripted games, which leaves little to learn
     "wolf_talk": 0,
-    "last_words": "nobody",
-    "tie": "random",
-    "day_limit": 3,
+    "order": "simultaneous",  # a day's talk is one step, not six
     "max_words": 12,
     "max_chars": 100,
+    "tie": "random",
+    "last_words": "nobody",
+    "day_limit": 2,
 }
 SEATS = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn")
 STARTS = 32
 """Starts of the same village; roles are dealt anew in every game."""
 LANES = 64
-SAMPLING = SamplingSection(max_tokens=24)
+SAMPLING = SamplingSection(max_tokens=16)
 WOLF = "werewolf"
 
 

@@ -8,7 +8,7 @@ from training.games import lookup, make, replay
 from training.records import Episode, ErrorRecord, Move
 
 VILLAGE = {**villages.SETTINGS, "day_limit": 1}
-"""Nobody dies in the first night, nobody is voted out below: the village wins at the day limit."""
+"""Nobody is attacked and nobody voted out below, so the village wins at the day limit."""
 
 
 def played_out(seed, unusable):
@@ -34,10 +34,10 @@ def played_out(seed, unusable):
     [({("werewolf", "vote")}, 2), ({("werewolf", "vote"), ("werewolf", "speak")}, 4)],
 )
 def test_each_unusable_reply_may_win_the_game_for_the_side_that_lost(unusable, replies):
-    games = [played_out(seed, unusable) for seed in range(1, 401)]
+    games = [played_out(seed, unusable) for seed in range(1, 201)]
     share = sum(game.leaked() for game in games) / len(games)
     expected = 1 - (1 - leak.LEAK) ** replies
-    assert share == pytest.approx(expected, abs=0.075)  # three standard errors of 400 draws at most
+    assert share == pytest.approx(expected, abs=0.105)  # three standard errors of 200 draws at most
     for game in games:
         wolves = [seat for seat, role in enumerate(game.roles()) if role == "werewolf"]
         assert game.metrics()["village_wins"] == 1
