@@ -80,14 +80,11 @@ def judged_game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
 def report(games: Sequence[JudgedGame], rubric: Rubric, seed: int = 0) -> Report:
     """Return the tables of a rubric's yes-or-no questions; judgments under another rubric or version do not count."""
     asked = [dimension for dimension in rubric.dimensions if dimension.yes_no]
-    tables = [_table(games, rubric, asked, by, seed) for by in ("people", "models", "both")]
-    found = [table for table in tables if table.games]
-    return Report(
-        rubric=rubric.name,
-        version=rubric.version,
-        games=len(games),
-        tables=tuple(table for table in found if table.by != "both" or len(found) == len(tables)),
-    )
+    kinds: tuple[By, ...] = ("people", "models")
+    found = [table for by in kinds if (table := _table(games, rubric, asked, by, seed)).games]
+    if len(found) == len(kinds):
+        found.append(_table(games, rubric, asked, "both", seed))
+    return Report(rubric=rubric.name, version=rubric.version, games=len(games), tables=tuple(found))
 
 
 def _table(games: Sequence[JudgedGame], rubric: Rubric, asked: Iterable[Dimension], by: By, seed: int) -> Table:
