@@ -140,6 +140,9 @@ CHANNEL_LAYERS = {
         "CONFIG": {"hosts": [REDIS_URL], "prefix": "socket"},
     }
 }
+# How long one thread of the site or of a worker may keep the others waiting: with Python's own 5 ms, a look at a table,
+# which waits for the database several times, takes many times as long as its work.
+SWITCH_SECONDS = 0.0005
 CELERY_BROKER_URL = addresses.celery(REDIS_URL)
 
 AUTH_USER_MODEL = "accounts.User"

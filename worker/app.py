@@ -7,6 +7,7 @@ compares the two. A message only says "look": each task claims its row before it
 import importlib
 import os
 import pkgutil
+import sys
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
@@ -18,11 +19,14 @@ import django  # noqa: E402 (after the databases)
 
 django.setup()
 
+from django.conf import settings  # noqa: E402 (after the databases)
+
 from webapp.core.queue import make_celery  # noqa: E402 (needs Django)
 from worker import lifecycle, tasks  # noqa: E402 (needs Django)
 
 app = make_celery()
 app.conf.worker_pool = "threads"
+sys.setswitchinterval(settings.SWITCH_SECONDS)
 app.set_default()
 for module in pkgutil.iter_modules(tasks.__path__):
     importlib.import_module(f"worker.tasks.{module.name}")

@@ -92,15 +92,20 @@
     restore();
   }
   function tick() {
-    const deadline = byId("deadline");
-    if (!deadline) return;
-    const left = Math.max(0, Math.round(Number(deadline.dataset.deadline) - (Date.now() + ahead) / 1000));
-    deadline.textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
-    deadline.classList.toggle("soon", left <= 20);
-    if (left <= 20 && left > 0 && byId("say") && warned !== deadline.dataset.deadline) {
-      warned = deadline.dataset.deadline;
-      warning.textContent = `${left} seconds left for your move.`;
+    for (const time of table.querySelectorAll("[data-until]")) {
+      const left = secondsTo(time);
+      time.textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+      time.classList.toggle("soon", left <= 20);
     }
+    const deadline = byId("deadline");
+    if (!deadline || !byId("say") || warned === deadline.dataset.until) return;
+    const left = secondsTo(deadline);
+    if (left > 20 || left === 0) return;
+    warned = deadline.dataset.until;
+    warning.textContent = `${left} seconds left for your move.`;
+  }
+  function secondsTo(time) {
+    return Math.max(0, Math.round(Number(time.dataset.until) - (Date.now() + ahead) / 1000));
   }
 
   settle();

@@ -16,7 +16,7 @@ from tests.webapp.arena.browser import ROW
 from training.records import SPECTATOR
 from webapp.accounts.services import create_key
 from webapp.arena import controls, services
-from webapp.arena.consumers import Held, frame_of
+from webapp.arena.watching import Held, Watch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = 4
@@ -40,6 +40,7 @@ class Viewer:
         self.user = viewer_named(place, people)
         self.client = client_of(self.user)
         self.key = create_key(user=self.user, name="canary")[1]
+        self.watch = Watch(match.pk, place)
         self.saw = {}
 
     def replay(self, **query):
@@ -63,7 +64,7 @@ class Viewer:
         pages.append(self.client.get(reverse("api:get_match", kwargs={"pk": self.match.pk}), headers=bearer))
         assert {page.status_code for page in pages} == {200}
         assert self.client.get(f"/play/{self.match.pk}/replay/").status_code == 302, "while it runs, there is none"
-        frame, _ = frame_of(self.user, self.match.pk, self.place, Held(last=0))
+        frame, _ = self.watch.see().frame_for(self.user, Held(last=0))
         texts = [*(page.content.decode() for page in pages), frame]
         return html.unescape("\n".join(texts + refusals(self.match, self.place, self.user)))
 

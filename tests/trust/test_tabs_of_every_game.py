@@ -16,8 +16,8 @@ from tests.webapp.arena.telling import WITHIN, telling
 from training.games import REGISTRY
 from training.games.base import FORFEIT
 from training.records import SPECTATOR
-from webapp.arena import clock, consumers, hints, hosting, persons, services, tables
-from webapp.arena.consumers import Held, frame_of
+from webapp.arena import clock, hints, hosting, persons, services, tables
+from webapp.arena.watching import Displaced, Held, Watch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = 3
@@ -30,6 +30,7 @@ class Tab:
 
     def __init__(self, match, viewer, user, client):
         self.match, self.viewer, self.user, self.client = match, viewer, user, client
+        self.watch = Watch(match.pk, viewer)
         self.page = self.fresh()
 
     def fresh(self):
@@ -40,7 +41,7 @@ class Tab:
     def hear(self):
         """Get the frame that the socket would send now, as a tab that has just opened it; say whether there was one."""
         held = Held(self.page.last, json.loads(self.page.greeting())["parts"])
-        frame, _ = frame_of(self.user, self.match.pk, self.viewer, held)
+        frame, _ = self.watch.see().frame_for(self.user, held)
         self.page.apply(frame)
         return bool(frame)
 
@@ -139,7 +140,7 @@ def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(game, told, c
         for tab in list(tabs):
             try:
                 heard = tab.hear()
-            except consumers.Displaced:
+            except Displaced:
                 assert name == "hosting.kick"
                 assert tab.viewer in told
                 tabs.remove(tab)

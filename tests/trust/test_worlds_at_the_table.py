@@ -12,7 +12,7 @@ from tests.trust.seated import play_on, refusals, seated, viewer_named
 from tests.trust.test_non_interference import NOW, plain
 from training.seeding import derive
 from webapp.arena import services
-from webapp.arena.consumers import Held, frame_of
+from webapp.arena.watching import Held, Watch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MOST_STEPS = 8
@@ -37,13 +37,13 @@ class Looker:
 
     def __init__(self, match, user, viewer, client):
         self.match, self.user, self.viewer, self.client = match, user, viewer, client
-        self.held = Held(last=0)
+        self.watch, self.held = Watch(match.pk, viewer), Held(last=0)
 
     def look(self):
         address = f"/play/{self.match.pk}/"
         got = [self.client.get(address), self.client.get(f"{address}replay/")]
         got.append(self.client.post(f"{address}move/", {"turn": "0", "choice": "fly:away"}))
-        frame, self.held = frame_of(self.user, self.match.pk, self.viewer, self.held)
+        frame, self.held = self.watch.see().frame_for(self.user, self.held)
         pages = [(answer.status_code, plain(answer.content.decode())) for answer in got]
         return pages, plain(frame), refusals(self.match, self.viewer, self.user)
 

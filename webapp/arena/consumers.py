@@ -20,15 +20,16 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError
 from django.utils.crypto import constant_time_compare
 from redis.exceptions import RedisError
 
 from training.errors import BadInput, IllegalMove
 from training.records import Viewer
 from webapp.accounts.models import User
-from webapp.arena import hints, hosting, parts, persons, services, view
+from webapp.arena import hints, hosting, parts, persons, view
 from webapp.arena.models import Match
+from webapp.arena.watching import Displaced, Held, Sight, Watch
 
 logger = logging.getLogger(__name__)
 COME_BACK, STAY_AWAY, TOO_LARGE = 1012, 1008, 1009
@@ -52,10 +53,10 @@ class Bucket:
         return self.tokens >= 0
 
 
-def found_by(user: User, match_id: int) -> tuple[Match, Viewer] | None:
-    """The match, and from where this person may look at it over a socket; None if it is not there for them."""
+def found_by(user: User, match_id: int) -> Viewer | None:
+    """From where this person may look at a match over a socket; None if it is not there for them."""
     match = Match.objects.visible_to(user).filter(pk=match_id).first()
-    return None if match is None else (match, view.viewer_of(match, user))
+    return None if match is None else view.viewer_of(match, user)
 
 
 def still_signed_in(session_key: str, user_id: int) -> User | None:
@@ -66,41 +67,6 @@ def still_signed_in(session_key: str, user_id: int) -> User | None:
         return None
     same = constant_time_compare(stored.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
     return user if same else None
-
-
-class Displaced(Exception):
-    """The person no longer looks from where the socket was opened: they got up, sat down, or may not see it now."""
-
-
-@dataclass(frozen=True)
-class Held:
-    """What a client shows: its last row (-1: it has not said), its parts' versions, and when that was looked up."""
-
-    last: int = -1
-    known: Mapping[str, str] = field(default_factory=dict)
-    stamp: tuple[object, ...] = ()
-
-
-def frame_of(user: User, match_id: int, viewer: Viewer, held: Held) -> tuple[str, Held]:
-    """The frame that brings a client from what it holds to now (empty if nothing changed), and what it holds then.
-
-    All of it is read from one snapshot, so that no frame shows half a move.
-    """
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        found = found_by(user, match_id)
-        if found is None or found[1] != viewer:
-            raise Displaced
-        match = found[0]
-        stamp = view.stamp(match, viewer)
-        if stamp == held.stamp:
-            return "", held
-        rows = view.rows_after(match, viewer, held.last)
-        scene = view.look(match, viewer, user)
-        last = rows[-1].number if rows else held.last
-        html, known = parts.frame(scene, rows, last, services.database_now().isoformat(), held.known)
-    return html, Held(last, known, stamp)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -122,7 +88,9 @@ class TableConsumer(AsyncWebsocketConsumer):
     SEND_WITHIN: ClassVar[float] = 10.0
 
     viewer: Viewer
+    watch: Watch
     held = Held()
+    access: tuple[object, ...] = ()
     gone = False
     note_at = 0.0
 
@@ -138,7 +106,7 @@ class TableConsumer(AsyncWebsocketConsumer):
         if found is None:
             await self.close()
             return
-        self.viewer = found[1]
+        self.viewer, self.watch = found, Watch.of(self.match_id, found)
         await self.accept()
         await self._join()
         self.ticker = asyncio.create_task(self._tick())
@@ -146,7 +114,7 @@ class TableConsumer(AsyncWebsocketConsumer):
     async def _join(self) -> None:
         """Subscribe to hints; without Redis the socket just looks every few seconds."""
         try:
-            await self.channel_layer.group_add(hints.group(self.match_id, self.viewer), self.channel_name)
+            await self.channel_layer.group_add(hints.group(self.match_id), self.channel_name)
             self.joined = True
         except (RedisError, OSError):
             self.joined = False
@@ -158,7 +126,7 @@ class TableConsumer(AsyncWebsocketConsumer):
             self.ticker.cancel()
         if self.joined:
             try:
-                await self.channel_layer.group_discard(hints.group(self.match_id, self.viewer), self.channel_name)
+                await self.channel_layer.group_discard(hints.group(self.match_id), self.channel_name)
             except (RedisError, OSError):
                 return  # the group forgets it by itself after a while
 
@@ -206,22 +174,37 @@ class TableConsumer(AsyncWebsocketConsumer):
 
     async def look(self, event: Mapping[str, Any]) -> None:
         """A hint arrived."""
-        await self._look()
+        if self.viewer in event["viewers"]:
+            await self._look()
 
-    async def _look(self) -> None:
-        """Send what is new since the last frame, if anything; one frame at a time, in order."""
+    async def _look(self, *, within: float = 0.0) -> None:
+        """Send what is new since the last frame, if anything; one frame at a time, in order.
+
+        What was looked up for another socket at most `within` seconds ago will do.
+        """
         async with self.looking:
             if self.held.last < 0:
                 return
-            get = database_sync_to_async(frame_of, thread_sensitive=False)
             try:
-                html, after = await get(self.user, self.match_id, self.viewer, self.held)
+                sight = await self.watch.look(within=within)
+                await self._check(sight)
+                html, after = sight.frame_for(self.user, self.held)
             except Displaced:
                 await self.close(STAY_AWAY)
                 return
             if html:
                 await self._say(html)
             self.held = after
+
+    async def _check(self, sight: Sight) -> None:
+        """Raise `Displaced` if the person may not watch any more, which is asked whenever that may have changed."""
+        access = (sight.access, self.user.role)
+        if access == self.access:
+            return
+        found = await database_sync_to_async(found_by, thread_sensitive=False)(self.user, self.match_id)
+        if found is None:
+            raise Displaced
+        self.access = access
 
     async def _say(self, html: str) -> None:
         """Send, or drop a client that does not read; one that has left needs nothing."""
@@ -250,7 +233,7 @@ class TableConsumer(AsyncWebsocketConsumer):
             while not self.gone and await self._still_welcome(opened):
                 if not self.joined:
                     await self._join()
-                await self._look()
+                await self._look(within=self.LOOK_EVERY)
                 await asyncio.sleep(self.LOOK_EVERY)
             await self.close(STAY_AWAY)
         except DatabaseError:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import threading
 from collections.abc import Iterable
+from functools import cache
 
-from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
 from redis.exceptions import RedisError
@@ -13,11 +15,12 @@ from redis.exceptions import RedisError
 from training.records import Viewer
 
 logger = logging.getLogger(__name__)
+SEND_WITHIN = 5.0
 
 
-def group(match_id: int, viewer: Viewer) -> str:
-    """The channel-layer group of one viewer of one match."""
-    return f"arena.{match_id}.{viewer}"
+def group(match_id: int) -> str:
+    """The channel-layer group of everybody who looks at a match."""
+    return f"arena.{match_id}"
 
 
 def send(match_id: int, viewers: Iterable[Viewer]) -> None:
@@ -26,14 +29,23 @@ def send(match_id: int, viewers: Iterable[Viewer]) -> None:
     transaction.on_commit(lambda: _send_now(match_id, told), robust=True)
 
 
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """The loop of this process that sends hints: connections belong to a loop, and a new one for each hint is slow."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="hints", daemon=True).start()
+    return loop
+
+
 def _send_now(match_id: int, viewers: tuple[Viewer, ...]) -> None:
+    sent = asyncio.run_coroutine_threadsafe(_group_send(match_id, viewers), _loop())
     try:
-        async_to_sync(_group_send)(match_id, viewers)
+        sent.result(SEND_WITHIN)
     except (RedisError, OSError) as error:
+        sent.cancel()
         logger.warning("hints of match %s not sent, the sockets will look by themselves: %s", match_id, error)
 
 
 async def _group_send(match_id: int, viewers: tuple[Viewer, ...]) -> None:
-    layer = get_channel_layer()
-    for viewer in viewers:
-        await layer.group_send(group(match_id, viewer), {"type": "look"})
+    """One message for all: each socket knows whether it is meant."""
+    await get_channel_layer().group_send(group(match_id), {"type": "look", "viewers": viewers})

@@ -7,7 +7,7 @@ at night that would tell who was to act.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Q, Value
@@ -23,6 +23,8 @@ STAND_IN = "scripted"
 AWAY_AT_LEAST = timedelta(seconds=60)
 """Nobody's seat is handed on sooner, however short the time for a move."""
 NOTED_EVERY = timedelta(seconds=15)
+MISSED_AFTER = 2 * NOTED_EVERY
+"""Who was not noted for so long seems to have left, and is counted down."""
 
 
 def _locked(match_id: int) -> Match:
@@ -158,17 +160,30 @@ def note_presence(*, match_id: int, user: User) -> None:
     MatchSeat.objects.filter(stale, match=match_id, user=user).update(seen_at=now)
 
 
+def patience(match: Match) -> timedelta:
+    """How long somebody may be away before a stand-in moves for them."""
+    return max(AWAY_AT_LEAST, timedelta(seconds=match.deadline_s))
+
+
+def back_by(seat: MatchSeat, match: Match, now: datetime) -> datetime | None:
+    """When a stand-in takes over from somebody who seems to have left; None for everybody else."""
+    running = match.state == Match.State.RUNNING and match.paused_at is None
+    if not running or seat.kind != MatchSeat.Kind.PERSON or seat.stand_in or seat.seen_at is None:
+        return None
+    return seat.seen_at + patience(match) if now - seat.seen_at > MISSED_AFTER else None
+
+
 def away(*, limit: int) -> list[tuple[int, Seat]]:
     """(match, seat) of people who were last there longer ago than a move may take."""
     now = services.database_now()
-    patience = ExpressionWrapper(F("match__deadline_s") * Value(timedelta(seconds=1)), DurationField())
+    move_time = ExpressionWrapper(F("match__deadline_s") * Value(timedelta(seconds=1)), DurationField())
     people = MatchSeat.objects.filter(
         kind=MatchSeat.Kind.PERSON,
         stand_in=False,
         match__state=Match.State.RUNNING,
         match__paused_at=None,
         seen_at__lt=now - AWAY_AT_LEAST,
-    ).annotate(back_by=ExpressionWrapper(F("seen_at") + patience, DateTimeField()))
+    ).annotate(back_by=ExpressionWrapper(F("seen_at") + move_time, DateTimeField()))
     return list(people.filter(back_by__lt=now).order_by("back_by").values_list("match_id", "seat")[:limit])
 
 
@@ -179,8 +194,7 @@ def stand_in(*, match_id: int, number: Seat) -> MatchSeat | None:
     if match.state != Match.State.RUNNING or match.paused_at is not None:
         return None
     seat = _sitting(match, number)
-    patience = max(AWAY_AT_LEAST, timedelta(seconds=match.deadline_s))
-    gone = seat.seen_at is not None and services.database_now() - seat.seen_at > patience
+    gone = seat.seen_at is not None and services.database_now() - seat.seen_at > patience(match)
     if seat.kind != MatchSeat.Kind.PERSON or seat.stand_in or not gone:
         return None
     _let_stand_in(match, seat)

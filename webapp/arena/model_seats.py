@@ -96,7 +96,7 @@ def claim(*, due_id: int) -> Claim | None:
         game=services.fold(due.match).game,
         deployment=sitting.deployment,
         scripted=sitting.scripted,
-        past=_past(due.match, due.seat),
+        past=_past(due.match, due.seat) if sitting.deployment is not None else (),
         seed=derive(scenario.seed, "table", due.match_id, due.seat, due.step),
     )
 

@@ -7,6 +7,7 @@ it were loaded anew. A part's version is a hash of its content, so both sides ca
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 
 from django.template.loader import render_to_string
@@ -27,6 +28,20 @@ def contents(scene: Scene) -> dict[str, str]:
     context = {"scene": scene, "match": scene.match, "board": board, "actions": actions}
     names = PARTS if scene.yours is not None else PARTS[:-1]
     return {name: render_to_string(f"arena/parts/{name}.html", context).strip() for name in names}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The parts of one scene, and the version of each."""
+
+    contents: Mapping[str, str]
+    versions: Mapping[str, str]
+
+
+def drawn(scene: Scene) -> Drawn:
+    """Every part, with its version."""
+    inner = contents(scene)
+    return Drawn(inner, {name: version(content) for name, content in inner.items()})
 
 
 def version(content: str) -> str:
@@ -63,23 +78,16 @@ def rows_html(scene: Scene, rows: Sequence[ViewerRow]) -> SafeString:
     return format_html_join("", "{}", ((mark_safe(line),) for (line,) in lines))  # noqa: S308  (from the template)
 
 
-def frame(
-    scene: Scene, rows: Sequence[ViewerRow], last: int, now: str, known: Mapping[str, str]
-) -> tuple[str, dict[str, str]]:
-    """One socket frame with these rows and every part whose version is not in `known`; also the versions after it.
-
-    Empty if there is nothing new.
-    """
-    inner = contents(scene)
-    versions = {name: version(content) for name, content in inner.items()}
-    changed = [name for name in inner if known.get(name) != versions[name]]
+def frame(scene: Scene, now: Drawn, rows: Sequence[ViewerRow], last: int, clock: str, known: Mapping[str, str]) -> str:
+    """One socket frame with these rows and every part whose version is not in `known`; empty if nothing is new."""
+    changed = [name for name in now.contents if known.get(name) != now.versions[name]]
     if not rows and not changed:
-        return "", versions
-    pieces = [wrap(name, inner[name], swap=True) for name in changed]
+        return ""
+    pieces = [wrap(name, now.contents[name], swap=True) for name in changed]
     if rows:
         pieces.append(format_html('<ol hx-swap-oob="beforeend:#log">{}</ol>', rows_html(scene, rows)))
-    pieces.append(marker(last, now, swap=True))
-    return "\n".join(pieces), versions
+    pieces.append(marker(last, clock, swap=True))
+    return "\n".join(pieces)
 
 
 def refusal(text: str) -> str:

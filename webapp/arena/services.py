@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
@@ -29,7 +29,7 @@ HINT_EVERY = timedelta(seconds=5)
 
 PACE = (1.0, 3.0)
 """Seconds a scripted player thinks at a table of more than two: who sits there reads along, and cannot tell it by its
-speed. The clock then tells a worker."""
+speed."""
 
 
 def database_now() -> datetime:
@@ -49,10 +49,10 @@ class Fold:
     """
 
     game: Game
-    pending: dict[Seat, Move]
-    moves: int
-    step: int
-    turns: Counter[Seat]
+    pending: dict[Seat, Move] = field(default_factory=dict)
+    moves: int = 0
+    step: int = 0
+    turns: Counter[Seat] = field(default_factory=Counter)
 
     def due(self) -> frozenset[Seat]:
         """The seats from which a move is still missing."""
@@ -64,22 +64,27 @@ def scenario_of(match: Match) -> Scenario:
     return Scenario.from_dict(match.scenario)
 
 
-def moves_of(match: Match, *, steps: int | None = None) -> list[SeatMove]:
-    """A match's moves, in the order received; only those of its first `steps` steps, if that is given."""
-    chosen = match.moves.all() if steps is None else match.moves.filter(step__lt=steps)
+def moves_of(match: Match, *, since: int = 0, steps: int | None = None) -> list[SeatMove]:
+    """A match's moves in the order received: from number `since` on, of its first `steps` steps if that is given."""
+    chosen = match.moves.filter(number__gte=since)
+    chosen = chosen if steps is None else chosen.filter(step__lt=steps)
     rows = chosen.order_by("number").values_list("seat", "move")
     return [SeatMove(seat=seat, move=Move.from_dict(move)) for seat, move in rows]
 
 
 def fold(match: Match, *, steps: int | None = None) -> Fold:
     """The match's game as its moves have made it, or those of its first `steps` steps."""
-    game = make(scenario_of(match))
-    pending: dict[Seat, Move] = {}
-    moves, step = moves_of(match, steps=steps), 0
+    return catch_up(Fold(make(scenario_of(match))), moves_of(match, steps=steps))
+
+
+def catch_up(now: Fold, moves: Sequence[SeatMove]) -> Fold:
+    """The same fold, advanced by the moves that follow it."""
     for entry in moves:
-        pending = advance(game, pending, entry)
-        step += not pending
-    return Fold(game, pending, len(moves), step, Counter(entry.seat for entry in moves))
+        now.pending = advance(now.game, now.pending, entry)
+        now.moves += 1
+        now.step += not now.pending
+        now.turns[entry.seat] += 1
+    return now
 
 
 def viewers(scenario: Scenario) -> list[Viewer]:
@@ -120,26 +125,27 @@ def submit(
     `move` may be what reads the move from the match as it stands under the lock; what it raises changes nothing.
     """
     match = Match.objects.select_for_update().get(pk=match_id)
-    if stored := match.moves.filter(step=step, seat=seat).first():
+    now = fold(match) if step == match.step and match.state == Match.State.RUNNING else None
+    if (now is None or seat in now.pending) and (stored := match.moves.filter(step=step, seat=seat).first()):
         return stored
     if match.state != Match.State.RUNNING:
         raise IllegalMove("this game is not running")
     if match.paused_at is not None:
         raise IllegalMove("the game is paused by its host: move when it goes on")
-    if step != match.step:
+    if now is None:
         raise IllegalMove("the game has moved on since you saw it: look again, then move")
-    now = fold(match)
     if seat not in now.due():
         raise IllegalMove("it is not your turn")
     made = move if isinstance(move, Move) else move(now)
     now.game.check(seat, made)
     stored = _append(match, now, seat, made, private, attempts)
     changed = {*write_rows(match, now.game), seat}
-    if not now.pending:
-        changed.update(_next_step(match, now))
-    else:
+    if now.pending:
+        hints.send(match.pk, sorted(changed))
         match.due.filter(seat=seat).delete()
-    hints.send(match.pk, sorted(changed))
+    else:
+        hints.send(match.pk, viewers(now.game.scenario))  # before the hints to workers: people wait for theirs
+        _next_step(match, now)
     return stored
 
 
@@ -156,12 +162,7 @@ def _append(
         private=private,
         attempts=[dict(attempt) for attempt in attempts],
     )
-    now.pending = advance(now.game, now.pending, SeatMove(seat=seat, move=move))
-    now.moves += 1
-    now.turns[seat] += 1
-    if not now.pending:
-        now.step += 1
-        match.step = now.step
+    match.step = catch_up(now, [SeatMove(seat=seat, move=move)]).step
     return stored
 
 
@@ -178,7 +179,7 @@ def write_rows(match: Match, game: Game) -> set[Viewer]:
     return {row.viewer for row in new}
 
 
-def _next_step(match: Match, now: Fold) -> set[Viewer]:
+def _next_step(match: Match, now: Fold) -> None:
     """After a complete step: let the tool seat pass, then end the game or write down who is due. Save the match."""
     tool = now.game.scenario.tool_seat
     while tool in now.due():  # no judge sits at the table, so the tool reports what the game takes for granted
@@ -194,7 +195,6 @@ def _next_step(match: Match, now: Fold) -> set[Viewer]:
         match.metrics = dict(now.game.metrics())
         match.roles = list(now.game.roles())
     match.save(update_fields=["step", "state", "step_until", "ended_at", "returns", "metrics", "roles"])
-    return set(viewers(now.game.scenario))
 
 
 def _write_due(match: Match, due: frozenset[Seat]) -> None:
@@ -203,34 +203,30 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
     The match is the caller's to save.
     """
     seats = {seat.seat: seat for seat in match.seats.select_related("deployment")}
-    models = [seats[number].deployment for number in due]
-    awake = serving.want_all(deployments=[model for model in models if model is not None])
+    models = [model for number in due if (model := seats[number].deployment) is not None]
+    awake = serving.want_all(deployments=models) if models else set()
     now = database_now()
     match.step_until = now + timedelta(seconds=match.deadline_s)
+    rows, waits = [], []
     for number in sorted(due):
         sitting = seats[number]
         deadline: datetime | None = match.step_until
         if sitting.deployment_id is not None and sitting.deployment_id not in awake:
             deadline = None
         by_worker = sitting.by_worker and deadline is not None
-        wait = _pace(match, sitting) if by_worker and len(seats) > 2 else None
-        row = DueSeat.objects.create(
-            match=match,
-            seat=number,
-            step=match.step,
-            deadline=deadline,
-            hint_at=now + (wait or HINT_EVERY) if by_worker else None,
-        )
-        if by_worker and wait is None:
-            queue.send(queue.PLAY, row.pk)
+        waits.append(_pace(match, sitting) if by_worker and len(seats) > 2 else 0.0)
+        hint_at = now + timedelta(seconds=waits[-1]) + HINT_EVERY if by_worker else None
+        rows.append(DueSeat(match=match, seat=number, step=match.step, deadline=deadline, hint_at=hint_at))
+    for row, wait in zip(DueSeat.objects.bulk_create(rows), waits, strict=True):
+        if row.hint_at is not None:
+            queue.send(queue.PLAY, row.pk, delay=wait)
 
 
-def _pace(match: Match, sitting: MatchSeat) -> timedelta | None:
-    """How long a scripted player thinks; a model needs its time anyhow."""
+def _pace(match: Match, sitting: MatchSeat) -> float:
+    """The seconds that a scripted player thinks; a model needs its time anyhow."""
     if sitting.deployment_id is not None:
-        return None
-    seconds = rng(match.pk, "pace", match.step, sitting.seat).uniform(*PACE)
-    return timedelta(seconds=min(seconds, match.deadline_s / 4))
+        return 0.0
+    return min(rng(match.pk, "pace", match.step, sitting.seat).uniform(*PACE), match.deadline_s / 4)
 
 
 def begin(match: Match) -> None:
@@ -241,8 +237,8 @@ def begin(match: Match) -> None:
     match.seats.filter(kind=MatchSeat.Kind.PERSON).update(seen_at=match.started_at)
     start = fold(match)
     write_rows(match, start.game)
-    _next_step(match, start)
     hints.send(match.pk, viewers(start.game.scenario))
+    _next_step(match, start)
 
 
 @transaction.atomic

@@ -6,17 +6,17 @@ Everything comes from the viewer's own observation, its own rows, and what is pu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from django.db.models import Count
+from django.db.models import Exists, OuterRef
 
 from training.games import GameSpec, lookup
 from training.records import ALL, SPECTATOR, Observation, Scenario, Seat, Viewer, Zone
 from webapp.accounts.models import User
-from webapp.arena import services, tables
-from webapp.arena.models import Match, MatchSeat, ViewerRow
+from webapp.arena import hosting, services, tables
+from webapp.arena.models import GuestLink, Match, MatchSeat, ViewerRow
 from webapp.serving.models import Deployment
 
 
@@ -96,7 +96,17 @@ class Chair:
     you: bool
     acting: bool
     waking: bool
+    back_by: datetime | None
     seat: MatchSeat
+
+
+@dataclass(frozen=True)
+class Rights:
+    """What somebody who looks at a table may do with it, and whether they know what sits where."""
+
+    hosting: bool = False
+    knows_kinds: bool = False
+    can_sit: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,14 +123,17 @@ class Scene:
     deadline: datetime | None
     moved: bool
     turn: int
-    hosting: bool = False
-    knows_kinds: bool = False
-    can_sit: bool = False
+    rights: Rights = Rights()
     asks_ready: bool = False
     phase: str = ""
     board: Sequence[Zone] = ()
     shared: Sequence[str] = field(default_factory=list)
     private: Sequence[str] = field(default_factory=list)
+
+    @property
+    def away(self) -> list[Chair]:
+        """The seats at which a stand-in moves soon, unless who sits there comes back."""
+        return [chair for chair in self.chairs if chair.back_by is not None]
 
     @property
     def your_turn(self) -> bool:
@@ -164,44 +177,92 @@ def briefing(match: Match, viewer: Viewer) -> tuple[list[str], list[str]]:
     return shared, [part for part in first.get(viewer, []) if part not in shared]
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What is read of a match besides its moves and rows: who sits there, who is due, and what time it is."""
+
+    match: Match
+    seats: Sequence[MatchSeat]
+    due: Mapping[Seat, datetime | None]
+    now: datetime
+
+    @property
+    def stamp(self) -> tuple[object, ...]:
+        """Changes whenever anything here does that a scene depends on."""
+        match = self.match
+        return (
+            *(match.state, match.step, match.visibility, match.aborted_why, match.paused_at, match.unrated_why),
+            *((seat.kind, seat.user_id, seat.consent, seat.ready, seat.stand_in) for seat in self.seats),
+            *((seat.deployment.state if seat.deployment else "", is_free(seat)) for seat in self.seats),
+            *(self.back_by(seat) for seat in self.seats),
+            *self.due.items(),
+        )
+
+    def back_by(self, seat: MatchSeat) -> datetime | None:
+        """Until when somebody who seems to have left can come back before a stand-in moves for them."""
+        return hosting.back_by(seat, self.match, self.now)
+
+
+def is_free(seat: MatchSeat) -> bool:
+    """Whether anybody signed in may take a seat that was read by `facts`."""
+    return seat.kind == MatchSeat.Kind.OPEN and not seat.invited  # type: ignore[attr-defined]
+
+
+def facts(match: Match) -> Facts:
+    """What a scene of this match needs besides its moves and rows."""
+    invited = Exists(GuestLink.objects.filter(seat=OuterRef("pk")))
+    seats = match.seats.annotate(invited=invited).select_related("user", "deployment__checkpoint", "deployment__remote")
+    due = match.due.order_by("seat").values_list("seat", "deadline")
+    return Facts(match, list(seats.order_by("seat")), dict(due), services.database_now())
+
+
 def look(match: Match, viewer: Viewer, user: User | None = None) -> Scene:
     """The match as it looks from `viewer`'s place now; with what `user`, who looks, may do with the table."""
-    scenario = services.scenario_of(match)
-    spec = lookup(match.game)
-    seats = list(match.seats.select_related("user", "deployment__checkpoint", "deployment__remote").order_by("seat"))
+    now = services.fold(match) if match.state == Match.State.RUNNING else None
+    found = scene(facts(match), viewer, now, briefing(match, viewer))
+    return found if user is None else replace(found, rights=rights_of(user, found))
+
+
+def rights_of(user: User, scene: Scene) -> Rights:
+    """What this person, who looks from the scene's place, may do with its table."""
+    match = scene.match
+    free = match.state == Match.State.OPEN and any(is_free(chair.seat) for chair in scene.chairs)
+    return Rights(
+        hosting=user.is_admin or match.host_id == user.pk,
+        knows_kinds=chose_seats(match, user),
+        can_sit=free and scene.yours is None and not user.is_guest,
+    )
+
+
+def scene(of: Facts, viewer: Viewer, now: services.Fold | None, told: tuple[list[str], list[str]]) -> Scene:
+    """The match as it looks from `viewer`'s place, put together from what was read; `now` if it is running."""
+    match, seats = of.match, of.seats
     seen, acting, moved, turn = Observation(messages=()), frozenset[Seat](), False, 0
     phase, board = "", tuple[Zone, ...]()
-    if match.state == Match.State.RUNNING:
-        now = services.fold(match)
+    if now is not None:
         seen = now.game.observe(viewer)
         acting = now.game.acting(viewer)
         phase, board = now.game.phase(viewer), now.game.board(viewer)
         moved, turn = viewer in now.pending, now.turns[viewer]
         if moved or match.paused_at is not None or any(seat.stand_in for seat in seats if seat.seat == viewer):
             seen = seen.model_copy(update={"actions": ()})
-    due = dict(match.due.values_list("seat", "deadline"))
-    shared, private = briefing(match, viewer)
     yours = next((seat for seat in seats if seat.seat == viewer), None)
-    member = user is not None and not user.is_guest
     return Scene(
         match=match,
         viewer=viewer,
-        scenario=scenario,
-        spec=spec,
+        scenario=services.scenario_of(match),
+        spec=lookup(match.game),
         seen=seen,
-        chairs=[_chair(seat, viewer, acting - ({viewer} if moved else set()), due) for seat in seats],
+        chairs=[_chair(of, seat, viewer, acting - ({viewer} if moved else set())) for seat in seats],
         yours=yours,
-        hosting=user is not None and (user.is_admin or match.host_id == user.pk),
-        knows_kinds=user is not None and chose_seats(match, user),
-        can_sit=member and yours is None and match.state == Match.State.OPEN and match.seats.free().exists(),
         asks_ready=match.state == Match.State.OPEN and _asks_ready(seats, yours),
-        deadline=_deadline(match, viewer, acting, due),
+        deadline=_deadline(match, viewer, acting, of.due),
         moved=moved,
         turn=turn,
         phase=phase,
         board=board,
-        shared=shared,
-        private=private,
+        shared=told[0],
+        private=told[1],
     )
 
 
@@ -211,7 +272,7 @@ def _asks_ready(seats: Sequence[MatchSeat], yours: MatchSeat | None) -> bool:
     return yours is not None and not yours.ready and full and tables.needs_ready(seats)
 
 
-def _chair(seat: MatchSeat, viewer: Viewer, acting: frozenset[Seat], due: dict[Seat, datetime | None]) -> Chair:
+def _chair(of: Facts, seat: MatchSeat, viewer: Viewer, acting: frozenset[Seat]) -> Chair:
     now = seat.seat in acting
     cold = seat.deployment is not None and seat.deployment.state != Deployment.State.READY
     return Chair(
@@ -219,13 +280,14 @@ def _chair(seat: MatchSeat, viewer: Viewer, acting: frozenset[Seat], due: dict[S
         name=seat.name,
         you=seat.seat == viewer,
         acting=now,
-        waking=cold and (seat.match.state == Match.State.OPEN or (now and due.get(seat.seat) is None)),
+        waking=cold and (of.match.state == Match.State.OPEN or (now and of.due.get(seat.seat) is None)),
+        back_by=of.back_by(seat),
         seat=seat,
     )
 
 
 def _deadline(
-    match: Match, viewer: Viewer, acting: frozenset[Seat], due: dict[Seat, datetime | None]
+    match: Match, viewer: Viewer, acting: frozenset[Seat], due: Mapping[Seat, datetime | None]
 ) -> datetime | None:
     """The viewer's own deadline, or that of whom they know to be acting, the same for all who act at once.
 
@@ -240,20 +302,3 @@ def _deadline(
 def rows_after(match: Match, viewer: Viewer, number: int) -> list[ViewerRow]:
     """The viewer's rows that follow `number`, in order."""
     return list(match.rows.filter(viewer=viewer, number__gt=number).order_by("number"))
-
-
-def last_number(match: Match, viewer: Viewer) -> int:
-    """How many rows this viewer has."""
-    return match.rows.filter(viewer=viewer).count()
-
-
-def stamp(match: Match, viewer: Viewer) -> tuple[object, ...]:
-    """Changes whenever anything does that `look` or the rows of this match, just read, depend on; far cheaper."""
-    links = Count("guest_link")
-    seats = match.seats.annotate(links=links).order_by("seat")
-    return (
-        *(match.state, match.step, match.visibility, match.aborted_why, match.paused_at, match.unrated_why),
-        last_number(match, viewer),
-        *seats.values_list("kind", "user_id", "consent", "ready", "stand_in", "deployment__state", "links"),
-        *match.due.order_by("seat").values_list("seat", "step", "deadline"),
-    )

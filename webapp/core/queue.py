@@ -67,18 +67,20 @@ def make_sender() -> Celery:
 sender = make_sender()
 
 
-def send(task: Task, *args: Any, queue: str | None = None) -> None:
+def send(task: Task, *args: Any, queue: str | None = None, delay: float = 0.0) -> None:
     """Send a task once the current transaction commits (at once if there is none); never sent if it rolls back."""
-    transaction.on_commit(lambda: publish(task, *args, queue=queue), robust=True)
+    transaction.on_commit(lambda: publish(task, *args, queue=queue, delay=delay), robust=True)
 
 
-def publish(task: Task, *args: Any, queue: str | None = None, expires: float | None = None) -> bool:
+def publish(task: Task, *args: Any, queue: str | None = None, delay: float = 0.0, expires: float | None = None) -> bool:
     """Send a task now; says whether the broker took it. Tasks carry ids only, never text or secrets.
 
-    `expires`: seconds after which nobody need look any more, for hints that are repeated anyway.
+    `delay`: seconds that whoever gets it waits first. `expires`: seconds after which nobody need look any more, for
+    hints that are repeated anyway.
     """
+    options = {"queue": queue or task.queue, "countdown": delay or None, "expires": expires}
     try:
-        sender.send_task(task.name, args=args, queue=queue or task.queue, retry=False, expires=expires)
+        sender.send_task(task.name, args=args, retry=False, **options)
     except (KombuError, RedisError, OSError) as error:
         logger.warning("hint %s%r not sent, the clock will repeat it: %s", task.name, args, error)
         return False

@@ -111,12 +111,13 @@ class Tab:
 
     async def until_current(self, user, match_id: int, viewer: int) -> None:
         """Apply frames until the server would send nothing more; what it sends too much is applied, too."""
-        from webapp.arena.consumers import Held, frame_of
+        from webapp.arena.watching import Held, Watch
 
+        watch = Watch(match_id, viewer)
         ends = asyncio.get_running_loop().time() + 20
         while True:
             held = Held(self.page.last, json.loads(self.page.greeting())["parts"])
-            html, _ = await database_sync_to_async(frame_of)(user, match_id, viewer, held)
+            html, _ = (await watch.look()).frame_for(user, held)
             if not html:
                 break
             assert asyncio.get_running_loop().time() < ends, "the tab has not heard what it should have"

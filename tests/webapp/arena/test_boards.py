@@ -49,8 +49,8 @@ def test_a_hidden_phase_offers_only_its_seat_anything_and_a_clock(client_of, pla
     assert '<textarea id="say"' not in watcher, "words beside a private choice would be read by nobody"
     assert 'value="name:' not in sleeper
     assert "chair-acting" not in sleeper
-    assert 'data-deadline="' in watcher
-    assert "data-deadline" not in sleeper, "a clock that starts anew would tell of each hidden step"
+    assert 'data-until="' in watcher
+    assert "data-until" not in sleeper, "a clock that starts anew would tell of each hidden step"
 
 
 def test_the_clock_does_not_tell_who_has_moved(client_of, ben, player, three):

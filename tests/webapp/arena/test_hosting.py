@@ -37,7 +37,7 @@ def test_a_pause_moves_the_clock_and_refuses_moves(client_of, player, ben, two_p
     client_of(player).post(f"{address}pause/")
     page = client_of(ben).get(address).content.decode()
     assert "Paused by the host" in page
-    assert "data-deadline" not in page
+    assert "data-until" not in page
     with pytest.raises(IllegalMove, match="paused by its host"):
         persons.play(match_id=two_people.pk, user=player, data=TALK)
     assert client_of(player).post(f"{address}move/", TALK).status_code == 400

@@ -1,5 +1,6 @@
 """`manage.py serve`: the site under uvicorn, with the limits that sockets and forwarding headers need."""
 
+import sys
 from typing import Any
 
 import uvicorn
@@ -21,6 +22,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until SIGTERM or SIGINT."""
+        sys.setswitchinterval(settings.SWITCH_SECONDS)
         uvicorn.run(
             "webapp.asgi:application",
             host=options["host"],
