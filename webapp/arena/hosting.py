@@ -96,20 +96,21 @@ def resume(*, match: Match) -> None:
 
 @transaction.atomic
 def replace(*, match: Match, number: Seat) -> None:
-    """Let a scripted player move for a seat from now on; a person may take theirs back."""
+    """Let a scripted player move for a seat from now on; a person may take theirs back.
+
+    It does the same whoever sits there, a scripted player too: a host who does not know must not learn it by pressing.
+    """
     locked = _locked(match.pk)
     seat = _sitting(locked, number)
-    if seat.kind == MatchSeat.Kind.SCRIPTED or seat.stand_in:
+    if seat.stand_in:
         raise BadInput("a scripted player moves for this seat already", "seat")
     _let_stand_in(locked, seat)
 
 
 def _let_stand_in(match: Match, seat: MatchSeat) -> None:
-    if seat.kind == MatchSeat.Kind.PERSON:
-        seat.stand_in = True
-    else:
+    if seat.kind != MatchSeat.Kind.PERSON:
         seat.kind, seat.deployment = MatchSeat.Kind.SCRIPTED, None
-    seat.scripted = STAND_IN
+    seat.scripted, seat.stand_in = STAND_IN, True
     seat.save(update_fields=["kind", "deployment", "scripted", "stand_in"])
     _unrate(match, f"a stand-in moved for {seat.name}")
     _hand_over(match, seat.seat, to_worker=True)

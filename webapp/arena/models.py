@@ -187,7 +187,7 @@ class MatchSeat(models.Model):
     consented_at = models.DateTimeField(null=True, blank=True)
     ready = models.BooleanField(default=False)
     seen_at = models.DateTimeField(null=True, blank=True, help_text="When the person was last known to be there.")
-    stand_in = models.BooleanField(default=False, help_text="A scripted player moves while the person is away.")
+    stand_in = models.BooleanField(default=False, help_text="A scripted player moves for whoever sat here.")
 
     objects = MatchSeatQuerySet.as_manager()
 

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.test import Client
 
 from tests.webapp.api.test_api import Caller
 from tests.webapp.arena.conftest import negotiation
@@ -14,6 +15,7 @@ from webapp.arena import parts, services, tables, view
 from webapp.arena.models import Match
 from webapp.judgments import services as judging
 from webapp.judgments.models import Guess
+from webapp.serving.models import Deployment, RemoteModel
 
 pytestmark = pytest.mark.django_db
 LINE = re.compile(r'<li class="table-line">.*?</li>', re.DOTALL)
@@ -128,3 +130,30 @@ def test_who_played_and_rated_stays_told_when_the_game_is_to_be_judged(client_of
     page = client_of(researcher).get(result).content.decode()
     assert "Your rating" in page
     assert "once you have" not in page
+
+
+@pytest.fixture
+def model(admin):
+    remote = RemoteModel.objects.create(name="far", address="http://far.example/", model="far-1", added_by=admin)
+    return Deployment.objects.create(remote=remote, state=Deployment.State.READY)
+
+
+def replaced(host, place, ben):
+    """What a host who did not choose the seats is told after letting a bot move for the one taken by `place`."""
+    match = tables.create(host=host, scenario=negotiation(), places=[tables.Place(user=host), place], consent=True)
+    for seat in match.seats.filter(user=ben):
+        tables.answer_consent(match=match, user=ben, agreed=True)
+    match.refresh_from_db()
+    assert match.state == Match.State.RUNNING
+    client = Client()
+    client.force_login(host)
+    answer = client.post(f"/play/{match.pk}/replace/1/", follow=True)
+    match.refresh_from_db()
+    told = [str(message) for message in answer.context["messages"]], parts.contents(view.look(match, 0, host))
+    match.delete()
+    return re.sub(r'data-(?:draft|deadline)="[^"]*"|datetime="[^"]*"|\d\d:\d\d:\d\d|/play/\d+/', "", str(told))
+
+
+def test_letting_a_bot_move_tells_the_host_nothing_of_who_sat_there(player, ben, model):
+    places = [tables.Place(user=ben), tables.Place(scripted="scripted"), tables.Place(deployment=model)]
+    assert len({replaced(player, place, ben) for place in places}) == 1

@@ -58,6 +58,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='matchseat',
             name='stand_in',
-            field=models.BooleanField(default=False, help_text='A scripted player moves while the person is away.'),
+            field=models.BooleanField(default=False, help_text='A scripted player moves for whoever sat here.'),
         ),
     ]
