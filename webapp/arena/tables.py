@@ -122,9 +122,11 @@ def _locked(match: Match) -> Match:
 
 def needs_ready(seats: Collection[MatchSeat]) -> bool:
     """Whether people say that they are ready, besides what may be stored: where more than two sit, the first to come
-    wait long for the last. At a table for two, or with one person, the answer about consent says enough.
+    wait long for the last. At a table for two, or with the host alone, the answer about consent says enough. Anybody
+    else is asked even if no other person is there, or they would know it.
     """
-    return len(seats) > 2 and sum(seat.kind == MatchSeat.Kind.PERSON for seat in seats) > 1
+    people = [seat for seat in seats if seat.kind == MatchSeat.Kind.PERSON]
+    return len(seats) > 2 and any(seat.user_id != seat.match.host_id for seat in people)
 
 
 def _begin_if_ready(match: Match) -> None:

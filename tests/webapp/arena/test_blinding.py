@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.webapp.api.test_api import Caller
+from tests.webapp.arena import vigil
 from tests.webapp.arena.conftest import negotiation
 from tests.webapp.judgments.make import people_queue
 from training.games.base import FORFEIT
@@ -17,7 +18,8 @@ from webapp.judgments import services as judging
 from webapp.judgments.models import Guess
 from webapp.serving.models import Deployment, RemoteModel
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("registered")]
+registered = vigil.registered
 LINE = re.compile(r'<li class="table-line">.*?</li>', re.DOTALL)
 MARK = re.compile(r'title="(Ann|Ben): ([a-z ]+)"')
 
@@ -157,3 +159,32 @@ def replaced(host, place, ben):
 def test_letting_a_bot_move_tells_the_host_nothing_of_who_sat_there(player, ben, model):
     places = [tables.Place(user=ben), tables.Place(scripted="scripted"), tables.Place(deployment=model)]
     assert len({replaced(player, place, ben) for place in places}) == 1
+
+
+def test_who_is_ready_tells_the_others_nothing(player, ben, annotator):
+    """Only people press Ready, so a seat that is seen to have done so would be known for a person."""
+    places = [*(tables.Place(user=user) for user in (player, ben, annotator)), tables.Place(scripted="scripted")]
+    match = tables.create(host=player, scenario=vigil.vigil(4), places=places, consent=True)
+    for user in (ben, annotator):
+        tables.answer_consent(match=match, user=user, agreed=True)
+
+    def seen(viewer, user):
+        match.refresh_from_db()
+        return parts.contents(view.look(match, viewer, user))
+
+    before = seen(2, annotator)
+    tables.say_ready(match=match, user=ben)
+    assert seen(2, annotator) == before
+    assert ">ready<" in seen(0, player)["situation"], "the host, who chose them, waits for somebody to press"
+    assert "you, ready" in seen(1, ben)["situation"]
+
+
+def test_a_game_does_not_begin_because_the_others_are_no_people(player, ben):
+    """Who is asked for Ready only where others are people, too, would learn from it that they are not."""
+    for place in (tables.Place(user=player), tables.Place(scripted="scripted")):
+        places = [place, tables.Place(user=ben), tables.Place(scripted="scripted")]
+        match = tables.create(host=player, scenario=vigil.vigil(3), places=places, consent=True)
+        tables.answer_consent(match=match, user=ben, agreed=True)
+        match.refresh_from_db()
+        assert match.state == Match.State.OPEN
+        assert "Ready</button>" in parts.contents(view.look(match, 1, ben))["side"]
