@@ -21,7 +21,7 @@ KEPT = frozenset(name for spec in REGISTRY.values() for name in (*spec.actions, 
 """Tags and marks of the games' own actions: no tokenizer has one as a special token, and players must read them."""
 
 _KEPT_TAG = "|".join(rf"/?{re.escape(name)}/?>" for name in sorted(KEPT))
-_ANGLE = re.compile(rf"<(?!{_KEPT_TAG})(?=[^\s\d=]|\d\S*>)")
+_ANGLE = re.compile(rf"<(?!{_KEPT_TAG})(?=[^\s\d=]|\d[^\s<]*>)")
 _SQUARE = re.compile(r"\[(?=[^\s\[\]]+\])")
 _BAR = re.compile(r"\|(?=[|>])|(?<=<)\|")
 

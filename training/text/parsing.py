@@ -27,7 +27,7 @@ from training.records import Action, ArgValue, Move, Observation
 
 __all__ = ["parse", "plain", "split_private", "write"]
 
-_THINK = re.compile(r"<\s*(/?)\s*think(?:ing)?\s*>", re.IGNORECASE)
+_THINK = re.compile(r"<\s*+(/?)\s*+think(?:ing)?\s*>", re.IGNORECASE)
 
 
 def split_private(reply: str) -> tuple[str, str]:

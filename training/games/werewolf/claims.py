@@ -12,14 +12,16 @@ _CLAIM = re.compile(
     rf"\b(?:(?:I am|I'm|I’m|I was)\s+(?:the|your|an?)\s+(?:\w+\s+)?{_ROLE}|as (?:the|your) {_ROLE},? I)\b",
     re.IGNORECASE,
 )
-_NEGATED = re.compile(r"\b(?:if|not|say|says|think|thinks|said)\b[^.!?]*$", re.IGNORECASE)
+_NEGATED = re.compile(r"\b(?:if|not|say|says|think|thinks|said)\b", re.IGNORECASE)
+_SENTENCE = re.compile(r"[^.!?]+")
 
 
 def claimed(speech: str) -> frozenset[Role]:
-    """Return the roles that the speaker says it has."""
+    """Return the roles that the speaker says it has, in sentences that have not been turned around before."""
     found: set[Role] = set()
-    for match in _CLAIM.finditer(speech):
-        before = speech[: match.start()]
-        if not _NEGATED.search(before):
-            found.add(cast("Role", (match.group(1) or match.group(2)).lower()))
+    for sentence in _SENTENCE.findall(speech):
+        negated = _NEGATED.search(sentence)
+        for match in _CLAIM.finditer(sentence):
+            if negated is None or match.start() < negated.start():
+                found.add(cast("Role", (match.group(1) or match.group(2)).lower()))
     return frozenset(found)

@@ -18,9 +18,7 @@ from training.records import Message, Observation, Seat
 _ROLE = re.compile(r"You are (?:a|the) (\w+)\.")
 _ROLES = "|".join(get_args(Role))
 _INNOCENT = r"not a (?:were)?wolf|no (?:were)?wolf|innocent|good|clean|a villager"
-_HEDGED = re.compile(
-    r"\b(?:think|suspect|believe|if|whether|maybe|perhaps|say|says|said|not sure)\b[^.!?]*$", re.IGNORECASE
-)
+_HEDGED = re.compile(r"\b(?:think|suspect|believe|if|whether|maybe|perhaps|say|says|said|not sure)\b", re.IGNORECASE)
 
 
 class Patterns:
@@ -40,6 +38,12 @@ class Patterns:
             rf"(?:(?P<good>{_INNOCENT})|a (?:were)?wolf)\b"
         )
         self.accuse = re.compile(rf"\b(?:suspect|vote for|accuse|distrust|voting for) {name}")
+
+
+def _hedged(text: str, at: int) -> bool:
+    """Return whether the sentence is in doubt before `at`."""
+    begin = max(text.rfind(mark, 0, at) for mark in ".!?") + 1
+    return _HEDGED.search(text, begin, at) is not None
 
 
 @lru_cache(maxsize=512)
@@ -145,7 +149,7 @@ class Notes:
             self.claims[seat] = "seer" if "seer" in roles else min(roles)
         if self.claims.get(seat) == "seer":
             for found in self._patterns.report.finditer(text):
-                if not _HEDGED.search(text[: found.start()]):
+                if not _hedged(text, found.start()):
                     self.reports[seat][self._place[found.group(1)]] = found.group("good") is None
         for name in self._patterns.accuse.findall(text):
             self.accused[seat] = self._place[name]

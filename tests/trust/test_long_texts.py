@@ -1,0 +1,41 @@
+"""Whoever writes a text cannot make its readers work for minutes: the time to read one grows with its length alone.
+
+Each text is as long as somebody may write, or a model server send, and made so that a careless pattern goes through it
+again from every place in it.
+"""
+
+from time import process_time
+
+import pytest
+
+from training.games.werewolf.claims import claimed
+from training.players.scripted.werewolf_notes import Notes
+from training.records import Message, Observation
+from training.text.messages import neutralise
+from training.text.parsing import split_private
+
+NAMES = ("Ada", "Ben", "Cleo")
+CLAIMS = "not-" * 1000 + ". " + "I'm a seer " * 350
+REPORTS = "I am the seer. " + "say-" * 1000 + ". " + "Ada is good " * 330
+
+
+def noted(text):
+    heard = Message(author=1, text=text)
+    seen = Observation(messages=(Message(author=None, text="You are Cleo. You are a villager."), heard))
+    return Notes(seen, 2, NAMES)
+
+
+@pytest.mark.parametrize(
+    "read, text",
+    [
+        (claimed, CLAIMS),
+        (noted, REPORTS),
+        (split_private, "<" + " " * 40_000),
+        (neutralise, "<1" * 30_000),
+    ],
+    ids=["claims", "notes", "private", "tokens"],
+)
+def test_a_long_text_is_read_at_once(read, text):
+    began = process_time()
+    read(text)
+    assert process_time() - began < 1
