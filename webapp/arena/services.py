@@ -223,10 +223,10 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
 
 
 def _pace(match: Match, sitting: MatchSeat) -> float:
-    """The seconds that a scripted player thinks; a model needs its time anyhow."""
+    """The seconds a scripted player thinks, which only the match's secret seed tells; a model needs its time anyhow."""
     if sitting.deployment_id is not None:
         return 0.0
-    return min(rng(match.pk, "pace", match.step, sitting.seat).uniform(*PACE), match.deadline_s / 4)
+    return min(rng(match.scenario["seed"], "pace", match.step, sitting.seat).uniform(*PACE), match.deadline_s / 4)
 
 
 def begin(match: Match) -> None:

@@ -12,6 +12,7 @@ from tests.webapp.judgments.make import people_queue
 from training.games.base import FORFEIT
 from training.records import ALL
 from training.rewards.rubrics import CONDUCT
+from training.seeding import rng
 from webapp.arena import parts, services, tables, view
 from webapp.arena.models import Match
 from webapp.judgments import services as judging
@@ -188,3 +189,14 @@ def test_a_game_does_not_begin_because_the_others_are_no_people(player, ben):
         match.refresh_from_db()
         assert match.state == Match.State.OPEN
         assert "Ready</button>" in parts.contents(view.look(match, 1, ben))["side"]
+
+
+def test_how_long_a_script_thinks_cannot_be_computed(player):
+    """Whoever can, from what the page tells (the table's number, steps and seats), knows scripts by their pace."""
+    places = [tables.Place(user=player), *[tables.Place(scripted="scripted")] * 2]
+    match = tables.create(host=player, scenario=vigil.vigil(3, seed=1), places=places, consent=True)
+    due = match.due.get(seat=1)
+    thinks = (due.hint_at - due.deadline).total_seconds() + match.deadline_s
+    guessed = rng(match.pk, "pace", 0, 1).uniform(*services.PACE)
+    assert services.PACE[0] <= thinks <= services.PACE[1]
+    assert abs(thinks - guessed) > 1e-4
