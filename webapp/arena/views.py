@@ -262,8 +262,13 @@ def _invitation(
     seat: MatchSeat | None,
     used: bool,
 ) -> HttpResponse:
-    """The page of a link; posting it sits down as whoever is signed in, else as a new guest."""
-    user = request.user if isinstance(request.user, User) and not request.user.is_guest else None
+    """The page of a link; posting it sits down as whoever is signed in, else as a new guest.
+
+    A guest of another table is somebody new here; one of this table is not, or could take every seat of it.
+    """
+    user = request.user if isinstance(request.user, User) else None
+    if user is not None and user.is_guest and not match.seats.filter(user=user).exists():
+        user = None
     form = GuestName(request.POST or None, initial={"shown_name": "Guest"})
     problem = ""
     if request.method == "POST" and (user is not None or form.is_valid()):

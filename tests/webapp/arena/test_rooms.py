@@ -200,3 +200,12 @@ def test_again_moves_everybody_one_seat_on_and_draws_the_names_anew(player, ben)
     assert {seat.seat: seat.user for seat in following.seats.exclude(user=None)} == {1: player, 2: ben}
     assert sorted(following.scenario["seats"]) == sorted(match.scenario["seats"])
     assert Scenario.from_dict(following.scenario).seed != Scenario.from_dict(match.scenario).seed
+
+
+def test_a_guest_who_opens_the_table_s_link_again_keeps_the_seat(client_of, player):
+    match = table(player, empty=3)
+    link, browser = f"/play/join/{tables.open_link(match=match)}/", client_of(None)
+    for _ in range(3):
+        assert browser.post(link, {"shown_name": "Zoe"}).url == f"/play/{match.pk}/"
+    assert [seat.who for seat in match.seats.order_by("seat")][1:] == ["Zoe", "nobody yet", "nobody yet"]
+    assert "already" in browser.get(link).content.decode()
