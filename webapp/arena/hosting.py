@@ -119,7 +119,7 @@ def _let_stand_in(match: Match, seat: MatchSeat) -> None:
 
 @transaction.atomic
 def kick(*, match: Match, number: Seat) -> None:
-    """Take a seat from whoever holds it: open again before the game, a scripted player's during it.
+    """Take a seat from whoever holds it: open again before the game, a scripted player's during it. Links die with it.
 
     A person who was sent away cannot take back a yes to the use of this match any more, so it counts as a no.
     """
@@ -135,6 +135,8 @@ def kick(*, match: Match, number: Seat) -> None:
     if waiting:
         GuestLink.objects.filter(seat=seat).delete()
         locked.seats.update(ready=False)
+        locked.join_hash = None  # or whoever came by the table's link would come back by it at once
+        locked.save(update_fields=["join_hash"])
     else:
         _unrate(locked, f"{seat.name} was sent away")
         _hand_over(locked, number, to_worker=True)

@@ -7,7 +7,7 @@ import pytest
 from tests.webapp.arena import vigil
 from training.errors import BadInput
 from training.records import Scenario
-from webapp.arena import opponents, scenarios, services, tables
+from webapp.arena import hosting, opponents, scenarios, services, tables
 from webapp.arena.models import Match
 from webapp.scenarios.models import DatasetVersion
 from webapp.scenarios.services import create_dataset
@@ -209,3 +209,12 @@ def test_a_guest_who_opens_the_table_s_link_again_keeps_the_seat(client_of, play
         assert browser.post(link, {"shown_name": "Zoe"}).url == f"/play/{match.pk}/"
     assert [seat.who for seat in match.seats.order_by("seat")][1:] == ["Zoe", "nobody yet", "nobody yet"]
     assert "already" in browser.get(link).content.decode()
+
+
+def test_who_was_sent_away_does_not_come_back_by_the_same_link(client_of, player):
+    match = table(player, empty=2)
+    link, browser = f"/play/join/{tables.open_link(match=match)}/", client_of(None)
+    browser.post(link, {"shown_name": "Zoe"})
+    hosting.kick(match=match, number=1)
+    assert browser.post(link, {"shown_name": "Zoe"}).status_code == 404
+    assert match.seats.filter(kind="open").count() == 2
