@@ -291,6 +291,25 @@ def test_moves_that_are_hidden_reach_only_who_made_them():
     assert {0, 1} <= set(heard[ALL])
 
 
+def test_how_often_the_other_tried_is_hidden_where_openspiel_hides_it():
+    """In phantom tic-tac-toe a mark on a taken cell does not count, and its player tries again."""
+
+    def after(cells):
+        game = make(strategic("openspiel:phantom_ttt"))
+        for cell in cells:
+            (seat,) = game.to_act()
+            offered = game.observe(seat).actions[0].args[0].choices
+            choice = next(choice for choice in offered if choice.endswith(cell))
+            assert game.acting(1 - seat) == game.acting(SPECTATOR) == frozenset()
+            game.step({seat: Move(action="answer", args={"choice": choice})})
+        return game
+
+    missed, hit = after(["(0,0)", "(0,0)", "(1,1)"]), after(["(0,0)", "(1,1)"])
+    for viewer in (0, SPECTATOR):
+        assert missed.observe(viewer) == hit.observe(viewer)
+    assert missed.observe(1) != hit.observe(1)
+
+
 def test_choices_that_differ_only_in_case_stay_apart():
     game = make(strategic("openspiel:chess"))
     for _ in range(200):

@@ -113,6 +113,11 @@ class OpenSpielGame(LoggedGame):
             return self.view.forfeit(self.state, self._loser)
         return [float(value) for value in self.state.returns()]
 
+    def acting(self, viewer: Viewer) -> frozenset[Seat]:
+        """Return who is to act; where moves are hidden each knows of itself, for how often others move may be, too."""
+        sees = self.view.public or viewer in (ALL, self.scenario.tool_seat)
+        return self.to_act() if sees else self.to_act() & {viewer}
+
     def metrics(self) -> Mapping[str, float]:
         if self.to_act():
             return {}
@@ -159,9 +164,6 @@ class OpenSpielGame(LoggedGame):
             played = tag(self._offered(seat)[0], move.args)
             line = UNCHOSEN.format(name=self.names[seat], tag=played)
             self._log.tell(line, None if self.view.public else {seat})
-        if not self.view.public:
-            others = {*self._log.players, SPECTATOR} - {seat}
-            self._log.tell_each(dict.fromkeys(others, f"{self.names[seat]} has moved."))
 
     def _tell_state(self) -> None:
         """Show those who only watch what chance has changed."""
