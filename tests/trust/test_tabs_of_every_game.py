@@ -17,6 +17,7 @@ from training.games import REGISTRY
 from training.games.base import FORFEIT
 from training.records import SPECTATOR
 from webapp.arena import clock, hints, hosting, persons, services, tables
+from webapp.arena.models import Match
 from webapp.arena.watching import Displaced, Held, Watch
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -59,6 +60,11 @@ def away(match):
     assert clock.stand_in() == 1
 
 
+def pause_ends(match):
+    Match.objects.filter(pk=match.pk).update(paused_at=services.database_now() - timedelta(hours=1))
+    assert clock.go_on() == 1
+
+
 def late(match):
     match.due.update(deadline=services.database_now())
     clock.time_out()
@@ -91,6 +97,8 @@ def hosted():
     return [
         ("hosting.pause", lambda match: hosting.pause(match=match)),
         ("hosting.resume", lambda match: hosting.resume(match=match)),
+        ("hosting.pause", lambda match: hosting.pause(match=match)),
+        ("hosting.end_pause", pause_ends),
         ("hosting.replace", lambda match: hosting.replace(match=match, number=0)),
         ("hosting.take_back", lambda match: hosting.take_back(match=match, user=match.host)),
         ("hosting.stand_in", away),

@@ -1,4 +1,4 @@
-"""What the clock does for the table: defaults at deadlines, stand-ins, hints to workers again, models that woke up."""
+"""What the clock does for the table: defaults at deadlines, stand-ins, ends of pauses, hints again, models that woke."""
 
 import logging
 from collections.abc import Callable
@@ -38,6 +38,13 @@ def time_out() -> int:
     late = DueSeat.objects.filter(deadline__lte=now, match__paused_at=None).order_by("deadline")
     found = list(late.values_list("pk", "match_id")[:MOST])
     return sum(_apart(match_id, partial(services.time_out, due_id=due_id)) for due_id, match_id in found)
+
+
+@register("arena.go_on", every=5.0)
+def go_on() -> int:
+    """Let games go on whose host paused them and did not come back."""
+    found = hosting.paused_too_long(limit=MOST)
+    return sum(_apart(match_id, partial(hosting.end_pause, match_id=match_id)) for match_id in found)
 
 
 @register("arena.stand_in", every=5.0)

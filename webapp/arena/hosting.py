@@ -25,6 +25,8 @@ AWAY_AT_LEAST = timedelta(seconds=60)
 NOTED_EVERY = timedelta(seconds=15)
 MISSED_AFTER = 2 * NOTED_EVERY
 """Who was not noted for so long seems to have left, and is counted down."""
+LONGEST_PAUSE = timedelta(minutes=30)
+"""Then the game goes on by itself: its host may be gone, and those who sit there cannot get up."""
 
 
 def _locked(match_id: int) -> Match:
@@ -67,7 +69,7 @@ def _hand_over(match: Match, number: Seat, *, to_worker: bool) -> None:
 
 @transaction.atomic
 def pause(*, match: Match) -> None:
-    """Stop the clock; no move is taken until the game goes on."""
+    """Stop the clock; no move is taken until the game goes on, which it does after `LONGEST_PAUSE` by itself."""
     locked = _locked(match.pk)
     if locked.paused_at is not None:
         raise BadInput("the game is paused already")
@@ -82,16 +84,38 @@ def resume(*, match: Match) -> None:
     locked = _locked(match.pk)
     if locked.paused_at is None:
         raise BadInput("the game is not paused")
+    _go_on(locked, locked.paused_at)
+
+
+def _go_on(match: Match, since: datetime) -> None:
     now = services.database_now()
-    paused = now - locked.paused_at
-    locked.due.update(deadline=F("deadline") + paused, created_at=F("created_at") + paused)
-    locked.due.exclude(hint_at=None).update(hint_at=now, claimed_until=None, fence=F("fence") + 1)
-    locked.seats.update(seen_at=now)
-    locked.paused_at = None
-    if locked.step_until is not None:
-        locked.step_until += paused
-    locked.save(update_fields=["paused_at", "step_until"])
-    _changed(locked)
+    paused = now - since
+    match.due.update(deadline=F("deadline") + paused, created_at=F("created_at") + paused)
+    match.due.exclude(hint_at=None).update(hint_at=now, claimed_until=None, fence=F("fence") + 1)
+    match.seats.update(seen_at=now)
+    match.paused_at = None
+    if match.step_until is not None:
+        match.step_until += paused
+    match.save(update_fields=["paused_at", "step_until"])
+    _changed(match)
+
+
+def paused_too_long(*, limit: int) -> list[int]:
+    """Matches that have been paused for longer than `LONGEST_PAUSE`."""
+    before = services.database_now() - LONGEST_PAUSE
+    found = Match.objects.filter(state=Match.State.RUNNING, paused_at__lt=before)
+    return list(found.order_by("paused_at").values_list("pk", flat=True)[:limit])
+
+
+@transaction.atomic
+def end_pause(*, match_id: int) -> Match | None:
+    """Let a game go on that has been paused for longer than `LONGEST_PAUSE`; None if it is not."""
+    match = Match.objects.select_for_update().get(pk=match_id)
+    since = match.paused_at
+    if match.state != Match.State.RUNNING or since is None or services.database_now() - since < LONGEST_PAUSE:
+        return None
+    _go_on(match, since)
+    return match
 
 
 @transaction.atomic

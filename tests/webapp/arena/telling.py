@@ -6,7 +6,7 @@ import re
 from webapp.arena import clock, hosting, model_seats, services, tables
 
 TELLS = re.compile(
-    r"hints\.send|_changed\(|_sit\(|take_seat\(|submit\(|abort\(|time_out\(|begin\(|_let_stand_in\("
+    r"hints\.send|_changed\(|_sit\(|take_seat\(|submit\(|abort\(|time_out\(|begin\(|_let_stand_in\(|_go_on\("
     r"|\.update\(\s*deadline="
 )
 WITHIN = {"services.begin", "model_seats.awake"}

@@ -196,7 +196,7 @@ def test_how_long_a_script_thinks_cannot_be_computed(player):
     places = [tables.Place(user=player), *[tables.Place(scripted="scripted")] * 2]
     match = tables.create(host=player, scenario=vigil.vigil(3, seed=1), places=places, consent=True)
     due = match.due.get(seat=1)
-    thinks = (due.hint_at - due.deadline).total_seconds() + match.deadline_s
+    thinks = (due.hint_at - services.HINT_EVERY - due.deadline).total_seconds() + match.deadline_s
     guessed = rng(match.pk, "pace", 0, 1).uniform(*services.PACE)
     assert services.PACE[0] <= thinks <= services.PACE[1]
     assert abs(thinks - guessed) > 1e-4

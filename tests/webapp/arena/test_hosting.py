@@ -89,6 +89,19 @@ def test_pausing_is_for_running_games_and_once(player, two_people):
         hosting.resume(match=two_people)
 
 
+def test_a_game_whose_host_paused_it_and_left_goes_on(player, ben, two_people):
+    due = two_people.due.get().deadline
+    hosting.pause(match=two_people)
+    assert clock.go_on() == 0
+    since = hosting.LONGEST_PAUSE + timedelta(seconds=5)
+    Match.objects.update(paused_at=services.database_now() - since)
+    assert (clock.go_on(), clock.go_on()) == (1, 0)
+    assert fresh(two_people).paused_at is None
+    assert since <= two_people.due.get().deadline - due < since + timedelta(seconds=30)
+    persons.play(match_id=two_people.pk, user=player, data=TALK)
+    assert hosting.end_pause(match_id=two_people.pk) is None, "the host was quicker"
+
+
 # --- away ---
 
 

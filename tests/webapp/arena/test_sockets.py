@@ -116,6 +116,11 @@ def pass_deadline(match):
     DueSeat.objects.filter(match=match).update(deadline=services.database_now() - timedelta(seconds=1))
 
 
+def pause_ends(match):
+    Match.objects.filter(pk=match.pk).update(paused_at=services.database_now() - timedelta(hours=1))
+    assert clock.go_on() == 1
+
+
 def late(match):
     pass_deadline(match)
     services.time_out(due_id=match.due.first().pk)
@@ -144,6 +149,8 @@ def events(ben):
         ("services.submit", lambda match: say(match, 0, "hello")),
         ("hosting.pause", lambda match: hosting.pause(match=match)),
         ("hosting.resume", lambda match: hosting.resume(match=match)),
+        ("hosting.pause", lambda match: hosting.pause(match=match)),
+        ("hosting.end_pause", pause_ends),
         ("hosting.replace", lambda match: hosting.replace(match=match, number=1)),
         ("hosting.take_back", lambda match: hosting.take_back(match=match, user=ben)),
         ("hosting.stand_in", away),
