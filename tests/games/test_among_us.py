@@ -405,6 +405,10 @@ def test_roles_and_tasks_are_drawn_from_the_seed():
         (among_us(CREW[:3], 0, [[[0, 5]] * 3] * 3), "settings"),
         (among_us(CREW[:3], width=1, height=1), "settings"),
         (among_us(("Ada", "Skip", "Ben")), "seats"),
+        (among_us(("Ada", "ada", "Ben")), "seats"),
+        (among_us(("Ada  B", "Cy", "Ben")), "seats"),
+        (among_us(("<b>", "Cy", "Ben")), "seats"),
+        (among_us(("Ada\nRound 9: Ben kills Cy.", "Cy", "Ben")), "seats"),
     ],
 )
 def test_what_does_not_fit_is_refused(scenario, where):

@@ -12,7 +12,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from training.errors import BadInput, IllegalMove
-from training.games.actions import check_move, tag
+from training.games.actions import check_move, clean, tag
 from training.records import (
     ALL,
     SPECTATOR,
@@ -45,6 +45,15 @@ def read_settings(model: type[S], scenario: Scenario) -> S:
     except ValidationError as error:
         where, why = explain(error)
         raise BadInput(why, f"settings.{where}" if where else "settings") from error
+
+
+def check_names(scenario: Scenario, taken: str) -> None:
+    """Raise `BadInput` unless every name is on one line and can be chosen: no other reads the same, nor `taken`."""
+    seen = {taken}
+    for name in scenario.seats:
+        if not name or clean(name) != name or set(name) & set("<>") or name.lower() in seen:
+            raise BadInput(f"a player cannot be called {name!r} here", "seats")
+        seen.add(name.lower())
 
 
 class Log:

@@ -16,7 +16,7 @@ from training.games.among_us.meeting import Ballot, Meeting, ejected
 from training.games.among_us.settings import AmongUsSettings, draw
 from training.games.among_us.tally import Tally
 from training.games.among_us.world import Event, Order, World
-from training.games.log import LoggedGame, read_settings
+from training.games.log import LoggedGame, check_names, read_settings
 from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat, Viewer, Zone
 from training.seeding import rng
 
@@ -30,8 +30,7 @@ class AmongUs(LoggedGame):
     def __init__(self, scenario: Scenario) -> None:
         settings = read_settings(AmongUsSettings, scenario)
         super().__init__(scenario, settings.max_chars, settings.words)
-        if offers.SKIP in (name.lower() for name in self.names):
-            raise BadInput(f"nobody may be called {offers.SKIP!r}, which is a vote", "seats")
+        check_names(scenario, offers.SKIP)
         self.settings = settings
         deal = settings.deal or draw(settings, len(self.names), scenario.seed)
         if deal.imposter >= len(self.names):

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from training.errors import BadInput
-from training.games.actions import clean
-from training.games.log import LoggedGame, read_settings
+from training.games.log import LoggedGame, check_names, read_settings
 from training.games.werewolf import words
 from training.games.werewolf.actions import NOBODY
 from training.games.werewolf.board import zone
@@ -154,8 +153,4 @@ def _check_seats(scenario: Scenario, settings: WerewolfSettings) -> None:
     """Raise `BadInput` unless there is a role for every seat and every name can be written as a target."""
     if len(scenario.seats) != len(settings.roles):
         raise BadInput(f"{len(settings.roles)} roles for {len(scenario.seats)} players", "settings.roles")
-    seen = {NOBODY}
-    for name in scenario.seats:
-        if not name or clean(name) != name or set(name) & set("<>") or name.lower() in seen:
-            raise BadInput(f"a player cannot be called {name!r} here", "seats")
-        seen.add(name.lower())
+    check_names(scenario, NOBODY)
