@@ -1,5 +1,8 @@
 """The shipped rubrics have the dimensions and ranges of the literature; a malformed rubric is refused."""
 
+import hashlib
+import json
+
 import pytest
 
 from training.errors import BadInput
@@ -50,6 +53,28 @@ def test_yes_or_no_is_1_or_0_and_nothing_between():
     assert [CONDUCT.dimensions[0].takes(value) for value in (0, 2.5, 10, 10.1)] == [True, True, True, False]
     with pytest.raises(BadInput, match="from 0 to 1"):
         Dimension.from_dict(first.to_dict() | {"high": 2})
+
+
+def test_strategic_commitment_is_about_promises():
+    """OMAR, section 4.1.3: “whether the player uses promises or future commitments to facilitate cooperation”."""
+    asked = next(dimension for dimension in CONDUCT.dimensions if dimension.name == "strategic_commitment")
+    assert "promises" in asked.question
+    assert "plan" not in asked.question
+
+
+TEXTS = {
+    ("sotopia", 1): "9aac6482a0506f84",
+    ("fine-grained", 2): "e87f0b1dfda5a308",
+    ("werewolf-behaviours", 1): "e925d3d70c8f17d1",
+}
+"""How the hash of each version's text begins: judgments name a version, so what it says never changes."""
+
+
+def test_a_text_that_changes_has_another_version():
+    assert {
+        (one.name, one.version): hashlib.sha256(json.dumps(one.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
+        for one in RUBRICS.values()
+    } == TEXTS
 
 
 @pytest.mark.parametrize("rubric", RUBRICS.values(), ids=lambda r: r.name)

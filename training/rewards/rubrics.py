@@ -163,7 +163,7 @@ SOTOPIA = Rubric(
 
 CONDUCT = Rubric(
     name="fine-grained",
-    version=1,
+    version=2,
     title="Conduct: five fine-grained dimensions",
     dimensions=(
         _dimension(
@@ -185,8 +185,13 @@ CONDUCT = Rubric(
             "strategic_commitment",
             "Strategic commitment",
             (0, 10),
-            "Does this participant follow a recognisable plan towards the goal, and adapt it without losing it?",
-            {0: "drifts from turn to turn", 5: "a plan that is dropped at times", 10: "every turn serves one plan"},
+            "Does this participant use promises, or commitments about what comes later, to win cooperation now and to "
+            "get nearer to the goal?",
+            {
+                0: "commits to nothing, or its promises are plainly empty",
+                5: "vague promises, or ones that change little",
+                10: "concrete promises for later that the other can rely on, and that win cooperation now",
+            },
         ),
         _dimension(
             "empathy_expression",

@@ -262,7 +262,7 @@ def test_what_is_assigned_and_open_is_listed(call, researcher, annotator, person
     assert [(row["queue"], row["match"], row["seat"]) for row in listed["items"]] == [
         (made.pk, match.pk, seat) for made in (queue, other) for seat in (0, 1)
     ]  # fmt: skip
-    assert {row["rubric"] for row in listed["items"]} == {"fine-grained v1"}
+    assert {row["rubric"] for row in listed["items"]} == {"fine-grained v2"}
     assert [d["name"] for d in listed["items"][0]["dimensions"]] == [d.name for d in CONDUCT.dimensions]
     page = caller.get("judgments/targets", limit=1, offset=1).json()
     assert (page["count"], [row["seat"] for row in page["items"]]) == (4, [1])

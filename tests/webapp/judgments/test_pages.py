@@ -134,7 +134,7 @@ def test_a_judges_reasons_stand_on_the_queue_page_as_text(client_of, researcher)
     said = page.split("Judgments and their reasons")[1]
     assert said.count("&lt;b&gt;mutual_benefit&lt;/b&gt; &amp; more") == 2
     assert "<b>" not in said
-    assert said.count("the judge, fine-grained v1") == 2
+    assert said.count("the judge, fine-grained v2") == 2
     assert reverse("arena:replay", args=[match.pk]) in said
     assert [text in said for text in ("seat 1", "seat 2", "seat 3")] == [True, True, False]
 

@@ -396,3 +396,18 @@ def test_of_two_who_judge_a_seat_at_once_neither_hides_the_others_score(research
 
 def test_versions_of_rubrics_load_after_migrate():
     assert RubricVersion.objects.filter(created_by=None).count() == len(RUBRICS)
+
+
+def test_a_newer_shipped_version_stands_beside_the_one_that_was_judged_under(researcher, monkeypatch):
+    before = RUBRICS["sotopia"]
+    older = version("sotopia")
+    queue = services.create_queue(
+        name="q", owner=researcher, rubric_version=older, matches=[finished_match(researcher)], annotators=[researcher]
+    )
+    shipped = before.model_copy(update={"version": older.number + 1, "title": "Reworded"})
+    monkeypatch.setitem(RUBRICS, "sotopia", shipped)
+    services.load_rubrics()
+    services.load_rubrics()
+    assert version("sotopia").record() == shipped
+    queue.refresh_from_db()
+    assert queue.rubric_version.record() == before
