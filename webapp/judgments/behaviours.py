@@ -13,10 +13,8 @@ from typing import Any
 from training.evaluate.behaviours import JudgedGame, Table, report
 from training.records import Judgment as JudgmentRecord
 from training.rewards.rubrics import Rubric
+from webapp.judgments.games import GameId
 from webapp.judgments.models import Judgment, Queue
-
-Game = tuple[int | None, int | None]
-"""The ids of a match and of an episode, one of them None."""
 
 
 def of_queue(queue: Queue) -> Table | None:
@@ -28,7 +26,7 @@ def of_queue(queue: Queue) -> Table | None:
     rows = queue.targets.order_by("position").values_list(
         "match_id", "episode_id", "match__roles", "match__metrics", "episode__summary"
     )
-    told: dict[Game, JudgedGame] = {}
+    told: dict[GameId, JudgedGame] = {}
     for match, episode, roles, metrics, summary in rows:
         if (match, episode) not in told:
             known = (roles, metrics) if match else (summary.get("roles"), summary.get("metrics"))
@@ -44,9 +42,9 @@ def _survived(roles: Sequence[str] | None, metrics: Mapping[str, Any] | None) ->
     return [bool(value) for value in told] if told and None not in told else None
 
 
-def _judged(queue: Queue, rubric: Rubric) -> dict[Game, list[JudgmentRecord]]:
+def _judged(queue: Queue, rubric: Rubric) -> dict[GameId, list[JudgmentRecord]]:
     """Return the values that were given in a queue, by game."""
-    found: dict[Game, list[JudgmentRecord]] = defaultdict(list)
+    found: dict[GameId, list[JudgmentRecord]] = defaultdict(list)
     for row in Judgment.objects.scored().filter(target__queue=queue).select_related("judge__remote"):
         record = JudgmentRecord(
             rubric=rubric.name, rubric_version=rubric.version, episode=str(row.match_id or row.episode_id),

@@ -19,6 +19,9 @@ from webapp.judgments.models import Target
 from webapp.runs import files
 from webapp.runs.models import PlayedEpisode
 
+GameId = tuple[int | None, int | None]
+"""The ids of a match and of an episode, one of them None."""
+
 
 @dataclass(frozen=True)
 class JudgedGame:

@@ -1,20 +1,23 @@
 """What the judgments of a queue say: a mean per player and dimension with its interval, and how many games it covers.
 
-All authors' values for one seat of one game are averaged first, so the game is the unit; the interval is Student's t
-over games (95 %), and absent for a single game.
+All authors' values for one seat are averaged first, then a player's seats in one game (several scripted players, say,
+or people), so the game is the unit: seats of one game are not independent. The interval is Student's t over games
+(95 %), and absent for a single game.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
 from training.errors import BadInput
+from training.rewards.rubrics import Dimension
 from webapp.accounts.models import User
 from webapp.arena.models import Match, MatchSeat
 from webapp.judgments import games
+from webapp.judgments.games import GameId
 from webapp.judgments.models import Judgment, Queue, Target
 
 UNTOLD = "told once you have rated the game"
@@ -55,27 +58,29 @@ def interval(values: Iterable[float]) -> tuple[float | None, float | None]:
 def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]]:
     """Return the estimates of a queue by player (`person`, a deployment, a run's policy), as far as `user` is told."""
     scored: dict[int, list[Mapping[str, float]]] = defaultdict(list)
-    for target_id, values in Judgment.objects.scored().filter(target__queue=queue).values_list("target_id", "values"):
+    game_of: dict[int, GameId] = {}
+    rows = Judgment.objects.scored().filter(target__queue=queue)
+    for target_id, match, episode, values in rows.values_list("target_id", "match_id", "episode_id", "values"):
         scored[target_id or 0].append(values or {})
+        game_of[target_id or 0] = (match, episode)
     players = players_of(queue, user)
-    by_player: dict[str, list[dict[str, float]]] = defaultdict(list)
+    seats: dict[tuple[str, str], dict[GameId, list[float]]] = defaultdict(lambda: defaultdict(list))
     for target_id, judged in scored.items():
-        by_player[players.get(target_id, UNKNOWN)].append(
-            {name: mean(values[name] for values in judged) for name in judged[0]}
-        )
+        player = players.get(target_id, UNKNOWN)
+        for name in judged[0]:
+            seats[player, name][game_of[target_id]].append(mean(values[name] for values in judged))
     dimensions = queue.rubric_version.record().dimensions
-    made: dict[str, list[Estimate]] = {}
-    for player in sorted(by_player):
-        made[player] = []
-        for dimension in dimensions:
-            values = [row[dimension.name] for row in by_player[player] if dimension.name in row]
-            if not values:  # nobody was asked: this player never had a role that it is about
-                continue
-            centre, half = interval(values)
-            made[player].append(
-                Estimate(dimension.name, dimension.title, dimension.low, dimension.high, centre, half, len(values))
-            )
-    return made
+    return {
+        player: [_estimate(one, seats[player, one.name].values()) for one in dimensions if (player, one.name) in seats]
+        for player in sorted({player for player, _ in seats})
+    }
+
+
+def _estimate(dimension: Dimension, games: Iterable[Sequence[float]]) -> Estimate:
+    """Return the estimate from the values of a player's seats, game by game."""
+    means = [mean(seats) for seats in games]
+    centre, half = interval(means)
+    return Estimate(dimension.name, dimension.title, dimension.low, dimension.high, centre, half, len(means))
 
 
 def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:
