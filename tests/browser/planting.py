@@ -17,7 +17,7 @@ from training.records import Scenario
 from training.rewards.judge import Cost, Verdict
 from training.rewards.rubrics import RUBRICS
 from webapp.accounts.models import User
-from webapp.arena import tables
+from webapp.arena import links, tables
 from webapp.judgments import services as judging
 from webapp.judgments.models import JudgeModel, Judgment, Queue
 from webapp.runs.models import Attempt, Checkpoint, Event, Metric, Run
@@ -62,8 +62,8 @@ def everywhere() -> dict[str, Any]:
             consent=True,
         )
         tables.answer_consent(match=match, user=ben, agreed=True)
-        links = [_link(rosa) for _ in range(LINKS)]
-    return {"pages": pages, "runs": [run.pk for run in runs[:6]], "match": match.pk, "links": links}
+        guests = [_link(rosa) for _ in range(LINKS)]
+    return {"pages": pages, "runs": [run.pk for run in runs[:6]], "match": match.pk, "links": guests}
 
 
 def _datasets(owner: User) -> list[tuple[str, int]]:
@@ -211,4 +211,4 @@ def _link(host: User) -> str:
     match = tables.create(
         host=host, scenario=negotiation(), places=[tables.Place(user=host), tables.Place()], consent=True
     )
-    return f"/play/guest/{tables.invite(match=match, number=1)}/"
+    return f"/play/guest/{links.invite(match=match, number=1)}/"

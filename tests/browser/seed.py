@@ -107,12 +107,12 @@ def invitation() -> str:
     """A guest link to the first seat of a table with a scripted player: once the guest agrees, it is their turn."""
     from tests.webapp.arena.conftest import negotiation
     from webapp.accounts.models import User
-    from webapp.arena import tables
+    from webapp.arena import links, tables
 
     places = [tables.Place(), tables.Place(scripted="scripted")]
     host = User.objects.get(username="pia")
     match = tables.create(host=host, scenario=negotiation(), places=places, deadline_s=600)
-    return f"/play/guest/{tables.invite(match=match, number=0)}/"
+    return f"/play/guest/{links.invite(match=match, number=0)}/"
 
 
 def judging() -> str:

@@ -16,13 +16,13 @@ from tests.webapp.arena.telling import WITHIN, telling
 from training.games import REGISTRY
 from training.games.base import FORFEIT
 from training.records import SPECTATOR
-from webapp.arena import clock, hints, hosting, persons, services, tables
+from webapp.arena import clock, hints, hosting, links, persons, services, tables
 from webapp.arena.models import Match
 from webapp.arena.watching import Displaced, Held, Watch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = 3
-ELSEWHERE = {"clock.wake", "model_seats.answer", "services.abort", "tables.invite", "tables.claim", "tables.take_seat"}
+ELSEWHERE = {"clock.wake", "model_seats.answer", "services.abort", "links.invite", "links.claim", "tables.take_seat"}
 """Of models, or of open seats one by one: their cases stand in `tests.webapp.arena.test_sockets`."""
 
 
@@ -80,11 +80,11 @@ def give_up(match):
 
 def before(comer):
     """What happens before the game: a seat is taken, left and taken again, its holder sent away, bots fill it."""
-    joins = lambda match: tables.join(token=tables.open_link(match=match), user=comer, shown_name="")
+    joins = lambda match: links.join(token=links.open_link(match=match), user=comer, shown_name="")
     return [
-        ("tables.join", joins),
+        ("links.join", joins),
         ("tables.leave", lambda match: tables.leave(match=match, user=comer)),
-        ("tables.join", joins),
+        ("links.join", joins),
         ("tables.answer_consent", lambda match: tables.answer_consent(match=match, user=match.host, agreed=False)),
         ("tables.say_ready", lambda match: tables.say_ready(match=match, user=match.host)),
         ("hosting.kick", lambda match: hosting.kick(match=match, number=len(match.scenario["seats"]) - 1)),

@@ -15,8 +15,9 @@ from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F,
 from training.errors import BadInput
 from training.records import Seat
 from webapp.accounts.models import User
-from webapp.arena import hints, services
+from webapp.arena import services
 from webapp.arena.models import GuestLink, Match, MatchSeat
+from webapp.arena.tables import tell_everybody
 from webapp.core import queue
 
 STAND_IN = "scripted"
@@ -41,10 +42,6 @@ def _sitting(match: Match, number: Seat) -> MatchSeat:
     if seat is None:
         raise BadInput("there is no such seat", "seat")
     return seat
-
-
-def _changed(match: Match) -> None:
-    hints.send(match.pk, services.viewers_of(match.pk))
 
 
 def _unrate(match: Match, why: str) -> None:
@@ -75,7 +72,7 @@ def pause(*, match: Match) -> None:
         raise BadInput("the game is paused already")
     locked.paused_at = services.database_now()
     locked.save(update_fields=["paused_at"])
-    _changed(locked)
+    tell_everybody(locked)
 
 
 @transaction.atomic
@@ -97,7 +94,7 @@ def _go_on(match: Match, since: datetime) -> None:
     if match.step_until is not None:
         match.step_until += paused
     match.save(update_fields=["paused_at", "step_until"])
-    _changed(match)
+    tell_everybody(match)
 
 
 def paused_too_long(*, limit: int) -> list[int]:
@@ -138,7 +135,7 @@ def _let_stand_in(match: Match, seat: MatchSeat) -> None:
     seat.save(update_fields=["kind", "deployment", "scripted", "stand_in"])
     _unrate(match, f"a stand-in moved for {seat.name}")
     _hand_over(match, seat.seat, to_worker=True)
-    _changed(match)
+    tell_everybody(match)
 
 
 @transaction.atomic
@@ -164,7 +161,7 @@ def kick(*, match: Match, number: Seat) -> None:
     else:
         _unrate(locked, f"{seat.name} was sent away")
         _hand_over(locked, number, to_worker=True)
-    _changed(locked)
+    tell_everybody(locked)
 
 
 @transaction.atomic
@@ -177,7 +174,7 @@ def take_back(*, match: Match, user: User) -> None:
     seat.stand_in, seat.scripted, seat.seen_at = False, "", services.database_now()
     seat.save(update_fields=["stand_in", "scripted", "seen_at"])
     _hand_over(locked, seat.seat, to_worker=False)
-    _changed(locked)
+    tell_everybody(locked)
 
 
 def note_presence(*, match_id: int, user: User) -> None:

@@ -1,4 +1,4 @@
-"""Tables before and between games: made, joined, invited to, agreed to, closed, set up again.
+"""Tables before and between games: made, joined, agreed to, closed, set up again. Links to them: `webapp.arena.links`.
 
 Each function is one transaction. `BadInput` says what is wrong and changes nothing.
 """
@@ -9,15 +9,14 @@ import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from training.errors import BadInput
 from training.games import lookup, make
 from training.records import Scenario
 from training.seeding import rng
-from webapp.accounts.models import User, digest, new_token
-from webapp.accounts.services import create_guest
+from webapp.accounts.models import User
 from webapp.arena import hints, services
 from webapp.arena.models import GuestLink, Match, MatchSeat
 from webapp.scenarios.models import StoredScenario
@@ -112,8 +111,8 @@ def create(
     return match
 
 
-def _locked(match: Match) -> Match:
-    """The match under its row lock; raises `BadInput` once its seats can no longer change."""
+def still_open(match: Match) -> Match:
+    """The match under its row lock; raises `BadInput` once its seats can no longer change. For use in a transaction."""
     locked = Match.objects.select_for_update().get(pk=match.pk)
     if locked.state != Match.State.OPEN:
         raise BadInput("the game has already begun, or the table is closed")
@@ -141,7 +140,7 @@ def _begin_if_ready(match: Match) -> None:
 @transaction.atomic
 def say_ready(*, match: Match, user: User) -> None:
     """Press Ready, once every seat is taken; the game begins with the last one who does."""
-    locked = _locked(match)
+    locked = still_open(match)
     seat = locked.seats.filter(user=user).first()
     if seat is None:
         raise BadInput("you do not sit at this table")
@@ -152,13 +151,13 @@ def say_ready(*, match: Match, user: User) -> None:
     seat.ready = True
     seat.save(update_fields=["ready"])
     _begin_if_ready(locked)
-    _changed(locked)
+    tell_everybody(locked)
 
 
 @transaction.atomic
 def fill(*, match: Match) -> None:
     """Give every empty seat to a scripted player and begin, whether or not everybody has pressed Ready."""
-    locked = _locked(match)
+    locked = still_open(match)
     if locked.seats.filter(kind=MatchSeat.Kind.PERSON, consent=None).exists():
         raise BadInput("somebody at the table has not answered yet what may be stored")
     empty = locked.seats.filter(kind=MatchSeat.Kind.OPEN)
@@ -167,40 +166,42 @@ def fill(*, match: Match) -> None:
     services.begin(locked)
 
 
-def _changed(match: Match) -> None:
+def tell_everybody(match: Match) -> None:
+    """After commit, hint to every viewer that the table has changed."""
     hints.send(match.pk, services.viewers_of(match.pk))
 
 
 @transaction.atomic
 def take_seat(*, match: Match, user: User) -> MatchSeat:
     """Sit down at the first free seat; somebody who sits there already keeps their seat."""
-    locked = _locked(match)
+    locked = still_open(match)
     if mine := locked.seats.filter(user=user).first():
         return mine
     seat = locked.seats.free().order_by("seat").first()
     if seat is None:
         raise BadInput("somebody else was faster: no seat is free")
-    return _sit(locked, seat, user)
+    return sit(locked, seat, user)
 
 
-def _sit(match: Match, seat: MatchSeat, user: User) -> MatchSeat:
+def sit(match: Match, seat: MatchSeat, user: User) -> MatchSeat:
+    """Give a seat of a locked match to a person, who is asked for their consent next."""
     seat.kind, seat.user, seat.consent, seat.consented_at = MatchSeat.Kind.PERSON, user, None, None
     seat.save(update_fields=["kind", "user", "consent", "consented_at"])
-    _changed(match)
+    tell_everybody(match)
     return seat
 
 
 @transaction.atomic
 def leave(*, match: Match, user: User) -> None:
     """Get up again before the game begins; the seat is free for others."""
-    locked = _locked(match)
+    locked = still_open(match)
     seat = locked.seats.filter(user=user).first()
     if seat is not None:
         seat.kind, seat.user, seat.consent, seat.consented_at = MatchSeat.Kind.OPEN, None, None, None
         seat.save(update_fields=["kind", "user", "consent", "consented_at"])
         GuestLink.objects.filter(seat=seat).delete()
         locked.seats.update(ready=False)
-        _changed(locked)
+        tell_everybody(locked)
 
 
 @transaction.atomic
@@ -219,76 +220,7 @@ def answer_consent(*, match: Match, user: User, agreed: bool) -> None:
     seat.save(update_fields=["consent", "consented_at"])
     if locked.state == Match.State.OPEN:
         _begin_if_ready(locked)
-        _changed(locked)
-
-
-@transaction.atomic
-def invite(*, match: Match, number: int) -> str:
-    """Keep an empty seat for a guest; return the link's token, which is shown this once. An older link dies."""
-    locked = _locked(match)
-    seat = locked.seats.filter(seat=number, kind=MatchSeat.Kind.OPEN).first()
-    if seat is None:
-        raise BadInput("this seat is taken", "seat")
-    token = new_token()
-    GuestLink.objects.filter(seat=seat).delete()
-    GuestLink.objects.create(seat=seat, token_hash=digest(token))
-    _changed(locked)
-    return token
-
-
-@transaction.atomic
-def open_link(*, match: Match) -> str:
-    """Return the token of a link to the whole table, which is shown this once; an older one dies."""
-    locked = _locked(match)
-    token = new_token()
-    locked.join_hash = digest(token)
-    locked.save(update_fields=["join_hash"])
-    return token
-
-
-def find_table(token: str) -> Match | None:
-    """The table that a token opens, or None."""
-    return Match.objects.select_related("host").filter(join_hash=digest(token)).first()
-
-
-@transaction.atomic
-def join(*, token: str, user: User | None, shown_name: str) -> tuple[MatchSeat, User]:
-    """Take the next free seat of the table that a link opens, as `user` or as a new guest; return both."""
-    match = find_table(token)
-    if match is None:
-        raise BadInput("this link does not exist, or was replaced by a newer one")
-    locked = _locked(match)
-    if locked.join_hash != digest(token):
-        raise BadInput("this link was replaced by a newer one: ask the host for it")
-    person = user or create_guest(shown_name=shown_name)
-    return take_seat(match=locked, user=person), person
-
-
-def find_link(token: str) -> GuestLink | None:
-    """The link that a token opens, claimed or not, or None."""
-    links = GuestLink.objects.select_related("seat__match__host")
-    return links.filter(token_hash=digest(token)).first()
-
-
-@transaction.atomic
-def claim(*, token: str, user: User | None, shown_name: str) -> tuple[MatchSeat, User]:
-    """Take the seat that a link stands for, once, as `user` or as a new guest; return both."""
-    link = find_link(token)
-    if link is None:
-        raise BadInput("this link does not exist, or was replaced by a newer one")
-    locked = _locked(link.seat.match)
-    link = GuestLink.objects.select_for_update().select_related("seat").filter(pk=link.pk).first()
-    if link is None or link.claimed_at is not None:
-        raise BadInput("this link has been used or replaced: ask the host for another one")
-    if user is not None and locked.seats.filter(user=user).exists():
-        raise BadInput("you sit at this table already: the link is for somebody else")
-    link.claimed_at = services.database_now()
-    link.save(update_fields=["claimed_at"])
-    person = user or create_guest(shown_name=shown_name)
-    try:
-        return _sit(locked, link.seat, person), person
-    except IntegrityError as error:
-        raise BadInput("you sit at this table already") from error
+        tell_everybody(locked)
 
 
 def close(*, match: Match) -> None:

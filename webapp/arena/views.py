@@ -18,7 +18,7 @@ from training.errors import BadInput, IllegalMove
 from training.games import REGISTRY, lookup
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, members, one
-from webapp.arena import hosting, parts, persons, scenarios, services, tables, view
+from webapp.arena import hosting, links, parts, persons, scenarios, services, tables, view
 from webapp.arena.forms import GuestName, NewTable
 from webapp.arena.models import MATCH_SORTS, Match, MatchSeat
 from webapp.core.http import integer, render_page
@@ -203,7 +203,7 @@ def invite(request: HttpRequest, match_id: int, number: int) -> HttpResponse:
     """Keep an empty seat for a guest and show the link, this once."""
     match = hosted_match(request, match_id)
     try:
-        token = tables.invite(match=match, number=number)
+        token = links.invite(match=match, number=number)
     except BadInput as error:
         messages.error(request, f"There is no link: {error.why}.")
         return redirect("arena:table", match.pk)
@@ -217,7 +217,7 @@ def open_link(request: HttpRequest, match_id: int) -> HttpResponse:
     """Make a link to the whole table and show it, this once."""
     match = hosted_match(request, match_id)
     try:
-        token = tables.open_link(match=match)
+        token = links.open_link(match=match)
     except BadInput as error:
         messages.error(request, f"There is no link: {error.why}.")
         return redirect("arena:table", match.pk)
@@ -237,21 +237,21 @@ def close(request: HttpRequest, match_id: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def guest(request: HttpRequest, token: str) -> HttpResponse:
     """A guest link: opening it only shows a page, posting takes the seat."""
-    link = tables.find_link(token)
+    link = links.find_link(token)
     if link is None:
         raise Http404
     used = link.claimed_at is not None or link.seat.match.state != Match.State.OPEN
-    return _invitation(request, link.seat.match, partial(tables.claim, token=token), seat=link.seat, used=used)
+    return _invitation(request, link.seat.match, partial(links.claim, token=token), seat=link.seat, used=used)
 
 
 @require_http_methods(["GET", "POST"])
 def join(request: HttpRequest, token: str) -> HttpResponse:
     """A table's link: opening it only shows a page, posting takes the next free seat."""
-    match = tables.find_table(token)
+    match = links.find_table(token)
     if match is None:
         raise Http404
     used = match.state != Match.State.OPEN or not match.seats.free().exists()
-    return _invitation(request, match, partial(tables.join, token=token), seat=None, used=used)
+    return _invitation(request, match, partial(links.join, token=token), seat=None, used=used)
 
 
 def _invitation(

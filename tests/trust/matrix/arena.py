@@ -5,7 +5,7 @@ from typing import Any
 from tests.trust.matrix.base import EVERYONE, MEMBERS, NOBODY, Route, SocketRoute
 from tests.webapp.arena.conftest import negotiation
 from training.games.base import FORFEIT
-from webapp.arena import hosting, services, tables
+from webapp.arena import hosting, links, services, tables
 from webapp.arena.models import Match
 
 ADMIN = ("admin",)
@@ -44,7 +44,7 @@ def over(owner: Any) -> dict[str, Any]:
 def hosted(owner: Any) -> dict[str, Any]:
     places = [tables.Place(user=_host()), tables.Place()]
     match = tables.create(host=owner, scenario=negotiation(), places=places)
-    tables.invite(match=match, number=1)  # a kept seat, so that the table is not open to everybody
+    links.invite(match=match, number=1)  # a kept seat, so that the table is not open to everybody
     return {"match_id": match.pk}
 
 
@@ -85,12 +85,12 @@ def stood_in(owner: Any) -> dict[str, Any]:
 
 def table_link(owner: Any) -> dict[str, Any]:
     match = Match.objects.get(pk=waiting(owner)["match_id"])
-    return {"token": tables.open_link(match=match)}
+    return {"token": links.open_link(match=match)}
 
 
 def link(owner: Any) -> dict[str, Any]:
     match = Match.objects.get(pk=hosted(owner)["match_id"])
-    return {"token": tables.invite(match=match, number=1)}
+    return {"token": links.invite(match=match, number=1)}
 
 
 ROUTES = [

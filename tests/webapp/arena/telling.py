@@ -3,21 +3,21 @@
 import inspect
 import re
 
-from webapp.arena import clock, hosting, model_seats, services, tables
+from webapp.arena import clock, hosting, links, model_seats, services, tables
 
 TELLS = re.compile(
-    r"hints\.send|_changed\(|_sit\(|take_seat\(|submit\(|abort\(|time_out\(|begin\(|_let_stand_in\(|_go_on\("
+    r"hints\.send|tell_everybody\(|\bsit\(|take_seat\(|submit\(|abort\(|time_out\(|begin\(|_let_stand_in\(|_go_on\("
     r"|\.update\(\s*deadline="
 )
-WITHIN = {"services.begin", "model_seats.awake"}
-"""Parts of others: `begin` of the last consent and of `fill`, `awake` of the clock's step."""
+WITHIN = {"services.begin", "model_seats.awake", "tables.sit", "tables.tell_everybody"}
+"""Parts of others: `begin` of the last consent and of `fill`, `awake` of the clock's step, and what services share."""
 
 
 def telling() -> set[str]:
     """Their names, as `module.function`."""
     return {
         f"{module.__name__.rpartition('.')[2]}.{name}"
-        for module in (services, tables, hosting, clock, model_seats)
+        for module in (services, tables, links, hosting, clock, model_seats)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__
         and not name.startswith("_")

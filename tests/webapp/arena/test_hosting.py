@@ -10,7 +10,7 @@ from tests.webapp.arena.browser import Tab
 from tests.webapp.arena.conftest import negotiation
 from training.errors import BadInput, IllegalMove
 from training.records import Move
-from webapp.arena import clock, consumers, hosting, model_seats, persons, services, tables, view
+from webapp.arena import clock, consumers, hosting, links, model_seats, persons, services, tables, view
 from webapp.arena.models import DueSeat, Match, MatchSeat
 from worker.play import play
 
@@ -217,7 +217,7 @@ def test_who_is_sent_away_is_gone_and_the_game_stays_out_of_exports(client_of, p
 def test_before_the_game_a_seat_is_only_freed(player, ben):
     places = [tables.Place(user=player), tables.Place()]
     match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
-    tables.claim(token=tables.invite(match=match, number=1), user=ben, shown_name="")
+    links.claim(token=links.invite(match=match, number=1), user=ben, shown_name="")
     hosting.kick(match=match, number=1)
     assert match.seats.free().count() == 1
     seat = match.seats.get(seat=1)

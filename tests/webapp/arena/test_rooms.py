@@ -7,7 +7,7 @@ import pytest
 from tests.webapp.arena import vigil
 from training.errors import BadInput
 from training.records import Scenario
-from webapp.arena import hosting, opponents, scenarios, services, tables
+from webapp.arena import hosting, links, opponents, scenarios, services, tables
 from webapp.arena.models import Match
 from webapp.scenarios.models import DatasetVersion
 from webapp.scenarios.services import create_dataset
@@ -131,13 +131,13 @@ def test_a_link_to_the_table_seats_whoever_comes(client_of, player, ben):
 
 def test_a_new_link_replaces_the_old_one_and_kept_seats_stay_kept(client_of, player, ben):
     match = table(player, empty=2)
-    old, new = tables.open_link(match=match), tables.open_link(match=match)
-    tables.invite(match=match, number=1)
+    old, new = links.open_link(match=match), links.open_link(match=match)
+    links.invite(match=match, number=1)
     with pytest.raises(BadInput, match="replaced"):
-        tables.join(token=old, user=ben, shown_name="")
-    assert tables.join(token=new, user=ben, shown_name="")[0].seat == 2
+        links.join(token=old, user=ben, shown_name="")
+    assert links.join(token=new, user=ben, shown_name="")[0].seat == 2
     with pytest.raises(BadInput, match="no seat is free"):
-        tables.join(token=new, user=None, shown_name="Zoe")
+        links.join(token=new, user=None, shown_name="Zoe")
     assert client_of(None).get("/play/join/nonsense/").status_code == 404
 
 
@@ -177,7 +177,7 @@ def test_alone_with_bots_nothing_else_is_asked(player):
 
 def test_the_host_fills_empty_seats_and_begins(client_of, player, ben, annotator):
     match = table(player, ben, empty=3)
-    tables.invite(match=match, number=3)
+    links.invite(match=match, number=3)
     address = f"/play/{match.pk}/fill/"
     assert client_of(ben).post(address).status_code == 404
     client_of(player).post(address)

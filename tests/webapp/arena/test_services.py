@@ -7,7 +7,7 @@ import pytest
 from tests.webapp.arena.conftest import negotiation
 from training.errors import BadInput, IllegalMove
 from training.records import ALL, SPECTATOR, Move
-from webapp.arena import parts, services, tables, view
+from webapp.arena import links, parts, services, tables, view
 from webapp.arena.models import DueSeat, Match, ViewerRow
 from webapp.runs.models import Checkpoint
 from webapp.serving import services as serving
@@ -177,9 +177,9 @@ def test_a_rematch_needs_models_that_are_open_to_its_host(player, researcher):
 def test_a_link_that_is_replaced_while_it_is_claimed_is_refused(player, ben, monkeypatch):
     places = [tables.Place(user=player), tables.Place()]
     match = tables.create(host=player, scenario=negotiation(), places=places)
-    token = tables.invite(match=match, number=1)
-    found = tables.find_link(token)
-    tables.invite(match=match, number=1)
-    monkeypatch.setattr(tables, "find_link", lambda token: found)
+    token = links.invite(match=match, number=1)
+    found = links.find_link(token)
+    links.invite(match=match, number=1)
+    monkeypatch.setattr(links, "find_link", lambda token: found)
     with pytest.raises(BadInput, match="replaced"):
-        tables.claim(token=token, user=ben, shown_name="")
+        links.claim(token=token, user=ben, shown_name="")

@@ -15,7 +15,7 @@ from tests.webapp.arena.browser import Page, Tab
 from tests.webapp.arena.conftest import dialogue, negotiation
 from tests.webapp.arena.telling import WITHIN, telling
 from training.records import SPECTATOR, Move
-from webapp.arena import clock, consumers, hints, hosting, model_seats, parts, services, tables
+from webapp.arena import clock, consumers, hints, hosting, links, model_seats, parts, services, tables
 from webapp.arena.models import DueSeat, Match, ViewerRow
 from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment
@@ -134,16 +134,16 @@ def away(match):
 def events(ben):
     """Every way in which people change a match, as (service, what is done), in an order that can be played."""
     return [
-        ("tables.invite", lambda match: tables.invite(match=match, number=1)),
+        ("links.invite", lambda match: links.invite(match=match, number=1)),
         ("unclaimed", lambda match: match.seats.get(seat=1).guest_link.delete()),
         ("tables.take_seat", lambda match: tables.take_seat(match=match, user=ben)),
         ("tables.leave", lambda match: tables.leave(match=match, user=ben)),
         (
-            "tables.claim",
-            lambda match: tables.claim(token=tables.invite(match=match, number=1), user=ben, shown_name=""),
+            "links.claim",
+            lambda match: links.claim(token=links.invite(match=match, number=1), user=ben, shown_name=""),
         ),
         ("hosting.kick", lambda match: hosting.kick(match=match, number=1)),
-        ("tables.join", lambda match: tables.join(token=tables.open_link(match=match), user=ben, shown_name="")),
+        ("links.join", lambda match: links.join(token=links.open_link(match=match), user=ben, shown_name="")),
         ("tables.say_ready", lambda match: tables.say_ready(match=match, user=match.host)),
         ("tables.answer_consent", lambda match: tables.answer_consent(match=match, user=ben, agreed=True)),
         ("services.submit", lambda match: say(match, 0, "hello")),
