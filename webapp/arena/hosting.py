@@ -16,8 +16,8 @@ from training.errors import BadInput
 from training.records import Seat
 from webapp.accounts.models import User
 from webapp.arena import services
-from webapp.arena.models import GuestLink, Match, MatchSeat
-from webapp.arena.tables import tell_everybody
+from webapp.arena.models import Match, MatchSeat
+from webapp.arena.tables import free, tell_everybody
 from webapp.core import queue
 
 STAND_IN = "scripted"
@@ -148,19 +148,18 @@ def kick(*, match: Match, number: Seat) -> None:
     if locked.over:
         raise BadInput("the game is over")
     seat = _sitting(locked, number)
-    person, waiting = seat.kind == MatchSeat.Kind.PERSON, locked.state == Match.State.OPEN
-    seat.kind, seat.scripted = (MatchSeat.Kind.OPEN, "") if waiting else (MatchSeat.Kind.SCRIPTED, STAND_IN)
-    seat.user, seat.deployment, seat.stand_in = None, None, False
-    seat.consent = False if person and not waiting else None
-    seat.save(update_fields=["kind", "scripted", "user", "deployment", "stand_in", "consent"])
-    if waiting:
-        GuestLink.objects.filter(seat=seat).delete()
-        locked.seats.update(ready=False)
+    if locked.state == Match.State.OPEN:
         locked.join_hash = None  # or whoever came by the table's link would come back by it at once
         locked.save(update_fields=["join_hash"])
-    else:
-        _unrate(locked, f"{seat.name} was sent away")
-        _hand_over(locked, number, to_worker=True)
+        free(locked, seat)
+        return
+    if seat.kind == MatchSeat.Kind.PERSON:
+        seat.consent, seat.consented_at = False, services.database_now()
+    seat.kind, seat.user, seat.deployment, seat.scripted = MatchSeat.Kind.SCRIPTED, None, None, STAND_IN
+    seat.stand_in = False
+    seat.save(update_fields=["kind", "user", "deployment", "scripted", "stand_in", "consent", "consented_at"])
+    _unrate(locked, f"{seat.name} was sent away")
+    _hand_over(locked, number, to_worker=True)
     tell_everybody(locked)
 
 

@@ -197,11 +197,17 @@ def leave(*, match: Match, user: User) -> None:
     locked = still_open(match)
     seat = locked.seats.filter(user=user).first()
     if seat is not None:
-        seat.kind, seat.user, seat.consent, seat.consented_at = MatchSeat.Kind.OPEN, None, None, None
-        seat.save(update_fields=["kind", "user", "consent", "consented_at"])
-        GuestLink.objects.filter(seat=seat).delete()
-        locked.seats.update(ready=False)
-        tell_everybody(locked)
+        free(locked, seat)
+
+
+def free(match: Match, seat: MatchSeat) -> None:
+    """Empty a seat of a locked match before its game; everybody says again that they are ready."""
+    seat.kind, seat.user, seat.deployment, seat.scripted = MatchSeat.Kind.OPEN, None, None, ""
+    seat.consent = seat.consented_at = None
+    seat.save(update_fields=["kind", "user", "deployment", "scripted", "consent", "consented_at"])
+    GuestLink.objects.filter(seat=seat).delete()
+    match.seats.update(ready=False)
+    tell_everybody(match)
 
 
 @transaction.atomic

@@ -6,10 +6,11 @@ import re
 from webapp.arena import clock, hosting, links, model_seats, services, tables
 
 TELLS = re.compile(
-    r"hints\.send|tell_everybody\(|\bsit\(|take_seat\(|submit\(|abort\(|time_out\(|begin\(|_let_stand_in\(|_go_on\("
+    r"hints\.send|tell_everybody\(|\bsit\(|\bfree\(|take_seat\(|submit\(|abort\(|time_out\(|begin\(|_let_stand_in\("
+    r"|_go_on\("
     r"|\.update\(\s*deadline="
 )
-WITHIN = {"services.begin", "model_seats.awake", "tables.sit", "tables.tell_everybody"}
+WITHIN = {"services.begin", "model_seats.awake", "tables.sit", "tables.free", "tables.tell_everybody"}
 """Parts of others: `begin` of the last consent and of `fill`, `awake` of the clock's step, and what services share."""
 
 

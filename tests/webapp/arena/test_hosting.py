@@ -201,9 +201,11 @@ def test_the_host_replaces_a_seat(client_of, player, ben, two_people):
 
 
 def test_who_is_sent_away_is_gone_and_the_game_stays_out_of_exports(client_of, player, ben, two_people):
+    agreed_at = two_people.seats.get(seat=1).consented_at
     client_of(player).post(f"/play/{two_people.pk}/kick/1/")
     seat = two_people.seats.get(seat=1)
     assert (seat.kind, seat.user, seat.consent) == ("scripted", None, False)
+    assert seat.consented_at > agreed_at, "the no has its own time, not that of the yes"
     assert client_of(ben).get(f"/play/{two_people.pk}/").status_code == 404
     with pytest.raises(IllegalMove, match="do not sit"):
         persons.play(match_id=two_people.pk, user=ben, data=TALK)
@@ -218,10 +220,12 @@ def test_before_the_game_a_seat_is_only_freed(player, ben):
     places = [tables.Place(user=player), tables.Place()]
     match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
     links.claim(token=links.invite(match=match, number=1), user=ben, shown_name="")
+    match.seats.filter(seat=1).update(consent=True, consented_at=services.database_now())
     hosting.kick(match=match, number=1)
     assert match.seats.free().count() == 1
     seat = match.seats.get(seat=1)
-    assert (seat.kind, seat.user, seat.consent, fresh(match).rated) == (MatchSeat.Kind.OPEN, None, None, True)
+    assert (seat.kind, seat.user, fresh(match).rated) == (MatchSeat.Kind.OPEN, None, True)
+    assert (seat.consent, seat.consented_at) == (None, None), "nothing of the answer stays at an empty seat"
     services.abort(match_id=match.pk, why="x")
     with pytest.raises(BadInput, match="over"):
         hosting.kick(match=match, number=0)
