@@ -70,7 +70,8 @@ class NewTable(forms.Form):
         self.user, self.spec, self.stored = user, lookup(game), stored
         self.sizes = scenarios.sizes(user, game) if stored is None else [len(stored.data["seats"])]
         self.size = seats if seats in self.sizes else next(iter(self.sizes), self.spec.players[0])
-        self._field("game").choices = [(spec.name, spec.title) for spec in REGISTRY.values()]
+        offered = REGISTRY if game in REGISTRY else {**REGISTRY, game: self.spec}  # a stored one may be of any game
+        self._field("game").choices = [(spec.name, spec.title) for spec in offered.values()]
         self._field("game").initial = game
         choices = scenarios.choices(user, game, self.size)
         if stored is not None:
@@ -97,7 +98,7 @@ class NewTable(forms.Form):
         people = [("me", "You"), ("open", "Empty: whoever comes, or a guest by link")]
         label = f"Seat {number + 1}" if self.stored is None else str(self.stored.data["seats"][number])
         other = f"checkpoint:{checkpoint}" if any(found.pk == checkpoint for found in self.checkpoints) else None
-        initial = "me" if number == 0 else (other or "scripted:scripted")
+        initial = "me" if number == 0 else (other or f"scripted:{opponents.substitute(self.spec.name)}")
         return forms.ChoiceField(label=label, choices=[*people, *models, *scripted], initial=initial)
 
     @property

@@ -15,12 +15,11 @@ from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F,
 from training.errors import BadInput
 from training.records import Seat
 from webapp.accounts.models import User
-from webapp.arena import services
+from webapp.arena import opponents, services
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.tables import free, tell_everybody
 from webapp.core import queue
 
-STAND_IN = "scripted"
 AWAY_AT_LEAST = timedelta(seconds=60)
 """Nobody's seat is handed on sooner, however short the time for a move."""
 NOTED_EVERY = timedelta(seconds=15)
@@ -131,7 +130,7 @@ def replace(*, match: Match, number: Seat) -> None:
 def _let_stand_in(match: Match, seat: MatchSeat) -> None:
     if seat.kind != MatchSeat.Kind.PERSON:
         seat.kind, seat.deployment = MatchSeat.Kind.SCRIPTED, None
-    seat.scripted, seat.stand_in = STAND_IN, True
+    seat.scripted, seat.stand_in = opponents.substitute(match.game), True
     seat.save(update_fields=["kind", "deployment", "scripted", "stand_in"])
     _unrate(match, f"a stand-in moved for {seat.name}")
     _hand_over(match, seat.seat, to_worker=True)
@@ -155,8 +154,8 @@ def kick(*, match: Match, number: Seat) -> None:
         return
     if seat.kind == MatchSeat.Kind.PERSON:
         seat.consent, seat.consented_at = False, services.database_now()
-    seat.kind, seat.user, seat.deployment, seat.scripted = MatchSeat.Kind.SCRIPTED, None, None, STAND_IN
-    seat.stand_in = False
+    seat.kind, seat.scripted = MatchSeat.Kind.SCRIPTED, opponents.substitute(locked.game)
+    seat.user, seat.deployment, seat.stand_in = None, None, False
     seat.save(update_fields=["kind", "user", "deployment", "scripted", "stand_in", "consent", "consented_at"])
     _unrate(locked, f"{seat.name} was sent away")
     _hand_over(locked, number, to_worker=True)

@@ -17,7 +17,7 @@ from training.games import lookup, make
 from training.records import Scenario
 from training.seeding import rng
 from webapp.accounts.models import User
-from webapp.arena import hints, services
+from webapp.arena import hints, opponents, services
 from webapp.arena.models import GuestLink, Match, MatchSeat
 from webapp.scenarios.models import StoredScenario
 from webapp.serving import services as serving
@@ -162,7 +162,7 @@ def fill(*, match: Match) -> None:
         raise BadInput("somebody at the table has not answered yet what may be stored")
     empty = locked.seats.filter(kind=MatchSeat.Kind.OPEN)
     GuestLink.objects.filter(seat__in=empty).delete()
-    empty.update(kind=MatchSeat.Kind.SCRIPTED, scripted="scripted")
+    empty.update(kind=MatchSeat.Kind.SCRIPTED, scripted=opponents.substitute(locked.game))
     services.begin(locked)
 
 

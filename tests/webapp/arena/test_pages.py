@@ -4,9 +4,12 @@ import re
 
 import pytest
 
-from training.records import ALL, SPECTATOR
-from webapp.arena import tables
+from training.dataset import DatasetLine
+from training.records import ALL, SPECTATOR, Scenario
+from webapp.arena import services, tables
 from webapp.arena.models import Match
+from webapp.scenarios.services import create_dataset
+from worker.play import play
 
 pytestmark = pytest.mark.django_db
 
@@ -249,3 +252,21 @@ def test_matches_are_filtered_and_sorted_by_their_address(client_of, player, two
     answer = client_of(player).get(f"/play/matches/?of=me{query}")
     assert [match.game for match in answer.context["page"]] == names
     assert ("Show all" in answer.content.decode()) == (not names)
+
+
+def test_a_stored_scenario_of_a_game_that_is_only_known_by_its_name_can_be_played(client_of, researcher):
+    scenario = Scenario(id="heaps", game="openspiel:nim", seats=("Ada", "Ben"), seed=1)
+    stored = create_dataset(name="heaps", owner=researcher, lines=[DatasetLine(scenario=scenario)]).scenarios.get()
+    client, address = client_of(researcher), f"/play/new/?scenario={stored.pk}"
+    form = client.get(address).context["form"]
+    offered = [name for name, _ in form.fields["seat_1"].choices if name.startswith("scripted:")]
+    assert offered == ["scripted:random"], "no script plays it"
+    data = {name: field.initial for name, field in form.fields.items()}
+    assert client.post(address, {**data, "seat_1": "open", "consent": "yes"}).status_code == 302
+    match = Match.objects.get()
+    assert (match.game, match.source) == ("openspiel:nim", stored)
+    client.post(f"/play/{match.pk}/fill/")
+    move = services.fold(match).game.default(0)
+    services.submit(match_id=match.pk, seat=0, step=0, move=move)
+    play(match.due.get().pk)
+    assert match.moves.get(seat=1).move["origin"] == "seat", "the seat that was filled plays by itself"
