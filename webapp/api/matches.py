@@ -7,13 +7,13 @@ from ninja import Router, Status
 from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.errors import BadInput
-from training.games import lookup
+from training.games import GameSpec, lookup
 from training.records import ALL, Scenario
 from webapp.accounts.models import User
 from webapp.accounts.permissions import one
 from webapp.api.access import caller
 from webapp.api.shapes import MatchIn, MatchLineOut, MatchOut, MoveIn, MoveOut, PlaceIn
-from webapp.arena import hosting, persons, scenarios, tables, view
+from webapp.arena import hosting, opponents, persons, scenarios, tables, view
 from webapp.arena.models import Match, MatchMove, MatchQuerySet, MatchSeat
 from webapp.runs.models import Checkpoint
 from webapp.scenarios.models import StoredScenario
@@ -63,12 +63,12 @@ def create_match(request: HttpRequest, data: MatchIn) -> Status[dict[str, object
     user = caller(request)
     if user.is_guest:
         raise Http404
-    lookup(data.game)
+    spec = lookup(data.game)
     scenario, source = _drawn(data, user)
     match = tables.create(
         host=user,
         scenario=scenario,
-        places=[_place(place, user) for place in data.places],
+        places=[_place(place, user, spec) for place in data.places],
         visibility=data.visibility,
         deadline_s=data.deadline_s,
         source=source,
@@ -86,7 +86,7 @@ def _drawn(data: MatchIn, user: User) -> tuple[Scenario, StoredScenario | None]:
     return scenarios.draw(data.scenario, user, data.game, tables.new_seed(), len(data.places))
 
 
-def _place(place: PlaceIn, user: User) -> tables.Place:
+def _place(place: PlaceIn, user: User, spec: GameSpec) -> tables.Place:
     if place.me + (place.checkpoint is not None) + bool(place.scripted) > 1:
         raise BadInput("a place is for you, a checkpoint or a scripted player, not for several", "places")
     if place.checkpoint is not None:
@@ -94,8 +94,8 @@ def _place(place: PlaceIn, user: User) -> tables.Place:
         if found is None:
             raise BadInput(f"there is no checkpoint {place.checkpoint}", "places")
         return tables.Place(deployment=serving.of_checkpoint(found))
-    if place.scripted and place.scripted not in {"scripted", "random"}:
-        raise BadInput("a scripted player is called scripted or random", "places")
+    if place.scripted and place.scripted not in (known := opponents.names(spec)):
+        raise BadInput(f"a scripted player of this game is called {' or '.join(known)}", "places")
     return tables.Place(user=user if place.me else None, scripted=place.scripted)
 
 

@@ -160,7 +160,7 @@ class PlaceIn(Schema):
 
     me: bool = False
     checkpoint: int | None = None
-    scripted: str = ""
+    scripted: str = Field("", description="`scripted`, `random`, or a player of that game alone, such as `nash`.")
 
 
 class MatchIn(Schema):

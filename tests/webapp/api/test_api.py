@@ -228,6 +228,7 @@ def test_a_seat_sees_only_its_own_side(call, player, researcher):
         ({"places": [{"me": True}]}, "seats"),
         ({"places": [{"me": True, "scripted": "random"}, {}]}, "places"),
         ({"places": [{"scripted": "wizard"}, {}]}, "places"),
+        ({"places": [{"scripted": "nash"}, {}]}, "places"),
         ({"places": [{"checkpoint": 9}, {}]}, "places"),
         ({"deadline_s": 1}, "deadline_s"),
     ],
@@ -235,6 +236,12 @@ def test_a_seat_sees_only_its_own_side(call, player, researcher):
 def test_a_wrong_table_is_refused_by_field(call, changes, where):
     refused = table(call, **changes)
     assert (refused.status_code, refused.json()["where"]) == (422, where)
+
+
+def test_players_of_one_game_sit_down_there(call):
+    made = table(call, game="kuhn_poker", places=[{"me": True}, {"scripted": "nash"}])
+    assert made.status_code == 201, made.content
+    assert Match.objects.get().seats.get(seat=1).scripted == "nash"
 
 
 def test_an_impossible_move_changes_nothing(call, researcher):
