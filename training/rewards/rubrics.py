@@ -273,7 +273,6 @@ BEHAVIOURS = Rubric(
 RUBRICS: dict[str, Rubric] = {rubric.name: rubric for rubric in (SOTOPIA, CONDUCT, BEHAVIOURS)}
 """The rubrics that come with Parley, by name."""
 
-QUALITY_VERSION = 1
 QUALITY: tuple[str, ...] = (
     "It is not what a participant in this situation would naturally say or do.",
     "It shows no thought at all: it ignores what was said before and has no purpose.",

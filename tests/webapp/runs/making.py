@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 from django.core.files.base import ContentFile
@@ -145,8 +144,3 @@ def make_checkpoint(run: Run | None, **fields: Any) -> Checkpoint:
         "metrics": {"reward": 0.5},
     }
     return Checkpoint.objects.create(name=name, **{**given, **fields})
-
-
-def folder_of(name: str) -> Path:
-    """Where a stored name is on this disk."""
-    return Path(default_storage.path(name))

@@ -101,9 +101,7 @@ class _Reader:
         if any("kill" in offered for offered in offers.values()):
             self._day += 1
             daytime = self._part("Daytime")
-            self._ballots = deque(
-                daytime[key] for key in ("Voting Pattern", "Voting Pattern (Round 2)") if key in daytime
-            )
+            self._ballots = deque(daytime[key] for key in BALLOTS if key in daytime)
         ballot = self._ballots.popleft() if self._ballots and self._votes(offers) else {}
         return {seat: self._move(seat, offered, ballot) for seat, offered in offers.items()}
 
