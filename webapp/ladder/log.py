@@ -1,9 +1,9 @@
 """The log that a ladder is fitted to: which matches count, and what each seat of them did.
 
-A match counts once it is over, with a result, if nobody there refused its use. It is void if our side failed: an
-aborted match has no result, and one in which a model's server never answered has none that says anything. Guests are
-not rated, for a link to a guest's seat makes a new opponent whenever somebody wants one; so a match counts for nobody
-unless two others sit there.
+A match counts once it is over, with a result, if nobody there refused its use and nobody else moved for a seat. It is
+void if our side failed: an aborted match has no result, and one in which a model's server never answered has none that
+says anything. Guests are not rated, for a link to a guest's seat makes a new opponent whenever somebody wants one; so a
+match counts for nobody unless two others sit there.
 """
 
 from __future__ import annotations

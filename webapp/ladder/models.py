@@ -56,8 +56,9 @@ class StandingQuerySet(models.QuerySet["Standing"]):
 class Standing(models.Model):
     """One player's place in one fit. Empty `rating`: `why` says the reason (`training.evaluate.ratings.Rating`).
 
-    `games` are those with a comparison and `won` the points of them, a draw being half; `played` are all matches in
-    the log. The counts of moves and of games with at least one such move tell how often it did not choose for itself.
+    `games` are those with results of two players and `won` the points of them, a draw being half; `played` are all
+    matches in the log. The counts of moves and of games with at least one such move tell how often it did not choose
+    for itself.
     """
 
     class Kind(models.TextChoices):

@@ -128,8 +128,10 @@ def ladder(request: HttpRequest) -> HttpResponse:
         )
         lines = [_line(row) for row in page]
         rows = [line.row for line in lines[:IN_MATRIX]]
-        titles = LADDER if any(line.roles for line in lines) else {k: v for k, v in LADDER.items() if k != "roles"}
+        roles = any(line.roles for line in lines)
+        titles = LADDER if roles else {name: shown for name, shown in LADDER.items() if name != "roles"}
         context |= {
+            "by_role": roles,
             "fit": fit,
             "page": page,
             "lines": lines,
