@@ -14,7 +14,10 @@ from typing import Any
 
 from training import config as configs
 from training.config import CONFIGS, RunConfig
+from training.run_sections import MIRROR, Opponent
 
+MOST_OPPONENTS = 20
+"""Fields of more of them would make the page unwieldy; a configuration file may list more."""
 SECTIONS: dict[str, tuple[str, ...]] = {
     "train": (
         "game",
@@ -119,6 +122,12 @@ def schema() -> dict[str, Any]:
 def with_judge(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration with a judge to fill in, if it has none."""
     return {**config, "judge": config.get("judge") or PRESETS["dialogue"].config()["judge"]}
+
+
+def with_opponents(config: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """The configuration with a list of so many opponents: the first ones that it has, then the learner itself."""
+    listed = config["opponents"][:count]
+    return {**config, "opponents": [*listed, *(Opponent(source=MIRROR).to_dict() for _ in range(count - len(listed)))]}
 
 
 def offered(config: Mapping[str, Any]) -> dict[str, Any]:

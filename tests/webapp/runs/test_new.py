@@ -240,3 +240,29 @@ def test_what_a_pool_or_mixture_may_not_name_is_marked(client, base, field, valu
     [(name, said)] = errors(response).items()
     assert (name, why in str(said).lower()) == (f'["{field}"]', True), said
     assert Run.objects.count() == 0
+
+
+def opponents_of(client, query):
+    """What the form lists as opponents, as it would be sent back."""
+    sent, names = filled(client, query), [f'config-["opponents", {place}, "source"]' for place in range(9)]
+    return [sent[name] for name in names if name in sent]
+
+
+def test_the_list_of_opponents_can_be_made_longer_and_shorter(client, base):
+    query = "?preset=werewolf"
+    page = client.get(reverse("runs:new") + query).content.decode()
+    assert "opponents=2#section-opponents" in page
+    first = presets.PRESETS["werewolf"].config()["opponents"]
+    assert opponents_of(client, query) == [first[0]["source"]]
+    longer = f"{query}&opponents=3"
+    assert opponents_of(client, longer) == [first[0]["source"], "mirror", "mirror"]
+    data = filled(client, longer)
+    data['config-["opponents", 1, "source"]'], data['config-["opponents", 1, "weight"]'] = "scripted", "2.5"
+    assert send(client, data, longer).status_code == 302
+    second = {"source": "scripted", "weight": 2.5, "learner": "one"}
+    assert Run.objects.get().config["opponents"] == [*first, second, {**second, "source": "mirror", "weight": 1.0}]
+    assert opponents_of(client, f"?clone={Run.objects.get().pk}&opponents=2") == [first[0]["source"], "scripted"]
+    assert opponents_of(client, f"{query}&opponents=0") == []
+    assert client.get(reverse("runs:new") + f"{query}&opponents=21").status_code == 404
+    assert "Add an opponent" not in client.get(reverse("runs:new") + f"{query}&opponents=20").content.decode()
+    assert "section-opponents" not in client.get(reverse("runs:new") + "?preset=eval").content.decode()

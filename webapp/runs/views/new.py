@@ -21,7 +21,10 @@ from webapp.scenarios.models import DatasetVersion
 @require_http_methods(["GET", "POST"])
 @researchers
 def new(request: HttpRequest) -> HttpResponse:
-    """The form (`?preset=`, `?clone=`, `?judge=1`, `?checkpoint=`, `?dataset=` fill it in), and its sending."""
+    """The form, and its sending.
+
+    `?preset=`, `?clone=`, `?judge=1`, `?opponents=` (how many are listed), `?checkpoint=`, `?dataset=` fill it in.
+    """
     user = current_user(request)
     preset = request.GET.get("preset", "quick")
     clone = integer(request, "clone", 0)
@@ -38,7 +41,8 @@ def new(request: HttpRequest) -> HttpResponse:
     status = 400 if request.method == "POST" else 200
     shown = {"form": form, "presets": presets.PRESETS, "preset": "" if source else preset, "source": source}
     judge = {"judge": config["judge"] is not None, "may_judge": "judge" in presets.SECTIONS[config["kind"]]}
-    return render(request, "runs/new.html", {**shown, **judge, "kind": config["kind"]}, status=status)
+    opponents = {"opponents": len(config["opponents"]), "most_opponents": presets.MOST_OPPONENTS}
+    return render(request, "runs/new.html", {**shown, **judge, **opponents}, status=status)
 
 
 def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -57,6 +61,8 @@ def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[
         raise Http404
     if request.GET.get("judge") == "1":
         config = presets.with_judge(config)
+    if request.GET.get("opponents"):
+        config = presets.with_opponents(config, integer(request, "opponents", 0, 0, presets.MOST_OPPONENTS))
     if checkpoint := integer(request, "checkpoint", 0):
         found = one(Checkpoint.objects.visible_to(current_user(request)), pk=checkpoint)
         initial["model"] = found.pk
