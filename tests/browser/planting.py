@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from tests.browser.payloads import PAYLOADS
 from tests.webapp.arena.conftest import dialogue, negotiation
 from tests.webapp.judgments.make import finished_match, version
-from tests.webapp.runs.making import RECORD, make_episode, make_run
+from tests.webapp.runs.making import RECORD, make_episode, make_run, village
 from training.dataset import DatasetLine
 from training.records import Scenario
 from training.rewards.judge import Cost, Verdict
@@ -20,11 +20,13 @@ from webapp.accounts.models import User
 from webapp.arena import links, tables
 from webapp.judgments import services as judging
 from webapp.judgments.models import JudgeModel, Judgment, Queue
+from webapp.ladder.models import Fit, Standing
 from webapp.runs.models import Attempt, Checkpoint, Event, Metric, Run
 from webapp.runs.views.lists import PAGE as RUNS_A_PAGE
 from webapp.scenarios.imports import upload
 from webapp.scenarios.services import create_dataset
 from webapp.scenarios.views import PAGE as SCENARIOS_A_PAGE
+from webapp.serving import services as serving
 from webapp.serving.models import RemoteModel
 
 ALL = len(PAYLOADS)
@@ -53,7 +55,7 @@ def everywhere() -> dict[str, Any]:
     runs = [_run(rosa, number, text) for number, text in enumerate(PAYLOADS)]
     with transaction.atomic():
         game = finished_match(rosa, partner=ben)
-        pages = [*_datasets(rosa), *_run_pages(runs), *_judgments(rosa, game)]
+        pages = [*_datasets(rosa), *_run_pages(runs), *_judgments(rosa, game), *_ladder()]
         match = tables.create(
             host=pia,
             scenario=dialogue(turn_limit=60, max_chars=len(TEXT)),
@@ -134,7 +136,23 @@ def _record(text: str) -> dict[str, Any]:
     return record
 
 
+def _village() -> dict[str, Any]:
+    """The record of a game of many seats: speeches, roles, and what a seat was asked aside with what it answered."""
+    asked = [(PAYLOADS[0], dict.fromkeys(PAYLOADS, 1 / ALL)), (TEXT, {"Ada": 1.0})]
+    told = [
+        {"after": 2, "seat": 0, "question": question, "probabilities": answers, "truth": [PAYLOADS[1]]}
+        for question, answers in asked
+    ]
+    record = village(beliefs=told, roles=PAYLOADS[:6])
+    speeches = [move["move"] for move in record["episode"]["moves"] if move["move"]["action"] == "speak"]
+    for move, text in zip(speeches, PAYLOADS, strict=False):
+        move["text"] = text
+    return record
+
+
 def _run_pages(runs: list[Run]) -> list[tuple[str, int]]:
+    make_episode(runs[LINKS], record=_village())
+    many = f"/runs/{runs[LINKS].pk}/conversations/1/0/"
     tabs = [f"/runs/{run.pk}/{tab}" for run in runs[:LINKS] for tab in ("log/", "configuration/", "lineage/")]
     talks = [f"/runs/{run.pk}/conversations/1/0/" for run in runs[:LINKS]]
     checkpoint = Checkpoint.objects.get(run=runs[2]).pk
@@ -145,6 +163,10 @@ def _run_pages(runs: list[Run]) -> list[tuple[str, int]]:
         *((tab, 1) for tab in tabs),
         *((talk, ALL) for talk in talks),
         *((f"{talk}tokens/", 1) for talk in talks),
+        (many, 6),
+        (f"{many}replay/", ALL),
+        (f"{many}replay/?viewer=0", ALL),
+        (f"{many}replay/?viewer=-1", 5),
         ("/checkpoints/", LINKS),
         (f"/checkpoints/{checkpoint}/", 1),
         (f"/play/new/?checkpoint={checkpoint}", 1),
@@ -205,6 +227,19 @@ def _judged_by_a_model(owner: User, game: Any) -> Queue:
     judging.record_verdict(target=scored, verdict=verdict)
     judging.record_verdict(target=unscored, verdict=None, why=TEXT)
     return made
+
+
+def _ladder() -> list[tuple[str, int]]:
+    """A ladder of models that are called by payloads, with such roles, of a game at which nobody sat."""
+    worth = {"mean": 1.0, "low": 0.0, "high": 2.0}
+    fit = Fit.objects.create(game="werewolf", matches=9, fitted_at=Now(), roles=dict.fromkeys(PAYLOADS[:6], worth))
+    for rank, checkpoint in enumerate(Checkpoint.objects.filter(path__startswith="nowhere/").order_by("pk"), 1):
+        Standing.objects.create(
+            fit=fit, who=f"model:{rank}", kind="model", deployment=serving.of_checkpoint(checkpoint), rank=rank,
+            rating=1000.0, low=900.0, high=1100.0, games=9, won=4.5, played=9, moves=9,
+            roles={text: [9, 4.5] for text in PAYLOADS[:6]}, against={"model:1": [9, 4.5]},
+        )  # fmt: skip
+    return [("/ladder/?game=werewolf", 6)]
 
 
 def _link(host: User) -> str:
