@@ -52,7 +52,9 @@ def parser() -> ArgumentParser:
     games.add_argument("--games", type=COUNT, default=200, metavar="N", help="games of each kind a round (200)")
     games.add_argument("--rounds", type=COUNT, default=5, metavar="N", help="counted rounds of each (5)")
     games.add_argument("--seed", type=SEED, default=1, metavar="S", help="everything random is drawn from it (1)")
-    pages = add("pages", "the site's pages with 1,000 runs and 1,000,000 metric points", parents=(common,))
+    pages = add(
+        "pages", "the site's pages with 1,000 runs, 1,000,000 metric points and 10,000 matches", parents=(common,)
+    )
     pages.add_argument("--repeats", type=COUNT, default=11, metavar="N", help="counted requests of each page (11)")
     sockets = add("socket", "from one person's move to the other's socket", parents=(common,))
     sockets.set_defaults(module="bench.sockets")

@@ -1,4 +1,4 @@
-"""How long the site's pages take with 1,000 runs, 10,000 episodes and 1,000,000 metric points.
+"""How long the site's pages take with 1,000 runs, 10,000 episodes, 1,000,000 metric points and 10,000 rated matches.
 
 Everything happens in a temporary installation with embedded databases of its own. Times are of the whole request as
 Django's test client sees it, in milliseconds: the median and the slowest of several, after one that does not count.
@@ -17,6 +17,7 @@ from bench.installation import installation
 
 LIMIT_MS = 100.0
 RUNS, EPISODES, METRICS = 1_000, 10_000, 20
+MATCHES, OPPONENTS = 10_000, 50  # matches of two models each; so many others are in a rated model's pairs
 LONG_STEPS, SHORT_STEPS = 5_000, 46  # of one run and of each other one: 1,000,000 numbers in about 51,000 rows
 
 SEED = f"""
@@ -47,6 +48,30 @@ FROM runs_run run, generate_series(0, {EPISODES} - 1) n WHERE run.name = 'run 4'
 INSERT INTO runs_checkpoint (name, kind, run_id, step, base, path, sha256, metrics, open_to_players, created_at)
 SELECT 'run-' || id || '-step-46', 'full', id, 46, 'tiny', 'p', '', '{{"reward": 0.5}}', false, now() FROM runs_run;
 
+INSERT INTO serving_deployment (state, address, key, error, checkpoint_id)
+SELECT 'cold', '', '', '', id FROM runs_checkpoint;
+
+INSERT INTO arena_match (host_id, game, scenario, state, visibility, deadline_s, step, returns, metrics, roles,
+    aborted_why, shuffled, rated, unrated_why, created_at, started_at, ended_at)
+SELECT %(owner)s, 'negotiation', '{{"seats": ["Ann", "Ben"]}}'::jsonb, 'finished', 'private', 90, 8,
+    '{{"0": 1, "1": 0}}'::jsonb, '{{}}'::jsonb, '[]'::jsonb, '', false, true, '', now(), now(), now()
+FROM generate_series(1, {MATCHES}) n;
+
+INSERT INTO arena_matchseat (match_id, seat, name, kind, deployment_id, scripted, ready, stand_in)
+SELECT match.id, seat, 'Ann', 'model', low.id + mod(match.id * (seat + 1), {RUNS}), '', false, false
+FROM arena_match match, generate_series(0, 1) seat, (SELECT min(id) AS id FROM serving_deployment) low;
+
+INSERT INTO ladder_fit (game, log_digest, seen, matches, seats, roles, fitted_at)
+VALUES ('negotiation', '', '', {MATCHES}, '[]'::jsonb, '{{}}'::jsonb, now());
+
+INSERT INTO ladder_standing (fit_id, who, kind, deployment_id, rank, rating, low, high, why, games, won, roles, against,
+    played, moves, default_moves, timeout_moves, forfeit_moves, default_games, timeout_games, forfeit_games)
+SELECT fit.id, 'model:' || model.id, 'model', model.id, row_number() OVER (ORDER BY model.id), 2000 - model.id,
+    900, 1100, '', 20, 10, '{{}}'::jsonb,
+    (SELECT jsonb_object_agg('model:' || model.id + n, '[2, 1]'::jsonb) FROM generate_series(1, {OPPONENTS}) n),
+    20, 90, 3, 2, 0, 3, 2, 0
+FROM serving_deployment model, ladder_fit fit;
+
 ANALYZE;
 """  # noqa: S608 (our own numbers)
 
@@ -61,7 +86,9 @@ def show(result: dict[str, Any]) -> str:
     """Return one line for each page, the slowest first."""
     pages = sorted(result["pages"].items(), key=lambda pair: -pair[1]["median_ms"])
     lines = [f"{one['median_ms']:7.1f} ms  (slowest {one['slowest_ms']:.1f})  {name}" for name, one in pages]
-    counts = f"{result['runs']} runs, {result['episodes']} episodes, {result['metric_points']} metric points"
+    counts = ", ".join(
+        f"{result[what]} {what.replace('_', ' ')}" for what in ("runs", "episodes", "metric_points", "matches")
+    )
     return "\n".join([*lines, counts, f"every median within {LIMIT_MS:.0f} ms: {result['ok']}"])
 
 
@@ -69,7 +96,12 @@ def _measure(repeats: int) -> dict[str, Any]:
     client = _seeded_client()
     times = {name: _time(client, address, repeats) for name, address in _addresses().items()}
     slowest = max(one["median_ms"] for one in times.values())
-    counts = {"runs": RUNS, "episodes": EPISODES, "metric_points": METRICS * (LONG_STEPS + (RUNS - 1) * SHORT_STEPS)}
+    counts = {
+        "runs": RUNS,
+        "episodes": EPISODES,
+        "matches": MATCHES,
+        "metric_points": METRICS * (LONG_STEPS + (RUNS - 1) * SHORT_STEPS),
+    }
     return {"pages": times, "slowest_median_ms": slowest, "limit_ms": LIMIT_MS, "ok": slowest <= LIMIT_MS, **counts}
 
 
@@ -115,6 +147,8 @@ def _addresses() -> dict[str, str]:
         "compare": f"/runs/compare/?{several}",
         "checkpoints": "/checkpoints/",
         "checkpoint": f"/checkpoints/{checkpoint}/",
+        "ladder": "/ladder/?game=negotiation",
+        "ladder sorted": "/ladder/?game=negotiation&kind=model&sort=-timeout_games&page=20",
     }
 
 
