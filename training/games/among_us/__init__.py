@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from training.games.among_us.game import LOSS, WIN, AmongUs
 from training.games.among_us.settings import AmongUsSettings, Deal
+from training.games.among_us.words import count
 from training.games.base import GameSpec
 from training.records import Scenario
 
@@ -13,7 +14,8 @@ __all__ = ["SPEC", "AmongUs", "AmongUsSettings", "Deal"]
 def label(scenario: Scenario) -> str:
     """Return the size of the game."""
     settings = AmongUsSettings.model_validate(scenario.settings)
-    return f"{settings.width} by {settings.height} rooms, tasks each {settings.tasks}, players {len(scenario.seats)}"
+    size = f"{settings.width} by {settings.height} rooms"
+    return f"{size}, {count(settings.tasks, 'task')} each, {count(len(scenario.seats), 'player')}"
 
 
 def private(scenario: Scenario) -> tuple[str, ...]:
