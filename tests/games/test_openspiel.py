@@ -141,6 +141,26 @@ def test_who_gives_up_loses_what_is_at_stake(game, settings, moves, loss):
     assert made.returns() == {seat: -loss, 1 - seat: loss if game != "hanabi" else 0}
 
 
+def test_among_more_than_two_who_gives_up_plays_defaults_and_is_not_asked_again():
+    seats = ("Ada", "Ben", "Cleo", "Dan")
+    game = make(Scenario(id="x", game="openspiel:euchre", seats=seats, seed=1))
+    theirs = pyspiel.load_game("euchre").new_initial_state()
+    (gone,) = game.to_act()
+    game.step({gone: FORFEIT})
+    asked = set()
+    while game.to_act():
+        (seat,) = game.to_act()
+        asked.add(seat)
+        game.step({seat: game.default(seat)})
+    assert asked == {0, 1, 2, 3} - {gone}
+    assert game.returns() == dict(enumerate(game.state.returns()))
+    assert game.metrics()["forfeit"] == 1
+    for action in game.state.history():  # what was played for the seat: OpenSpiel's first legal action, every time
+        assert theirs.current_player() != gone or action == theirs.legal_actions()[0]
+        theirs.apply_action(action)
+    assert f"{seats[gone]} gives up the game." in [m.text for m in game.observe(SPECTATOR).messages]
+
+
 @pytest.mark.parametrize(
     "game, settings, where",
     [

@@ -44,6 +44,7 @@ class OpenSpielGame(LoggedGame):
         self._fixed = _fixed(settings.fixed, self.view)
         self._turns = [0] * len(self.names)
         self._loser: Seat | None = None
+        self._gone: set[Seat] = set()
         self.state = self.view.load().new_initial_state()
         self._begin(settings)
         self._choices: dict[str, int] = {}
@@ -123,7 +124,7 @@ class OpenSpielGame(LoggedGame):
             return {}
         result = self._result()
         best = [seat for seat, value in enumerate(result) if value == max(result)]
-        found = {"turns": float(sum(self._turns)), "forfeit": float(self._loser is not None)}
+        found = {"turns": float(sum(self._turns)), "forfeit": float(self._loser is not None or bool(self._gone))}
         if len(set(result)) == 1:
             return {**found, "even": 1.0, "joint_return": float(sum(result))}
         wins = {f"win_{seat}": float(seat in best) for seat in self._log.players}
@@ -137,19 +138,31 @@ class OpenSpielGame(LoggedGame):
 
     def _apply(self, moves: Mapping[Seat, Move]) -> None:
         ((seat, move),) = moves.items()
-        self._turns[seat] += 1
-        if move.origin == "forfeit" and len(self.names) == 2:
-            self._loser = seat
-            self._log.tell(f"{self.names[seat]} gives up the game.")
+        if move.origin == "forfeit":
+            self._give_up(seat)
         else:
-            played = self.default(seat) if move.origin == "forfeit" else move
-            self._tell_move(seat, played)
-            self.state.apply_action(self._choices[str(played.args["choice"])])
-            if self._draw():
-                self._tell_state()
-            self._ready()
+            self._play(seat, move)
+        while self.to_act() and (seat := self.state.current_player()) in self._gone:
+            self._play(seat, self.default(seat))
         self.earned.append(tuple(self._result()))
         self._tell_turn() if self.to_act() else self._tell_end()
+
+    def _give_up(self, seat: Seat) -> None:
+        """End a game of two; among more, the seat plays defaults from now on."""
+        self._log.tell(f"{self.names[seat]} gives up the game.")
+        if len(self.names) == 2:
+            self._turns[seat] += 1
+            self._loser = seat
+        else:
+            self._gone.add(seat)
+
+    def _play(self, seat: Seat, move: Move) -> None:
+        self._turns[seat] += 1
+        self._tell_move(seat, move)
+        self.state.apply_action(self._choices[str(move.args["choice"])])
+        if self._draw():
+            self._tell_state()
+        self._ready()
 
     def _ready(self) -> None:
         """List the legal choices of who is to move."""
