@@ -204,7 +204,7 @@ def test_again_moves_everybody_one_seat_on_and_draws_the_names_anew(player, ben)
 
 def test_a_guest_who_opens_the_table_s_link_again_keeps_the_seat(client_of, player):
     match = table(player, empty=3)
-    link, browser = f"/play/join/{tables.open_link(match=match)}/", client_of(None)
+    link, browser = f"/play/join/{links.open_link(match=match)}/", client_of(None)
     for _ in range(3):
         assert browser.post(link, {"shown_name": "Zoe"}).url == f"/play/{match.pk}/"
     assert [seat.who for seat in match.seats.order_by("seat")][1:] == ["Zoe", "nobody yet", "nobody yet"]
@@ -213,7 +213,7 @@ def test_a_guest_who_opens_the_table_s_link_again_keeps_the_seat(client_of, play
 
 def test_who_was_sent_away_does_not_come_back_by_the_same_link(client_of, player):
     match = table(player, empty=2)
-    link, browser = f"/play/join/{tables.open_link(match=match)}/", client_of(None)
+    link, browser = f"/play/join/{links.open_link(match=match)}/", client_of(None)
     browser.post(link, {"shown_name": "Zoe"})
     hosting.kick(match=match, number=1)
     assert browser.post(link, {"shown_name": "Zoe"}).status_code == 404
