@@ -521,6 +521,8 @@ def test_claims_are_counted():
         (werewolf(("werewolf", "werewolf", "villager", "villager")), "settings"),
         (werewolf(SIX, deal=("werewolf", *SIX[1:5], "seer")), "settings"),
         (werewolf(SIX, fixed=spoke([6])), "settings"),
+        (werewolf(SIX, fixed=spoke([0] * 61)), "settings.fixed.0.seats"),
+        (werewolf(SIX, fixed=[*spoke([0] * 60), *spoke([0] * 60)]), "settings"),
         (werewolf(SIX).model_copy(update={"seats": TOWN[:5]}), "settings.roles"),
         (werewolf(SIX).model_copy(update={"seats": (*TOWN[:5], "Nobody")}), "seats"),
         (werewolf(SIX).model_copy(update={"seats": (*TOWN[:5], "ada")}), "seats"),

@@ -1,4 +1,4 @@
-"""What the clock does for the table: defaults, stand-ins, ends of pauses, hints again, models that woke up."""
+"""What the clock does for the table: defaults at deadlines, stand-ins, ends of pauses, hints again, models awake."""
 
 import logging
 from collections.abc import Callable

@@ -26,7 +26,7 @@ class Fixed(Settings):
         "wolves' tied votes fell; vote: who left after a tied vote."
     )
     day: int = Field(ge=1, le=50, description="The day, or the day after the night; the first is 1.")
-    seats: tuple[int, ...] = Field(min_length=1, description="The seats, counted from 0.")
+    seats: tuple[int, ...] = Field(min_length=1, max_length=60, description="The seats, counted from 0.")
 
 
 class WerewolfSettings(Settings):
@@ -95,6 +95,8 @@ class WerewolfSettings(Settings):
             raise ValueError("roles: there must be werewolves, and fewer of them than of the others")
         if self.deal and Counter(self.deal) != Counter(self.roles):
             raise ValueError("deal: these are not the same roles as in roles")
+        if len({(fixed.event, fixed.day) for fixed in self.fixed}) < len(self.fixed):
+            raise ValueError("fixed: an event of one day is stated twice")
         if any(not 0 <= seat < len(self.roles) for fixed in self.fixed for seat in fixed.seats):
             raise ValueError("fixed: a seat is named that does not exist")
         return self
