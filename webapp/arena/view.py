@@ -61,8 +61,10 @@ def shows_judgments(match: Match, user: User) -> bool:
 
 
 def chose_seats(match: Match, user: User) -> bool:
-    """Whether this person knows what sits where because they chose it; who only asked for a rematch did not."""
-    return match.host_id == user.pk and match.swapped_from_id is None
+    """Whether this person knows what sits where because they chose it; who asked for a rematch, or had the seats drawn
+    by chance, did not.
+    """
+    return match.host_id == user.pk and match.swapped_from_id is None and not match.shuffled
 
 
 @dataclass(frozen=True)

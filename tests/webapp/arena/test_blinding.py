@@ -162,6 +162,23 @@ def test_letting_a_bot_move_tells_the_host_nothing_of_who_sat_there(player, ben,
     assert len({replaced(player, place, ben) for place in places}) == 1
 
 
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_host_who_had_the_seats_drawn_does_not_know_what_sits_where(client_of, player, ben, shuffled):
+    places = [tables.Place(user=player), tables.Place(user=ben), tables.Place(scripted="scripted")]
+    match = tables.create(host=player, scenario=vigil.vigil(3), places=places, consent=True, shuffled=shuffled)
+    for begun in (False, True):
+        (line,) = LINE.findall(client_of(player).get("/play/").content.decode())
+        told = re.findall(r'title="\w+: ([a-z ]+)"', line)
+        assert sorted(told) == (["person", "taken", "taken"] if shuffled else ["person", "person", "scripted player"])
+        assert ("reading" in parts.contents(view.look(match, 0, player))["situation"]) == (not shuffled and not begun)
+        if not begun:
+            tables.answer_consent(match=match, user=ben, agreed=True)
+            tables.fill(match=match)
+            match.refresh_from_db()
+    services.abort(match_id=match.pk, why="enough")
+    assert "taken" not in LINE.findall(client_of(player).get("/play/").content.decode())[0]
+
+
 def test_who_is_ready_tells_the_others_nothing(player, ben, annotator):
     """Only people press Ready, so a seat that is seen to have done so would be known for a person."""
     places = [*(tables.Place(user=user) for user in (player, ben, annotator)), tables.Place(scripted="scripted")]
