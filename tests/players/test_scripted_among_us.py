@@ -170,3 +170,9 @@ def test_both_sides_win_some_games_and_votes_are_better_than_chance():
         ejected += sum(one["end_ejected"] for one in found)
         wrong += sum(one["ejected_wrong"] for one in found)
     assert ejected > 1.5 * wrong > 0
+
+
+def test_a_claim_with_a_number_that_nobody_can_read_is_only_talk():
+    memory = remember(make(among_us(CREW)).observe(0), 0, CREW)
+    memory.claims = [(CREW[1], f"in round {'9' * 4400} I was in room (1,{'1' * 4400})")]
+    assert set(memory.suspicion().values()) == {0.0}

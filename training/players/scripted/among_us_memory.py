@@ -17,7 +17,7 @@ LEFT, TOLD, SEEN, NAMED = 2.0, 1.0, 1.0, 0.5
 LONG_AGO = 12
 """Rounds after which it no longer matters who was where."""
 
-_ROOM = r"room \((\d+),(\d+)\)"
+_ROOM = r"room \((\d{1,4}),(\d{1,4})\)"
 _SIZE = re.compile(r"a ship of (\d+) by (\d+) rooms")
 
 
@@ -93,7 +93,7 @@ class Memory:
             yield speaker, speaker, TOLD
         elif suspect and not (killer or left):
             yield speaker, suspect, NAMED
-        if claim := re.search(rf"in round (\d+) I was in {_ROOM}(?: with ([^.]*))?", line):
+        if claim := re.search(rf"in round (\d{{1,4}}) I was in {_ROOM}(?: with ([^.]*))?", line):
             at, room = int(claim.group(1)), (int(claim.group(2)), int(claim.group(3)))
             if self._contradicts(speaker, at, room):
                 yield speaker, speaker, LIE
