@@ -1,15 +1,12 @@
 """The script of Among Us: what it says and whom it votes for follows from what its seat has seen and heard."""
 
-import asyncio
-
 from tests.games.cases.among_us import CREW, among_us
 from tests.games.play import reply
+from tests.players.test_scripted import game_of
 from training import samples
 from training.games import make
-from training.players import make as player
 from training.players.scripted.among_us_memory import remember
 from training.records import ALL, SPECTATOR, Move
-from training.seeding import derive
 from training.text.parsing import parse
 
 EAST = [[[1, 0]]] * 5
@@ -147,25 +144,13 @@ def test_memory_reads_what_the_rules_and_lines_say():
     assert remember(game.observe(1), 1, CREW).imposter
 
 
-def play(scenario, seed):
-    game, players = make(scenario), [player("scripted", scenario, seat) for seat in range(len(scenario.seats))]
-    while game.to_act():
-        moves = {}
-        for seat in game.to_act():
-            seen = game.observe(seat)
-            answer = asyncio.run(players[seat].act(seat, seen, derive(seed, seat, len(seen.messages))))
-            moves[seat], _ = parse(answer.text, seen)
-            game.check(seat, moves[seat])
-        game.step(moves)
-    return game.metrics()
-
-
 def test_both_sides_win_some_games_and_votes_are_better_than_chance():
     """200 games each gave the crew 64 % (2 by 2) and 77 % (1 by 3). Random votes would be wrong twice as often."""
     ejected = wrong = 0.0
     for shape in ("2x2", "1x3"):
         scenario = next(s for s in samples.load("among_us") if s.id == f"ship-{shape}-evaluation")
-        found = [play(scenario.with_seed(seed + 1), seed) for seed in range(40)]
+        names = ("scripted",) * len(scenario.seats)
+        found = [game_of(scenario.with_seed(seed + 1), names, seed).metrics() for seed in range(40)]
         assert 0.4 < sum(one["crew_won"] for one in found) / len(found) < 0.95
         ejected += sum(one["end_ejected"] for one in found)
         wrong += sum(one["ejected_wrong"] for one in found)
