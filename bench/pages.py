@@ -17,7 +17,7 @@ from bench.installation import installation
 
 LIMIT_MS = 100.0
 RUNS, EPISODES, METRICS = 1_000, 10_000, 20
-MATCHES, OPPONENTS = 10_000, 50  # matches of two models each; so many others are in a rated model's pairs
+MATCHES, OPPONENTS = 10_000, 50  # matches of two models each; opponents that a model's row of the win matrix names
 LONG_STEPS, SHORT_STEPS = 5_000, 46  # of one run and of each other one: 1,000,000 numbers in about 51,000 rows
 
 SEED = f"""
