@@ -200,6 +200,21 @@ def test_the_host_replaces_a_seat(client_of, player, ben, two_people):
         hosting.replace(match=two_people, number=7)
 
 
+def test_a_bot_is_offered_where_none_is_known_to_move(client_of, player, ben, two_people):
+    places = [tables.Place(user=player), tables.Place(scripted="scripted")]
+    match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+
+    def offered(match):
+        return f"/play/{match.pk}/replace/1/" in client_of(player).get(f"/play/{match.pk}/").content.decode()
+
+    assert not offered(match), "its host put a bot there"
+    Match.objects.filter(pk=match.pk).update(swapped_from=two_people)
+    assert offered(match), "who only asked for a rematch is not to know which seats are scripted"
+    assert offered(two_people)
+    hosting.replace(match=two_people, number=1)
+    assert not offered(two_people), "it could only be refused"
+
+
 def test_who_is_sent_away_is_gone_and_the_game_stays_out_of_exports(client_of, player, ben, two_people):
     agreed_at = two_people.seats.get(seat=1).consented_at
     client_of(player).post(f"/play/{two_people.pk}/kick/1/")
