@@ -77,7 +77,7 @@ def seen_of(client_of, host, user, place):
     assert scene.deadline is not None
     shown = str((line, parts.contents(scene), {**api, "deadline": None}))
     own = rf"/play/{match.pk}/|data-draft=\"{match.pk}-|'id': {match.pk},"
-    clock = r'data-until="\d+"|datetime="[^"]+"|\d\d:\d\d:\d\d|title="[^"]+ UTC"'
+    clock = r'<time.*?</time>|data-until="\d+"|datetime="[^"]+"|\d\d:\d\d:\d\d|title="[^"]+ UTC"'
     match.delete()
     return re.sub(f"{own}|{clock}", "", shown)
 
