@@ -12,8 +12,8 @@ from tests.toy_models import write_random_llama
 from training import engines
 from training.engines.base import EngineOptions, SampleRequest, Sampling
 from training.engines.draw import Settings, draw
-from training.engines.kv import PrefixStore
-from training.engines.transformers import TransformersEngine
+from training.engines.kv import BLOCK, PrefixStore
+from training.engines.transformers import READ_TOKENS, TransformersEngine, alike
 from training.errors import BadInput, EngineError
 
 LOGITS = torch.tensor([0.4, 0.3, 0.2, 0.1]).log().unsqueeze(0)
@@ -67,22 +67,59 @@ def test_rows_do_not_mix():
         torch.testing.assert_close(together.discarded[part], alone.discarded, rtol=0, atol=1e-6)
 
 
-def test_the_store_finds_the_longest_prefix_and_forgets_the_oldest():
-    entry = torch.zeros(1, 2, 1, 4, 8)  # 256 bytes
-    store = PrefixStore(capacity=600)
-    store.put([1, 2], entry)
-    store.put([1, 2, 3], entry + 1)
-    assert store.find([1, 2, 3, 4]) is not None
-    assert float(store.find([1, 2, 3, 4])[0, 0, 0, 0, 0]) == 1
-    assert float(store.find([1, 2, 3])[0, 0, 0, 0, 0]) == 0  # one token must be left to read
-    assert store.find([2, 1, 3]) is None
-    store.put([9], entry)
-    assert store.find([1, 2, 7]) is None
-    assert store.find([1, 2, 3, 4]) is not None
-    store.put([5], torch.zeros(1, 2, 1, 40, 8))
-    assert store.find([5, 6]) is None  # larger than the whole store
+def entry(tokens):
+    """Keys and values that tell the tokens they belong to: [1, 2, 1, tokens, 8], 64 bytes a token."""
+    return torch.tensor(tokens, dtype=torch.float32).reshape(1, 1, 1, -1, 1).expand(1, 2, 1, -1, 8).clone()
+
+
+def known(store, tokens):
+    """What the store knows of `tokens`, as tokens."""
+    found = store.find(tokens)
+    return [] if found is None else found[0, 0, 0, :, 0].int().tolist()
+
+
+def test_the_store_finds_the_longest_start_and_forgets_the_oldest():
+    rules = list(range(BLOCK + 1))
+    store = PrefixStore(capacity=64 * (3 * BLOCK + 9))
+    first, second = [*rules, 70, 71], [*rules, *range(80, 80 + BLOCK)]
+    store.put(first, entry(first))
+    store.put(second, entry(second))
+    assert known(store, [*first, 5]) == first[: BLOCK + 1]  # the newest that begins so; the rest is less than a block
+    assert known(store, [*second, 5]) == second
+    assert known(store, second) == second[:-1]  # one token must be left to read
+    assert known(store, [*rules, 99, 99]) == rules  # another's start is as good
+    assert known(store, [1, *second]) == []
+    assert known(store, rules[:BLOCK]) == []
+    third = list(range(200, 200 + BLOCK))
+    store.put(third, entry(third))  # the first must go
+    assert known(store, [*second, 5]) == second
+    assert known(store, [*third, 5]) == third
+    fourth = list(range(300, 300 + 2 * BLOCK))
+    store.put(fourth, entry(fourth))  # the second, too
+    assert known(store, [*second, 5]) == []
+    assert known(store, [*fourth, 5]) == fourth
+    big = list(range(400, 400 + 8 * BLOCK))
+    store.put(big, entry(big))
+    assert known(store, [*big, 5]) == []  # larger than the whole store
+    assert known(store, [*fourth, 5]) == fourth
     store.clear()
-    assert store.find([9, 9]) is None
+    assert known(store, [*fourth, 5]) == []
+
+
+def test_starts_of_equal_hash_are_told_apart(monkeypatch):
+    monkeypatch.setattr("training.engines.kv._starts", lambda tokens: iter([7] * (len(tokens) // BLOCK)))
+    store = PrefixStore(capacity=10_000)
+    one, other = list(range(BLOCK)), list(range(50, 50 + BLOCK))
+    store.put(one, entry(one))
+    assert known(store, [*other, 5]) == []
+
+
+def test_rows_are_read_together_with_rows_of_about_their_length():
+    assert alike([9]) == [slice(0, 1)]
+    assert alike([8, 5, 4, 3, 2, 1]) == [slice(0, 3), slice(3, 5), slice(5, 6)]
+    assert alike([READ_TOKENS, 3000, READ_TOKENS // 2]) == [slice(0, 1), slice(1, 2), slice(2, 3)]
+    assert alike([3 * READ_TOKENS, 9]) == [slice(0, 1), slice(1, 2)]  # read in pieces
+    assert alike([1] * 5) == [slice(0, 5)]
 
 
 @pytest.fixture
@@ -179,6 +216,28 @@ def test_a_score_behind_what_was_sampled_reads_only_what_is_new(toy, monkeypatch
     assert found == pytest.approx(wanted, abs=1e-4)
     assert read[0] == 3  # the token drawn last and the two behind it; 43 were known
     assert again == found  # scoring leaves the stored prefix as it was
+
+
+def test_what_others_have_read_is_not_read_again(toy, monkeypatch):
+    engine, fresh = TransformersEngine(toy), TransformersEngine(toy)
+    rules = [5 + at % 30 for at in range(40)]
+
+    async def main():
+        await engine.sample(SampleRequest([*rules, 9, 9], Sampling(max_tokens=4), 1))
+        read, forward = [], engine._model.forward
+
+        def counted(*args, **more):
+            read.append(more["input_ids"].shape[1])
+            return forward(*args, **more)
+
+        monkeypatch.setattr(engine._model, "forward", counted)
+        request = SampleRequest([*rules, 8, 7, 6], Sampling(max_tokens=4), 2)
+        return await engine.sample(request), await fresh.sample(request), read
+
+    found, wanted, read = asyncio.run(main())
+    assert read[0] == 3
+    assert found.tokens == wanted.tokens
+    assert found.logprobs == pytest.approx(wanted.logprobs, abs=1e-5)
 
 
 def test_models_with_windows_of_attention_are_refused(toy, monkeypatch):

@@ -1,14 +1,14 @@
-"""Keys and values of prompts already read: a store of whole prefixes, and the padded batch that is decoded.
+"""Keys and values of prompts already read: a store of whole prefixes, and the batch of rows that is decoded.
 
-A conversation's prompt only grows, so the keys and values of its last turn are the start of its next one. The store
-is bounded in bytes, forgets the oldest entry first (a newer turn's entry contains it), and is emptied when the
-weights change.
+A conversation's prompt only grows, so the keys and values of its last turn are the start of its next one; other
+conversations begin with the same rules. The store is bounded in bytes, forgets the oldest entry first (a newer turn's
+entry contains it), and is emptied when the weights change.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -17,6 +17,10 @@ from transformers.cache_utils import Cache, DynamicLayer
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedConfig
+
+
+BLOCK = 8
+"""Tokens by which starts of entries are told apart."""
 
 
 class Shape(NamedTuple):
@@ -35,114 +39,122 @@ class Shape(NamedTuple):
 
 
 class PrefixStore:
-    """Keys and values by token prefix: each entry is a tensor [layers, 2, heads, tokens, size]."""
+    """Keys and values by tokens read: each entry is a tensor [layers, 2, heads, tokens, size].
+
+    Every start of an entry whose length is a multiple of `BLOCK` leads to the newest entry that has it.
+    """
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity  # bytes
         self._bytes = 0
         self._entries: OrderedDict[tuple[int, ...], Tensor] = OrderedDict()
+        self._newest: dict[int, tuple[int, ...]] = {}  # by the hash of a start
 
     def find(self, tokens: Sequence[int]) -> Tensor | None:
-        """Return the longest stored prefix of `tokens` that leaves at least one token to read; None if none is."""
-        for length in sorted({len(key) for key in self._entries}, reverse=True):
-            if length < len(tokens) and (found := self._entries.get(tuple(tokens[:length]))) is not None:
-                return found
+        """Return what is stored of the longest start of `tokens` that leaves at least one token to read, if any is.
+
+        Of starts that are known, up to `BLOCK - 1` last tokens may be left to read, too.
+        """
+        known = tuple(tokens[:-1])
+        starts = list(_starts(known))
+        for blocks in range(len(starts), 0, -1):
+            key = self._newest.get(starts[blocks - 1])
+            if key is not None and key[: blocks * BLOCK] == known[: blocks * BLOCK]:
+                return self._entries[key][:, :, :, : _shared(key, known, blocks * BLOCK)]
         return None
 
     def put(self, tokens: Sequence[int], entry: Tensor) -> None:
         """Keep the keys and values of exactly `tokens`."""
         key = tuple(tokens)
-        if entry.nbytes > self._capacity or not key:
+        if entry.nbytes > self._capacity or len(key) < BLOCK:
             return
         if (old := self._entries.pop(key, None)) is not None:
             self._bytes -= old.nbytes
         self._entries[key] = entry
+        self._newest |= dict.fromkeys(_starts(key), key)
         self._bytes += entry.nbytes
         while self._bytes > self._capacity:
-            _, dropped = self._entries.popitem(last=False)
+            gone, dropped = self._entries.popitem(last=False)
             self._bytes -= dropped.nbytes
+            for start in _starts(gone):
+                if self._newest.get(start) == gone:
+                    del self._newest[start]
 
     def clear(self) -> None:
         """Forget everything."""
         self._entries.clear()
+        self._newest.clear()
         self._bytes = 0
 
 
+def _starts(tokens: tuple[int, ...]) -> Iterator[int]:
+    """Yield the hash of every start that is whole blocks, the shortest first."""
+    found = 0
+    for end in range(BLOCK, len(tokens) + 1, BLOCK):
+        found = hash((found, tokens[end - BLOCK : end]))
+        yield found
+
+
+def _shared(one: tuple[int, ...], other: tuple[int, ...], start: int) -> int:
+    """Return how many first tokens are the same, knowing that `start` are."""
+    pairs = enumerate(zip(one[start:], other[start:], strict=False), start)
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
 class _Layer(DynamicLayer):
-    """One layer's keys and values in a buffer of fixed capacity; `update` writes behind what is there."""
+    """One layer's keys and values of the rows that are read; `update` writes them where `RowCache.open` says."""
 
-    def __init__(self, keys: Tensor, values: Tensor, used: int) -> None:
+    def __init__(self, like: Tensor) -> None:
         super().__init__()
-        self.buffers = (keys, values)
-        self.dtype, self.device = keys.dtype, keys.device
+        self.dtype, self.device = like.dtype, like.device
         self.is_initialized = True
-        self.show(used)
 
-    def show(self, used: int) -> None:
-        self.used = used
-        self.keys, self.values = (buffer[:, :, :used] for buffer in self.buffers)
+    def open(self, table: Tensor, columns: Tensor, end: int) -> None:
+        """Show the first `end` columns of a table [rows, 2, heads, columns, size]; new tokens go to `columns`."""
+        self.buffers, self.columns = table.unbind(1), columns
+        self.rows = torch.arange(len(columns), device=columns.device).unsqueeze(1)
+        self.keys, self.values = table[:, :, :, :end].unbind(1)
 
     def update(
         self, key_states: Tensor, value_states: Tensor, *args: object, **kwargs: object
     ) -> tuple[Tensor, Tensor]:
-        start, end = self.used, self.used + key_states.shape[-2]
-        self.buffers[0][:, :, start:end] = key_states
-        self.buffers[1][:, :, start:end] = value_states
-        self.show(end)
+        for buffer, states in zip(self.buffers, (key_states, value_states), strict=True):
+            buffer[self.rows, :, self.columns] = states.transpose(1, 2)
         return self.keys, self.values
 
 
-class PaddedCache:
-    """Keys and values of B rows side by side, aligned at their ends, with `mask` [B, columns] telling the real ones.
+class RowCache:
+    """Keys and values of B rows side by side. A token's column is its position, so a row has no holes.
 
-    Rows have holes: padding before what was cached and again before what is new. Order and positions are right all
-    the same, since positions are given to the model and order is that of the columns.
+    `lengths` tells how many tokens of each row have been read.
     """
 
     def __init__(self, shape: Shape, cached: Sequence[Tensor | None], capacity: int, like: Tensor) -> None:
-        width = max(0 if entry is None else entry.shape[3] for entry in cached)
-        size = (len(cached), shape.heads, width + capacity, shape.size)
-        # zeros: what the mask hides must still be a number
-        buffers = [(like.new_zeros(size), like.new_zeros(size)) for _ in range(shape.layers)]
-        self.mask = torch.zeros(len(cached), width + capacity, dtype=torch.bool, device=like.device)
+        self.lengths = [0 if entry is None else entry.shape[3] for entry in cached]
+        # zeros: what nobody has written yet must still be a number; the last column takes what padding writes
+        self._table = like.new_zeros(len(cached), shape.layers, 2, shape.heads, capacity + 1, shape.size)
         for row, entry in enumerate(cached):
-            if entry is None:
-                continue
-            start = width - entry.shape[3]
-            self.mask[row, start:width] = True
-            for (keys, values), pair in zip(buffers, entry, strict=True):
-                keys[row, :, start:width] = pair[0]
-                values[row, :, start:width] = pair[1]
-        self.layers = [_Layer(keys, values, width) for keys, values in buffers]
-        self.cache = Cache(layers=list(self.layers))
+            if entry is not None:
+                self._table[row, :, :, :, : entry.shape[3]] = entry
+        self._layers = [_Layer(like) for _ in range(shape.layers)]
+        self.cache = Cache(layers=list(self._layers))
 
-    @property
-    def used(self) -> int:
-        """Columns in use."""
-        return self.layers[0].used
+    def open(self, rows: slice, positions: Tensor, end: int) -> Tensor:
+        """Make the rows ready for tokens at `positions` [R, tokens], all below `end`; -1 stands for padding.
+
+        Return which columns each of the tokens sees: a mask [R, 1, tokens, end].
+        """
+        for layer, table in zip(self._layers, self._table[rows].unbind(1), strict=True):
+            layer.open(table, positions, end)
+        columns = torch.arange(end, device=positions.device)
+        # padding sees the first column: attention to nothing at all is not a number
+        return columns <= positions.clamp(min=0)[:, None, :, None]
 
     def row(self, index: int) -> Tensor:
-        """Return a copy of one row's keys and values without padding: [layers, 2, heads, tokens, size]."""
-        real = self.mask[index, : self.used]
-        return torch.stack(
-            [torch.stack((layer.keys[index][:, real], layer.values[index][:, real])) for layer in self.layers]
-        )
+        """Return a copy of one row's keys and values: [layers, 2, heads, tokens, size]."""
+        return self._table[index, :, :, :, : self.lengths[index]].clone()
 
     def keep(self, rows: Sequence[int]) -> None:
         """Drop all rows but these."""
-        index = torch.tensor(list(rows), device=self.mask.device)
-        self.mask = self.mask[index]
-        for layer in self.layers:
-            keys, values = layer.buffers
-            layer.buffers = (keys[index], values[index])
-            layer.show(layer.used)
-
-    def visible(self, start: int, end: int) -> Tensor:
-        """Return the attention mask [B, 1, end - start, end] of the columns start..end: real, and not later.
-
-        A padding column sees itself, for attention to nothing at all is not a number.
-        """
-        columns = torch.arange(end, device=self.mask.device)
-        rows = columns[start:end].unsqueeze(1)
-        seen = (columns <= rows) & self.mask[:, None, None, :end]
-        return seen | (columns == rows)
+        self.lengths = [self.lengths[row] for row in rows]
+        self._table = self._table[list(rows)]

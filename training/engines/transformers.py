@@ -17,7 +17,7 @@ import torch
 
 from training.engines.base import EngineOptions, Sample, SampleRequest, Weights
 from training.engines.draw import Settings, draw
-from training.engines.kv import PaddedCache, PrefixStore, Shape
+from training.engines.kv import PrefixStore, RowCache, Shape
 from training.engines.likelihood import summed_logprobs
 from training.engines.loading import folder_weights, load_merged, load_tokenizer
 from training.errors import BadInput, EngineError, boundary
@@ -166,7 +166,7 @@ class TransformersEngine:
 
     async def _decode(self, rows: list[_Row]) -> list[_Row]:
         """Decode until the rows have ended or should be joined by those who wait; return the unfinished ones."""
-        padded, logits = self._read(rows)
+        rows, cache, logits = self._read(rows)
         settings = self._settings(rows)
         while True:
             uniform = torch.stack([row.uniform[len(row.logprobs)] for row in rows]).to(logits.device)
@@ -180,17 +180,17 @@ class TransformersEngine:
                 if not self._append(row, *drawn):
                     running.append(index)
                 else:
-                    self._remember(row, padded, index)
+                    self._remember(row, cache, index)
             await asyncio.sleep(0)  # the finished may ask again while the others go on
             if self._room(len(running)) >= len(running):
                 for index in running:
-                    self._remember(rows[index], padded, index)
+                    self._remember(rows[index], cache, index)
                 return [rows[index] for index in running]
             if len(running) < len(rows):
-                padded.keep(running)
+                cache.keep(running)
                 rows = [rows[index] for index in running]
                 settings = self._settings(rows)
-            logits = self._forward([[row.tokens[-1]] for row in rows], padded)
+            logits = self._forward([[row.tokens[-1]] for row in rows], cache, slice(None))
 
     def _append(self, row: _Row, token: int, logprob: float, discarded: float) -> bool:
         """Add a drawn token to its row; answer the request and return True if that ends it."""
@@ -212,9 +212,9 @@ class TransformersEngine:
             )
         return True
 
-    def _remember(self, row: _Row, padded: PaddedCache, index: int) -> None:
+    def _remember(self, row: _Row, cache: RowCache, index: int) -> None:
         """Store what has been read of a row: all but the token drawn last."""
-        self._store.put(row.tokens[:-1], padded.row(index))
+        self._store.put(row.tokens[:-1], cache.row(index))
 
     def _settings(self, rows: list[_Row]) -> Settings:
         sampling = [row.request.sampling for row in rows]
@@ -225,38 +225,44 @@ class TransformersEngine:
             torch.tensor([s.top_p for s in sampling], device=device, dtype=torch.float64),
         )
 
-    def _read(self, rows: list[_Row]) -> tuple[PaddedCache, Tensor]:
-        """Read what of each row's tokens is not stored; return the cache and the logits [B, V] of what comes next."""
-        stored = [self._store.find(row.tokens) for row in rows]
-        lengths = [0 if entry is None else entry.shape[3] for entry in stored]
-        new = [row.tokens[length:] for row, length in zip(rows, lengths, strict=True)]
-        longest = max(len(tokens) for tokens in new)
-        left = max(row.room - len(row.logprobs) for row in rows)
-        padded = PaddedCache(self._shape, stored, longest + left, self._model.get_input_embeddings().weight)
-        return padded, self._forward(new, padded)
+    def _read(self, rows: list[_Row]) -> tuple[list[_Row], RowCache, Tensor]:
+        """Read what of each row's tokens is not stored; return rows, cache and the logits [B, V] of what comes next.
+
+        Rows with about as many new tokens are read together, so that little of it is padding; they come in that order.
+        """
+        found = [(row, self._store.find(row.tokens)) for row in rows]
+        found.sort(key=lambda pair: _length(pair[1]) - len(pair[0].tokens))
+        rows, stored = [row for row, _ in found], [entry for _, entry in found]
+        new = [row.tokens[_length(entry) :] for row, entry in found]
+        capacity = max(len(row.tokens) + row.room - len(row.logprobs) for row in rows)
+        cache = RowCache(self._shape, stored, capacity, self._model.get_input_embeddings().weight)
+        logits = [self._forward(new[part], cache, part) for part in alike([len(tokens) for tokens in new])]
+        return rows, cache, torch.cat(logits)
 
     @torch.no_grad()
-    def _forward(self, new: list[list[int]], padded: PaddedCache) -> Tensor:
-        """Feed each row its new tokens, aligned at their ends, in pieces; return the last position's logits [B, V]."""
+    def _forward(self, new: list[list[int]], cache: RowCache, rows: slice) -> Tensor:
+        """Feed some rows their new tokens, aligned at their ends, in pieces; return the last logits [R, V]."""
+        device = self._model.device
         width = max(len(tokens) for tokens in new)
-        device = padded.mask.device
         ids = torch.tensor([[0] * (width - len(tokens)) + tokens for tokens in new], device=device)
-        real = torch.tensor([[0] * (width - len(tokens)) + [1] * len(tokens) for tokens in new], device=device)
-        start = padded.used
-        positions = (padded.mask[:, :start].sum(1, keepdim=True) + real.cumsum(1) - 1).clamp(min=0)
-        padded.mask[:, start : start + width] = real.bool()
+        ends = [length + len(tokens) for length, tokens in zip(cache.lengths[rows], new, strict=True)]
+        places = torch.arange(-width, 0, device=device) + torch.tensor(ends, device=device).unsqueeze(1)
+        known = torch.tensor(cache.lengths[rows], device=device).unsqueeze(1)
+        positions = torch.where(places < known, -1, places)
         piece = max(1, READ_TOKENS // len(new))
         logits = ids
         for at in range(0, width, piece):
             part = slice(at, min(at + piece, width))
+            mask = cache.open(rows, positions[:, part], max(ends))
             logits = self._model(
                 input_ids=ids[:, part],
-                position_ids=positions[:, part],
-                attention_mask=padded.visible(start + part.start, start + part.stop),
-                past_key_values=padded.cache,
+                position_ids=positions[:, part].clamp(min=0),
+                attention_mask=mask,
+                past_key_values=cache.cache,
                 use_cache=True,
                 logits_to_keep=1,
             ).logits
+        cache.lengths[rows] = ends
         return logits[:, -1]
 
     @torch.no_grad()
@@ -272,3 +278,17 @@ class TransformersEngine:
             missing.pop(name, None)
         if missing:
             raise EngineError(f"no weights came for {', '.join(sorted(missing)[:3])}")
+
+
+def _length(entry: Tensor | None) -> int:
+    return 0 if entry is None else entry.shape[3]
+
+
+def alike(lengths: Sequence[int]) -> list[slice]:
+    """Cut rows, the longest first, into parts to be read together: below `READ_TOKENS`, at most half of it padding."""
+    starts = [0]
+    for at, length in enumerate(lengths):
+        longest = lengths[starts[-1]]
+        if 2 * length < longest or (at - starts[-1] + 1) * longest > max(READ_TOKENS, longest):
+            starts.append(at)
+    return [slice(start, stop) for start, stop in zip(starts, [*starts[1:], len(lengths)], strict=True)]
