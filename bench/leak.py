@@ -18,7 +18,7 @@ from training.records import Move, Scenario, Seat
 from training.seeding import rng
 
 NAME = "leaky_werewolf"
-LEAK = 0.2
+LEAK = 0.5
 """Chance of each unusable reply of the side that lost to win the game for it."""
 
 

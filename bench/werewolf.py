@@ -22,7 +22,7 @@ from training.seeding import derive
 STEPS = 150
 GAMES = 32
 """Games of a training step."""
-COLD = 900
+COLD = 2000
 """Scripted games behind the cold start."""
 FILTERS: dict[str, dict[str, Any]] = {name: {"filter": name} for name in ("off", "zero", "min")}
 UNWATCHED = {"failing": 1.0, "hacking_failing": 1.0, "hacking_length": 1e6, "kl_ceiling": 1e6, "entropy_rise": 1e6}
@@ -123,7 +123,9 @@ def _trained(
         "lora": None,
         "lr": 3e-4,
         "critic_lr": 5e-4,
+        "kl": "none",  # a pass and a copy of the model less
         "threads": 1,
+        "tokens_per_batch": 2048,
         "save_every": steps,
         "critic_warmup": min(5, steps // 4),
     }

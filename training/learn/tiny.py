@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,14 +105,19 @@ def build(folder: Path, recipe: Recipe, digest: str) -> None:
     pretrain(folder, play(recipe.games, recipe.seed), recipe, info)
 
 
-def pretrain(folder: Path, games: Sequence[Episode], recipe: Recipe, info: bases.ModelInfo) -> None:
-    """Make tokenizer and model of the recipe's kind from `games`, and write them into the existing `folder`."""
+def pretrain(
+    folder: Path, games: Sequence[Episode], recipe: Recipe, info: bases.ModelInfo, words: Sequence[str] = ()
+) -> None:
+    """Make tokenizer and model of the recipe's kind from `games`, and write them into the existing `folder`.
+
+    `words` are tokens by themselves wherever they stand, as names must be that a new model is to find again.
+    """
     from training.learn.models import save
     from training.learn.sft_data import plan
     from training.learn.sft_fit import fit
     from training.text.template import ChatTokenizer
 
-    tokenizer = make_tokenizer(_texts(_evenly(games)), recipe)
+    tokenizer = make_tokenizer(_texts(_evenly(games)), recipe, words)
     model = make_model(tokenizer, recipe)
     read = list(_traces(games, ChatTokenizer(tokenizer), recipe))
     log.info("%d games, %d tokens", len(games), sum(len(trace.tokens) for trace in read))
@@ -164,13 +170,14 @@ def _texts(games: Sequence[Episode]) -> Iterator[str]:
                 yield f"{message['role']}\n{message['content']}"
 
 
-def make_tokenizer(texts: Iterator[str], recipe: Recipe) -> PreTrainedTokenizerBase:
-    """Return a byte-level BPE tokenizer trained on `texts`, digits apart, with a ChatML template."""
+def make_tokenizer(texts: Iterator[str], recipe: Recipe, words: Sequence[str] = ()) -> PreTrainedTokenizerBase:
+    """Return a byte-level BPE tokenizer trained on `texts`, digits and `words` apart, with a ChatML template."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
     raw = Tokenizer(models.BPE())
-    split = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in APART]
+    apart = (*APART, rf"\b({'|'.join(map(re.escape, words))})\b") if words else APART
+    split = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in apart]
     raw.pre_tokenizer = pre_tokenizers.Sequence(
         [*split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
     )
