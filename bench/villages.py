@@ -27,8 +27,9 @@ from training.seeding import rng, seeded
 from training.store import atomic_directory, dumps
 
 WOLF = "werewolf"
+ROLES = (WOLF, WOLF, "seer", "villager", "villager", "villager")
 SETTINGS = {
-    "roles": (WOLF, WOLF, "seer", "villager", "villager", "villager"),
+    "roles": ROLES,
     "wolf_talk": 0,
     "order": "simultaneous",  # a day's talk is one step, not six
     "max_words": 20,  # a seer's report
@@ -54,7 +55,7 @@ def starts(game: str = WOLF, count: int = STARTS) -> list[Scenario]:
             id=f"village-{n:04}",
             game=game,
             settings=SETTINGS,
-            seats=tuple(rng(n, "village").sample(NAMES, len(SETTINGS["roles"]))),
+            seats=tuple(rng(n, "village").sample(NAMES, len(ROLES))),
         )
         for n in range(1, count + 1)
     ]

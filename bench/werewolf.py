@@ -22,7 +22,7 @@ from training.seeding import derive
 STEPS = 150
 GAMES = 32
 """Games of a training step."""
-COLD = 2000
+COLD = 4000
 """Scripted games behind the cold start."""
 FILTERS: dict[str, dict[str, Any]] = {name: {"filter": name} for name in ("off", "zero", "min")}
 UNWATCHED = {"failing": 1.0, "hacking_failing": 1.0, "hacking_length": 1e6, "kl_ceiling": 1e6, "entropy_rise": 1e6}
