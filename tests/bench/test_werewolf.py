@@ -5,6 +5,7 @@ import pytest
 from bench import leak, villages, werewolf
 from training.errors import BadInput
 from training.games import lookup, make, replay
+from training.learn import tiny
 from training.records import Episode, ErrorRecord, Move
 
 VILLAGE = {**villages.SETTINGS, "day_limit": 1}
@@ -65,6 +66,19 @@ def test_scripted_villages_are_legal_and_every_start_is_dealt_anew():
     assert len({game.roles for game in games}) > 20
     for game in games[:3]:
         assert replay(game.scenario, game.moves).returns() == game.returns
+
+
+def test_every_village_has_people_of_its_own_and_keeps_them():
+    assert len({start.seats for start in villages.starts()}) > villages.STARTS * 0.9
+    assert villages.starts(count=3) == villages.starts()[:3]
+    assert villages._drawn(villages.STARTS + 1, seed=1)[-1].seats == villages.starts()[0].seats
+
+
+def test_a_name_is_the_same_token_wherever_it_stands():
+    texts = ["You are Sam. Sam is a werewolf. Samples of nobody's: Sam, Ada and nobody."] * 50
+    tokenizer = tiny.make_tokenizer(iter(texts), villages.RECIPE, words=("Ada", "Sam", "nobody"))
+    pieces = [tokenizer.decode([token]) for token in tokenizer.encode(texts[0], add_special_tokens=False)]
+    assert [pieces.count(word) for word in ("Sam", "Ada", "nobody")] == [3, 1, 2]  # not in Samples
 
 
 def test_wolves_sit_where_the_roles_are():
