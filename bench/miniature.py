@@ -166,8 +166,8 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
         return {**row, "difference": None, "train_s": round(learned - began, 1)}
     measure = {"model": str(latest[1]), "opponent": "tiny", "conversations": conversations}
     eval_dir = RunDir(folder / "eval")
-    against = configs.parse({**shared, "kind": "eval", "evaluate": measure})
-    measured = unless_interrupted(arena.run(start.start(against, eval_dir, folder), eval_dir))
+    measuring = configs.parse({**shared, "kind": "eval", "evaluate": measure})
+    measured = unless_interrupted(arena.run(start.start(measuring, eval_dir, folder), eval_dir))
     summary = measured.get("summary", {})
     return {
         **row,

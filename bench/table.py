@@ -148,14 +148,14 @@ async def _read(port: int, tab: Tab, session: str, doors: asyncio.Semaphore) -> 
 
 
 def _times(tabs: Sequence[Tab]) -> list[float]:
-    """Return the milliseconds of every line that came while its socket was open; raise if one is missing."""
+    """Return the milliseconds of every line that came once all sockets were open; raise if one is missing."""
     rows = import_module("webapp.arena.models").ViewerRow.objects.filter(viewer=-1)
     written = {(match, number): at.timestamp() for match, number, at in rows.values_list("match_id", "number", "at")}
     times = []
+    opened = max(tab.read[0][1] if tab.read else float("inf") for tab in tabs)
     for tab in tabs:
         numbers = [number for number, _ in tab.read]
-        if numbers != list(range(1, len(numbers) + 1)):
-            raise ParleyError(f"a socket of match {tab.match} lost, repeated or reordered lines")
-        opened = tab.read[0][1]
+        if not numbers or numbers != list(range(1, len(numbers) + 1)):
+            raise ParleyError(f"a socket of match {tab.match} lost, repeated or reordered lines, or read none")
         times += [1000 * (at - written[tab.match, n]) for n, at in tab.read if written[tab.match, n] > opened]
     return times

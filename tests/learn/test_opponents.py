@@ -84,7 +84,7 @@ def test_a_run_that_stops_goes_on_to_the_same_bits(whole, tmp_path):
     assert any("past" in str(record["episode"]["traces"]) for _, record in episodes(parts, attempt=2))
 
 
-def test_a_saved_step_that_is_gone_ends_the_run_with_its_name(whole, tmp_path):
+def test_a_saved_step_that_is_gone_is_named(whole):
     with pytest.raises(BadInput, match="after step 1 is not on this machine"):
         whole.checkpoint_of(1)
     assert whole.checkpoint_of(3).name == "step_000003"
