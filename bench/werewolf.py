@@ -121,8 +121,9 @@ def _trained(
     learn = {
         "steps": steps,
         "lora": None,
-        "lr": 3e-4,
-        "critic_lr": 5e-4,
+        "lr": 1e-3,
+        "critic_lr": 3e-4,
+        "critic_passes": 10,
         "kl": "none",  # a pass and a copy of the model less
         "threads": 1,
         "tokens_per_batch": 2048,
