@@ -180,6 +180,8 @@ class Trainer:
         if self.evaluate is not None and every and self.step % every == 0:
             self.progress.phase("evaluating")
             found = await self._unless_stopped(self.evaluate(self, self.step))
+            # what the engine still holds of the arena's prompts would round the next games differently
+            await sync.push(self.parts.policy, self.parts.engine)
             self.progress.event("evaluation", **{**found, "step": self.step})
 
     # --- checkpoints ---

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def told(monkeypatch):
     sent = []
-    monkeypatch.setattr(queue, "send", lambda task, *args, queue=None: sent.append((task.name, queue)))
+    monkeypatch.setattr(queue, "send", lambda task, *args, queue=None, **_: sent.append((task.name, queue)))
     return sent
 
 
