@@ -58,7 +58,8 @@ class UploadForm(forms.Form):
     )
     chosen = FilesField(
         label="File",
-        help_text=f"One file; for the JSONL form of SOTOPIA its four files together. At most "
+        help_text=f"One file; for the JSONL form of SOTOPIA its four files together, for nine-player Werewolf "
+        f"all files, one a game. At most "
         f"{importers.MAX_BYTES // 2**20} MiB.",
     )
     name = NameField()
