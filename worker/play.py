@@ -34,13 +34,14 @@ def play(due_id: int) -> None:
     held = model_seats.claim(due_id=due_id)
     if held is None:
         return
+    probe = asides.probe_of(held)  # before the move: what it asks about is the game as the seat saw it
     answering, late = asyncio.run(_answer(held))
     try:
         model_seats.answer(answering=answering, late=late)
     except IllegalMove as error:  # the match ended, or the clock was faster
         logger.info("match %s seat %s: %s", held.match_id, held.seat, error)
         return
-    if answering.move is not None and (probe := asides.probe_of(held)) is not None:
+    if answering.move is not None and probe is not None:
         _ask_aside(held, probe)
 
 

@@ -83,7 +83,7 @@ class TableConsumer(AsyncWebsocketConsumer):
     """One browser tab at one match."""
 
     LARGEST: ClassVar[int] = 16 * 1024
-    LOOK_EVERY: ClassVar[float] = 2.0
+    LOOK_EVERY: ClassVar[float] = 3.0
     HELLO_WITHIN: ClassVar[float] = 10.0
     SEND_WITHIN: ClassVar[float] = 10.0
 

@@ -35,7 +35,10 @@ SAMPLING = Sampling(temperature=0.8, top_p=0.95, max_tokens=256)
 
 @dataclass(frozen=True)
 class Claim:
-    """A due seat in one worker's hands, with all that its player may know."""
+    """A due seat in one worker's hands, with all that its player may know.
+
+    `fold` is the match as it was at the claim, until `answer` has made the move; `seen`, what the seat was shown, stays.
+    """
 
     due_id: int
     fence: int
@@ -44,16 +47,17 @@ class Claim:
     step: int
     deadline: datetime
     now: datetime
-    game: Game
+    fold: services.Fold
+    seen: Observation
     deployment: Deployment | None
     scripted: str
     past: tuple[Refusal, ...]
     seed: int
 
     @property
-    def seen(self) -> Observation:
-        """What the seat was shown."""
-        return self.game.observe(self.seat)
+    def game(self) -> Game:
+        """The match's game."""
+        return self.fold.game
 
     @property
     def scenario(self) -> Scenario:
@@ -84,7 +88,7 @@ def claim(*, due_id: int) -> Claim | None:
         return None
     due.claimed_until, due.fence = now + LEASE, due.fence + 1
     due.save(update_fields=["claimed_until", "fence"])
-    scenario = services.scenario_of(due.match)
+    fold = services.fold(due.match)
     return Claim(
         due_id=due.pk,
         fence=due.fence,
@@ -93,11 +97,12 @@ def claim(*, due_id: int) -> Claim | None:
         step=due.step,
         deadline=due.deadline,
         now=now,
-        game=services.fold(due.match).game,
+        fold=fold,
+        seen=fold.game.observe(due.seat),
         deployment=sitting.deployment,
         scripted=sitting.scripted,
         past=_past(due.match, due.seat) if sitting.deployment is not None else (),
-        seed=derive(scenario.seed, "table", due.match_id, due.seat, due.step),
+        seed=derive(fold.game.scenario.seed, "table", due.match_id, due.seat, due.step),
     )
 
 
@@ -172,6 +177,7 @@ def answer(*, answering: Answering, late: bool = False) -> None:
         move=move,
         private=answering.private,
         attempts=answering.attempts,
+        known=held.fold,
     )
 
 

@@ -119,13 +119,17 @@ def submit(
     move: Move | Callable[[Fold], Move],
     private: str = "",
     attempts: Sequence[Mapping[str, object]] = (),
+    known: Fold | None = None,
 ) -> MatchMove:
     """Make a seat's move in step `step` of the match; return what is stored for it, which may be an earlier one.
 
     `move` may be what reads the move from the match as it stands under the lock; what it raises changes nothing.
+    `known`, an earlier fold of the match, saves folding it anew; it is advanced and not to be used afterwards.
     """
     match = Match.objects.select_for_update().get(pk=match_id)
-    now = fold(match) if step == match.step and match.state == Match.State.RUNNING else None
+    now = None
+    if step == match.step and match.state == Match.State.RUNNING:
+        now = fold(match) if known is None else catch_up(known, moves_of(match, since=known.moves))
     if (now is None or seat in now.pending) and (stored := match.moves.filter(step=step, seat=seat).first()):
         return stored
     if match.state != Match.State.RUNNING:
@@ -139,11 +143,11 @@ def submit(
     made = move if isinstance(move, Move) else move(now)
     now.game.check(seat, made)
     stored = _append(match, now, seat, made, private, attempts)
-    changed = {*write_rows(match, now.game), seat}
-    if now.pending:
-        hints.send(match.pk, sorted(changed))
+    if now.pending:  # nobody is shown anything before the step is complete
+        hints.send(match.pk, [seat])
         match.due.filter(seat=seat).delete()
     else:
+        write_rows(match, now.game)
         hints.send(match.pk, viewers(now.game.scenario))  # before the hints to workers: people wait for theirs
         _next_step(match, now)
     return stored
@@ -166,8 +170,8 @@ def _append(
     return stored
 
 
-def write_rows(match: Match, game: Game) -> set[Viewer]:
-    """Append what each viewer has been shown since; return the viewers who got something."""
+def write_rows(match: Match, game: Game) -> None:
+    """Append what each viewer has been shown since."""
     held = dict(match.rows.values_list("viewer").annotate(last=Max("number")))
     new = [
         ViewerRow(match=match, viewer=viewer, number=number, message=message.to_dict(), step=match.step)
@@ -176,7 +180,6 @@ def write_rows(match: Match, game: Game) -> set[Viewer]:
         if number > held.get(viewer, 0)
     ]
     ViewerRow.objects.bulk_create(new)
-    return {row.viewer for row in new}
 
 
 def _next_step(match: Match, now: Fold) -> None:
