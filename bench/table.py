@@ -30,6 +30,7 @@ LIMIT_MS = 100.0  # of p95, for twenty tables with a hundred sockets
 ROLES = ("werewolf", "werewolf", "seer", "witch", "hunter", "villager", "villager", "villager")
 NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hana")
 DOORS = 8  # sockets that open at once
+APART_S = 1.0  # between the beginnings of two tables: begun at once they would all vote in the same seconds
 NUMBER = re.compile(r'data-number="(\d+)"')
 WORKERS = (
     ("-m", "celery", "-A", "worker.app", "worker", "--queues", "play", "--pool", "threads", "--concurrency", "8"),
@@ -90,12 +91,13 @@ def _tables(count: int) -> list[int]:
     """Set up running games of scripted players that anybody may watch at once; return their numbers."""
     tables, records = import_module("webapp.arena.tables"), import_module("training.records")
     host = import_module("webapp.accounts.models").User.objects.create(username="host", role="player")
-    settings = {"roles": list(ROLES), "spectator_delay": 0, "max_words": 60}
+    settings = {"roles": list(ROLES), "rounds": 3, "spectator_delay": 0, "max_words": 60}
     places = [tables.Place(scripted="scripted")] * len(ROLES)
     found = []
     for seed in range(1, count + 1):
         start = records.Scenario(id=f"load-{seed}", game="werewolf", seats=NAMES, seed=seed, settings=settings)
         found.append(tables.create(host=host, scenario=start, places=places, visibility="open").pk)
+        time.sleep(APART_S)
     return found
 
 
