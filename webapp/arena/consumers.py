@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import random
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -234,7 +235,8 @@ class TableConsumer(AsyncWebsocketConsumer):
                 if not self.joined:
                     await self._join()
                 await self._look(within=self.LOOK_EVERY)
-                await asyncio.sleep(self.LOOK_EVERY)
+                # apart from the others: after a restart all of them connect in the same second
+                await asyncio.sleep(self.LOOK_EVERY * random.uniform(0.7, 1.3))
             await self.close(STAY_AWAY)
         except DatabaseError:
             await self.close(COME_BACK)
