@@ -75,5 +75,6 @@ def _control(action: Action, laid: set[str]) -> dict[str, object]:
         "single_text": [argument.kind for argument in action.args] == ["text"],
         "buttons": buttons if len(buttons) <= MOST_BUTTONS else (),
         "on_board": bool(chosen) and not buttons,
+        "partly_on_board": 0 < len(buttons) < len(chosen),
         "fields": [{"argument": argument, "name": moves.field(action, argument.name)} for argument in action.args],
     }

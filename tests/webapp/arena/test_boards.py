@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.template.loader import render_to_string
 
 from tests.webapp.arena import vigil
 from training.records import ALL, SPECTATOR, Action, Argument, Cell, Observation, Zone
@@ -83,6 +84,16 @@ def test_a_board_is_a_table_whose_choices_are_buttons(client_of, player, ben, th
     stored = three.moves.get(seat=0).move
     assert (stored["action"], stored["args"]) == ("answer", {"lamp": "C"})
     assert stored["text"] == "so be it <answer><C></answer>"
+
+
+@pytest.mark.parametrize("laid, left", [("", False), ("A", True), ("AB", False)])
+def test_buttons_that_are_not_all_of_a_choice_point_to_the_board(laid, left):
+    target = Argument(name="target", kind="choice", choices=("A", "B"))
+    vote = Action(name="vote", args=(target,), label="Vote")
+    board = Zone(title="Players", rows=(tuple(Cell(text=name, choice=name) for name in laid),))
+    [control] = controls.controls([vote], controls.areas([board], [vote]))
+    page = render_to_string("arena/parts/act.html", {"actions": [control], "scene": {"your_turn": True}})
+    assert ("Vote: on the board above, or" in page) is left
 
 
 @pytest.mark.parametrize(
