@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.webapp.scenarios import files
+from training.evaluate.behaviours import judged_game
 from training.games import replay
 from webapp.scenarios import importers
 
@@ -115,6 +116,8 @@ def test_a_game_of_nine_people_is_followed_to_its_winner(tmp_path):
     # Players 6 (voted out), 1 (night 2) and 3 (voted out) die; 2, 4, 5 and the three wolves are left: parity.
     assert {seat for seat in range(9) if episode.metrics[f"survived_{seat}"]} == {1, 3, 4, 6, 7, 8}
     assert {seat for seat, value in episode.returns.items() if value} == {6, 7, 8}
+    assert {seat for seat, role in enumerate(episode.roles) if role == "werewolf"} == {6, 7, 8}
+    assert all(judged_game(episode, ()).survived[seat] == (seat in {1, 3, 4, 6, 7, 8}) for seat in range(9))
     spoken = [(e.seat + 1, e.move.text) for e in episode.moves if e.move.action == "speak" and e.move.origin == "seat"]
     assert [seat for seat, _ in spoken[:12]] == [4, 3, 2, 1, 9, 8, 7, 6, 5, 7, 6, 6]
     assert [text for _, text in spoken[9:12]] == ["Not 7!", "Not 6!", "You were wrong."]

@@ -170,7 +170,11 @@ def played(scenario: Scenario, moves: Iterable[SeatMove], source: str, where: st
             raise BadInput(f"move {number} is not possible: {error}", where) from error
         stored.append(entry)
     episode = Episode(
-        scenario=scenario, moves=tuple(stored), returns=dict(game.returns()), metrics=dict(game.metrics())
+        scenario=scenario,
+        moves=tuple(stored),
+        returns=dict(game.returns()),
+        metrics=dict(game.metrics()),
+        roles=game.roles(),
     )
     return Conversation(source=source, episode=episode)
 
