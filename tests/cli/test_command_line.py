@@ -279,3 +279,12 @@ def test_a_failure_outside_the_input_has_code_1(monkeypatch, capsys):
     monkeypatch.setattr(play, "main", failed)
     assert main(PLAY) == 1
     assert json.loads(capsys.readouterr().out) == {"error": {"kind": "engine", "why": "out of memory"}}
+
+
+def test_whoever_stops_reading_gets_no_traceback():
+    with subprocess.Popen(
+        [sys.executable, "-m", "training", "games"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as listing:
+        assert listing.stdout is not None and listing.stderr is not None
+        listing.stdout.close()
+        assert (listing.stderr.read(), listing.wait()) == (b"", 0)

@@ -151,6 +151,12 @@ def test_eval_holds_an_arena(place, capfd):
     result = json.loads(capfd.readouterr().out)
     assert (result["kind"], result["result"]) == ("eval", "succeeded")
     assert result["conditions"]["conversations"] == 2
+    assert main(["eval", str(place / "run.toml"), "--dir", str(place / "again")]) == 0
+    shown = capfd.readouterr().out
+    assert "2 of 2 conversations count; scenarios: 1" in shown
+    numbers = result["summary"]
+    assert all(len(line) <= 120 for line in shown.splitlines())
+    assert {name for name in {**numbers["difference"], **numbers["shared"]} if f"\n{name} " not in shown} == set()
 
 
 @pytest.mark.parametrize(

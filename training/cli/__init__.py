@@ -43,8 +43,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail(arguments, INTERRUPTED, {"kind": "interrupted", "why": "interrupted"}, "interrupted")
     code = int(result.pop("exit", DONE))
-    print(json.dumps(result, ensure_ascii=False, allow_nan=False) if arguments.json else command.show(result))
+    _say(json.dumps(result, ensure_ascii=False, allow_nan=False) if arguments.json else command.show(result))
     return code
+
+
+def _say(text: str) -> None:
+    """Print the result; whoever stopped reading, as `head` does, has what they wanted."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python fails once more when it flushes at its end
 
 
 def _fail(arguments: Namespace, code: int, error: dict[str, str], text: str) -> int:

@@ -18,6 +18,8 @@ from typing import Any
 from training import config as configs
 from training.config import RunConfig
 from training.errors import BadInput
+from training.evaluate.intervals import Interval
+from training.evaluate.summary import Summary
 from training.learn.start import reopen, start
 from training.rundir import RunDir
 from training.supervised import held_input
@@ -93,5 +95,22 @@ def _take_back(run_dir: RunDir, made: Sequence[Path]) -> None:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return what came of the run, one fact a line."""
-    return "\n".join(f"{name}: {value}" for name, value in result.items() if value not in ("", None))
+    """Return what came of the run, one fact a line; of an arena, one number a line."""
+    found = {name: value for name, value in result.items() if name not in {"summary", "conditions"}}
+    lines = [f"{name}: {value}" for name, value in found.items() if value not in ("", None)]
+    return "\n".join([*lines, *(_arena(Summary.from_dict(result["summary"])) if "summary" in result else ())])
+
+
+def _arena(found: Summary) -> list[str]:
+    """Return both sides' means with the interval of their difference, then what is of whole conversations."""
+    lines = [
+        f"{found.used} of {found.conversations} conversations count; scenarios: {found.scenarios}",
+        f"{'':28}{'a':>9}{'b':>9}  a - b",
+    ]
+    for name, one in found.difference.items():
+        lines.append(f"{name:28}{found.a[name].mean:9.3f}{found.b[name].mean:9.3f}  {_interval(one)}")
+    return [*lines, *(f"{name:28}{'':18}  {_interval(one)}" for name, one in found.shared.items())]
+
+
+def _interval(one: Interval) -> str:
+    return f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]"
