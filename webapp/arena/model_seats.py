@@ -37,7 +37,7 @@ SAMPLING = Sampling(temperature=0.8, top_p=0.95, max_tokens=256)
 class Claim:
     """A due seat in one worker's hands, with all that its player may know.
 
-    `fold` is the match as it was at the claim, until `answer` has made the move; `seen`, what the seat was shown, stays.
+    `fold` is the match as it was at the claim until `answer` has made the move; `seen` is what the seat was shown.
     """
 
     due_id: int
