@@ -285,6 +285,7 @@ def test_whoever_stops_reading_gets_no_traceback():
     with subprocess.Popen(
         [sys.executable, "-m", "training", "games"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as listing:
-        assert listing.stdout is not None and listing.stderr is not None
+        assert listing.stdout is not None
+        assert listing.stderr is not None
         listing.stdout.close()
         assert (listing.stderr.read(), listing.wait()) == (b"", 0)

@@ -13,7 +13,7 @@ from webapp.accounts.models import User
 from webapp.accounts.permissions import one
 from webapp.api.access import caller
 from webapp.api.shapes import MatchIn, MatchLineOut, MatchOut, MoveIn, MoveOut, PlaceIn
-from webapp.arena import hosting, opponents, persons, scenarios, tables, view
+from webapp.arena import access, hosting, opponents, persons, scenarios, tables, view
 from webapp.arena.models import Match, MatchMove, MatchQuerySet, MatchSeat
 from webapp.runs.models import Checkpoint
 from webapp.scenarios.models import StoredScenario
@@ -24,10 +24,10 @@ router = Router(tags=["matches"])
 
 def match_as_seen(match: Match, user: User) -> dict[str, object]:
     """Return a match from this person's place: rows, actions, and result and players once they may see all of it."""
-    viewer = view.viewer_of(match, user)
+    viewer = access.viewer_of(match, user)
     scene = view.look(match, viewer, user)
-    revealed = ALL in view.viewpoints(match, user)
-    told = revealed and view.told_who(match, user)
+    revealed = ALL in access.viewpoints(match, user)
+    told = revealed and access.told_who(match, user)
     return {
         "id": match.pk,
         "game": match.game,

@@ -28,7 +28,7 @@ from redis.exceptions import RedisError
 from training.errors import BadInput, IllegalMove
 from training.records import Viewer
 from webapp.accounts.models import User
-from webapp.arena import hints, hosting, parts, persons, view
+from webapp.arena import access, hints, hosting, parts, persons
 from webapp.arena.models import Match
 from webapp.arena.watching import Displaced, Held, Sight, Watch
 
@@ -57,7 +57,7 @@ class Bucket:
 def found_by(user: User, match_id: int) -> Viewer | None:
     """From where this person may look at a match over a socket; None if it is not there for them."""
     match = Match.objects.visible_to(user).filter(pk=match_id).first()
-    return None if match is None else view.viewer_of(match, user)
+    return None if match is None else access.viewer_of(match, user)
 
 
 def still_signed_in(session_key: str, user_id: int) -> User | None:
@@ -199,13 +199,13 @@ class TableConsumer(AsyncWebsocketConsumer):
 
     async def _check(self, sight: Sight) -> None:
         """Raise `Displaced` if the person may not watch any more, which is asked whenever that may have changed."""
-        access = (sight.access, self.user.role)
-        if access == self.access:
+        now = (sight.access, self.user.role)
+        if now == self.access:
             return
         found = await database_sync_to_async(found_by, thread_sensitive=False)(self.user, self.match_id)
         if found is None:
             raise Displaced
-        self.access = access
+        self.access = now
 
     async def _say(self, html: str) -> None:
         """Send, or drop a client that does not read; one that has left needs nothing."""

@@ -14,7 +14,7 @@ from training.errors import BadInput, IllegalMove
 from training.games import lookup
 from training.records import ALL, SPECTATOR, Seat, Viewer, Zone
 from webapp.accounts.permissions import current_user, everyone, members
-from webapp.arena import asides, controls, parts, services, tables, view
+from webapp.arena import access, asides, controls, parts, services, tables, view
 from webapp.arena.models import Match, MatchMove
 from webapp.arena.views import visible_match
 from webapp.core.http import integer, render_page
@@ -54,11 +54,11 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         raise Http404
     if not match.over:
         return redirect("arena:table", match.pk)
-    allowed = view.viewpoints(match, current_user(request))
+    allowed = access.viewpoints(match, current_user(request))
     viewer = _place(request, allowed)
     step = integer(request, "step", match.step, 0, match.step)
     scene = view.look(match, viewer)
-    told = view.told_who(match, current_user(request))
+    told = access.told_who(match, current_user(request))
     rows = [row for row in view.rows_after(match, viewer, 0) if row.step <= step]
     phase, board = _situation(match, viewer, step)
     revealed = ALL in allowed and (viewer == ALL or step == match.step)
@@ -78,8 +78,8 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         "roles": _roles(match) if revealed else [],
         "asked": beliefs.at_step(believed, scene.scenario.seats, step),
         "believed": beliefs.over_time(believed, scene.scenario.seats, [role for _, _, role in _roles(match)]),
-        "judged": view.shows_judgments(match, current_user(request)),
-        "playing": view.own_seat(match, current_user(request)) is not None,
+        "judged": access.shows_judgments(match, current_user(request)),
+        "playing": access.own_seat(match, current_user(request)) is not None,
         "behind": _behind(match, step) if viewer == ALL and told else [],
     }
     return render_page(request, "arena/replay.html", context, block="replay")
@@ -113,14 +113,14 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
     if not match.over:
         return redirect("arena:table", match.pk)
     user = current_user(request)
-    reveals = ALL in view.viewpoints(match, user)
-    mine = view.own_seat(match, user)
+    reveals = ALL in access.viewpoints(match, user)
+    mine = access.own_seat(match, user)
     context = {
         "match": match,
         "spec": lookup(match.game),
         "mine": mine,
         "reveals": reveals,
-        "told": view.told_who(match, user),
+        "told": access.told_who(match, user),
         "lines": _lines(match, reveals=reveals),
         "metrics": _metrics(match) if reveals else {},
         "last": match.rows.filter(viewer=ALL if reveals else SPECTATOR).order_by("-number").first(),
@@ -166,7 +166,7 @@ def again(request: HttpRequest, match_id: int) -> HttpResponse:
     """The same scenario with everybody one seat further."""
     match = visible_match(request, match_id)
     user = current_user(request)
-    if match.host_id != user.pk and view.own_seat(match, user) is None and not user.is_admin:
+    if match.host_id != user.pk and access.own_seat(match, user) is None and not user.is_admin:
         raise Http404
     try:
         following = tables.again(match=match, host=user)

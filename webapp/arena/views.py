@@ -18,7 +18,7 @@ from training.errors import BadInput, IllegalMove
 from training.games import REGISTRY, lookup
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, members, one
-from webapp.arena import hosting, links, parts, persons, scenarios, services, tables, view
+from webapp.arena import access, hosting, links, parts, persons, scenarios, services, tables, view
 from webapp.arena.forms import GuestName, NewTable
 from webapp.arena.models import MATCH_SORTS, Match, MatchSeat
 from webapp.core.http import integer, render_page
@@ -48,9 +48,9 @@ def lobby(request: HttpRequest) -> HttpResponse:
     mine = Match.objects.of(user).with_seats().order_by("-created_at")
     public = Match.objects.listed().with_seats().order_by("-created_at")
     context = {
-        "waiting": view.lines(waiting[:PER_PAGE], user),
-        "mine": view.lines(mine[:10], user),
-        "public": view.lines(public[:5], user),
+        "waiting": access.lines(waiting[:PER_PAGE], user),
+        "mine": access.lines(mine[:10], user),
+        "public": access.lines(public[:5], user),
     }
     return render(request, "arena/lobby.html", context)
 
@@ -67,7 +67,7 @@ def matches(request: HttpRequest) -> HttpResponse:
     paginator = Paginator(order.apply(found.with_seats(), MATCH_SORTS, "age"), PER_PAGE)
     page = paginator.get_page(integer(request, "page", 1, 1))
     states = Match.State.choices if own else [(s.value, s.label) for s in (Match.State.RUNNING, Match.State.FINISHED)]
-    context = {"page": page, "lines": view.lines(page, user), "own": own, "chosen": chosen, "order": str(order)}
+    context = {"page": page, "lines": access.lines(page, user), "own": own, "chosen": chosen, "order": str(order)}
     context |= {"games": REGISTRY.values(), "states": states, "orders": ORDERS, "filtered": any(chosen.values())}
     return render_page(request, "arena/matches.html", context, "results")
 
@@ -110,7 +110,7 @@ def table(request: HttpRequest, match_id: int) -> HttpResponse:
     """The table, from where this person may look; who has not answered about consent is asked first."""
     match = visible_match(request, match_id)
     user = current_user(request)
-    seat = view.own_seat(match, user)
+    seat = access.own_seat(match, user)
     hosting.note_presence(match_id=match.pk, user=user)
     if seat is not None and seat.consent is None and match.state == Match.State.OPEN:
         return redirect("arena:consent", match.pk)
@@ -122,7 +122,7 @@ def table_page(
 ) -> HttpResponse:
     """Render the table; `problem` says why a move that came by form was refused."""
     user = current_user(request)
-    viewer = view.viewer_of(match, user)
+    viewer = access.viewer_of(match, user)
     rows = view.rows_after(match, viewer, 0)
     scene = view.look(match, viewer, user)
     context = {
@@ -183,7 +183,7 @@ def consent(request: HttpRequest, match_id: int) -> HttpResponse:
     """What is stored and what it is used for, with a yes and a no; afterwards a yes can be taken back here."""
     match = visible_match(request, match_id)
     user = current_user(request)
-    seat = view.own_seat(match, user)
+    seat = access.own_seat(match, user)
     if seat is None:
         raise Http404
     answer = request.POST.get("consent")

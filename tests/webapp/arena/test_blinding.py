@@ -13,7 +13,7 @@ from training.games.base import FORFEIT
 from training.records import ALL
 from training.rewards.rubrics import CONDUCT
 from training.seeding import rng
-from webapp.arena import parts, services, tables, view
+from webapp.arena import access, parts, services, tables, view
 from webapp.arena.models import Match
 from webapp.judgments import services as judging
 from webapp.judgments.models import Guess
@@ -126,10 +126,10 @@ def test_who_played_and_rated_stays_told_when_the_game_is_to_be_judged(client_of
     two_people.seats.filter(user=ben).update(user=researcher)
     result = f"/play/{two_people.pk}/result/"
     people_queue(researcher, two_people, [researcher])
-    assert not view.told_who(two_people, researcher)
+    assert not access.told_who(two_people, researcher)
     assert "once you have rated the game" in client_of(researcher).get(result).content.decode()
     guess(two_people, researcher)
-    assert view.told_who(two_people, researcher), "though they have not judged it"
+    assert access.told_who(two_people, researcher), "though they have not judged it"
     page = client_of(researcher).get(result).content.decode()
     assert "Your rating" in page
     assert "once you have" not in page
