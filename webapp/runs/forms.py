@@ -12,6 +12,7 @@ from typing import Any
 from django import forms
 from django.db.models import QuerySet
 from django.forms.boundfield import BoundField
+from django.template.defaultfilters import pluralize
 
 from training import config as configs
 from training import games
@@ -35,7 +36,9 @@ class ChoiceOfVersion(forms.ModelChoiceField):
 
     def label_from_instance(self, obj: DatasetVersion) -> str:
         """Name, number and counts."""
-        return f"{obj} ({obj.scenario_count} scenarios, {obj.conversation_count} conversations)"
+        scenarios, held = obj.scenario_count, obj.conversation_count
+        counts = f"{scenarios} scenario{pluralize(scenarios)}, {held} conversation{pluralize(held)}"
+        return f"{obj} ({counts})"
 
 
 class StartForm(forms.Form):
@@ -65,13 +68,15 @@ class StartForm(forms.Form):
         super().__init__(data, prefix="run", initial=initial)
         self.fields["game"].choices = [(name, name) for name in sorted(games.REGISTRY)]  # type: ignore[attr-defined]
         seen = Checkpoint.objects.visible_to(user).order_by("-kind", "-created_at")
+        if config["kind"] == "sft":
+            dataset = self.fields["dataset"]
+            assert isinstance(dataset, forms.ModelChoiceField)
+            dataset.required, dataset.empty_label = True, "choose one that has conversations"
         rows: dict[str, QuerySet[Any]] = {"dataset": DatasetVersion.objects.playable(), "model": seen, "opponent": seen}
         for name, found in rows.items():
             field = self.fields[name]
             assert isinstance(field, forms.ModelChoiceField)
             offer(field, found, [initial.get(name)])
-        if config["kind"] == "sft":
-            self.fields["dataset"].required = True
         if config["kind"] == "eval":
             del self.fields["weights"]
         if config["kind"] == "sft":

@@ -124,6 +124,7 @@ def test_all_weights_instead_of_adapters(client, base):
 
 @pytest.mark.parametrize("name", ["sft", "werewolf-sft"])
 def test_a_cold_start_needs_a_dataset_with_conversations(client, base, name):
+    assert "choose one that has conversations" in client.get(reverse("runs:new") + f"?preset={name}").content.decode()
     response = send(client, filled(client, f"?preset={name}"), f"?preset={name}")
     assert response.status_code == 400
     assert list(errors(response)) == ["dataset"]
