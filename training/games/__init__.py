@@ -26,7 +26,7 @@ def lookup(name: str) -> GameSpec:
     if name.startswith(PREFIX):
         return generic(name)
     if name not in REGISTRY:
-        raise BadInput(f"unknown game {name!r}; known: {', '.join(sorted(REGISTRY))}", "game")
+        raise BadInput(f"unknown game {name!r}; known: {', '.join(sorted(REGISTRY))}, openspiel:NAME", "game")
     return REGISTRY[name]
 
 
