@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
+from django.template.defaultfilters import pluralize
 
 from training.errors import BadInput
 from training.games import lookup
@@ -48,9 +49,13 @@ def choices(user: User, game: str, seats: int) -> list[tuple[str, str]]:
     sampled = [scenario for scenario in samples(game) if len(scenario.seats) == seats]
     found = [(SAMPLE, f"A sample scenario ({len(sampled)})")] if sampled else []
     versions = DatasetVersion.objects.visible_to(user).playable(game)
+    fitting = StoredScenario.objects.filter(version__in=versions, game=game)
     if low < high:
-        versions = versions.filter(pk__in=of_size(StoredScenario.objects.filter(game=game), seats).values("version"))
-    return [*found, *((f"version:{v.pk}", f"{v} ({v.scenario_count} scenarios)") for v in versions)]
+        fitting = of_size(fitting, seats)
+    counts = dict(fitting.order_by().values_list("version").annotate(Count("pk")))
+    versions = versions.filter(pk__in=counts)
+    labels = [f"{v} ({counts[v.pk]} scenario{pluralize(counts[v.pk])})" for v in versions]
+    return [*found, *((f"version:{v.pk}", label) for v, label in zip(versions, labels, strict=True))]
 
 
 def stored_for(user: User, pk: int) -> StoredScenario | None:

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.webapp.arena import vigil
+from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.records import Scenario
 from webapp.arena import hosting, links, opponents, scenarios, services, tables
@@ -46,6 +47,15 @@ def test_the_form_offers_seats_for_the_size_of_the_scenario(client_of, player, s
     assert client.get("/play/new/", {"game": "vigil", "seats": "5"}).context["form"].size == 3
     assert client.get("/play/new/", {"game": "vigil", "seats": "x"}).status_code == 404
     assert 'id="choose-seats"' not in client.get("/play/new/", {"game": "negotiation"}).content.decode()
+
+
+def test_the_form_counts_the_scenarios_of_the_tables_size(client_of, researcher, samples):
+    keyed = [scenario.model_copy(update={"id": f"{at}"}) for at, scenario in enumerate(SAMPLES)]
+    create_dataset(name="vigils", owner=researcher, lines=[DatasetLine(scenario=scenario) for scenario in keyed])
+    version = DatasetVersion.objects.get()
+    for size, label in ((3, "vigils v1 (2 scenarios)"), (6, "vigils v1 (1 scenario)")):
+        form = client_of(researcher).get("/play/new/", {"game": "vigil", "seats": str(size)}).context["form"]
+        assert form.fields["scenario"].choices[1:] == [(f"version:{version.pk}", label)]
 
 
 def test_a_table_of_six_is_made_in_two_clicks(client_of, player, samples):
