@@ -6,6 +6,7 @@ import math
 import pytest
 
 from tests.webapp.scenarios import files
+from training.errors import BadInput
 from training.games import make, replay
 from training.records import Scenario
 from webapp.arena.models import MatchSeat
@@ -314,3 +315,12 @@ def test_every_format_refuses_rubbish_without_a_fault(tmp_path, format):
 def test_a_scenario_record_survives_its_own_form():
     scenario = Scenario.from_dict(json.loads(own_line()))
     assert Scenario.from_dict(scenario.to_dict()) == scenario
+
+
+def test_only_so_many_notices_and_errors_are_listed():
+    reading = importers.Reading()
+    for number in range(3000):
+        reading.notice(f"line {number}", "left out")
+        reading.error(BadInput("wrong", f"line {number}"))
+    assert (len(reading.notices), len(reading.errors)) == (2001, 201)
+    assert reading.notices[-1] == {"where": "", "why": "more than 2000 of them; the rest is not listed"}

@@ -22,6 +22,9 @@ Progress = Callable[[int, int], None]
 MAX_PROBLEMS = 200
 """So many errors are listed; a file with more of them is of another format."""
 
+MAX_NOTICES = 2_000
+"""So many notices are listed: an upload of a few megabytes may give rise to as many as it has lines."""
+
 LONGEST_SOURCE = 200
 """Characters of where a conversation came from, as `StoredConversation` holds them."""
 
@@ -39,14 +42,11 @@ class Reading:
 
     def error(self, problem: BadInput) -> None:
         """Note why the import is refused; beyond `MAX_PROBLEMS` only the last line says that there are more."""
-        if len(self.errors) < MAX_PROBLEMS:
-            self.errors.append({"where": _clean(problem.where), "why": _clean(problem.why)})
-        elif len(self.errors) == MAX_PROBLEMS:
-            self.errors.append({"where": "", "why": f"more than {MAX_PROBLEMS} errors; the rest is not listed"})
+        _list(self.errors, problem.where, problem.why, MAX_PROBLEMS)
 
     def notice(self, where: str, why: str) -> None:
-        """Note something that was left out, and why."""
-        self.notices.append({"where": _clean(where), "why": _clean(why)})
+        """Note something that was left out, and why; beyond `MAX_NOTICES` likewise."""
+        _list(self.notices, where, why, MAX_NOTICES)
 
     @property
     def conversations(self) -> int:
@@ -61,6 +61,13 @@ class Reading:
             "errors": self.errors,
             "notices": self.notices,
         }
+
+
+def _list(found: list[dict[str, str]], where: str, why: str, most: int) -> None:
+    if len(found) < most:
+        found.append({"where": _clean(where), "why": _clean(why)})
+    elif len(found) == most:
+        found.append({"where": "", "why": f"more than {most} of them; the rest is not listed"})
 
 
 @contextmanager
