@@ -244,6 +244,7 @@ SIDE = {"values": {"food": 5, "tent pegs": 4, "oil": 3}}
         (items([SIDE, {**SIDE, "reasons": {"wood": "x"}}]), "unknown items: wood"),
         (items([SIDE, {"values": {"food": 0, "tent pegs": 0, "oil": 0}}]), "nothing in the pool is worth"),
         (items([SIDE, {"values": {"food": -1, "tent pegs": 4, "oil": 0}}]), "must not be negative"),
+        (items([SIDE, {"values": {"food": 1, "tent pegs": 10**7, "oil": 0}}]), "sides.1.values.tent pegs"),
         (items([SIDE]), "settings.deal"),
         (items(turn_limit=1), "settings.turn_limit"),
         (items(prosocial=1.5), "settings.prosocial"),

@@ -33,7 +33,9 @@ class Item(Settings):
 class ItemSide(Settings):
     """What the items are worth to one seat; private to it."""
 
-    values: dict[str, int] = Field(description="Points a unit of each item is worth to this seat.")
+    values: dict[str, Annotated[int, Field(le=1_000_000)]] = Field(
+        description="Points a unit of each item is worth to this seat."
+    )
     reasons: dict[str, str] = Field(
         default_factory=dict, description="Why this seat wants an item, in its own words; private. May be left out."
     )
@@ -91,7 +93,10 @@ class Price(Settings):
     category: str = Field(default="", max_length=80, description="Category of the listing. May be empty.")
     listing_price: int = Field(ge=1, le=100_000_000, description="The price in the listing, known to both.")
     highest_price: int | None = Field(
-        default=None, ge=1, description="The highest price that may be offered. Empty: twice the listing price."
+        default=None,
+        ge=1,
+        le=1_000_000_000,
+        description="The highest price that may be offered. Empty: twice the listing price.",
     )
     sides: tuple[PriceSide, PriceSide] = Field(description="The buyer's (first seat) and the seller's target.")
 
