@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,22 +143,21 @@ def _metrics(match: Match) -> dict[str, float]:
 
 def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:
     """One entry a seat: its result, and (if allowed) what only it knew and who sat there."""
-    lines = []
-    for seat in match.seats.select_related("user", "deployment__checkpoint", "deployment__remote").order_by("seat"):
-        _, private = view.briefing(match, seat.seat)
-        origins = [move["origin"] for move in match.moves.filter(seat=seat.seat).values_list("move", flat=True)]
-        lines.append(
-            {
-                "seat": seat,
-                "role": match.roles[seat.seat] if reveals and match.roles else "",
-                "value": match.returns.get(str(seat.seat)),
-                "private": private if reveals else [],
-                "moves": len(origins),
-                "late": origins.count("timeout"),
-                "fallen": origins.count("default"),
-            }
-        )
-    return lines
+    origins: dict[Seat, list[str]] = defaultdict(list)
+    for seat, move in match.moves.values_list("seat", "move"):
+        origins[seat].append(move["origin"])
+    return [
+        {
+            "seat": seat,
+            "role": match.roles[seat.seat] if reveals and match.roles else "",
+            "value": match.returns.get(str(seat.seat)),
+            "private": view.briefing(match, seat.seat)[1] if reveals else [],
+            "moves": len(origins[seat.seat]),
+            "late": origins[seat.seat].count("timeout"),
+            "fallen": origins[seat.seat].count("default"),
+        }
+        for seat in match.seats.select_related("user", "deployment__checkpoint", "deployment__remote").order_by("seat")
+    ]
 
 
 @require_POST

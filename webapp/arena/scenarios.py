@@ -49,7 +49,7 @@ def choices(user: User, game: str, seats: int) -> list[tuple[str, str]]:
     sampled = [scenario for scenario in samples(game) if len(scenario.seats) == seats]
     found = [(SAMPLE, f"A sample scenario ({len(sampled)})")] if sampled else []
     versions = DatasetVersion.objects.visible_to(user).playable(game)
-    fitting = StoredScenario.objects.filter(version__in=versions, game=game)
+    fitting: QuerySet[StoredScenario] = StoredScenario.objects.filter(version__in=versions, game=game)
     if low < high:
         fitting = of_size(fitting, seats)
     counts = dict(fitting.order_by().values_list("version").annotate(Count("pk")))
