@@ -7,6 +7,7 @@ Fails if a page answers anything but 200.
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
 from argparse import Namespace
@@ -107,7 +108,6 @@ def _measure(repeats: int) -> dict[str, Any]:
 
 def _seeded_client() -> Any:
     """Fill the database and return a client that is signed in as a researcher."""
-    json = import_module("json")
     users = import_module("webapp.accounts.models").User.objects
     owner = users.create(username="rosa", role="researcher")
     config = import_module("training.config").RunConfig(name="seeded").to_dict()
