@@ -175,6 +175,21 @@ def test_who_has_not_met_the_others_has_no_number_until_somebody_joins_the_two()
     assert why(fit([*both_ways(4, 2), *apart, duel(200, "cleo", "ann", 1.0)], **FEW)) == {}
 
 
+@pytest.mark.parametrize("ties", [0, 40])
+def test_who_only_shared_results_is_apart_however_much_they_played(ties):
+    team = [
+        Played(id=500 + n, seats=tuple(Sat(who=who, role="villager", value=1.0) for who in ("xan", "yve", "zoe")))
+        for n in range(12)
+    ]
+    tied = [
+        Played(id=600 + n, seats=tuple(Sat(who=who, value=0.0) for who in ("pia", "ann", "ben"))) for n in range(ties)
+    ]
+    ladder = fit([*both_ways(4, 2), *team, *tied], **FEW)
+    shared = {"xan", "yve", "zoe", *({"pia"} if ties else ())}
+    assert why(ladder) == dict.fromkeys(shared, "apart")
+    assert {rating.who for rating in ladder.ratings if rating.points} == {"ann", "ben"}
+
+
 def test_a_log_without_a_winner_rates_nobody():
     assert why(fit(both_ways(0, 0, 5), **FEW)) == {"ann": "level", "ben": "level"}
 

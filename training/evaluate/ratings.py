@@ -210,10 +210,11 @@ def reasons(log: Sequence[Played]) -> dict[str, Why]:
         return dict.fromkeys(names, "few")
     size = (len(names), len(names))
     group = connected_components(coo_array((np.ones(len(met)), tuple(zip(*met, strict=True))), size), False)[1]
-    played_in = Counter({int(label): 0 for label in group})
+    played_in = Counter({int(group[first]): 0 for first, second in met if first != second})
     for who, count in games.items():
-        played_in[int(group[place[who]])] += count
-    main = max(sorted(played_in), key=lambda label: played_in[label])
+        if int(group[place[who]]) in played_in:  # not those who were compared with nobody, however much they played
+            played_in[int(group[place[who]])] += count
+    main = max(sorted(played_in), key=lambda label: played_in[label], default=None)
 
     def why(who: str) -> Why:
         if games[who] < LEAST_GAMES:
