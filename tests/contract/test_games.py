@@ -167,6 +167,12 @@ def test_forfeit_and_silence_at_every_point(name, scenario, seed):
                 mine, theirs = (game.returns()[s] for s in (seat, 1 - seat))
                 assert mine is not None
                 assert spec.low <= mine <= (spec.high if theirs is None else max(theirs, mine))
+            for _ in range(2000):
+                assert seat not in game.to_act(), "who gave up is asked again"
+                if not game.to_act():
+                    break
+                game.step({s: game.default(s) for s in game.to_act()})
+            assert not game.to_act()
         game = replay(scenario.with_seed(seed), flat[:length])
         for _ in range(2000):
             if not game.to_act():

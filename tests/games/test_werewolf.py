@@ -487,6 +487,47 @@ def test_probes_follow_every_speech_and_only_speeches():
     assert not any(make(dealt(*SIX)).probes() for _ in steps(make(dealt(*SIX)), 1))
 
 
+def test_who_gave_up_is_asked_no_more_and_others_cannot_tell_when():
+    silent, gone = make(dealt(*SIX)), make(dealt(*SIX))
+    seer = silent.roles().index("seer")
+    others = [viewer for viewer in (*range(6), SPECTATOR) if viewer != seer]
+    while seer not in gone.to_act():
+        go(silent), go(gone)
+    go(silent)
+    gone.step({seat: FORFEIT if seat == seer else gone.default(seat) for seat in gone.to_act()})
+    while silent.to_act():
+        if silent.to_act() == {seer}:
+            go(silent)  # the other game did not wait for it
+            continue
+        assert gone.to_act() == silent.to_act() - {seer}
+        for viewer in others:
+            assert silent.observe(viewer) == gone.observe(viewer)
+            assert silent.acting(viewer) == gone.acting(viewer)
+        go(silent), go(gone)
+    assert not gone.to_act()
+
+
+def test_stated_speakers_change_the_rules_of_a_discussion_in_turn_alone():
+    fixed = [{"event": "speakers", "day": 1, "seats": [3, 1]}]
+    for order, said in (
+        ("seat", "one speaks after the other"),
+        ("bid", "bid for the floor"),
+        ("simultaneous", "same time"),
+    ):
+        rules = make(dealt(*SIX, order=order, fixed=fixed)).observe(SPECTATOR).messages[0].text
+        assert said in rules
+        assert ("one speaks after the other" in rules) is (order == "seat")
+
+
+def test_nobody_is_asked_for_a_vote_after_last_words():
+    game = make(dealt(*SIX, probes=True, last_words="all"))
+    silent_until(game, "vote")
+    go(game, **dict.fromkeys(TOWN[1:6], "<vote>Ada</vote>"))
+    assert "last words" in game.phase(ALL)
+    go(game)
+    assert not game.probes()
+
+
 @pytest.mark.parametrize(
     "speech, roles",
     [

@@ -35,8 +35,10 @@ def day(v: Village) -> Plan:
 # --- talking ---------------------------------------------------------------------------------------------------------
 
 
-def _speech(seats: Sequence[Seat]) -> Step:
-    return Step(dict.fromkeys(seats, (SPEAK,)), public=True, hearers=None, channel="public", speech=True)
+def _speech(seats: Sequence[Seat], *, last: bool = False) -> Step:
+    """Return a step in which seats speak to everybody; nobody votes after `last` words."""
+    offers = dict.fromkeys(seats, (SPEAK,))
+    return Step(offers, public=True, hearers=None, channel="public", speech=True, probed=not last)
 
 
 def _tell_silent(v: Village, moves: Moves) -> None:
@@ -143,7 +145,7 @@ def _departure(v: Village, dead: Mapping[Seat, Cause], *, heard: bool) -> Plan:
         v.enter(f"{phase.split(':', maxsplit=1)[0]}: last words")
         for seat in dead:
             v.tell(f"{v.names[seat]} may speak last words.")
-            _tell_silent(v, (yield _speech((seat,))))
+            _tell_silent(v, (yield _speech((seat,), last=True)))
     if v.settings.dead_see == "all":
         v.ghosts |= set(causes)
         v.log.tell_each(dict.fromkeys(causes, words.cast(v.names, v.roles)), channel="private")

@@ -36,6 +36,7 @@ class Werewolf(LoggedGame):
         self._log = self.village.log
         self._claims = dict.fromkeys(range(len(self.names)), 0)
         self._spoken = False
+        self._gone: set[Seat] = set()
         self._open()
         self._story = self._tell_story()
         self._step: Step | None = next(self._story)
@@ -64,7 +65,7 @@ class Werewolf(LoggedGame):
     # --- the protocol ---
 
     def to_act(self) -> frozenset[Seat]:
-        return frozenset(self._step.offers) if self._step else frozenset()
+        return frozenset(self._step.offers) - self._gone if self._step else frozenset()
 
     def _offered(self, seat: Seat) -> tuple[Action, ...]:
         return self._step.offers[seat] if self._step else ()
@@ -102,12 +103,15 @@ class Werewolf(LoggedGame):
         return self.village.roles
 
     def acting(self, viewer: Viewer) -> frozenset[Seat]:
-        """Return who acts: in public steps everybody at the table knows, at night each knows of itself."""
+        """Return who acts: in public steps everybody at the table knows, at night each knows of itself.
+
+        To others, who gave up seems to act where it would: when they saw it stop would tell whether it acts at night.
+        """
         if viewer in (ALL, self.scenario.tool_seat) or viewer in self.village.ghosts:
             return self.to_act()
         live = viewer != SPECTATOR or not self.settings.spectator_delay
         if self._step and self._step.public and live:
-            return self.to_act()
+            return frozenset(self._step.offers) - (self._gone & {viewer})
         return self.to_act() & {viewer}
 
     def phase(self, viewer: Viewer) -> str:
@@ -125,6 +129,8 @@ class Werewolf(LoggedGame):
         wolves = set(v.named(v.having("werewolf")))
         asked = {}
         for seat in v.alive:
+            if seat in self._gone:
+                continue
             others = v.named(v.others({seat}))
             truth = tuple(name for name in others if name in wolves)
             asked[seat] = Probe(question=words.PROBE, choices=others, truth=truth)
@@ -138,13 +144,25 @@ class Werewolf(LoggedGame):
         chosen = {seat: self._public_text(seat, move) for seat, move in moves.items() if move.origin == "seat"}
         self._log.say(chosen, step.hearers, step.channel)
         for seat in moves.keys() - chosen.keys():
-            self.village.tell_one(seat, words.NO_ANSWER, f"{self.names[seat]} gives no answer.")
+            if moves[seat].origin == "forfeit":
+                self._gone.add(seat)
+                self.village.tell_one(seat, words.GIVEN_UP, f"{self.names[seat]} gives up.")
+            else:
+                self.village.tell_one(seat, words.NO_ANSWER, f"{self.names[seat]} gives no answer.")
         if step.speech:
             for seat, text in chosen.items():
                 self._claims[seat] += bool(claimed(text))
-        self._spoken = step.speech and self.settings.probes
+        self._spoken = step.probed and self.settings.probes
+        self._go_on(moves)
+        while self._step and not self.to_act():
+            self._go_on({})
+
+    def _go_on(self, moves: Mapping[Seat, Move]) -> None:
+        """Continue the story with these moves, and defaults for those who gave up."""
+        assert self._step is not None
+        silent = {seat: self.default(seat) for seat in self._step.offers.keys() - moves.keys()}
         try:
-            self._step = self._story.send(moves)
+            self._step = self._story.send(dict(sorted({**moves, **silent}.items())))
         except StopIteration:
             self._step = None
 

@@ -23,7 +23,8 @@ Cause = Literal["wolves", "poison", "vote", "shot"]
 class Step:
     """One joint step: what each seat that acts is offered, and who hears the words of it (None = everybody).
 
-    In a `public` step everybody may know who acts; otherwise each knows only of itself, and is asked in private.
+    In a `public` step everybody may know who acts; otherwise each knows only of itself, and is asked in private. After
+    a `probed` one everybody alive may be asked for whom it would vote.
     """
 
     offers: Mapping[Seat, tuple[Action, ...]]
@@ -31,6 +32,7 @@ class Step:
     hearers: Collection[Viewer] | None = ()
     channel: str = "private"
     speech: bool = False
+    probed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

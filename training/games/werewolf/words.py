@@ -92,7 +92,7 @@ def _talk(settings: WerewolfSettings) -> str:
         "bid": "In the discussion all bid for the floor before each speech; the highest bid speaks, chance decides "
         "between equal ones, and when all bid 0 the discussion is over.",
     }[settings.order]
-    if any(fixed.event == "speakers" for fixed in settings.fixed):
+    if settings.order == "seat" and any(fixed.event == "speakers" for fixed in settings.fixed):
         how = "In the discussion one speaks after the other."
     words = f"{settings.max_words} words and " if settings.max_words else ""
     return f"{how} A speech has at most {words}{settings.max_chars} characters."
@@ -127,6 +127,7 @@ def cast(names: Names, roles: Sequence[Role]) -> str:
 # --- what happens ----------------------------------------------------------------------------------------------------
 
 PROBE = "Whom would you vote for now?"
+GIVEN_UP = "You give up, and give no answers from now on."
 NO_ANSWER = "You gave no answer in time, or none that could be read."
 
 
