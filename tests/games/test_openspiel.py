@@ -52,7 +52,6 @@ def test_random_play_agrees_with_openspiel(scenario, seed):
         theirs.apply_action(action)
     assert theirs.is_terminal()
     assert list(game.returns().values()) == theirs.returns()
-    assert game.earned[-1] == tuple(theirs.returns())
 
 
 def test_every_kuhn_and_leduc_deal_has_its_share():
@@ -82,13 +81,25 @@ def hanabi(replies, **settings):
     return game
 
 
+def test_a_draw_is_a_win_of_nobody():
+    game = make(strategic("tic_tac_toe", opening=[0, 1, 2, 4, 3, 5, 7, 6]))
+    game.step({0: game.default(0)})
+    assert {name: game.metrics()[name] for name in ("even", "win_0", "win_1")} == {"even": 1, "win_0": 0, "win_1": 0}
+
+
+@pytest.mark.parametrize("name", ["A\nb", "", "<b>", "ANN"])
+def test_names_stand_on_one_line_and_apart(name):
+    with pytest.raises(BadInput, match="seats"):
+        make(strategic("tic_tac_toe").model_copy(update={"seats": ("Ann", name)}))
+
+
 def test_points_of_hanabi_come_as_they_are_played_and_go_with_the_last_life():
-    played_well = hanabi(["Play card 0", "Play card 0"], fixed=[0, 1, 3, 2, 0, 2])
-    assert played_well.earned == [(1.0, 1.0), (2.0, 2.0)]
-    wrong = ["Play card 0"] * 4
-    lost = hanabi(wrong, size="simple", fixed=[0, 3, 1, 0, 2, 5, 0, 4, 4, 4])
-    assert lost.earned == [(1.0, 1.0), (1.0, 1.0), (1.0, 1.0), (0.0, 0.0)]
-    assert lost.returns() == {0: 0.0, 1: 0.0}
+    for turns, points in ((1, 1.0), (2, 2.0)):
+        assert hanabi(["Play card 0"] * turns, fixed=[0, 1, 3, 2, 0, 2]).state.returns() == [points, points]
+    wrong = {"size": "simple", "fixed": [0, 3, 1, 0, 2, 5, 0, 4, 4, 4]}
+    for turns, points in ((1, 1.0), (2, 1.0), (3, 1.0), (4, 0.0)):
+        assert hanabi(["Play card 0"] * turns, **wrong).state.returns() == [points, points]
+    assert hanabi(["Play card 0"] * 4, **wrong).returns() == {0: 0.0, 1: 0.0}
 
 
 def test_a_finished_stack_brings_back_an_information_token():

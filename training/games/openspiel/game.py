@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from training.errors import BadInput
 from training.games.actions import tag
-from training.games.log import LoggedGame, read_settings
+from training.games.log import LoggedGame, check_names, read_settings
 from training.games.openspiel.settings import OpenSpielSettings
 from training.games.openspiel.view import View
 from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer, Zone
@@ -32,14 +32,14 @@ def answer(choices: tuple[str, ...], marked: bool) -> Action:
 
 
 class OpenSpielGame(LoggedGame):
-    """One game in progress. `earned` has each seat's result so far after every move, which credit by turns needs."""
+    """One game in progress."""
 
     def __init__(self, view: Callable[[OpenSpielSettings, Sequence[str]], View], scenario: Scenario) -> None:
         model = getattr(view, "model", OpenSpielSettings)
         settings = read_settings(model, scenario)
+        check_names(scenario, "")
         super().__init__(scenario, max_chars=0)
         self.view = view(settings, scenario.seats)
-        self.earned: list[tuple[float, ...]] = []
         self._chance = rng(scenario.seed, "openspiel", "chance")
         self._fixed = _fixed(settings.fixed, self.view)
         self._turns = [0] * len(self.names)
@@ -125,10 +125,9 @@ class OpenSpielGame(LoggedGame):
         result = self._result()
         best = [seat for seat, value in enumerate(result) if value == max(result)]
         found = {"turns": float(sum(self._turns)), "forfeit": float(self._loser is not None or bool(self._gone))}
-        if len(set(result)) == 1:
-            return {**found, "even": 1.0, "joint_return": float(sum(result))}
-        wins = {f"win_{seat}": float(seat in best) for seat in self._log.players}
-        return {**found, "even": 0.0, "joint_return": float(sum(result)), **wins}
+        even = len(set(result)) == 1
+        wins = {f"win_{seat}": float(seat in best and not even) for seat in self._log.players}
+        return {**found, "even": float(even), "joint_return": float(sum(result)), **wins}
 
     def board(self, viewer: Viewer) -> tuple[Zone, ...]:
         chosen = {action: text for text, action in self._choices.items()} if viewer in self.to_act() else {}
@@ -144,7 +143,6 @@ class OpenSpielGame(LoggedGame):
             self._play(seat, move)
         while self.to_act() and (seat := self.state.current_player()) in self._gone:
             self._play(seat, self.default(seat))
-        self.earned.append(tuple(self._result()))
         self._tell_turn() if self.to_act() else self._tell_end()
 
     def _give_up(self, seat: Seat) -> None:
