@@ -115,6 +115,26 @@ def test_refused_attempts_are_not_taken_for_moves():
     assert all("O(1,1)" not in text for text in replies)
 
 
+@pytest.mark.parametrize(
+    "game, names",
+    [
+        ("kuhn_poker", ("scripted", "nash")),
+        ("leduc_poker", ("scripted",)),
+        ("hanabi", ("scripted",)),
+        ("connect_four", ("scripted",)),
+    ],
+)
+def test_after_a_refusal_players_still_find_what_they_were_asked(game, names):
+    start = make(strategic(game))
+    (seat,) = start.to_act()
+    seen = start.observe(seat)
+    refused = Refusal(seat, len(seen.messages), "<answer><nothing></answer>", "not possible")
+    for name in names:
+        player = players.make(name, start.scenario, seat)
+        calm, again = (asyncio.run(player.act(seat, s, 3)).text for s in (seen, with_refusals(seen, [refused])))
+        assert calm == again
+
+
 def test_leduc_is_solved_once_and_kept(home):
     scenario = strategic("leduc_poker")
     assert game_of(scenario, ("cfr", "cfr")).metrics()

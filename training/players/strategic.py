@@ -24,6 +24,7 @@ from training.seeding import rng
 
 _CHOSEN = re.compile(r"<answer><?([^<>]*)>?</answer>")
 _UNCHOSEN = re.compile(r".* makes no choice, so this is played: <answer><?([^<>]*)>?</answer>")
+_TURN = "Information of Turn-"
 _OWN = re.compile(r"your card is (\w+ \(\w\))")
 _PUBLIC = re.compile(r"the public card is (\w+ \(\w\))")
 POKERS: dict[str, type[View]] = {view.game: view for view in (KuhnPoker, LeducPoker)}
@@ -50,6 +51,11 @@ class Strategist(ABC):
     @abstractmethod
     def choose(self, seen: Observation, chance: Random) -> str:
         """Return the choice."""
+
+
+def newest_turn(seen: Observation) -> str:
+    """Return what the game told the seat when it was last asked; refusals may follow it."""
+    return next((m.text for m in reversed(seen.messages) if m.author is None and m.text.startswith(_TURN)), "")
 
 
 def told(seen: Observation) -> Iterator[tuple[Seat | None, str]]:
@@ -103,8 +109,5 @@ def _turn_up(state: pyspiel.State, public: int | None) -> None:
 
 def _card(pattern: re.Pattern[str], seen: Observation) -> int | None:
     """Return the card that the newest turn names."""
-    for message in reversed(seen.messages[1:]):
-        if message.author is None and message.channel == "private":
-            found = pattern.search(message.text)
-            return POKER.rank(found.group(1)) if found else None
-    return None
+    found = pattern.search(newest_turn(seen))
+    return POKER.rank(found.group(1)) if found else None

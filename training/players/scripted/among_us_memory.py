@@ -18,7 +18,6 @@ LONG_AGO = 12
 """Rounds after which it no longer matters who was where."""
 
 _ROOM = r"room \((\d{1,4}),(\d{1,4})\)"
-_SIZE = re.compile(r"a ship of (\d+) by (\d+) rooms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,6 @@ class Memory:
     name: str
     names: Sequence[str]
     imposter: bool = False
-    size: Room = (1, 1)
     round: int = 0
     room: Room = (0, 0)
     tasks: list[Room] = field(default_factory=list)
@@ -122,8 +120,6 @@ def remember(seen: Observation, seat: Seat, names: Sequence[str]) -> Memory:
     memory = Memory(names[seat], names)
     rules = seen.messages[0].text
     memory.imposter = f"You are {names[seat]}, the imposter" in rules
-    if size := _SIZE.search(rules):
-        memory.size = (int(size.group(1)), int(size.group(2)))
     for message in seen.messages[1:]:
         if message.author is not None:
             if message.channel == "public":

@@ -9,6 +9,7 @@ from random import Random
 
 from training.games.actions import write
 from training.players.scripted.base import Script
+from training.players.strategic import newest_turn
 from training.records import Observation
 
 _CARD = re.compile(r"- Card (\d)(?: \((\w\d)\))?: .*?colour ([\w ]+), rank ([\w ]+)")
@@ -49,7 +50,7 @@ class HanabiScript(Script):
     """Trusts that the other plays what it knows to fit."""
 
     def answer(self, seen: Observation, chance: Random) -> str:
-        theirs, own, stacks = read(seen.messages[-1].text)
+        theirs, own, stacks = read(newest_turn(seen))
         choices = seen.actions[0].args[0].choices
         choice, why = self._decide(theirs, own, stacks, choices, chance)
         return write(seen.actions[0], {"choice": choice}, why)
