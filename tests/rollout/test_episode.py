@@ -261,6 +261,12 @@ def test_a_tool_answers_for_the_tool_seat():
     episode = asyncio.run(play(scenario, [Says(*["Hello."] * 8), Says(*["Hi."] * 8)], tool=lost))
     assert episode.error.kind == "remote"
 
+    async def wrong(game):
+        return Move(action="nothing of this kind", origin="tool")
+
+    episode = asyncio.run(play(scenario, [Says(*["Hello."] * 8), Says(*["Hi."] * 8)], tool=wrong))
+    assert "the tool's move" in episode.error.message
+
 
 def test_totals_of_players_are_means_over_attempts():
     class Half(ScriptedEngine):

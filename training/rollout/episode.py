@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from training.errors import BadInput, OutsideError, boundary
+from training.errors import BadInput, IllegalMove, OutsideError, boundary
 from training.games import Game, make
 from training.players.base import Measured, Player, Reply
 from training.records import Belief, Episode, ErrorRecord, Move, Scenario, Seat, SeatMove, Trace, Turn
@@ -122,7 +122,12 @@ class _Table:
             attempts.move = self.game.default(attempts.seat)
         else:
             with boundary():
-                attempts.move = await self._tool(self.game)
+                move = await self._tool(self.game)
+            try:
+                self.game.check(attempts.seat, move)
+            except IllegalMove as error:
+                raise OutsideError(f"the tool's move: {error}") from error
+            attempts.move = move
 
     def _note(self, attempts: Attempts) -> None:
         """Write down a seat's attempts and, if it came to one, its move."""
