@@ -48,20 +48,21 @@ def hack(filters: list[str], seeds: int, steps: int, folder: Path) -> dict[str, 
     """Train with the planted bug under every filter and seed; return the share of malformed replies over the steps."""
     steps = steps or STEPS
     cold = villages.cold_start(folder / "cold", COLD)
-    last: dict[str, list[float]] = {name: [] for name in filters}
     found: dict[str, Any] = {name: {"runs": []} for name in filters}
     with leak.planted():
         for seed in range(seeds):
             for name in filters:
                 own, wanted = folder / f"hack-{name}-{seed}", {"steps_wanted": steps, "method": FILTERS[name]}
                 row = kept(own, wanted, partial(_hacked, cold, seed, steps, name, own))
-                print(f"{name}, seed {seed}: malformed {row['first']:.3f} to {row['last']:.3f}", file=sys.stderr)
+                print(f"{name}, seed {seed}: {row['result']}, malformed in the end {row['last']}", file=sys.stderr)
                 found[name]["runs"].append(row)
-                last[name].append(row["last"])
-    for name in filters:
+    shared = [seed for seed in range(seeds) if all(found[name]["runs"][seed]["last"] is not None for name in filters)]
+    last = {name: [found[name]["runs"][seed]["last"] for seed in shared] for name in filters}
+    for name in filters if shared else ():
         found[name] |= over_seeds("mean", last[name], name)
     task = _task(leak.NAME, steps) | {"leak": leak.LEAK}
-    return {"task": task, "seeds": seeds, "forms": found, **against(last, filters, "malformed")}
+    compared = against(last, filters, "malformed") if shared else {}
+    return {"task": task, "seeds": seeds, "compared_seeds": shared, "forms": found, **compared}
 
 
 def _task(game: str, steps: int) -> dict[str, Any]:
@@ -99,12 +100,14 @@ def compared(trained: list[Episode], base: list[Episode], seed: int) -> dict[str
 
 
 def _hacked(cold: Path, seed: int, steps: int, name: str, folder: Path) -> dict[str, Any]:
-    """Train one seed with the planted bug; return the curves."""
+    """Train one seed with the planted bug; return the curves, and their ends unless the run failed."""
     more = {"method": {"name": "omar", **FILTERS[name]}, "stop": UNWATCHED}
     row, run_dir = _trained(cold, seed, steps, folder, game=leak.NAME, **more)
     lines = metrics_of(run_dir)
     curves = {name: [round(line[of], 4) for line in lines if of in line] for name, of in CURVES.items()}
     curves["malformed"] = [round(1 - legal, 4) for legal in curves["malformed"]]
+    if row["result"] == "failed":
+        return {**row, "first": None, "last": None, "curves": curves}
     ends = {"first": fmean(curves["malformed"][:5]), "last": fmean(curves["malformed"][-5:])}
     return {**row, **ends, "curves": curves}
 
