@@ -128,16 +128,11 @@ def _measured(form: str, seed: int, steps: int, conversations: int, folder: Path
     return kept(folder, wanted, lambda: _train_and_measure(form, seed, steps, conversations, folder))
 
 
-def _train_and_measure(form: str, seed: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
-    """Run one form with one seed, then its arena against the cold start."""
-    from training import config as configs
+def _shared(seed: int) -> dict[str, Any]:
+    """Return what the training and the arena of one seed have in common."""
     from training import samples
-    from training.evaluate import run as arena
-    from training.learn import start, trainer
-    from training.rundir import RunDir
 
-    began = time.monotonic()
-    shared = {
+    return {
         "seed": seed,
         "model": {"base": "tiny", "device": "cpu"},
         "engine": {"name": "transformers"},
@@ -145,18 +140,31 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
         "data": {"path": str(samples.path("items"))},
         "sampling": {"max_tokens": 48},
     }
-    warmup = min(5, steps // 4)
-    learn = {
+
+
+def _learn(steps: int) -> dict[str, Any]:
+    return {
         "steps": steps,
         "lora": None,
         "lr": 3e-4,
         "critic_lr": 5e-4,
         "threads": 1,
         "save_every": steps,
-        "critic_warmup": warmup,
+        "critic_warmup": min(5, steps // 4),
     }
+
+
+def _train_and_measure(form: str, seed: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
+    """Run one form with one seed, then its arena against the cold start."""
+    from training import config as configs
+    from training.evaluate import run as arena
+    from training.learn import start, trainer
+    from training.rundir import RunDir
+
+    began = time.monotonic()
+    shared = _shared(seed)
     rollout = {"scenarios": 8, "games": 2}
-    wanted = {**shared, "learn": learn, "rollout": rollout, "method": {"name": "omar", **FORMS[form]}}
+    wanted = {**shared, "learn": _learn(steps), "rollout": rollout, "method": {"name": "omar", **FORMS[form]}}
     run_dir = RunDir(folder / "train")
     trained = unless_interrupted(trainer.run(start.start(configs.parse(wanted), run_dir, folder), run_dir))
     learned = time.monotonic()

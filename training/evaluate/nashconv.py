@@ -22,7 +22,7 @@ from training.games import make, replay
 from training.games.actions import write
 from training.games.openspiel.game import OpenSpielGame
 from training.players.strategic import POKERS
-from training.players.table import Policy, kuhn, leduc
+from training.players.table import SOLVED, Policy, solution
 from training.records import Move, Observation, Scenario, Seat, SeatMove
 from training.text.messages import Chat, chat
 
@@ -119,15 +119,9 @@ def uniform(found: Mapping[str, Point]) -> Policy:
 
 def known_policy(name: str, game: str, found: Mapping[str, Point]) -> Policy | None:
     """Return the policy of `random`, `nash` or `cfr`, None for a model; raise `BadInput` where it does not play."""
-    solved = {"nash": ("kuhn_poker", kuhn), "cfr": ("leduc_poker", leduc)}
     if name == "random":
         return uniform(found)
-    if name not in solved:
-        return None
-    plays, solve = solved[name]
-    if game != plays:
-        raise BadInput(f"{name} plays {plays}, not {game}", "policy")
-    return solve().policy
+    return solution(name, game, "policy").policy if name in SOLVED else None
 
 
 def measure(game: str, policy: Policy) -> dict[str, float]:

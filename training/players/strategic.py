@@ -17,7 +17,8 @@ from training.errors import BadInput
 from training.games.actions import write
 from training.games.openspiel.kuhn_poker import KuhnPoker
 from training.games.openspiel.leduc_poker import LeducPoker
-from training.games.openspiel.view import POKER, View
+from training.games.openspiel.poker import Poker, rank
+from training.games.openspiel.view import View
 from training.players.base import Reply
 from training.records import Observation, Scenario, Seat, Trace
 from training.seeding import rng
@@ -27,7 +28,7 @@ _UNCHOSEN = re.compile(r".* makes no choice, so this is played: <answer><?([^<>]
 _TURN = "Information of Turn-"
 _OWN = re.compile(r"your card is (\w+ \(\w\))")
 _PUBLIC = re.compile(r"the public card is (\w+ \(\w\))")
-POKERS: dict[str, type[View]] = {view.game: view for view in (KuhnPoker, LeducPoker)}
+POKERS: dict[str, type[Poker]] = {view.game: view for view in (KuhnPoker, LeducPoker)}
 
 
 class Strategist(ABC):
@@ -88,7 +89,7 @@ def poker_state(scenario: Scenario, seat: Seat, seen: Observation) -> pyspiel.St
     view = kind(kind.model.model_validate(scenario.settings), scenario.seats)
     own, public = _card(_OWN, seen), _card(_PUBLIC, seen)
     assert own is not None
-    other = next(rank for rank in range(3) if rank not in (own, public))
+    other = next(card for card in range(3) if card not in (own, public))
     state = view.load().new_initial_state()
     for card in (own, other) if seat == 0 else (other, own):
         state.apply_action(card)
@@ -110,4 +111,4 @@ def _turn_up(state: pyspiel.State, public: int | None) -> None:
 def _card(pattern: re.Pattern[str], seen: Observation) -> int | None:
     """Return the card that the newest turn names."""
     found = pattern.search(newest_turn(seen))
-    return POKER.rank(found.group(1)) if found else None
+    return rank(found.group(1)) if found else None

@@ -117,15 +117,23 @@ def solve(game: pyspiel.Game, iterations: int) -> dict[str, object]:
     return {"iterations": iterations, "exploitability": pyspiel.nash_conv(game, average) / 2, "policy": policy}
 
 
+SOLVED = {"nash": (KuhnPoker.game, kuhn), "cfr": (LeducPoker.game, leduc)}
+"""The game that each player has solved, and its solution."""
+
+
+def solution(name: str, game: str, field: str = "players") -> Solved:
+    """Return what `nash` or `cfr` plays; raise `BadInput` at `field` for a game that is not its own."""
+    plays, solved = SOLVED[name]
+    if game != plays:
+        raise BadInput(f"{name} plays {plays}, not {game}", field)
+    return solved()
+
+
 def nash(scenario: Scenario, seat: Seat) -> TablePlayer:
     """Return the exact player of Kuhn poker."""
-    if scenario.game != KuhnPoker.game:
-        raise BadInput(f"nash plays {KuhnPoker.game}, not {scenario.game}", "players")
-    return TablePlayer(scenario, seat, kuhn().policy)
+    return TablePlayer(scenario, seat, solution("nash", scenario.game).policy)
 
 
 def cfr(scenario: Scenario, seat: Seat) -> TablePlayer:
     """Return the solved player of Leduc poker."""
-    if scenario.game != LeducPoker.game:
-        raise BadInput(f"cfr plays {LeducPoker.game}, not {scenario.game}", "players")
-    return TablePlayer(scenario, seat, leduc().policy)
+    return TablePlayer(scenario, seat, solution("cfr", scenario.game).policy)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from training.games.among_us.game import LOSS, WIN, AmongUs
 from training.games.among_us.settings import AmongUsSettings, Deal
-from training.games.among_us.words import count
 from training.games.base import GameSpec
+from training.games.prose import count
 from training.records import Scenario
 
 __all__ = ["SPEC", "AmongUs", "AmongUsSettings", "Deal"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from training.games.among_us.settings import Room
-from training.games.among_us.words import listed, place
+from training.games.among_us.words import place
 from training.games.among_us.world import World
+from training.games.prose import listed
 from training.records import Cell, Viewer, Zone
 
 

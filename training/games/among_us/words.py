@@ -8,6 +8,7 @@ from training.games.actions import how_to
 from training.games.among_us.meeting import Ballot
 from training.games.among_us.settings import AmongUsSettings, Room
 from training.games.among_us.world import START, Event, World
+from training.games.prose import count, listed
 from training.records import Action, Seat
 
 Names = Sequence[str]
@@ -16,16 +17,6 @@ Names = Sequence[str]
 def place(room: Room) -> str:
     """Return a room as everybody names it."""
     return f"room ({room[0]},{room[1]})"
-
-
-def listed(words: Sequence[str], last: str = "and") -> str:
-    """Return `a, b and c`."""
-    return f" {last} ".join([part for part in (", ".join(words[:-1]), words[-1]) if part])
-
-
-def count(number: int, thing: str) -> str:
-    """Return `1 round`, `2 rounds`."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _rooms(rooms: Sequence[Room]) -> str:

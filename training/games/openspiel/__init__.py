@@ -63,7 +63,7 @@ SPECS = (
         low=-2.0,
         high=2.0,
         zero_sum=True,
-        marks=kuhn_poker.ALL_MARKS,
+        marks=kuhn_poker.KuhnPoker.marks,
         opponents=("nash",),
     ),
     _spec(
@@ -73,7 +73,7 @@ SPECS = (
         low=-13.0,
         high=13.0,
         zero_sum=True,
-        marks=leduc_poker.ALL_MARKS,
+        marks=leduc_poker.LeducPoker.marks,
         opponents=("cfr",),
     ),
     _spec(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 
 import pyspiel
 
-from training.games.openspiel.view import POKER, View, line_zone, number
-from training.records import Cell, Seat, Viewer, Zone
+from training.games.openspiel.poker import Poker
+from training.games.prose import count
+from training.records import Seat, Viewer
 
-ALL_MARKS = ("PASS", "BET")
 RULES = """\
 Kuhn poker is played by two with three cards: King (K) beats Queen (Q) beats Jack (J).
 1. {first} and {second} each pay 1 chip into the pot and are dealt one card, which only they see; the third card lies \
@@ -21,10 +20,12 @@ aside.
 A player's result is the chips won or lost."""
 
 
-class KuhnPoker(View):
+class KuhnPoker(Poker):
     """Three cards, one bet."""
 
     game = "kuhn_poker"
+    marks = ("PASS", "BET")
+    template = RULES
 
     def deck(self) -> Counter[int]:
         return Counter({0: 1, 1: 1, 2: 1})
@@ -32,55 +33,27 @@ class KuhnPoker(View):
     def draws(self) -> int:
         return 2
 
-    def rules(self) -> str:
-        return RULES.format(first=self.names[0], second=self.names[1])
-
     def brief(self, seat: Seat) -> str:
         turn = "acts first" if seat == 0 else "acts second"
         return f"You are {self.names[seat]}, who {turn}; you play against {self.names[1 - seat]}."
 
-    def choice(self, state: pyspiel.State, seat: Seat, action: int) -> str:
-        return ALL_MARKS[action]
+    def card(self, state: pyspiel.State, seat: Seat) -> int:
+        return int(state.history()[seat])
+
+    def paid(self, state: pyspiel.State, seat: Seat) -> int:
+        return 1 + sum(_moves(state)[seat::2])
+
+    def folded(self, state: pyspiel.State) -> bool:
+        moves = _moves(state)
+        return 1 in moves and moves[-1] == 0
 
     def state(self, state: pyspiel.State, viewer: Viewer) -> str:
-        cards, actions = _split(state)
-        if viewer in (0, 1):
-            dealt = f"your card is {POKER.name(cards[viewer])}"
-        else:
-            seen = [f"{name} has {self._shown(state, seat, viewer)}" for seat, name in enumerate(self.names)]
-            dealt = ", ".join(seen)
-        said = [f"{self.names[at % 2]} {ALL_MARKS[action]}" for at, action in enumerate(actions)]
-        pot = sum(_paid(state, seat) for seat in (0, 1))
-        return f"1. Deal: {dealt}.\n2. Moves so far: {', '.join(said) or 'none'}.\n3. Pot: {number(pot, 'chip')}."
-
-    def _shown(self, state: pyspiel.State, seat: Seat, viewer: Viewer) -> str:
-        return POKER.name(_split(state)[0][seat]) if self.sees(seat, viewer, state) else "a hidden card"
-
-    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
-        cards, _ = _split(state)
-        hands = [
-            line_zone(f"{name}'s card", [POKER.cell(cards[seat] if self.sees(seat, viewer, state) else None)])
-            for seat, name in enumerate(self.names)
-        ]
-        paid = [Cell(text=str(_paid(state, s)), label=f"paid by {self.names[s]}") for s in (0, 1)]
-        return (*hands, line_zone("Chips in the pot", paid))
-
-    def showdown(self, state: pyspiel.State) -> str:
-        cards, actions = _split(state)
-        if not state.is_terminal() or (1 in actions and actions[-1] == 0):
-            return ""
-        return " ".join(f"{name} shows {POKER.name(cards[seat])}." for seat, name in enumerate(self.names))
-
-    def forfeit(self, state: pyspiel.State, loser: Seat) -> Sequence[float]:
-        paid = float(_paid(state, loser))
-        return [-paid if seat == loser else paid for seat in (0, 1)]
+        said = self.moves(_moves(state)) or "none"
+        pot = count(sum(self.paid(state, seat) for seat in (0, 1)), "chip")
+        return f"1. Deal: {self.dealt(state, viewer)}.\n2. Moves so far: {said}.\n3. Pot: {pot}."
 
 
-def _split(state: pyspiel.State) -> tuple[list[int], list[int]]:
-    """Return the two cards and the moves."""
-    history = state.history()
-    return history[:2], history[2:]
-
-
-def _paid(state: pyspiel.State, seat: Seat) -> int:
-    return 1 + sum(_split(state)[1][seat::2])
+def _moves(state: pyspiel.State) -> list[int]:
+    """Return what followed the two cards: 1 for a bet, 0 for a pass."""
+    moves: list[int] = state.history()[2:]
+    return moves

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 
 import pyspiel
 
-from training.games.openspiel.view import POKER, View, line_zone, number, params
-from training.records import Cell, Seat, Viewer, Zone
+from training.games.openspiel.poker import Poker, cell, written
+from training.games.openspiel.view import line_zone, params
+from training.games.prose import count
+from training.records import Seat, Viewer, Zone
 
-ALL_MARKS = ("FOLD", "CALL", "RAISE")
 CHIPS = 100
 """What OpenSpiel gives each player before the ante."""
 RULES = """\
@@ -26,10 +26,12 @@ cards share the pot.
 A player's result is the chips won or lost."""
 
 
-class LeducPoker(View):
+class LeducPoker(Poker):
     """Six cards, two rounds, one public card."""
 
     game = "leduc_poker"
+    marks = ("FOLD", "CALL", "RAISE")
+    template = RULES
 
     def parameters(self) -> tuple[tuple[str, int | bool], ...]:
         return params(suit_isomorphism=True)
@@ -40,58 +42,32 @@ class LeducPoker(View):
     def draws(self) -> int:
         return 3
 
-    def rules(self) -> str:
-        return RULES.format(first=self.names[0], second=self.names[1])
-
     def brief(self, seat: Seat) -> str:
         turn = "acts first" if seat == 0 else "acts second"
         return f"You are {self.names[seat]}, who {turn} in each round; you play against {self.names[1 - seat]}."
 
-    def choice(self, state: pyspiel.State, seat: Seat, action: int) -> str:
-        return ALL_MARKS[action]
+    def card(self, state: pyspiel.State, seat: Seat) -> int:
+        return int(state.private_card(seat))
+
+    def paid(self, state: pyspiel.State, seat: Seat) -> int:
+        money: float = state.money()[seat]
+        return CHIPS - round(money)
+
+    def folded(self, state: pyspiel.State) -> bool:
+        return 0 in (*state.round1(), *state.round2())
 
     def state(self, state: pyspiel.State, viewer: Viewer) -> str:
-        if viewer in (0, 1):
-            dealt = f"your card is {POKER.name(state.private_card(viewer))}"
-        else:
-            seen = [f"{name} has {self._shown(state, seat, viewer)}" for seat, name in enumerate(self.names)]
-            dealt = ", ".join(seen)
         public = state.public_card()
-        turned = f"the public card is {POKER.name(public)}" if public >= 0 else "no public card yet"
-        paid = [CHIPS - round(money) for money in state.money()]
-        chips = ", ".join(f"{name} {number(n, 'chip')}" for name, n in zip(self.names, paid, strict=True))
-        lines = [f"Deal: {dealt}; {turned}.", f"First round: {self._moves(state.round1())}."]
-        if public >= 0:
-            lines.append(f"Second round: {self._moves(state.round2())}.")
-        lines.append(f"Paid into the pot: {chips}.")
+        turned = f"the public card is {written(public)}" if public >= 0 else "no public card yet"
+        chips = ", ".join(f"{name} {count(self.paid(state, seat), 'chip')}" for seat, name in enumerate(self.names))
+        lines = [
+            f"Deal: {self.dealt(state, viewer)}; {turned}.",
+            f"First round: {self.moves(state.round1()) or 'no moves'}.",
+            *([f"Second round: {self.moves(state.round2()) or 'no moves'}."] if public >= 0 else []),
+            f"Paid into the pot: {chips}.",
+        ]
         return "\n".join(f"{at}. {line}" for at, line in enumerate(lines, 1))
 
-    def _moves(self, actions: Sequence[int]) -> str:
-        return ", ".join(f"{self.names[at % 2]} {ALL_MARKS[action]}" for at, action in enumerate(actions)) or "no moves"
-
-    def _shown(self, state: pyspiel.State, seat: Seat, viewer: Viewer) -> str:
-        return POKER.name(state.private_card(seat)) if self.sees(seat, viewer, state) else "a hidden card"
-
-    def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
-        hands = [
-            line_zone(f"{name}'s card", [POKER.cell(state.private_card(s) if self.sees(s, viewer, state) else None)])
-            for s, name in enumerate(self.names)
-        ]
+    def common(self, state: pyspiel.State) -> tuple[Zone, ...]:
         public = state.public_card()
-        turned = [POKER.cell(public if public >= 0 else None)]
-        paid = [Cell(text=str(_paid(state, s)), label=f"paid by {self.names[s]}") for s in (0, 1)]
-        return (*hands, line_zone("Public card", turned), line_zone("Chips in the pot", paid))
-
-    def showdown(self, state: pyspiel.State) -> str:
-        if not state.is_terminal() or 0 in (*state.round1(), *state.round2()):
-            return ""
-        return " ".join(f"{name} shows {POKER.name(state.private_card(seat))}." for seat, name in enumerate(self.names))
-
-    def forfeit(self, state: pyspiel.State, loser: Seat) -> Sequence[float]:
-        paid = float(_paid(state, loser))
-        return [-paid if seat == loser else paid for seat in (0, 1)]
-
-
-def _paid(state: pyspiel.State, seat: Seat) -> int:
-    money: float = state.money()[seat]
-    return CHIPS - round(money)
+        return (line_zone("Public card", [cell(public if public >= 0 else None)]),)

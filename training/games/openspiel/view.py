@@ -14,18 +14,13 @@ from typing import Any, ClassVar
 import pyspiel
 
 from training.games.openspiel.settings import OpenSpielSettings
-from training.records import ALL, Cell, Seat, Viewer, Zone
+from training.records import Cell, Seat, Viewer, Zone
 
 
 @lru_cache(maxsize=256)
 def load(name: str, parameters: tuple[tuple[str, int | bool], ...] = ()) -> pyspiel.Game:
     """Return OpenSpiel's game. The caller has made sure that it exists with these parameters: OpenSpiel may abort."""
     return pyspiel.load_game(name, dict(parameters))
-
-
-def number(count: int, noun: str) -> str:
-    """Return `1 chip` or `2 chips`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def line_zone(title: str, cells: Sequence[Cell]) -> Zone:
@@ -96,34 +91,6 @@ class View(ABC):
     @abstractmethod
     def forfeit(self, state: pyspiel.State, loser: Seat) -> Sequence[float]:
         """Return what every seat gets when `loser` gives up a game of two."""
-
-    def sees(self, seat: Seat, viewer: Viewer, state: pyspiel.State) -> bool:
-        """Return whether `viewer` may see the card of `seat`: its own, all of them, or after a showdown."""
-        return viewer in (seat, ALL, len(self.names)) or bool(self.showdown(state))
-
-
-class Cards:
-    """Names of ranked cards, the lowest first: `Jack (J)`."""
-
-    def __init__(self, *names: str) -> None:
-        self._names = names
-
-    def name(self, rank: int) -> str:
-        """Return a card in words."""
-        return f"{self._names[rank]} ({self._names[rank][0]})"
-
-    def rank(self, text: str) -> int:
-        """Return the rank of a card in words."""
-        return [self.name(rank) for rank in range(len(self._names))].index(text)
-
-    def cell(self, rank: int | None) -> Cell:
-        """Return a card on the table; None lies face down."""
-        if rank is None:
-            return Cell(text="?", label="face down")
-        return Cell(text=self._names[rank][0], label=self._names[rank])
-
-
-POKER = Cards("Jack", "Queen", "King")
 
 
 def params(**values: Any) -> tuple[tuple[str, int | bool], ...]:

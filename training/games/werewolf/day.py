@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 
+from training.games.prose import listed
 from training.games.werewolf import words
 from training.games.werewolf.actions import BID, SPEAK, aimed
 from training.games.werewolf.village import Cause, Moves, Plan, Step, Village, leaders
@@ -103,7 +104,7 @@ def _vote(v: Village) -> Generator[Step, Moves, Seat | None]:
     if v.settings.tie == "random":
         return v.draw("vote", tied)
     v.enter(f"Day {v.day}: run-off")
-    v.tell(f"Tied: {words.listed(v.named(tied))}. They speak again.")
+    v.tell(f"Tied: {listed(v.named(tied))}. They speak again.")
     order = v.stated("runoff")
     yield from _in_turn(v, sorted(tied, key=lambda seat: order.index(seat) if seat in order else len(order)))
     again = yield from _ballot(v, v.others(tied) or v.alive, tied, everybody=not v.others(tied))

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from training.games.actions import how_to
+from training.games.prose import listed
 from training.games.werewolf.actions import BID, NOBODY, SPEAK, aimed
 from training.games.werewolf.roles import counted
 from training.games.werewolf.settings import Role, WerewolfSettings
 from training.records import Action, Seat
 
 Names = Sequence[str]
-
-
-def listed(words: Iterable[str]) -> str:
-    """Return words as a list in a sentence: `Ada, Ben and Cleo`."""
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def a_role(role: Role) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from random import Random
 
 from training.games.actions import write
-from training.games.openspiel.kuhn_poker import ALL_MARKS as KUHN
-from training.games.openspiel.leduc_poker import ALL_MARKS as LEDUC
+from training.games.openspiel.kuhn_poker import KuhnPoker
+from training.games.openspiel.leduc_poker import LeducPoker
+from training.games.openspiel.poker import CARDS
 from training.players.scripted.base import Script
 from training.players.strategic import poker_state
 from training.players.table import kuhn
 from training.records import Observation, Scenario, Seat
 
-CARDS = ("Jack", "Queen", "King")
 REASONS = {
     ("Jack", 1): "The Jack never wins when the cards are shown; a bluff now and then may win the pot.",
     ("Jack", 0): "The Jack is the lowest card, so I risk no more chips.",
@@ -33,7 +33,7 @@ class KuhnScript(Script):
     def answer(self, seen: Observation, chance: Random) -> str:
         where = poker_state(self._scenario, self.seat, seen).information_state_string(self.seat)
         bets = chance.random() < kuhn().policy[where][1]
-        return write(seen.actions[0], {"choice": KUHN[bets]}, REASONS[CARDS[int(where[0])], int(bets)])
+        return write(seen.actions[0], {"choice": KuhnPoker.marks[bets]}, REASONS[CARDS[int(where[0])], int(bets)])
 
 
 class LeducScript(Script):
@@ -56,7 +56,7 @@ class LeducScript(Script):
 def _decide(own: int, public: int, *, raised: bool, bluff: bool) -> tuple[str, str]:
     """Return the choice and why; `raised`: the other's raise must be answered."""
     card = CARDS[own]
-    fold, call, more = LEDUC
+    fold, call, more = LeducPoker.marks
     if own == public:
         return more, f"My {card} pairs the public card, which nothing beats."
     if public < 0 and own == 2:
