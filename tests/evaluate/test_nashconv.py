@@ -57,7 +57,7 @@ def test_there_is_a_point_for_every_information_state(game, states):
 
 
 def test_random_kuhn_is_eleven_twelfths_away():
-    assert run("kuhn_poker", "random", engine="", device="", dtype="") == {
+    assert run("kuhn_poker", "random", engine="", device="", dtype="", tell=None) == {
         "game": "kuhn_poker",
         "policy": "random",
         "states": 12,
@@ -68,7 +68,7 @@ def test_random_kuhn_is_eleven_twelfths_away():
 
 
 def test_the_equilibrium_is_not_away_and_has_its_value():
-    found = run("kuhn_poker", "nash", engine="", device="", dtype="")
+    found = run("kuhn_poker", "nash", engine="", device="", dtype="", tell=None)
     assert found["nash_conv"] == pytest.approx(0, abs=1e-12)
     assert found["value"] == pytest.approx(-1 / 18)
 
@@ -77,6 +77,13 @@ def test_a_model_that_does_not_care_is_random():
     policy, engine = asked("kuhn_poker", lambda prompt, answer: 0.01)
     assert policy == {where: pytest.approx(choices) for where, choices in uniform(points("kuhn_poker")).items()}
     assert len(engine.prompts) == len(policy) == 12
+
+
+def test_every_state_that_was_asked_about_is_told():
+    told = []
+    engine = Engine(lambda prompt, answer: 0.5)
+    asyncio.run(model_policy(points("kuhn_poker"), engine, CHAT, lambda done, of: told.append((done, of))))
+    assert told == [(done, 12) for done in range(1, 13)]
 
 
 def test_a_model_that_plays_the_equilibrium_by_what_it_reads_is_not_away():
@@ -103,7 +110,7 @@ def test_a_prompt_is_what_the_seat_would_be_asked_in_a_game():
 )
 def test_what_does_not_fit_is_told_with_its_place(game, policy, where, capsys):
     with pytest.raises(BadInput) as refused:
-        run(game, policy, engine="auto", device="cpu", dtype="float32")
+        run(game, policy, engine="auto", device="cpu", dtype="float32", tell=None)
     assert refused.value.where == where
     assert main(["nashconv", game, policy, "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["where"] == where

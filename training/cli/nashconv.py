@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from typing import Any
 
@@ -11,8 +12,18 @@ from training.evaluate import nashconv
 def main(arguments: Namespace) -> dict[str, Any]:
     """Return NashConv, exploitability and value of a policy; raise `BadInput` where they do not fit."""
     return nashconv.run(
-        arguments.game, arguments.policy, engine=arguments.engine, device=arguments.device, dtype=arguments.dtype
+        arguments.game,
+        arguments.policy,
+        engine=arguments.engine,
+        device=arguments.device,
+        dtype=arguments.dtype,
+        tell=_tell if sys.stderr.isatty() else lambda done, of: None,
     )
+
+
+def _tell(done: int, of: int) -> None:
+    """Count on one line of a terminal."""
+    print(f"\r{done} of {of} information states", end="\n" if done == of else "", file=sys.stderr, flush=True)
 
 
 def show(result: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -27,6 +27,8 @@ from training.records import Move, Observation, Scenario, Seat, SeatMove
 from training.text.messages import Chat, chat
 
 NAMES = ("Ada", "Ben")
+Tell = Callable[[int, int], None]
+"""Is told after each information state how many of how many have been scored."""
 
 
 class Scorer(Protocol):
@@ -98,14 +100,20 @@ def _walk(scenario: Scenario, moves: tuple[SeatMove, ...]) -> Iterator[tuple[str
             yield from _walk(scenario, (*moves, SeatMove(seat=seat, move=move)))
 
 
-async def model_policy(found: Mapping[str, Point], engine: Scorer, tokens: ChatTokens) -> Policy:
+async def model_policy(
+    found: Mapping[str, Point], engine: Scorer, tokens: ChatTokens, tell: Tell = lambda done, of: None
+) -> Policy:
     """Return a model's policy: softmax over the legal answers of log p(answer and its end)."""
+    done = 0
 
     async def one(point: Point) -> dict[int, float]:
         prefix = tokens.prompt(chat(point.seen, point.seat, NAMES))
         answers = [[*tokens.encode(answer), tokens.end_id] for answer in point.answers()]
         scores = await engine.score(prefix, answers)
         weights = [math.exp(score - max(scores)) for score in scores]
+        nonlocal done
+        done += 1
+        tell(done, len(found))
         return {action: weight / sum(weights) for action, weight in zip(point.actions, weights, strict=True)}
 
     policies = await asyncio.gather(*(one(point) for point in found.values()))
@@ -134,22 +142,25 @@ def measure(game: str, policy: Policy) -> dict[str, float]:
     return {"nash_conv": found, "exploitability": found / 2, "value": value}
 
 
-async def _asked(path: Path, found: Mapping[str, Point], engine: str, device: str, dtype: str) -> Policy:
+async def _asked(path: Path, found: Mapping[str, Point], engine: str, device: str, dtype: str, tell: Tell) -> Policy:
     from training import engines
     from training.engines.loading import load_tokenizer
     from training.text.template import ChatTokenizer
 
     opened = engines.make(engine, path, dtype=dtype, device=device)
     try:
-        return await model_policy(found, opened, ChatTokenizer(load_tokenizer(path)))
+        return await model_policy(found, opened, ChatTokenizer(load_tokenizer(path)), tell)
     finally:
         await opened.close()
 
 
-def run(game: str, source: str, *, engine: str, device: str, dtype: str) -> dict[str, Any]:
-    """Measure a policy by name, or a model by folder or registered name; return the numbers and what they hold for."""
+def run(game: str, source: str, *, engine: str, device: str, dtype: str, tell: Tell) -> dict[str, Any]:
+    """Measure a policy by name, or a model by folder or registered name; return the numbers and what they hold for.
+
+    A model takes seconds for Kuhn poker and minutes for Leduc; `tell` hears of every state that was asked about.
+    """
     found = points(game)
     policy = known_policy(source, game, found)
     if policy is None:
-        policy = asyncio.run(_asked(bases.resolve(source), found, engine, device, dtype))
+        policy = asyncio.run(_asked(bases.resolve(source), found, engine, device, dtype, tell))
     return {"game": game, "policy": source, "states": len(found), **measure(game, policy)}
