@@ -10,7 +10,7 @@ from tests.games.play import everything, illegal_moves, played, random_move, rep
 from tests.games.worlds import CASES, SECRETS, WORLDS
 from training import samples
 from training.errors import BadInput, IllegalMove, ParseError
-from training.games import REGISTRY, advance, make, replay
+from training.games import REGISTRY, advance, make, redrawn, replay
 from training.games.base import FORFEIT
 from training.games.log import Settings
 from training.players import make as player
@@ -166,7 +166,7 @@ def test_forfeit_and_silence_at_every_point(name, scenario, seed):
                 assert not game.to_act()
                 mine, theirs = (game.returns()[s] for s in (seat, 1 - seat))
                 assert mine is not None
-                assert spec.low <= mine <= (spec.high if theirs is None else max(theirs, mine))
+                assert spec.low <= mine <= (theirs if spec.zero_sum else spec.high)
             for _ in range(2000):
                 assert seat not in game.to_act(), "who gave up is asked again"
                 if not game.to_act():
@@ -298,6 +298,24 @@ def test_wrong_settings_name_the_field(name, scenario):
 def test_unknown_viewers_are_refused(name, scenario):
     with pytest.raises(ValueError, match="no such viewer"):
         make(scenario).observe(99)
+
+
+DEALING = {"werewolf", "among_us", "kuhn_poker", "leduc_poker", "hanabi"}
+"""Games whose settings can state what chance decided about who hides what."""
+
+
+def test_a_start_drawn_anew_keeps_nothing_of_a_stated_deal():
+    stating = set()
+    for name, scenario in ALL_CASES:
+        anew = redrawn(scenario, 7)
+        assert redrawn(anew, 7) == anew
+        if anew.settings != scenario.settings:
+            stating.add(name)
+            starts = {str(make(redrawn(scenario, seed)).observe(ALL)) for seed in range(1, 30)}
+            assert len(starts) > 1, f"every {name} starts alike"
+        else:
+            assert anew == scenario.with_seed(7)
+    assert stating == DEALING
 
 
 @case

@@ -15,7 +15,7 @@ from training.records import Move, Scenario, Seat, SeatMove
 
 REGISTRY: dict[str, GameSpec] = {spec.name: spec for spec in (NEGOTIATION, DIALOGUE, *SPECS, WEREWOLF, AMONG_US)}
 
-__all__ = ["REGISTRY", "Game", "GameSpec", "lookup", "make", "replay"]
+__all__ = ["REGISTRY", "Game", "GameSpec", "lookup", "make", "redrawn", "replay"]
 
 
 def lookup(name: str) -> GameSpec:
@@ -37,6 +37,12 @@ def make(scenario: Scenario) -> Game:
     if not low <= len(scenario.seats) <= high:
         raise BadInput(f"{scenario.game} needs {low} to {high} players, not {len(scenario.seats)}", "seats")
     return spec.make(scenario)
+
+
+def redrawn(scenario: Scenario, seed: int) -> Scenario:
+    """Return the same start with all its chance left to `seed`, what its settings state of chance included."""
+    settings = lookup(scenario.game).undealt(scenario.settings)
+    return scenario.model_copy(update={"settings": settings, "seed": seed})
 
 
 def replay(scenario: Scenario, moves: Iterable[SeatMove]) -> Game:

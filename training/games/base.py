@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from training.records import Move, Observation, Probe, Scenario, Seat, Viewer, Zone
 
@@ -71,7 +71,8 @@ class GameSpec:
     scenario in lists, by what everybody may know; `private` adds what each seat alone knows, a few words a seat, for
     those who may see all of it. `actions`: the names of all actions a player is ever offered; their
     tags stay readable when other tag-like text is neutralised, and so do `marks`, all marked choices. `hidden`: seats
-    hide facts from each other. `opponents`: players that play only this game, by name.
+    hide facts from each other. `undealt` returns settings without what they state of chance, such as who was dealt
+    what. `opponents`: players that play only this game, by name.
     """
 
     name: str
@@ -91,7 +92,13 @@ class GameSpec:
     actions: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
     hidden: bool = True
+    undealt: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
     opponents: tuple[str, ...] = ()
+
+
+def without(*names: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Return a function that leaves these settings out."""
+    return lambda settings: {name: value for name, value in settings.items() if name not in names}
 
 
 FORFEIT = Move(action="forfeit", origin="forfeit")

@@ -11,7 +11,7 @@ from django.db.models import Count, QuerySet
 from django.template.defaultfilters import pluralize
 
 from training.errors import BadInput
-from training.games import lookup
+from training.games import lookup, redrawn
 from training.records import Scenario
 from training.samples import GAMES, for_game
 from training.seeding import rng
@@ -64,16 +64,17 @@ def stored_for(user: User, pk: int) -> StoredScenario | None:
 
 
 def draw(choice: str, user: User, game: str, seed: int, seats: int) -> tuple[Scenario, StoredScenario | None]:
-    """The scenario behind a choice, with `seed` for its chance, of those for so many seats if it is one of several.
+    """The scenario behind a choice, with `seed` for all its chance, of those for so many seats if it is one of several.
 
-    Raises `BadInput` if there is none.
+    A deal that the scenario states is left out: whoever can read the scenario would know what is hidden. Raises
+    `BadInput` if there is none.
     """
     kind, _, rest = choice.partition(":")
     if kind == SAMPLE:
         fitting = [scenario for scenario in samples(game) if len(scenario.seats) == seats]
         if not fitting:
             raise BadInput(f"no sample scenario of this game has {seats} seats", "seats")
-        return rng(seed, "sample").choice(fitting).with_seed(seed), None
+        return redrawn(rng(seed, "sample").choice(fitting), seed), None
     if kind == "stored":
         found = stored_for(user, int(rest))
     else:
@@ -84,4 +85,4 @@ def draw(choice: str, user: User, game: str, seed: int, seats: int) -> tuple[Sce
         found = stored[rng(seed, "stored").randrange(count)] if stored is not None and count else None
     if found is None:
         raise BadInput("there is no such scenario any more", "scenario")
-    return Scenario.from_dict(found.data).with_seed(seed), found
+    return redrawn(Scenario.from_dict(found.data), seed), found

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from training.errors import BadInput
-from training.games import lookup, make
+from training.games import lookup, make, redrawn
 from training.records import Scenario
 from training.seeding import rng
 from webapp.accounts.models import User
@@ -262,7 +262,7 @@ def again(*, match: Match, host: User) -> Match:
     places = [_sat(seat) for seat in seats]
     following = create(
         host=host,
-        scenario=services.scenario_of(before).with_seed(new_seed()),
+        scenario=redrawn(services.scenario_of(before), new_seed()),
         places=[places[-1], *places[:-1]],
         visibility=before.visibility,
         deadline_s=before.deadline_s,

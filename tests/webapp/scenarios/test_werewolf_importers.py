@@ -6,7 +6,7 @@ import pytest
 
 from tests.webapp.scenarios import files
 from training.evaluate.behaviours import judged_game
-from training.games import replay
+from training.games import make, replay
 from webapp.scenarios import importers
 
 
@@ -21,7 +21,8 @@ def six(tmp_path, *lines):
 
 
 def fixed(line, event):
-    return [(entry["day"], entry["seats"]) for entry in line.scenario.settings["fixed"] if entry["event"] == event]
+    settings = line.conversations[0].episode.scenario.settings
+    return [(entry["day"], entry["seats"]) for entry in settings["fixed"] if entry["event"] == event]
 
 
 def test_a_split_vote_and_a_tie_fall_as_the_record_shows(tmp_path):
@@ -41,7 +42,19 @@ def test_names_and_roles_are_those_of_the_record(tmp_path):
     (line,) = six(tmp_path, files.six(files.SIX_SAVED, files.VILLAGE)).lines
     assert line.scenario.seats == files.SIX
     roles = ["villager", "werewolf", "seer", "werewolf", "witch", "villager"]
-    assert line.scenario.settings["deal"] == roles
+    assert line.conversations[0].episode.scenario.settings["deal"] == roles
+
+
+def test_a_start_deals_anew_what_its_record_states(tmp_path):
+    """Read as recorded, the second and the fourth name of every game would be the wolves'."""
+    (line,) = six(tmp_path, files.six(files.SIX_SAVED, files.VILLAGE)).lines
+    wolves = {
+        frozenset(s for s, role in enumerate(make(line.scenario.with_seed(n)).roles()) if role == "werewolf")
+        for n in range(1, 60)
+    }
+    assert len(wolves) == 15  # of six seats two
+    assert not {"deal", "fixed", "spectator_delay"} & set(line.scenario.settings)
+    assert line.scenario.seed == 0
 
 
 def test_an_unreadable_answer_is_a_notice_and_a_silence(tmp_path):

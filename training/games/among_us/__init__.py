@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from training.games.among_us.game import LOSS, WIN, AmongUs
 from training.games.among_us.settings import AmongUsSettings, Deal
-from training.games.base import GameSpec
+from training.games.base import GameSpec, without
 from training.games.prose import count
 from training.records import Scenario
 
@@ -42,4 +42,5 @@ SPEC = GameSpec(
     label=label,
     private=private,
     actions=("talk", "go", "wait", "task", "kill", "report", "vote"),
+    undealt=without("deal"),
 )

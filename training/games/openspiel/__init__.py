@@ -9,7 +9,7 @@ from training.games.openspiel import connect_four, hanabi, kuhn_poker, leduc_pok
 from training.games.openspiel.game import OpenSpielGame
 from training.games.openspiel.generic import PREFIX
 from training.games.openspiel.generic import spec as generic
-from training.games.openspiel.settings import HanabiSettings, OpenSpielSettings
+from training.games.openspiel.settings import HanabiSettings, OpenSpielSettings, undealt
 from training.games.openspiel.view import View
 from training.records import Scenario
 
@@ -25,6 +25,7 @@ def _spec(view: type[View], title: str, summary: str, **declared: object) -> Gam
         settings=view.model,
         players=(2, 2),
         actions=("answer",),
+        undealt=undealt,
         **{"label": lambda scenario: title, **declared},  # type: ignore[arg-type]
     )
 

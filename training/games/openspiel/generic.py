@@ -15,7 +15,7 @@ from training.errors import BadInput
 from training.games.actions import clean
 from training.games.base import GameSpec
 from training.games.openspiel.game import OpenSpielGame
-from training.games.openspiel.settings import OpenSpielSettings
+from training.games.openspiel.settings import OpenSpielSettings, undealt
 from training.games.openspiel.view import View, load
 from training.records import ALL, SPECTATOR, Seat, Viewer
 
@@ -115,5 +115,6 @@ def spec(name: str) -> GameSpec:
         symmetric=game.num_players() == 2,
         label=lambda scenario: kind.long_name,
         actions=("answer",),
+        undealt=undealt,
         hidden=kind.information != pyspiel.GameType.Information.PERFECT_INFORMATION,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -25,6 +26,12 @@ class OpenSpielSettings(Settings):
         max_length=100,
         description="Moves played before the game begins, in order, as OpenSpiel numbers them (cells, columns).",
     )
+
+
+def undealt(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings without outcomes of chance, nor an opening that was played on them."""
+    left_out = ("fixed", "opening") if settings.get("fixed") else ()
+    return {name: value for name, value in settings.items() if name not in left_out}
 
 
 class HanabiSettings(OpenSpielSettings):

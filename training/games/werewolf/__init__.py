@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from training.games.base import GameSpec
+from training.games.base import GameSpec, without
 from training.games.werewolf.actions import NAMES
 from training.games.werewolf.game import Werewolf
 from training.games.werewolf.roles import counted
@@ -37,4 +37,5 @@ SPEC = GameSpec(
     label=label,
     private=private,
     actions=NAMES,
+    undealt=without("deal", "fixed"),
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 from training.dataset import DatasetLine
 from training.errors import BadInput
-from training.games import make
+from training.games import make, redrawn
 from training.games.werewolf import Role
 from training.games.werewolf.actions import NOBODY, TARGET
 from training.records import Action, Move, Scenario, Seat, SeatMove
@@ -27,7 +27,7 @@ LIMIT = 400
 
 
 def scenario(key: str, roles: Sequence[Role], names: Sequence[str], settings: dict[str, Any]) -> Scenario:
-    """Return the start of a recorded game: what chance decided stands in its settings, and nothing is told late."""
+    """Return a recorded game's start: what chance decided stands in its settings, and nothing is told late."""
     stated = {"roles": list(roles), "deal": list(roles), "wolf_talk": 0, "max_words": 0, "spectator_delay": 0}
     found = {"id": key, "game": "werewolf", "settings": {**stated, **settings}, "seats": list(names), "seed": 1}
     return Scenario.from_dict(found)
@@ -67,11 +67,18 @@ def leading(moves: Iterable[Move | None]) -> list[str]:
 
 
 def line(start: Scenario, moves: Sequence[SeatMove], source: str, winners: set[Seat], where: str) -> DatasetLine:
-    """Return scenario and conversation; raise `BadInput` if others have won than the record says."""
+    """Return conversation and start; raise `BadInput` if others have won than the record says.
+
+    What chance decided stays with the conversation. Whoever plays from the start is dealt anew: in a file in which the
+    same seats always have the same roles, nothing would be hidden.
+    """
     conversation = played(start, moves, source, where)
     won = {seat for seat, value in conversation.episode.returns.items() if value}
     if won != winners:
         raise BadInput(
             f"ends with another winner: the record has seats {sorted(winners)}, our rules {sorted(won)}", where
         )
-    return storable(DatasetLine(scenario=start, conversations=(conversation,)), where)
+    anew = redrawn(start, 0)
+    settings = {name: value for name, value in anew.settings.items() if name != "spectator_delay"}
+    anew = anew.model_copy(update={"settings": settings})
+    return storable(DatasetLine(scenario=anew, conversations=(conversation,)), where)
