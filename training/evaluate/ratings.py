@@ -37,7 +37,7 @@ from training.records import Record
 if TYPE_CHECKING:
     from training.records import Floats
 
-METHOD = "bradley-terry/1"
+METHOD = "bradley-terry/2"
 """Part of every digest: raise it when the same log gives other numbers."""
 POINTS = 400 / np.log(10)
 MEAN = 1000.0

@@ -52,19 +52,30 @@ def read(matches: Sequence[int]) -> list[Played]:
     moves = _moves(matches)
     void = _void(matches)
     log = []
-    for match in Match.objects.filter(pk__in=matches).order_by("pk").only("pk", "roles", "returns").iterator():
+    for match in (
+        Match.objects.filter(pk__in=matches).order_by("pk").only("pk", "roles", "returns", "metrics").iterator()
+    ):
         if match.pk in void:
             continue
         log.append(
             Played(
                 id=match.pk,
                 seats=tuple(
-                    _sat(seat, match.roles, match.returns.get(str(seat.seat)), moves[match.pk, seat.seat])
+                    _sat(seat, match.roles, _result(match, seat.seat), moves[match.pk, seat.seat])
                     for seat in seats[match.pk]
                 ),
             )
         )
     return log
+
+
+def _result(match: Match, seat: int) -> float | None:
+    """What a seat is compared by: whether its side has won, in a game of sides, and its return in any other.
+
+    Within a side returns differ too, by tasks done or by who lived to the end, which is not to come out above.
+    """
+    value: float | None = match.returns.get(str(seat))
+    return None if value is None else match.metrics.get(f"won_{seat}", value)
 
 
 def _sat(seat: MatchSeat, roles: Sequence[str], value: float | None, moves: Counter[str]) -> Sat:

@@ -54,7 +54,7 @@ def read_again(match, names):
         Sat(
             who=who,
             role=game.roles()[seat] if game.roles() else "",
-            value=game.returns()[seat],
+            value=game.metrics().get(f"won_{seat}", game.returns()[seat]),
             moves=made[seat].total(),
             default=made[seat]["default"],
             timeout=made[seat]["timeout"],

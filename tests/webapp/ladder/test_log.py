@@ -37,6 +37,14 @@ def test_a_match_that_was_played_is_read_as_the_table_wrote_it(player):
     assert [seat.moves for seat in found.seats] == [1, 1]
 
 
+def test_in_a_game_of_sides_it_counts_which_side_has_won(player, good, researcher):
+    """Returns of one side may differ: in Among Us by the tasks that each has done."""
+    played(player, good, returns=(1.2, 1.05), host=researcher, metrics={"won_0": 1.0, "won_1": 1.0})
+    played(player, good, returns=(-1.0, 1.05), host=researcher, metrics={"won_0": 0.0, "won_1": 1.0})
+    played(player, good, returns=(None, None), host=researcher, metrics={"won_0": 0.0, "won_1": 1.0})
+    assert [[seat.value for seat in match.seats] for match in read()] == [[1.0, 1.0], [0.0, 1.0], [None, None]]
+
+
 def test_what_is_not_over_or_was_aborted_does_not_count(researcher, player, good):
     for state in (Match.State.OPEN, Match.State.RUNNING, Match.State.ABORTED):
         played(player, good, returns=(1.0, 0.0), host=researcher, state=state)

@@ -112,7 +112,8 @@ class Memory:
 
 
 def _any(names: Sequence[str]) -> str:
-    return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    """Return a pattern for one of these names, which is no part of a longer word."""
+    return rf"(?<!\w)(?:{'|'.join(re.escape(name) for name in sorted(names, key=len, reverse=True))})(?!\w)"
 
 
 def remember(seen: Observation, seat: Seat, names: Sequence[str]) -> Memory:
@@ -172,7 +173,7 @@ def _meeting(memory: Memory, line: str) -> None:
         memory.claims = []
         memory.round = int(re.findall(r"\d+", line)[0])
     elif line.startswith("All meet"):
-        memory.living = re.findall(_any(memory.names), line)
+        memory.living = re.findall(_any(memory.names), line.partition(":")[2])
     elif line.startswith("Votes: "):
         memory.bodies, memory.reporters, memory.claims = {}, [], []
         memory.began = memory.round
