@@ -16,7 +16,8 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -30,6 +31,7 @@ LIMIT_MS = 100.0  # of p95, for twenty tables with a hundred sockets
 ROLES = ("werewolf", "werewolf", "seer", "witch", "hunter", "villager", "villager", "villager")
 NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hana")
 DOORS = 8  # sockets that open at once
+GRACE_S = 1.0  # before the end of the watch: what was written by then must have been read
 APART_S = 1.0  # between the beginnings of two tables: begun at once they would all vote in the same seconds
 NUMBER = re.compile(r'data-number="(\d+)"')
 WORKERS = (
@@ -42,15 +44,18 @@ def main(arguments: Namespace) -> dict[str, Any]:
     """Play and watch for a while; return p50 and p95, how many lines and sockets, and what the games came to."""
     with installation("table"), served() as port, _working():
         matches, sessions = _tables(arguments.tables), _people(arguments.watchers)
-        tabs = asyncio.run(_watch(port, matches, sessions, arguments.seconds))
-        times = _times(tabs)
-        over = import_module("webapp.arena.models").Match.objects.filter(state="finished").count()
-    cuts = statistics.quantiles(times, n=100, method="inclusive")
+        tabs, ended = asyncio.run(_watch(port, matches, sessions, arguments.seconds))
+        found = times(tabs, _written(), ended)
+        models = import_module("webapp.arena.models")
+        votes = models.MatchMove.objects.filter(move__action="vote").count()
+        over = models.Match.objects.filter(state="finished").count()
+    cuts = statistics.quantiles(found, n=100, method="inclusive")
     return {
         "tables": len(matches),
         "sockets": len(tabs),
         "seconds": arguments.seconds,
-        "lines": len(times),
+        "lines": len(found),
+        "votes": votes,
         "games_over": over,
         "p50_ms": round(cuts[49], 2),
         "p95_ms": round(cuts[94], 2),
@@ -91,7 +96,7 @@ def _tables(count: int) -> list[int]:
     """Set up running games of scripted players that anybody may watch at once; return their numbers."""
     tables, records = import_module("webapp.arena.tables"), import_module("training.records")
     host = import_module("webapp.accounts.models").User.objects.create(username="host", role="player")
-    settings = {"roles": list(ROLES), "rounds": 3, "spectator_delay": 0, "max_words": 60}
+    settings = {"roles": list(ROLES), "rounds": 2, "spectator_delay": 0, "max_words": 60}
     places = [tables.Place(scripted="scripted")] * len(ROLES)
     found = []
     for seed in range(1, count + 1):
@@ -121,18 +126,20 @@ class Tab:
     read: list[tuple[int, float]] = field(default_factory=list)
 
 
-async def _watch(port: int, matches: Sequence[int], sessions: Sequence[str], seconds: float) -> list[Tab]:
+async def _watch(port: int, matches: Sequence[int], sessions: Sequence[str], seconds: float) -> tuple[list[Tab], float]:
+    """Return what every socket read, and when they stopped reading."""
     tabs, doors = [Tab(match) for match in matches for _ in sessions], asyncio.Semaphore(DOORS)
     watching = [
         asyncio.create_task(_read(port, tab, sessions[at % len(sessions)], doors)) for at, tab in enumerate(tabs)
     ]
     done, _ = await asyncio.wait(watching, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+    ended = time.time()
     for task in watching:
         task.cancel()
     for task in done:
         task.result()
     await asyncio.gather(*watching, return_exceptions=True)
-    return tabs
+    return tabs, ended
 
 
 async def _read(port: int, tab: Tab, session: str, doors: asyncio.Semaphore) -> None:
@@ -149,15 +156,22 @@ async def _read(port: int, tab: Tab, session: str, doors: asyncio.Semaphore) -> 
     raise ParleyError(f"a socket of match {tab.match} was closed")
 
 
-def _times(tabs: Sequence[Tab]) -> list[float]:
-    """Return the milliseconds of every line that came once all sockets were open; raise if one is missing."""
+def _written() -> dict[tuple[int, int], float]:
+    """Return when each line that everybody may see was written, by match and number."""
     rows = import_module("webapp.arena.models").ViewerRow.objects.filter(viewer=-1)
-    written = {(match, number): at.timestamp() for match, number, at in rows.values_list("match_id", "number", "at")}
-    times = []
-    opened = max(tab.read[0][1] if tab.read else float("inf") for tab in tabs)
+    return {(match, number): at.timestamp() for match, number, at in rows.values_list("match_id", "number", "at")}
+
+
+def times(tabs: Sequence[Tab], written: Mapping[tuple[int, int], float], ended: float) -> list[float]:
+    """Return the milliseconds of every line that came once all sockets were open; raise if one is missing.
+
+    Every socket has to have read what was written until `GRACE_S` before its end.
+    """
+    due = Counter(match for (match, _), at in written.items() if at < ended - GRACE_S)
     for tab in tabs:
         numbers = [number for number, _ in tab.read]
-        if not numbers or numbers != list(range(1, len(numbers) + 1)):
-            raise ParleyError(f"a socket of match {tab.match} lost, repeated or reordered lines, or read none")
-        times += [1000 * (at - written[tab.match, n]) for n, at in tab.read if written[tab.match, n] > opened]
-    return times
+        if len(numbers) < max(1, due[tab.match]) or numbers != list(range(1, len(numbers) + 1)):
+            raise ParleyError(f"a socket of match {tab.match} lost, repeated or reordered lines")
+    opened = max(tab.read[0][1] for tab in tabs)
+    late = [(at, written[tab.match, number]) for tab in tabs for number, at in tab.read]
+    return [1000 * (at - began) for at, began in late if began > opened]

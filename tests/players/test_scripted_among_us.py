@@ -6,7 +6,7 @@ from tests.players.test_scripted import game_of
 from training import samples
 from training.games import make
 from training.players.scripted.among_us_memory import remember
-from training.records import ALL, SPECTATOR, Move
+from training.records import ALL, SPECTATOR, Message, Move
 from training.text.parsing import parse
 
 EAST = [[[1, 0]]] * 5
@@ -161,3 +161,12 @@ def test_a_claim_with_a_number_that_nobody_can_read_is_only_talk():
     memory = remember(make(among_us(CREW)).observe(0), 0, CREW)
     memory.claims = [(CREW[1], f"in round {'9' * 4400} I was in room (1,{'1' * 4400})")]
     assert set(memory.suspicion().values()) == {0.0}
+
+
+def test_a_name_is_no_part_of_a_longer_word():
+    """Al is dead; `All meet` and Alba's name hold his letters, and `All` may be a player's name."""
+    names = ("Al", "Alba", "All", "Eva")
+    seen = make(among_us(names, 1, EAST[:4])).observe(3)
+    meeting = Message(author=None, text="All meet: Alba and Eva.")
+    memory = remember(seen.model_copy(update={"messages": (*seen.messages, meeting)}), 3, names)
+    assert memory.living == ["Alba", "Eva"]
