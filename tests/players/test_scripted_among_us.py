@@ -166,7 +166,7 @@ def test_a_claim_with_a_number_that_nobody_can_read_is_only_talk():
 def test_a_name_is_no_part_of_a_longer_word():
     """Al is dead; `All meet` and Alba's name hold his letters, and `All` may be a player's name."""
     names = ("Al", "Alba", "All", "Eva")
-    seen = make(among_us(names, 1, EAST[:4])).observe(3)
+    seen = make(among_us(names, 1, EAST[:4], tasks=1)).observe(3)
     meeting = Message(author=None, text="All meet: Alba and Eva.")
     memory = remember(seen.model_copy(update={"messages": (*seen.messages, meeting)}), 3, names)
     assert memory.living == ["Alba", "Eva"]
