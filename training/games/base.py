@@ -72,7 +72,8 @@ class GameSpec:
     those who may see all of it. `actions`: the names of all actions a player is ever offered; their
     tags stay readable when other tag-like text is neutralised, and so do `marks`, all marked choices. `hidden`: seats
     hide facts from each other. `undealt` returns settings without what they state of chance, such as who was dealt
-    what. `opponents`: players that play only this game, by name.
+    what. `start` returns a plain start for so many seats, None where a game needs more than their number.
+    `opponents`: players that play only this game, by name.
     """
 
     name: str
@@ -93,6 +94,7 @@ class GameSpec:
     marks: tuple[str, ...] = ()
     hidden: bool = True
     undealt: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
+    start: Callable[[int], Scenario] | None = None
     opponents: tuple[str, ...] = ()
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hana", "Ivo", "Jule", "Kim", "Lou")
+"""Display names for the most seats that a game of ours has."""
+
 
 def listed(words: Iterable[str], last: str = "and") -> str:
     """Return at least one word as a list in a sentence: `Ada, Ben and Cleo`, or with another word before the last."""

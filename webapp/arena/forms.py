@@ -10,10 +10,10 @@ from django import forms
 from training.errors import BadInput
 from training.games import REGISTRY, lookup
 from training.records import Scenario
-from training.seeding import rng
 from webapp.accounts.models import User
-from webapp.arena import opponents, scenarios, tables
+from webapp.arena import opponents, rules, scenarios, tables
 from webapp.arena.models import Match
+from webapp.arena.rules import RulesForm
 from webapp.runs.models import Checkpoint
 from webapp.scenarios.models import StoredScenario
 from webapp.serving import services as serving
@@ -35,7 +35,7 @@ class NewTable(forms.Form):
     """Game, scenario, seats, rules. The names of the seats follow the scenario, so the page shows numbers.
 
     `seats` is how many are to sit there, where the game leaves that open; any other number than those for which there
-    is a scenario counts as the smallest of them.
+    is a scenario counts as the usual one. `rules` are the game's own settings, checked together with the rest.
     """
 
     game = forms.ChoiceField(label="Game")
@@ -69,7 +69,10 @@ class NewTable(forms.Form):
         super().__init__(data)
         self.user, self.spec, self.stored = user, lookup(game), stored
         self.sizes = scenarios.sizes(user, game) if stored is None else [len(stored.data["seats"])]
-        self.size = seats if seats in self.sizes else next(iter(self.sizes), self.spec.players[0])
+        usual = scenarios.usual_size(game)
+        fewest = usual if usual in self.sizes else next(iter(self.sizes), self.spec.players[0])
+        self.size = seats if seats in self.sizes else fewest
+        self.rules = RulesForm(self.spec, data)
         offered = REGISTRY if game in REGISTRY else {**REGISTRY, game: self.spec}  # a stored one may be of any game
         self._field("game").choices = [(spec.name, spec.title) for spec in offered.values()]
         self._field("game").initial = game
@@ -106,6 +109,15 @@ class NewTable(forms.Form):
         """The fields of the seats, for the page."""
         return [self[name] for name in self.fields if name.startswith("seat_")]
 
+    def is_valid(self) -> bool:
+        """Whether the rules are, too."""
+        return super().is_valid() & self.rules.is_valid()
+
+    def blame(self, error: BadInput) -> None:
+        """Put an error on the field that it names, or above the form."""
+        if not self.rules.takes(error):
+            self.add_error(error.where if error.where in self.fields else None, error.why)
+
     def clean(self) -> dict[str, Any]:
         """Refuse a table at which the same person would sit twice."""
         data = super().clean() or {}
@@ -120,7 +132,7 @@ class NewTable(forms.Form):
     def places(self, seed: int) -> list[tables.Place]:
         """Who sits where; drawn by chance if that was wished."""
         chosen = [self._place(self.cleaned_data[field.name]) for field in self.seat_fields]
-        return rng(seed, "places").sample(chosen, len(chosen)) if self.cleaned_data.get("shuffled") else chosen
+        return tables.at_drawn_seats(chosen, seed) if self.cleaned_data.get("shuffled") else chosen
 
     def _place(self, choice: str) -> tables.Place:
         kind, _, rest = choice.partition(":")
@@ -136,6 +148,7 @@ class NewTable(forms.Form):
     def make(self, *, consent: bool | None) -> Match:
         """Set up the table; raises `BadInput` saying why not."""
         scenario, source = self.drawn()
+        scenario = rules.changed(scenario, self.rules.chosen())
         places = self.places(scenario.seed)
         if len(places) != len(scenario.seats):
             raise BadInput(f"this scenario has {len(scenario.seats)} seats", "scenario")

@@ -1,6 +1,7 @@
-"""What can be played: a stored scenario, one drawn from a dataset version, or one of the project's samples.
+"""What can be played: a stored scenario, one drawn from a dataset version, one of the project's samples, or a plain
+start where no sample has so many seats.
 
-Datasets are a researcher's to see; everybody may play the samples.
+Datasets are a researcher's to see; everybody may play the others.
 """
 
 from __future__ import annotations
@@ -27,6 +28,18 @@ def samples(game: str) -> tuple[Scenario, ...]:
     return for_game(game) if game in GAMES else ()
 
 
+def fitting(game: str, seats: int) -> tuple[Scenario, ...]:
+    """The samples with so many seats, or the game's plain start for them, if it has one."""
+    sampled = tuple(scenario for scenario in samples(game) if len(scenario.seats) == seats)
+    start = lookup(game).start
+    return sampled or ((start(seats),) if start else ())
+
+
+def usual_size(game: str) -> int:
+    """How many sit at a table of `game` unless somebody says otherwise: the fewest of any sample."""
+    return min((len(scenario.seats) for scenario in samples(game)), default=0)
+
+
 def of_size(stored: QuerySet[StoredScenario], seats: int) -> QuerySet[StoredScenario]:
     """Those of the stored scenarios that have so many seats."""
     return stored.filter(**{f"data__seats__{seats - 1}__isnull": False, f"data__seats__{seats}__isnull": True})
@@ -35,8 +48,8 @@ def of_size(stored: QuerySet[StoredScenario], seats: int) -> QuerySet[StoredScen
 def sizes(user: User, game: str) -> list[int]:
     """How many may sit at a table of `game`: the numbers of seats for which there is a scenario."""
     low, high = lookup(game).players
-    if low == high:
-        return [low]
+    if low == high or lookup(game).start:
+        return list(range(low, high + 1))
     sampled = {len(scenario.seats) for scenario in samples(game)}
     versions = DatasetVersion.objects.visible_to(user).playable(game)
     stored = StoredScenario.objects.filter(version__in=versions, game=game)
@@ -46,13 +59,14 @@ def sizes(user: User, game: str) -> list[int]:
 def choices(user: User, game: str, seats: int) -> list[tuple[str, str]]:
     """(value, label) of everything a scenario of `game` for so many can be drawn from, the samples first."""
     low, high = lookup(game).players
-    sampled = [scenario for scenario in samples(game) if len(scenario.seats) == seats]
-    found = [(SAMPLE, f"A sample scenario ({len(sampled)})")] if sampled else []
+    plain = {len(scenario.seats) for scenario in samples(game)}.isdisjoint([seats])
+    own = fitting(game, seats)
+    found = [(SAMPLE, "A plain start" if plain else f"A sample scenario ({len(own)})")] if own else []
     versions = DatasetVersion.objects.visible_to(user).playable(game)
-    fitting: QuerySet[StoredScenario] = StoredScenario.objects.filter(version__in=versions, game=game)
+    stored: QuerySet[StoredScenario] = StoredScenario.objects.filter(version__in=versions, game=game)
     if low < high:
-        fitting = of_size(fitting, seats)
-    counts = dict(fitting.order_by().values_list("version").annotate(Count("pk")))
+        stored = of_size(stored, seats)
+    counts = dict(stored.order_by().values_list("version").annotate(Count("pk")))
     versions = versions.filter(pk__in=counts)
     labels = [f"{v} ({counts[v.pk]} scenario{pluralize(counts[v.pk])})" for v in versions]
     return [*found, *((f"version:{v.pk}", label) for v, label in zip(versions, labels, strict=True))]
@@ -71,10 +85,10 @@ def draw(choice: str, user: User, game: str, seed: int, seats: int) -> tuple[Sce
     """
     kind, _, rest = choice.partition(":")
     if kind == SAMPLE:
-        fitting = [scenario for scenario in samples(game) if len(scenario.seats) == seats]
-        if not fitting:
+        own = fitting(game, seats)
+        if not own:
             raise BadInput(f"no sample scenario of this game has {seats} seats", "seats")
-        return redrawn(rng(seed, "sample").choice(fitting), seed), None
+        return redrawn(rng(seed, "sample").choice(own), seed), None
     if kind == "stored":
         found = stored_for(user, int(rest))
     else:

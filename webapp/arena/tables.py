@@ -56,6 +56,11 @@ def with_drawn_names(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"seats": tuple(names)})
 
 
+def at_drawn_seats(places: Sequence[Place], seed: int) -> list[Place]:
+    """The same people, models and scripts at other seats, drawn from a scenario's seed."""
+    return rng(seed, "places").sample(places, len(places))
+
+
 @transaction.atomic
 def create(
     *,

@@ -96,10 +96,10 @@ def new(request: HttpRequest) -> HttpResponse:
         try:
             match = form.make(consent=request.POST.get("consent") == "yes")
         except BadInput as error:
-            form.add_error(error.where if error.where in form.fields else None, error.why)
+            form.blame(error)
         else:
             return redirect("arena:table", match.pk)
-    status = 400 if form.errors else 200
+    status = 400 if form.errors or form.rules.errors else 200
     return render(request, "arena/new.html", {"form": form, "spec": lookup(game), "stored": stored}, status=status)
 
 

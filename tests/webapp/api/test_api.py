@@ -231,6 +231,11 @@ def test_a_seat_sees_only_its_own_side(call, player, researcher):
         ({"places": [{"scripted": "nash"}, {}]}, "places"),
         ({"places": [{"checkpoint": 9}, {}]}, "places"),
         ({"deadline_s": 1}, "deadline_s"),
+        ({"settings": {"deal": {}}}, "settings.deal"),
+        ({"settings": {"turn_limit": 0}}, "settings.turn_limit"),
+        ({"settings": []}, "settings"),
+        ({"shuffled": True}, "shuffled"),
+        ({"game": "werewolf", "places": [{}] * 6, "settings": {"fixed": []}}, "settings.fixed"),
     ],
 )
 def test_a_wrong_table_is_refused_by_field(call, changes, where):
@@ -242,6 +247,19 @@ def test_players_of_one_game_sit_down_there(call):
     made = table(call, game="kuhn_poker", places=[{"me": True}, {"scripted": "nash"}])
     assert made.status_code == 201, made.content
     assert Match.objects.get().seats.get(seat=1).scripted == "nash"
+
+
+def test_a_table_has_the_rules_and_the_drawn_seats_that_were_asked_for(call, researcher):
+    places = [{"me": True}] + [{"scripted": "scripted"}] * 6
+    seats = set()
+    for _ in range(12):
+        made = table(call, game="werewolf", places=places, settings={"rounds": 2, "reveal": False}, shuffled=True)
+        assert made.status_code == 201, made.content
+        match = Match.objects.get(pk=made.json()["id"])
+        assert (match.scenario["settings"]["rounds"], match.scenario["settings"]["reveal"]) == (2, False)
+        seats.add(match.seats.get(user=researcher).seat)
+    assert match.shuffled
+    assert len(seats) > 1
 
 
 def test_an_impossible_move_changes_nothing(call, researcher):

@@ -1,14 +1,19 @@
 """Tables of many seats: sizes, links, the ready check, bots for empty seats, names by chance."""
 
+import html
+import json
 import re
 
 import pytest
 
+from tests.games.play import played
+from tests.games.worlds import CASES
 from tests.webapp.arena import vigil
 from training.dataset import DatasetLine
 from training.errors import BadInput
+from training.games import REGISTRY
 from training.records import Scenario
-from webapp.arena import hosting, links, opponents, scenarios, services, tables
+from webapp.arena import hosting, links, opponents, rules, scenarios, services, tables
 from webapp.arena.models import Match
 from webapp.scenarios.models import DatasetVersion
 from webapp.scenarios.services import create_dataset
@@ -107,6 +112,86 @@ def test_a_version_offers_what_fits(researcher):
         assert source.key == f"v{size}"
     with pytest.raises(BadInput, match="no such scenario"):
         scenarios.draw(f"version:{version.pk}", researcher, "vigil", 5, 4)
+
+
+@pytest.mark.parametrize("game, usual", [("werewolf", 6), ("among_us", 5)])
+def test_a_village_or_ship_of_any_size_is_played_to_its_end(client_of, player, game, usual):
+    client = client_of(player)
+    assert client.get("/play/new/", {"game": game}).context["form"].size == usual
+    form = client.get("/play/new/", {"game": game, "seats": "12"}).context["form"]
+    assert (form.sizes, form.fields["scenario"].choices) == (list(range(3, 13)), [("sample", "A plain start")])
+    data = {name: field.initial for name, field in form.fields.items()}
+    client.post(f"/play/new/?game={game}&seats=12", {**data, "game": game, "consent": "yes"})
+    match = Match.objects.get()
+    start = services.scenario_of(match)
+    assert (match.state, len(set(start.seats))) == (Match.State.RUNNING, 12)
+    _, moves = played(start, start.seed)
+    for entry in moves:
+        match.refresh_from_db()
+        services.submit(match_id=match.pk, seat=entry.seat, step=match.step, move=entry.move)
+    assert state(match) == Match.State.FINISHED
+    assert client.get(f"/play/{match.pk}/").content.decode().count('class="chair') >= 12
+
+
+# --- rules ---
+
+
+def new_table(client, game="werewolf", **fields):
+    form = client.get("/play/new/", {"game": game}).context["form"]
+    data = {name: field.initial for name, field in form.fields.items()}
+    return client.post("/play/new/", {**data, "game": game, "consent": "yes", **fields})
+
+
+def test_rules_that_are_left_empty_are_those_of_the_scenario(client_of, player):
+    assert new_table(client_of(player)).status_code == 302
+    match = Match.objects.get()
+    sampled = [scenario.settings for scenario in scenarios.samples("werewolf") if len(scenario.seats) == 6]
+    assert match.scenario["settings"] in [json.loads(json.dumps(settings)) for settings in sampled]
+
+
+def test_rules_can_be_chosen_for_a_table(client_of, player):
+    chosen = {"rules-rounds": "2", "rules-reveal": "no", "rules-tie": "random", "rules-max_words": "0"}
+    roles = "Werewolf, seer, villager,villager, villager, villager"
+    assert new_table(client_of(player), **chosen, **{"rules-roles": roles}).status_code == 302
+    settings = Match.objects.get().scenario["settings"]
+    assert {name: settings[name] for name in ("rounds", "reveal", "tie", "max_words")} == {
+        "rounds": 2,
+        "reveal": False,
+        "tie": "random",
+        "max_words": 0,
+    }
+    assert settings["roles"] == ["werewolf", "seer", *["villager"] * 4]
+
+
+@pytest.mark.parametrize(
+    "field, value, why",
+    [
+        ("rounds", "9", "less than or equal to 5"),
+        ("tie", "coin", "Select a valid choice"),
+        ("roles", "werewolf, wizard", "There is no 'wizard'"),
+        ("roles", "werewolf, seer, villager", "3 roles for 6 players"),
+        ("roles", "werewolf, werewolf, werewolf, seer, villager, villager", "fewer of them"),
+    ],
+)
+def test_wrong_rules_are_told_at_their_field(client_of, player, field, value, why):
+    page = new_table(client_of(player), **{f"rules-{field}": value})
+    assert page.status_code == 400
+    form = page.context["form"].rules
+    told = form.errors.get(field) or form.non_field_errors()
+    assert why in " ".join(told)
+    assert why in html.unescape(page.content.decode())
+    assert not Match.objects.exists()
+
+
+@pytest.mark.parametrize("game", REGISTRY)
+def test_nothing_that_is_dealt_is_among_the_rules(game):
+    spec = REGISTRY[game]
+    offered = set(rules.offered(spec))
+    assert not offered & {"deal", "fixed", "scenario", "participants"}
+    for name in set(spec.settings.model_fields) - offered:
+        with pytest.raises(BadInput) as refused:
+            rules.changed(CASES[game][0], {name: 1})
+        assert refused.value.where == f"settings.{name}"
 
 
 def test_opponents_of_a_game_are_offered_by_readable_names(client_of, player, samples):

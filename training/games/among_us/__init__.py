@@ -5,7 +5,7 @@ from __future__ import annotations
 from training.games.among_us.game import LOSS, WIN, AmongUs
 from training.games.among_us.settings import AmongUsSettings, Deal
 from training.games.base import GameSpec, without
-from training.games.prose import count
+from training.games.prose import NAMES, count
 from training.records import Scenario
 
 __all__ = ["SPEC", "AmongUs", "AmongUsSettings", "Deal"]
@@ -29,6 +29,12 @@ def private(scenario: Scenario) -> tuple[str, ...]:
     )
 
 
+def start(seats: int) -> Scenario:
+    """Return a ship with about as many rooms as people."""
+    size = {"width": 2 if seats < 6 else 3, "height": 2 if seats < 9 else 3}
+    return Scenario(id=f"ship-of-{seats}", game="among_us", seats=NAMES[:seats], settings=size)
+
+
 SPEC = GameSpec(
     name="among_us",
     title="Among Us",
@@ -41,6 +47,7 @@ SPEC = GameSpec(
     deadline_s=60,
     label=label,
     private=private,
+    start=start,
     actions=("talk", "go", "wait", "task", "kill", "report", "vote"),
     undealt=without("deal"),
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from training.games.base import GameSpec, without
-from training.games.werewolf.actions import NAMES
+from training.games.prose import NAMES
+from training.games.werewolf.actions import NAMES as ACTIONS
 from training.games.werewolf.game import Werewolf
-from training.games.werewolf.roles import counted
+from training.games.werewolf.roles import counted, usual
 from training.games.werewolf.settings import NINE, SIX, Role, WerewolfSettings
 from training.records import Scenario
 
@@ -23,6 +24,12 @@ def private(scenario: Scenario) -> tuple[str, ...]:
     return deal or ("",) * len(scenario.seats)
 
 
+def start(seats: int) -> Scenario:
+    """Return a village with the usual roles for so many."""
+    settings = {"roles": usual(seats)}
+    return Scenario(id=f"village-of-{seats}", game="werewolf", seats=NAMES[:seats], settings=settings)
+
+
 SPEC = GameSpec(
     name="werewolf",
     title="Werewolf",
@@ -36,6 +43,7 @@ SPEC = GameSpec(
     deadline_s=90,
     label=label,
     private=private,
-    actions=NAMES,
+    start=start,
+    actions=ACTIONS,
     undealt=without("deal", "fixed"),
 )

@@ -13,6 +13,8 @@ from training.seeding import rng
 Team = Literal["wolves", "village"]
 ORDER: tuple[Role, ...] = ("werewolf", "seer", "witch", "hunter", "guard", "doctor", "villager")
 """In which roles are listed."""
+POWERS: tuple[tuple[Role, int], ...] = (("witch", 6), ("hunter", 8), ("guard", 10))
+"""Roles that a village of at least so many usually has besides the seer."""
 
 
 def dealt(settings: WerewolfSettings, seed: int) -> tuple[Role, ...]:
@@ -22,6 +24,16 @@ def dealt(settings: WerewolfSettings, seed: int) -> tuple[Role, ...]:
     roles = list(settings.roles)
     rng(seed, "werewolf", "deal").shuffle(roles)
     return tuple(roles)
+
+
+def usual(seats: int) -> list[Role]:
+    """Return the roles of a village of 3 to 12: a third of them wolves, a power more for every two or three players.
+
+    For six and nine it is what is usually played: `SIX` and `NINE`.
+    """
+    powers: list[Role] = ["seer", *(role for role, least in POWERS if seats >= least)]
+    wolves: list[Role] = ["werewolf"] * max(1, seats // 3)
+    return [*wolves, *powers, *["villager"] * (seats - len(wolves) - len(powers))]
 
 
 def team(role: Role) -> Team:
