@@ -13,7 +13,7 @@ def set_up(page: Page, second_seat: str = "scripted:scripted") -> None:
     """A negotiation with plenty of time, oneself at the first seat."""
     page.goto("/play/new/")
     page.get_by_label("Seat 2").select_option(second_seat)
-    page.get_by_text("Rules:").click()
+    page.get_by_text("The table:").click()
     page.get_by_label("Seconds for a move").fill("600")
     page.get_by_role("button", name="Yes: start the game").click()
     page.wait_for_url(re.compile(r"/play/\d+/$"))

@@ -125,7 +125,7 @@ def sit_down_against_its_checkpoint(page: Page) -> None:
     page.get_by_role("button", name="Sit down against it").click()
     choose(page, "Scenario", f"{NAME} v1")
     expect(page.get_by_label("Seat 2").locator("option:checked")).to_contain_text("Model:")
-    page.get_by_text("Rules:").click()
+    page.get_by_text("The table:").click()
     page.get_by_label("Seconds for a move").fill("300")
     expect(page.get_by_text("used to train models", exact=False)).to_be_visible()
     page.get_by_role("button", name="Yes: start the game").click()
