@@ -1,5 +1,7 @@
 """Several games in one run: shares, seeds, files, rewards and numbers of each."""
 
+import gzip
+import json
 from collections import Counter
 from types import SimpleNamespace
 
@@ -7,6 +9,8 @@ import pytest
 
 from tests.learn.small_runs import make_run
 from tests.learn.test_report import played
+from tests.stub import Stub
+from tests.toy_models import write_random_llama
 from training import samples
 from training.config import RunConfig, parse
 from training.errors import BadInput
@@ -102,6 +106,42 @@ def test_numbers_of_each_game():
     game = first.episode.scenario.game
     assert (found["reward"], found[f"{game}.reward"], found["second.reward"]) == (0.75, 1.0, 0.5)
     assert found["second.episodes"] == 1
+
+
+def test_a_run_on_villages_and_bargains_against_a_remote_model(tmp_path, monkeypatch):
+    """The paper's mixture; the learner holds one seat of each game, a model behind an address the rest."""
+    write_random_llama(tmp_path / "model", window=16384)
+    mixture = [
+        {"game": "werewolf", "settings": {"day_limit": 1, "wolf_talk": 0}, "path": str(samples.path("werewolf"))},
+        {"game": "negotiation", "settings": {"turn_limit": 2}, "path": str(samples.path("items"))},
+    ]
+    with Stub() as stub:
+        monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
+        stub.answer = "I say nothing of use."
+        config, run_dir = make_run(
+            tmp_path,
+            steps=1,
+            mixture=mixture,
+            data={"path": str(samples.path("items"))},
+            opponents=[{"source": f"{stub.url} partner"}],
+            reward={"malformed": -0.5},  # babble never earns anything, so there must be something to lose
+            learn={"steps": 1, "critic_warmup": 0, "tokens_per_batch": 16384},
+        )
+        assert trainer.run(config, run_dir)["result"] == "succeeded"
+        asked = len(stub.requests)
+    (numbers,) = [line for line, _ in read_lines(run_dir.attempt(1).metrics)]
+    assert (numbers["werewolf.episodes"], numbers["negotiation.episodes"], numbers["games_against partner"]) == (
+        2,
+        2,
+        4,
+    )
+    assert asked > 2 * 5  # in each of two villages at least five others talk and vote
+    with gzip.open(run_dir.attempt(1).episodes(1), "rt") as file:
+        played_ = [Episode.from_dict(json.loads(line)["episode"]) for line in file]
+    assert {episode.scenario.game for episode in played_} == {"werewolf", "negotiation"}
+    for episode in played_:
+        assert episode.error is None
+        assert len({trace.seat for trace in episode.traces}) <= 1
 
 
 def test_a_run_on_two_files_at_once(tmp_path):
