@@ -1,4 +1,4 @@
-"""Every game's worlds at the table: what a viewer may not know changes no page and no frame that they get.
+"""Every game's worlds at the table: what a viewer may not know changes no page, no frame and no API answer they get.
 
 The worlds are those of the games' own contract tests, with as many seats and boards as a game has; a person sits at
 every seat. The clock stands still, and what belongs to a request or a row is removed before comparing.
@@ -9,8 +9,9 @@ import pytest
 from tests.games.play import random_move
 from tests.games.worlds import WORLDS
 from tests.trust.seated import play_on, refusals, seated, viewer_named
-from tests.trust.test_non_interference import NOW, plain
+from tests.trust.test_non_interference import NOW, api_of, plain
 from training.seeding import derive
+from webapp.accounts.services import create_key
 from webapp.arena import services
 from webapp.arena.watching import Held, Watch
 
@@ -33,10 +34,11 @@ def standing_clock(monkeypatch):
 
 
 class Looker:
-    """One viewer of one match: every page, and the frames that a tab of theirs would get."""
+    """One viewer of one match: every page, what the API says, and the frames that a tab of theirs would get."""
 
     def __init__(self, match, user, viewer, client):
         self.match, self.user, self.viewer, self.client = match, user, viewer, client
+        self.key = create_key(user=user, name="k")[1]
         self.watch, self.held = Watch(match.pk, viewer), Held(last=0)
 
     def look(self):
@@ -45,7 +47,8 @@ class Looker:
         got.append(self.client.post(f"{address}move/", {"turn": "0", "choice": "fly:away"}))
         frame, self.held = self.watch.see().frame_for(self.user, self.held)
         pages = [(answer.status_code, plain(answer.content.decode())) for answer in got]
-        return pages, plain(frame), refusals(self.match, self.viewer, self.user)
+        told = api_of(self.client, self.match, self.key)
+        return pages, plain(frame), told, refusals(self.match, self.viewer, self.user)
 
 
 @pytest.mark.parametrize("pair", PAIRS)
