@@ -38,6 +38,23 @@ def test_a_split_vote_and_a_tie_fall_as_the_record_shows(tmp_path):
     assert [e.move.text for e in episode.moves if e.seat == 2 and e.move.action == "speak"] == ["Di is a wolf."]
 
 
+def test_of_two_who_leave_in_either_order_it_is_the_one_that_fits_the_rest(tmp_path):
+    """Ana and Bo tie, and neither acts again: Ana's leaving would help the winners more, but Di kills her at night."""
+    turns = [
+        *("Bo: kill Ana", "Di: kill Ana", "Cy: inspect Ed", "Ed: save Ana"),
+        *('Ana: "Oh."', 'Bo: "Hm."', 'Cy: "Well."', 'Di: "No."', 'Ed: "So."', 'Flo: "Yes."'),
+        *("Ana: vote Bo", "Bo: vote Ana", "Cy: vote Di", "Di: vote Ana", "Ed: vote Bo", "Flo: vote Cy"),
+        *("Di: kill Ana", "Cy: inspect Flo", "Ed: skip"),
+        *('Cy: "Well."', 'Di: "No."', 'Ed: "So."', 'Flo: "Yes."'),
+        *("Cy: vote Di", "Di: vote Cy", "Ed: vote Cy", "Flo: vote Cy"),
+        *("Di: kill Ed", "Ed: skip"),
+    ]
+    reading = six(tmp_path, files.six(turns, files.WOLVES))
+    assert reading.notices == []
+    assert fixed(reading.lines[0], "vote") == [(1, [1])]
+    assert reading.lines[0].conversations[0].episode.roles[1] == "werewolf"
+
+
 def test_names_and_roles_are_those_of_the_record(tmp_path):
     (line,) = six(tmp_path, files.six(files.SIX_SAVED, files.VILLAGE)).lines
     assert line.scenario.seats == files.SIX

@@ -1,8 +1,9 @@
 """Reads six-player Werewolf games of language models: JSONL, one game a line, answers as JSON texts.
 
 The first player listed is a villager, then a werewolf, the seer, the other werewolf, the witch and a villager. A split
-vote of the wolves and a tie of the village were decided by chance; what came of it is read from who goes on acting. A
-game that our rules do not bring to the recorded winner is left out with a notice.
+vote of the wolves and a tie of the village were decided by chance; what came of it is read from who goes on acting,
+and tried until the rest of the record fits. A game that our rules do not bring to the recorded winner is left out with
+a notice.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from webapp.scenarios.importers.reading import Progress, Reading, need, noted
 ROLES: tuple[Role, ...] = ("villager", "werewolf", "seer", "werewolf", "witch", "villager")
 DAYS = 50
 """More than any record has."""
+MOST_WAYS = 100
+"""In which one record is read: a few ties leave a few each."""
 SETTINGS = {
     "order": "seat",
     "reveal": False,
@@ -122,28 +125,42 @@ Event = Literal["speakers", "prey", "vote"]
 
 
 class Chance(Exception):
-    """Chance decided something here; `event` says what and how, and it is not stated yet."""
+    """Chance decided something here that is not stated yet; `events` are what it may have been, the likeliest first."""
 
-    def __init__(self, event: Event, day: int, seat: Seat) -> None:
+    def __init__(self, event: Event, day: int, seats: Sequence[Seat]) -> None:
         super().__init__(event)
-        self.event = {"event": event, "day": day, "seats": [seat]}
+        self.events: list[dict[str, Any]] = [{"event": event, "day": day, "seats": [seat]} for seat in seats]
 
 
 def _line(key: str, names: list[str], answers: list[Answer], winners: set[Seat], where: str) -> DatasetLine:
-    """Go through the record; each time chance decided something, state it and begin anew."""
+    """Go through the record; where chance decided something, state it and begin anew, until one way fits all of it."""
     seats = list(range(len(names)))
-    fixed: list[dict[str, Any]] = [{"event": "speakers", "day": day, "seats": seats} for day in range(1, DAYS + 1)]
-    longest = max((len(answer.said) for answer in answers), default=0)
-    while True:
-        settings = {**SETTINGS, "fixed": fixed, "max_chars": max(1000, longest)}
-        start = werewolf.scenario(key, ROLES, names, settings)
-        reader = _Reader(names, answers, fixed, winners, where)
+    ways: list[list[dict[str, Any]]] = [
+        [{"event": "speakers", "day": day, "seats": seats} for day in range(1, DAYS + 1)]
+    ]
+    problem = None
+    for _ in range(MOST_WAYS):
+        fixed = ways.pop()
         try:
-            moves = werewolf.follow(start, reader.decide, where)
+            return _followed(key, names, answers, winners, fixed, where)
         except Chance as found:
-            fixed.append(found.event)
-        else:
+            ways += [[*fixed, event] for event in reversed(found.events)]
+        except BadInput as error:
+            problem = problem or error
+        if not ways:
             break
+    raise problem or BadInput("chance decided too much", where)
+
+
+def _followed(
+    key: str, names: list[str], answers: list[Answer], winners: set[Seat], fixed: list[dict[str, Any]], where: str
+) -> DatasetLine:
+    """Return the game in which chance decided what `fixed` states."""
+    longest = max((len(answer.said) for answer in answers), default=0)
+    settings = {**SETTINGS, "fixed": fixed, "max_chars": max(1000, longest)}
+    start = werewolf.scenario(key, ROLES, names, settings)
+    reader = _Reader(names, answers, fixed, winners, where)
+    moves = werewolf.follow(start, reader.decide, where)
     if left := len(answers) - reader.at:
         raise BadInput(f"goes on for {left} turns after the end that our rules come to", where)
     return werewolf.line(start, moves, f"werewolf6:{key.rpartition('-')[2]}", winners, where)
@@ -203,21 +220,18 @@ class _Reader:
             return
         leaders = werewolf.leading(pack)
         if len(leaders) > 1 and (voting, self._day) not in self._fixed:
-            raise Chance(voting, self._day, self._names.index(self._chosen(voting, leaders)))
+            raise Chance(voting, self._day, [self._names.index(name) for name in self._likeliest(voting, leaders)])
         if voting == "prey":
             stated = self._fixed.get(("prey", self._day))
             self._victim = self._names[stated] if len(leaders) > 1 and stated is not None else (*leaders, None)[0]
 
-    def _chosen(self, voting: Event, leaders: Sequence[str]) -> str:
-        """Return who among the tied it was: somebody who does not act any more, or whom the witch saved."""
+    def _likeliest(self, voting: Event, leaders: Sequence[str]) -> list[str]:
+        """Return the tied, first who does not act any more, or whom the witch saved."""
         rest, saved = self._answers[self.at :], None
         if voting == "prey" and rest and ROLES[rest[0].seat] == "witch" and not rest[0].said:
             saved, rest = rest[0].target("save"), rest[1:]  # she acts in the night in which she may be attacked
         active = {self._names[answer.seat] for answer in rest}
-        gone = [name for name in leaders if name not in active]
-        if not gone:
-            return saved if saved is not None and saved in leaders else leaders[0]
-        return next((name for name in gone if self._fits(name)), gone[0])
+        return sorted(leaders, key=lambda name: (name in active, not self._fits(name), name != saved))
 
     def _fits(self, name: str) -> bool:
         """Return whether the death of a player, where nobody acts afterwards, helps the recorded winners."""
