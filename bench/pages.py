@@ -53,9 +53,9 @@ INSERT INTO serving_deployment (state, address, key, error, checkpoint_id)
 SELECT 'cold', '', '', '', id FROM runs_checkpoint;
 
 INSERT INTO arena_match (host_id, game, scenario, state, visibility, deadline_s, step, returns, metrics, roles,
-    aborted_why, shuffled, rated, unrated_why, created_at, started_at, ended_at)
+    rules, aborted_why, shuffled, rated, unrated_why, created_at, started_at, ended_at)
 SELECT %(owner)s, 'negotiation', '{{"seats": ["Ann", "Ben"]}}'::jsonb, 'finished', 'private', 90, 8,
-    '{{"0": 1, "1": 0}}'::jsonb, '{{}}'::jsonb, '[]'::jsonb, '', false, true, '', now(), now(), now()
+    '{{"0": 1, "1": 0}}'::jsonb, '{{}}'::jsonb, '[]'::jsonb, '{{}}'::jsonb, '', false, true, '', now(), now(), now()
 FROM generate_series(1, {MATCHES}) n;
 
 INSERT INTO arena_matchseat (match_id, seat, name, kind, deployment_id, scripted, ready, stand_in)

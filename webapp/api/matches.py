@@ -13,7 +13,7 @@ from webapp.accounts.models import User
 from webapp.accounts.permissions import one
 from webapp.api.access import caller
 from webapp.api.shapes import MatchIn, MatchLineOut, MatchOut, MoveIn, MoveOut, PlaceIn
-from webapp.arena import access, hosting, opponents, persons, rules, scenarios, tables, view
+from webapp.arena import access, hosting, opponents, persons, scenarios, tables, view
 from webapp.arena.models import Match, MatchMove, MatchQuerySet, MatchSeat
 from webapp.runs.models import Checkpoint
 from webapp.scenarios.models import StoredScenario
@@ -65,7 +65,6 @@ def create_match(request: HttpRequest, data: MatchIn) -> Status[dict[str, object
         raise Http404
     spec = lookup(data.game)
     scenario, source = _drawn(data, user)
-    scenario = rules.changed(scenario, data.settings)
     if data.shuffled and spec.players[1] == 2:
         raise BadInput("where two sit, the names belong to the scenario", "shuffled")
     places = [_place(place, user, spec) for place in data.places]
@@ -76,7 +75,7 @@ def create_match(request: HttpRequest, data: MatchIn) -> Status[dict[str, object
         shuffled=data.shuffled,
         visibility=data.visibility,
         deadline_s=data.deadline_s,
-        source=source,
+        origin=tables.Origin(source, data.settings),
         consent=data.consent,
     )
     match.refresh_from_db()

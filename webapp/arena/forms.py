@@ -11,7 +11,7 @@ from training.errors import BadInput
 from training.games import REGISTRY, lookup
 from training.records import Scenario
 from webapp.accounts.models import User
-from webapp.arena import opponents, rules, scenarios, tables
+from webapp.arena import opponents, scenarios, tables
 from webapp.arena.models import Match
 from webapp.arena.rules import RulesForm
 from webapp.runs.models import Checkpoint
@@ -148,7 +148,6 @@ class NewTable(forms.Form):
     def make(self, *, consent: bool | None) -> Match:
         """Set up the table; raises `BadInput` saying why not."""
         scenario, source = self.drawn()
-        scenario = rules.changed(scenario, self.rules.chosen())
         places = self.places(scenario.seed)
         if len(places) != len(scenario.seats):
             raise BadInput(f"this scenario has {len(scenario.seats)} seats", "scenario")
@@ -158,7 +157,7 @@ class NewTable(forms.Form):
             places=places,
             visibility=self.cleaned_data["visibility"],
             deadline_s=self.cleaned_data["deadline_s"],
-            source=source,
+            origin=tables.Origin(source, self.rules.chosen()),
             consent=consent,
             shuffled=self.cleaned_data.get("shuffled", False),
         )

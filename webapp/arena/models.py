@@ -122,6 +122,7 @@ class Match(models.Model):
     )
     aborted_why = models.CharField(max_length=400, blank=True)
     swapped_from = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="rematches")
+    rules = models.JSONField(default=dict, help_text="Settings that its host chose; it is on no ladder then.")
     shuffled = models.BooleanField(default=False, help_text="Whether the names at the seats were drawn by chance.")
     join_hash = models.CharField(max_length=64, null=True, blank=True, unique=True, help_text="Of the table's link.")
     paused_at = models.DateTimeField(null=True, blank=True)

@@ -30,6 +30,17 @@ def changed(scenario: Scenario, rules: Mapping[str, Any]) -> Scenario:
     return scenario.model_copy(update={"settings": {**scenario.settings, **rules}})
 
 
+def in_words(rules: Mapping[str, Any]) -> str:
+    """The chosen rules as a line: `rounds 2, reveal no`."""
+    return ", ".join(f"{name.replace('_', ' ')} {_said(value)}" for name, value in rules.items())
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, bool):
+        return YES if value else NO
+    return " + ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def offered(spec: GameSpec) -> dict[str, forms.Field]:
     """A field for each number, choice and list of words among a game's settings, by name."""
     described = spec.settings.model_json_schema()["properties"]

@@ -6,8 +6,9 @@ Each function is one transaction. `BadInput` says what is wrong and changes noth
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -19,6 +20,7 @@ from training.seeding import rng
 from webapp.accounts.models import User
 from webapp.arena import hints, opponents, services
 from webapp.arena.models import GuestLink, Match, MatchSeat
+from webapp.arena.rules import changed
 from webapp.scenarios.models import StoredScenario
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
@@ -50,6 +52,14 @@ class Place:
         return MatchSeat.Kind.SCRIPTED if self.scripted else MatchSeat.Kind.OPEN
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where the start of a match comes from: the stored scenario, if any, and the rules chosen instead of its own."""
+
+    source: StoredScenario | None = None
+    rules: Mapping[str, Any] = field(default_factory=dict)
+
+
 def with_drawn_names(scenario: Scenario) -> Scenario:
     """The same scenario with its names at other seats, drawn from its seed."""
     names = rng(scenario.seed, "names").sample(scenario.seats, len(scenario.seats))
@@ -69,7 +79,7 @@ def create(
     places: Sequence[Place],
     visibility: str = Match.Visibility.PRIVATE,
     deadline_s: int | None = None,
-    source: StoredScenario | None = None,
+    origin: Origin = Origin(),
     consent: bool | None = None,
     shuffled: bool = False,
 ) -> Match:
@@ -77,7 +87,7 @@ def create(
 
     `shuffled`: the names at the seats are drawn anew from the scenario's seed, so that no name always hides the same.
     """
-    scenario = with_drawn_names(scenario) if shuffled else scenario
+    scenario = changed(with_drawn_names(scenario) if shuffled else scenario, origin.rules)
     make(scenario)
     spec = lookup(scenario.game)
     seconds = spec.deadline_s if deadline_s is None else deadline_s
@@ -92,10 +102,11 @@ def create(
         host=host,
         game=scenario.game,
         scenario=scenario.to_dict(),
-        source=source,
+        source=origin.source,
         visibility=visibility,
         deadline_s=seconds,
         shuffled=shuffled,
+        rules=dict(origin.rules),
     )
     for number, (name, place) in enumerate(zip(scenario.seats, places, strict=True)):
         answer = consent if place.user == host else None
@@ -271,7 +282,7 @@ def again(*, match: Match, host: User) -> Match:
         places=[places[-1], *places[:-1]],
         visibility=before.visibility,
         deadline_s=before.deadline_s,
-        source=before.source,
+        origin=Origin(before.source, before.rules),
         shuffled=before.shuffled,
     )
     following.swapped_from = before

@@ -2,8 +2,9 @@
 
 A match counts once it is over, with a result, if nobody there refused its use and nobody else moved for a seat. It is
 void if our side failed: an aborted match has no result, and one in which a model's server never answered has none that
-says anything. Guests are not rated, for a link to a guest's seat makes a new opponent whenever somebody wants one; so a
-match counts for nobody unless two others sit there.
+says anything. Rules that a host has chosen may make a game easy for a seat: that is another game. Guests are not rated,
+for a link to a guest's seat makes a new opponent whenever somebody wants one; so a match counts for nobody unless two
+others sit there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from webapp.arena.models import Match, MatchMove, MatchSeat
 
 def counted(game: str) -> QuerySet[Match]:
     """The matches of a game that count, as far as the database can tell."""
-    return Match.objects.exportable().filter(game=game)
+    return Match.objects.exportable().filter(game=game, rules={})
 
 
 def numbers(game: str) -> list[int]:

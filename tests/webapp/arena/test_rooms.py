@@ -153,7 +153,8 @@ def test_rules_can_be_chosen_for_a_table(client_of, player):
     chosen = {"rules-rounds": "2", "rules-reveal": "no", "rules-tie": "random", "rules-max_words": "0"}
     roles = "Werewolf, seer, villager,villager, villager, villager"
     assert new_table(client_of(player), **chosen, **{"rules-roles": roles}).status_code == 302
-    settings = Match.objects.get().scenario["settings"]
+    match = Match.objects.get()
+    settings = match.scenario["settings"]
     assert {name: settings[name] for name in ("rounds", "reveal", "tie", "max_words")} == {
         "rounds": 2,
         "reveal": False,
@@ -161,6 +162,21 @@ def test_rules_can_be_chosen_for_a_table(client_of, player):
         "max_words": 0,
     }
     assert settings["roles"] == ["werewolf", "seer", *["villager"] * 4]
+    assert match.rules == {name: settings[name] for name in ("roles", "rounds", "reveal", "tie", "max_words")}
+
+
+def test_chosen_rules_are_told_before_the_game_and_at_its_end_and_kept_at_a_rematch(client_of, player, person):
+    said = "reveal no, rounds 2"
+    new_table(client_of(player), **{"rules-rounds": "2", "rules-reveal": "no", "seat_1": "open"})
+    match = Match.objects.get()
+    guest = person("player", "gus")
+    assert said in client_of(guest).get(f"/play/{match.pk}/").content.decode()
+    tables.take_seat(match=match, user=guest)
+    assert said in client_of(guest).get(f"/play/{match.pk}/consent/").content.decode()
+    tables.close(match=match)
+    assert said in client_of(player).get(f"/play/{match.pk}/result/").content.decode()
+    again = tables.again(match=match, host=player)
+    assert (again.rules, again.scenario["settings"]["rounds"]) == ({"rounds": 2, "reveal": False}, 2)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,11 @@ def test_a_match_in_which_somebody_else_moved_for_a_seat_does_not_count(research
     assert players() == []
 
 
+def test_a_match_by_rules_that_its_host_chose_does_not_count(researcher, player, good):
+    played(player, good, returns=(1.0, 0.0), host=researcher, rules={"turn_limit": 2})
+    assert players() == []
+
+
 def test_guests_have_no_name_and_a_match_among_guests_is_nobodys(researcher, player, person, good):
     ann, ben = person("guest", "guest-a"), person("guest", "guest-b")
     played(ann, ben, returns=(1.0, 0.0), host=researcher)

@@ -7,6 +7,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from webapp.arena.models import MatchSeat, ViewerRow
+from webapp.arena.rules import in_words
 
 register = template.Library()
 
@@ -16,6 +17,9 @@ DEED = re.compile(
     r"|<\s*(?P<alone>[A-Za-z][\w -]{0,40})\s*/\s*>"
 )
 """A tag with what stands in it, which may hold a few marked choices; or a tag that stands alone."""
+
+
+register.filter("rules", in_words)
 
 
 @register.filter
