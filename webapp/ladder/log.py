@@ -17,6 +17,7 @@ from django.db.models import Count, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 
 from training.evaluate.ratings import METHOD, Played, Sat
+from training.games import lookup
 from webapp.accounts.models import Role
 from webapp.arena.models import Match, MatchMove, MatchSeat
 
@@ -54,20 +55,28 @@ def read(matches: Sequence[int]) -> list[Played]:
     void = _void(matches)
     log = []
     for match in (
-        Match.objects.filter(pk__in=matches).order_by("pk").only("pk", "roles", "returns", "metrics").iterator()
+        Match.objects.filter(pk__in=matches).order_by("pk").only("pk", "game", "roles", "returns", "metrics").iterator()
     ):
         if match.pk in void:
             continue
         log.append(
             Played(
                 id=match.pk,
-                seats=tuple(
-                    _sat(seat, match.roles, _result(match, seat.seat), moves[match.pk, seat.seat])
-                    for seat in seats[match.pk]
-                ),
+                seats=tuple(_sat(match, seat, moves[match.pk, seat.seat]) for seat in seats[match.pk]),
             )
         )
     return log
+
+
+def _role(match: Match, seat: int) -> str:
+    """A seat's role, where the game leaves open how many sit there with their number, which changes what it is worth.
+
+    Empty in a game without roles.
+    """
+    if not match.roles:
+        return ""
+    low, high = lookup(match.game).players
+    return str(match.roles[seat]) if low == high else f"{match.roles[seat]} of {len(match.roles)}"
 
 
 def _result(match: Match, seat: int) -> float | None:
@@ -79,11 +88,11 @@ def _result(match: Match, seat: int) -> float | None:
     return None if value is None else match.metrics.get(f"won_{seat}", value)
 
 
-def _sat(seat: MatchSeat, roles: Sequence[str], value: float | None, moves: Counter[str]) -> Sat:
+def _sat(match: Match, seat: MatchSeat, moves: Counter[str]) -> Sat:
     return Sat(
         who=key(seat),
-        role=roles[seat.seat] if roles else "",
-        value=value,
+        role=_role(match, seat.seat),
+        value=_result(match, seat.seat),
         moves=moves.total(),
         default=moves["default"],
         timeout=moves["timeout"],

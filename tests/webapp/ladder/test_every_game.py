@@ -45,6 +45,19 @@ def play(scenario, number, person):
     return match, [f"person:{person.pk}" if place.user else f"scripted:{place.scripted}" for place in places]
 
 
+SIZES = {"werewolf": " of 6", "among_us": " of 5"}
+"""How many sit at a table of `CASES[game][0]`, where a game leaves it open."""
+
+
+def result(name, game, seat):
+    """In a game of sides whether the seat's has won: within a side returns differ, by tasks done or who has died."""
+    if name == "werewolf":
+        return float((game.roles()[seat] == "werewolf") == (game.metrics()["wolves_win"] == 1))
+    if name == "among_us":
+        return float((game.roles()[seat] == "crewmate") == (game.metrics()["crew_won"] == 1))
+    return game.returns()[seat]
+
+
 def read_again(match, names):
     """What the log should say of a match, from its scenario and moves alone."""
     moves = arena.moves_of(match)
@@ -53,8 +66,8 @@ def read_again(match, names):
     seats = [
         Sat(
             who=who,
-            role=game.roles()[seat] if game.roles() else "",
-            value=game.metrics().get(f"won_{seat}", game.returns()[seat]),
+            role=f"{game.roles()[seat]}{SIZES.get(match.game, '')}" if game.roles() else "",
+            value=result(match.game, game, seat),
             moves=made[seat].total(),
             default=made[seat]["default"],
             timeout=made[seat]["timeout"],
