@@ -20,7 +20,7 @@ from webapp.core import streaming
 from webapp.core.http import integer, render_page, wants_fragment
 from webapp.scenarios import imports, services
 from webapp.scenarios.forms import ForkForm, ScenarioForm, UploadForm
-from webapp.scenarios.models import Dataset, DatasetVersion, Import, StoredScenario
+from webapp.scenarios.models import Dataset, DatasetVersion, Import, StoredConversation, StoredScenario
 from webapp.scenarios.titles import seats_of
 
 PAGE = 24
@@ -191,13 +191,17 @@ def scenario_page(request: HttpRequest, name: str, number: int, key: str) -> Htt
     around = stored.version.scenarios.around(stored.position)
     context = {
         "stored": stored, "scenario": scenario, "version": stored.version, "views": _views(scenario), "around": around,
-        "conversations": [
-            {"row": row, "lines": conversation_lines(Episode.from_dict(row.data)), "metrics": row.data["metrics"]}
-            for row in stored.conversations.order_by("position")
-        ],
+        "conversations": [_conversation(row) for row in stored.conversations.order_by("position")],
         "may_change": current_user(request).may_change(stored.version.dataset.owner_id),
     }  # fmt: skip
     return render(request, "scenarios/scenario.html", context)
+
+
+def _conversation(row: StoredConversation) -> dict[str, Any]:
+    """Return what the page shows of a conversation. Who had which role is its own: the start may be dealt anew."""
+    episode = Episode.from_dict(row.data)
+    roles = [(name, role) for name, role in zip(episode.scenario.seats, episode.roles, strict=False) if role]
+    return {"row": row, "lines": conversation_lines(episode), "metrics": row.data["metrics"], "roles": roles}
 
 
 def conversation_lines(episode: Episode) -> list[dict[str, str]]:

@@ -14,7 +14,7 @@ from tests.webapp.runs.making import make_run
 from tests.webapp.scenarios import files
 from training.dataset import DatasetLine
 from training.records import Scenario
-from webapp.scenarios import imports, services
+from webapp.scenarios import importers, imports, services
 from webapp.scenarios.models import Dataset, Import, StoredScenario
 
 pytestmark = pytest.mark.django_db
@@ -175,6 +175,15 @@ def test_a_wrong_form_says_what_is_wrong_and_stores_nothing(client, data, messag
     assert response.status_code == 400
     assert message in response.content.decode()
     assert Import.objects.count() == 0
+
+
+def test_a_recorded_village_shows_its_roles_beside_the_conversation(client, researcher, tmp_path):
+    (tmp_path / "six.jsonl").write_text(files.six(files.SIX_SAVED, files.VILLAGE))
+    reading = importers.read("werewolf6", tmp_path / "six.jsonl", lambda done, total: None)
+    services.create_dataset(name="villages", owner=researcher, lines=reading.lines)
+    page = client.get("/datasets/villages/v1/scenarios/werewolf6-1/").content.decode()
+    said = "Ana: villager, Bo: werewolf, Cy: seer, Di: werewolf, Ed: witch, Flo: villager"
+    assert page.index("As chance may have it") < page.index("Conversation") < page.index(said)
 
 
 def test_the_list_filters_and_takes_a_fixed_number_of_queries(client, researcher, django_assert_max_num_queries):
