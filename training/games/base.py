@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from training.records import Move, Observation, Probe, Scenario, Seat, Viewer, Zone
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    from training.games.log import Settings
 
 
 @runtime_checkable
@@ -80,7 +80,7 @@ class GameSpec:
     title: str
     summary: str
     make: Callable[[Scenario], Game]
-    settings: type[BaseModel]
+    settings: type[Settings]
     players: tuple[int, int]
     low: float
     high: float

@@ -70,8 +70,8 @@ class NewTable(forms.Form):
         self.user, self.spec, self.stored = user, lookup(game), stored
         self.sizes = scenarios.sizes(user, game) if stored is None else [len(stored.data["seats"])]
         usual = scenarios.usual_size(game)
-        fewest = usual if usual in self.sizes else next(iter(self.sizes), self.spec.players[0])
-        self.size = seats if seats in self.sizes else fewest
+        otherwise = usual if usual in self.sizes else next(iter(self.sizes), self.spec.players[0])
+        self.size = seats if seats in self.sizes else otherwise
         self.rules = RulesForm(self.spec, data)
         offered = REGISTRY if game in REGISTRY else {**REGISTRY, game: self.spec}  # a stored one may be of any game
         self._field("game").choices = [(spec.name, spec.title) for spec in offered.values()]

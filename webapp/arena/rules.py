@@ -12,22 +12,28 @@ from django import forms
 
 from training.errors import BadInput
 from training.games import GameSpec, lookup
+from training.games.log import read_settings
 from training.records import Scenario
 
 PREFIX = "rules"
 KEPT = "as in the scenario"
 YES, NO = "yes", "no"
+OF_A_TOOL = {"goal_check", "goal_check_every"}
+"""Settings of what only a judge can answer: at a table nobody is asked."""
 
 
 def changed(scenario: Scenario, rules: Mapping[str, Any]) -> Scenario:
-    """The same start with these settings instead of its own; what is wrong with them the game says.
+    """The same start with these settings instead of its own, as the game reads them.
 
-    Raises `BadInput` for what `offered` does not name: who states what is hidden knows it.
+    Raises `BadInput` for a wrong value, and for what `offered` does not name: who states what is hidden knows it.
     """
-    known = offered(lookup(scenario.game))
+    spec = lookup(scenario.game)
+    known = offered(spec)
     if unknown := next((name for name in rules if name not in known), None):
         raise BadInput(f"cannot be chosen at a table; there are: {', '.join(known) or 'none'}", f"settings.{unknown}")
-    return scenario.model_copy(update={"settings": {**scenario.settings, **rules}})
+    made = scenario.model_copy(update={"settings": {**scenario.settings, **rules}})
+    read = read_settings(spec.settings, made).model_dump(mode="json")
+    return made.model_copy(update={"settings": {**scenario.settings, **{name: read[name] for name in rules}}})
 
 
 def in_words(rules: Mapping[str, Any]) -> str:
@@ -44,7 +50,8 @@ def _said(value: Any) -> str:
 def offered(spec: GameSpec) -> dict[str, forms.Field]:
     """A field for each number, choice and list of words among a game's settings, by name."""
     described = spec.settings.model_json_schema()["properties"]
-    found = {name: _field(name, described[name]) for name in spec.undealt(dict.fromkeys(described, True))}
+    names = [name for name in spec.undealt(dict.fromkeys(described, True)) if name not in OF_A_TOOL]
+    found = {name: _field(name, described[name]) for name in names}
     return {name: field for name, field in found.items() if field is not None}
 
 
@@ -86,6 +93,7 @@ class RulesForm(forms.Form):
 
 def _field(name: str, schema: Mapping[str, Any]) -> forms.Field | None:
     """The field of one setting; None for what is a story, an object or a deal."""
+    schema = {**schema, **next((one for one in schema.get("anyOf", ()) if one.get("type") != "null"), {})}
     said: dict[str, Any] = {
         "label": name.replace("_", " ").capitalize(),
         "help_text": schema.get("description", ""),

@@ -28,11 +28,16 @@ def samples(game: str) -> tuple[Scenario, ...]:
     return for_game(game) if game in GAMES else ()
 
 
-def fitting(game: str, seats: int) -> tuple[Scenario, ...]:
-    """The samples with so many seats, or the game's plain start for them, if it has one."""
-    sampled = tuple(scenario for scenario in samples(game) if len(scenario.seats) == seats)
-    start = lookup(game).start
-    return sampled or ((start(seats),) if start else ())
+def sampled(game: str, seats: int) -> tuple[Scenario, ...]:
+    """The samples with so many seats."""
+    return tuple(scenario for scenario in samples(game) if len(scenario.seats) == seats)
+
+
+def plain(game: str, seats: int) -> tuple[Scenario, ...]:
+    """The game's plain start for so many, if it has one; none otherwise."""
+    spec = lookup(game)
+    low, high = spec.players
+    return (spec.start(seats),) if spec.start and low <= seats <= high else ()
 
 
 def usual_size(game: str) -> int:
@@ -50,18 +55,20 @@ def sizes(user: User, game: str) -> list[int]:
     low, high = lookup(game).players
     if low == high or lookup(game).start:
         return list(range(low, high + 1))
-    sampled = {len(scenario.seats) for scenario in samples(game)}
+    known = {len(scenario.seats) for scenario in samples(game)}
     versions = DatasetVersion.objects.visible_to(user).playable(game)
     stored = StoredScenario.objects.filter(version__in=versions, game=game)
-    return [size for size in range(low, high + 1) if size in sampled or of_size(stored, size).exists()]
+    return [size for size in range(low, high + 1) if size in known or of_size(stored, size).exists()]
 
 
 def choices(user: User, game: str, seats: int) -> list[tuple[str, str]]:
     """(value, label) of everything a scenario of `game` for so many can be drawn from, the samples first."""
     low, high = lookup(game).players
-    plain = {len(scenario.seats) for scenario in samples(game)}.isdisjoint([seats])
-    own = fitting(game, seats)
-    found = [(SAMPLE, "A plain start" if plain else f"A sample scenario ({len(own)})")] if own else []
+    found = []
+    if own := sampled(game, seats):
+        found = [(SAMPLE, f"A sample scenario ({len(own)})")]
+    elif plain(game, seats):
+        found = [(SAMPLE, "A plain start")]
     versions = DatasetVersion.objects.visible_to(user).playable(game)
     stored: QuerySet[StoredScenario] = StoredScenario.objects.filter(version__in=versions, game=game)
     if low < high:
@@ -85,7 +92,7 @@ def draw(choice: str, user: User, game: str, seed: int, seats: int) -> tuple[Sce
     """
     kind, _, rest = choice.partition(":")
     if kind == SAMPLE:
-        own = fitting(game, seats)
+        own = sampled(game, seats) or plain(game, seats)
         if not own:
             raise BadInput(f"no sample scenario of this game has {seats} seats", "seats")
         return redrawn(rng(seed, "sample").choice(own), seed), None
@@ -97,6 +104,6 @@ def draw(choice: str, user: User, game: str, seed: int, seats: int) -> tuple[Sce
         stored = of_size(found_there, seats).order_by("position") if found_there is not None else None
         count = stored.count() if stored is not None else 0
         found = stored[rng(seed, "stored").randrange(count)] if stored is not None and count else None
-    if found is None:
-        raise BadInput("there is no such scenario any more", "scenario")
+    if found is None or found.game != game:
+        raise BadInput(f"there is no such scenario of {game}", "scenario")
     return redrawn(Scenario.from_dict(found.data), seed), found

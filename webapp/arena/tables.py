@@ -106,7 +106,7 @@ def create(
         visibility=visibility,
         deadline_s=seconds,
         shuffled=shuffled,
-        rules=dict(origin.rules),
+        rules={name: scenario.settings[name] for name in origin.rules},
     )
     for number, (name, place) in enumerate(zip(scenario.seats, places, strict=True)):
         answer = consent if place.user == host else None

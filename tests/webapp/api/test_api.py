@@ -236,6 +236,10 @@ def test_a_seat_sees_only_its_own_side(call, player, researcher):
         ({"settings": []}, "settings"),
         ({"shuffled": True}, "shuffled"),
         ({"game": "werewolf", "places": [{}] * 6, "settings": {"fixed": []}}, "settings.fixed"),
+        ({"game": "werewolf", "places": [{}] * 6, "settings": {"rounds": "many"}}, "settings.rounds"),
+        ({"game": "werewolf", "places": []}, "seats"),
+        ({"game": "werewolf", "places": [{}] * 2}, "seats"),
+        ({"game": "among_us", "places": [{}] * 13}, "seats"),
     ],
 )
 def test_a_wrong_table_is_refused_by_field(call, changes, where):
@@ -253,13 +257,20 @@ def test_a_table_has_the_rules_and_the_drawn_seats_that_were_asked_for(call, res
     places = [{"me": True}] + [{"scripted": "scripted"}] * 6
     seats = set()
     for _ in range(12):
-        made = table(call, game="werewolf", places=places, settings={"rounds": 2, "reveal": False}, shuffled=True)
+        made = table(call, game="werewolf", places=places, settings={"rounds": "02", "reveal": 0}, shuffled=True)
         assert made.status_code == 201, made.content
         match = Match.objects.get(pk=made.json()["id"])
         assert (match.scenario["settings"]["rounds"], match.scenario["settings"]["reveal"]) == (2, False)
         seats.add(match.seats.get(user=researcher).seat)
-    assert match.shuffled
+    assert (match.shuffled, match.rules) == (True, {"rounds": 2, "reveal": False})
     assert len(seats) > 1
+
+
+def test_a_stored_start_is_played_as_its_own_game_only(call, researcher):
+    key = f"stored:{stored_version(researcher).scenarios.get().pk}"
+    for game in ("werewolf", "kuhn_poker"):
+        refused = table(call, game=game, scenario=key)
+        assert (refused.status_code, refused.json()["where"]) == (422, "scenario")
 
 
 def test_an_impossible_move_changes_nothing(call, researcher):

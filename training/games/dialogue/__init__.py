@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from training.games.base import GameSpec
+from training.games.base import GameSpec, without
 from training.games.dialogue.game import HIGH, LOW, Dialogue
 from training.games.dialogue.markup import render
 from training.games.dialogue.settings import DialogueSettings, GivenTurn, Participant, Profile
@@ -36,6 +36,7 @@ SPEC = GameSpec(
     make=Dialogue,
     settings=DialogueSettings,
     players=(2, 2),
+    undealt=without("fixed_order"),
     low=LOW,
     high=HIGH,
     judged=True,

@@ -33,7 +33,8 @@ def usual(seats: int) -> list[Role]:
     """
     powers: list[Role] = ["seer", *(role for role, least in POWERS if seats >= least)]
     wolves: list[Role] = ["werewolf"] * max(1, seats // 3)
-    return [*wolves, *powers, *["villager"] * (seats - len(wolves) - len(powers))]
+    villagers: list[Role] = ["villager"] * (seats - len(wolves) - len(powers))
+    return [*wolves, *powers, *villagers]
 
 
 def team(role: Role) -> Team:
