@@ -97,7 +97,7 @@ def _match(turns: int) -> tuple[int, list[str]]:
     settings = {"scenario": "Two people talk.", "relationship": 2, "participants": sides, "turn_limit": turns}
     scenario = records.Scenario(id="talk", game="dialogue", seats=NAMES, seed=0, settings=settings)
     places = [tables.Place(user=user) for user in users]
-    match = tables.create(host=users[0], scenario=scenario, places=places, deadline_s=3600, consent=False)
+    match = tables.create(host=users[0], start=tables.Start(scenario), places=places, deadline_s=3600, consent=False)
     tables.answer_consent(match=match, user=users[1], agreed=False)
     sessions = []
     for user in users:

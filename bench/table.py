@@ -101,7 +101,7 @@ def _tables(count: int) -> list[int]:
     found = []
     for seed in range(1, count + 1):
         start = records.Scenario(id=f"load-{seed}", game="werewolf", seats=NAMES, seed=seed, settings=settings)
-        found.append(tables.create(host=host, scenario=start, places=places, visibility="open").pk)
+        found.append(tables.create(host=host, start=tables.Start(start), places=places, visibility="open").pk)
         time.sleep(APART_S)
     return found
 

@@ -60,7 +60,7 @@ def everywhere() -> dict[str, Any]:
         pages = [*_datasets(rosa), *_run_pages(runs), *_judgments(rosa, game), *_ladder()]
         match = tables.create(
             host=pia,
-            scenario=dialogue(turn_limit=60, max_chars=len(TEXT)),
+            start=tables.Start(dialogue(turn_limit=60, max_chars=len(TEXT))),
             places=[tables.Place(user=pia), tables.Place(user=ben)],
             deadline_s=3000,
             consent=True,
@@ -246,6 +246,6 @@ def _ladder() -> list[tuple[str, int]]:
 
 def _link(host: User) -> str:
     match = tables.create(
-        host=host, scenario=negotiation(), places=[tables.Place(user=host), tables.Place()], consent=True
+        host=host, start=tables.Start(negotiation()), places=[tables.Place(user=host), tables.Place()], consent=True
     )
     return f"/play/guest/{links.invite(match=match, number=1)}/"

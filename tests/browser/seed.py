@@ -111,7 +111,7 @@ def invitation() -> str:
 
     places = [tables.Place(), tables.Place(scripted="scripted")]
     host = User.objects.get(username="pia")
-    match = tables.create(host=host, scenario=negotiation(), places=places, deadline_s=600)
+    match = tables.create(host=host, start=tables.Start(negotiation()), places=places, deadline_s=600)
     return f"/play/guest/{links.invite(match=match, number=0)}/"
 
 
@@ -169,7 +169,11 @@ def silent_match(seconds: str) -> dict[str, Any]:
     places = [tables.Place(user=pia), tables.Place(scripted="scripted")]
     with transaction.atomic():
         match = tables.create(
-            host=pia, scenario=negotiation(turn_limit=2), places=places, deadline_s=int(seconds), consent=True
+            host=pia,
+            start=tables.Start(negotiation(turn_limit=2)),
+            places=places,
+            deadline_s=int(seconds),
+            consent=True,
         )
     return {"match": match.pk, "deadline": match.due.get().deadline.timestamp(), "key": key}
 

@@ -36,7 +36,7 @@ def match_with_a_model(scenario: Scenario, seat: int, deployment: Deployment) ->
 
 
 def _begun(scenario: Scenario, host: User, places: list[tables.Place]) -> Match:
-    match = tables.create(host=host, scenario=scenario, places=places, visibility="open")
+    match = tables.create(host=host, start=tables.Start(scenario), places=places, visibility="open")
     for place in places:
         if place.user is not None:
             tables.answer_consent(match=match, user=place.user, agreed=True)

@@ -170,7 +170,7 @@ def people(person):
 
 def begin(scenario, ann, ben):
     places = [tables.Place(user=ann), tables.Place(user=ben)]
-    match = tables.create(host=ann, scenario=scenario, places=places, consent=True, visibility="open")
+    match = tables.create(host=ann, start=tables.Start(scenario), places=places, consent=True, visibility="open")
     tables.answer_consent(match=match, user=ben, agreed=True)
     return match
 
@@ -292,7 +292,7 @@ def test_hidden_facts_change_nothing_that_a_model_is_asked(name, viewer, people,
             deployment = Deployment.objects.create(remote=remote, state="ready")
             seats = [tables.Place(user=people[0]), tables.Place(user=people[0])]
             seats[viewer] = tables.Place(deployment=deployment)
-            match = tables.create(host=people[0], scenario=scenario, places=seats, consent=True)
+            match = tables.create(host=people[0], start=tables.Start(scenario), places=seats, consent=True)
             while moves := next_moves(match, move_of):
                 for seat, step, move in moves:
                     if seat == viewer:

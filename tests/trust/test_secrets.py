@@ -158,7 +158,7 @@ def served_match(owner, servers, monkeypatch):
     checkpoint = Checkpoint.objects.create(name="tiny", kind="base", base="tiny", path="/models/tiny")
     local = serving.of_checkpoint(checkpoint)
     places = [tables.Place(deployment=remote), tables.Place(deployment=local)]
-    match = tables.create(host=owner, scenario=SCENARIO, places=places, consent=True, deadline_s=60)
+    match = tables.create(host=owner, start=tables.Start(SCENARIO), places=places, consent=True, deadline_s=60)
     play(match.due.get().pk)
     serving.settle()
     thread = threading.Thread(target=work, args=(Deployment.objects.get(pk=local.pk).run_id,))

@@ -35,7 +35,7 @@ def test_a_match_that_no_model_could_join_does_not_say_why_in_our_words(player, 
     checkpoint = Checkpoint.objects.create(name="x", kind="base", base="x", path="/nowhere")
     deployment = Deployment.objects.create(checkpoint=checkpoint)
     places = [tables.Place(deployment=deployment), tables.Place(user=player)]
-    match = tables.create(host=player, scenario=SCENARIO, places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(SCENARIO), places=places, consent=True)
     assert match.state == Match.State.RUNNING
     assert DueSeat.objects.filter(match=match, deadline=None).exists()
     Deployment.objects.update(state=Deployment.State.FAILED, error="/secret/folder: no such file")

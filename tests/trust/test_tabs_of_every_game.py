@@ -128,7 +128,7 @@ def open_table(scenario):
     """A table whose last seat is empty; everybody else has answered, but the host."""
     people = people_of(scenario)[:-1]
     places = [*(tables.Place(user=user) for user in people), tables.Place()]
-    match = tables.create(host=people[0], scenario=scenario, places=places, consent=True, visibility="open")
+    match = tables.create(host=people[0], start=tables.Start(scenario), places=places, consent=True, visibility="open")
     for user in people[1:]:
         tables.answer_consent(match=match, user=user, agreed=True)
     return match, people

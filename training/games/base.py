@@ -72,8 +72,9 @@ class GameSpec:
     those who may see all of it. `actions`: the names of all actions a player is ever offered; their
     tags stay readable when other tag-like text is neutralised, and so do `marks`, all marked choices. `hidden`: seats
     hide facts from each other. `undealt` returns settings without what they state of chance, such as who was dealt
-    what. `start` returns a plain start for so many seats, None where a game needs more than their number.
-    `opponents`: players that play only this game, by name.
+    what; `scenario_only` names settings that belong to a scenario, so that nobody chooses them for one table: what was
+    dealt, and what only a judge answers. `start` returns a plain start for so many seats, None where a game needs more
+    than their number. `opponents`: players that play only this game, by name.
     """
 
     name: str
@@ -94,6 +95,7 @@ class GameSpec:
     marks: tuple[str, ...] = ()
     hidden: bool = True
     undealt: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
+    scenario_only: tuple[str, ...] = ()
     start: Callable[[int], Scenario] | None = None
     opponents: tuple[str, ...] = ()
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.http import Http404, HttpRequest
 from ninja import Router, Status
 from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.errors import BadInput
 from training.games import GameSpec, lookup
-from training.records import ALL, Scenario
+from training.records import ALL
 from webapp.accounts.models import User
 from webapp.accounts.permissions import one
 from webapp.api.access import caller
@@ -16,7 +18,6 @@ from webapp.api.shapes import MatchIn, MatchLineOut, MatchOut, MoveIn, MoveOut, 
 from webapp.arena import access, hosting, opponents, persons, scenarios, tables, view
 from webapp.arena.models import Match, MatchMove, MatchQuerySet, MatchSeat
 from webapp.runs.models import Checkpoint
-from webapp.scenarios.models import StoredScenario
 from webapp.serving import services as serving
 
 router = Router(tags=["matches"])
@@ -64,25 +65,24 @@ def create_match(request: HttpRequest, data: MatchIn) -> Status[dict[str, object
     if user.is_guest:
         raise Http404
     spec = lookup(data.game)
-    scenario, source = _drawn(data, user)
+    start = _drawn(data, user)
     if data.shuffled and spec.players[1] == 2:
         raise BadInput("where two sit, the names belong to the scenario", "shuffled")
     places = [_place(place, user, spec) for place in data.places]
     match = tables.create(
         host=user,
-        scenario=scenario,
-        places=tables.at_drawn_seats(places, scenario.seed) if data.shuffled else places,
+        start=replace(start, rules=data.rules),
+        places=tables.at_drawn_seats(places, start.scenario.seed) if data.shuffled else places,
         shuffled=data.shuffled,
         visibility=data.visibility,
         deadline_s=data.deadline_s,
-        origin=tables.Origin(source, data.settings),
         consent=data.consent,
     )
     match.refresh_from_db()
     return Status(201, match_as_seen(match, user))
 
 
-def _drawn(data: MatchIn, user: User) -> tuple[Scenario, StoredScenario | None]:
+def _drawn(data: MatchIn, user: User) -> tables.Start:
     kind, _, rest = data.scenario.partition(":")
     number = rest.isascii() and rest.isdigit() and len(rest) < 19
     if kind not in {"sample", "version", "stored"} or (kind != "sample" and not number):

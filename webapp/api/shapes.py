@@ -169,8 +169,8 @@ class MatchIn(Schema):
     game: str
     scenario: str = Field("sample", description="`sample`, `version:ID` of a dataset version, or `stored:ID`.")
     places: list[PlaceIn]
-    settings: dict[str, Any] = Field(
-        {}, description="Rules of the game (numbers, choices, lists of words) instead of the scenario's."
+    rules: dict[str, Any] = Field(
+        {}, description="Settings of the game (numbers, choices, lists of words) instead of the scenario's."
     )
     shuffled: bool = Field(False, description="Whether places and names are put at seats drawn by chance.")
     visibility: str = Field("private", pattern="^(private|open|public)$")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django import forms
 
 from training.errors import BadInput
 from training.games import REGISTRY, lookup
-from training.records import Scenario
 from webapp.accounts.models import User
 from webapp.arena import opponents, scenarios, tables
 from webapp.arena.models import Match
@@ -115,7 +115,10 @@ class NewTable(forms.Form):
 
     def blame(self, error: BadInput) -> None:
         """Put an error on the field that it names, or above the form."""
-        if not self.rules.takes(error):
+        part, _, path = error.where.partition(".")
+        if part == "rules":
+            self.rules.blame(path, error.why)
+        else:
             self.add_error(error.where if error.where in self.fields else None, error.why)
 
     def clean(self) -> dict[str, Any]:
@@ -125,7 +128,7 @@ class NewTable(forms.Form):
             self.add_error(None, "You can sit at one seat only. Choose somebody else for the other.")
         return data
 
-    def drawn(self) -> tuple[Scenario, StoredScenario | None]:
+    def drawn(self) -> tables.Start:
         """The scenario that was chosen, with a fresh seed; raises `BadInput` if it cannot be played."""
         return scenarios.draw(self.cleaned_data["scenario"], self.user, self.spec.name, tables.new_seed(), self.size)
 
@@ -147,17 +150,16 @@ class NewTable(forms.Form):
 
     def make(self, *, consent: bool | None) -> Match:
         """Set up the table; raises `BadInput` saying why not."""
-        scenario, source = self.drawn()
-        places = self.places(scenario.seed)
-        if len(places) != len(scenario.seats):
-            raise BadInput(f"this scenario has {len(scenario.seats)} seats", "scenario")
+        start = self.drawn()
+        places = self.places(start.scenario.seed)
+        if len(places) != len(start.scenario.seats):
+            raise BadInput(f"this scenario has {len(start.scenario.seats)} seats", "scenario")
         return tables.create(
             host=self.user,
-            scenario=scenario,
+            start=replace(start, rules=self.rules.chosen()),
             places=places,
             visibility=self.cleaned_data["visibility"],
             deadline_s=self.cleaned_data["deadline_s"],
-            origin=tables.Origin(source, self.rules.chosen()),
             consent=consent,
             shuffled=self.cleaned_data.get("shuffled", False),
         )

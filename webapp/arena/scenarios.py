@@ -17,6 +17,7 @@ from training.records import Scenario
 from training.samples import GAMES, for_game
 from training.seeding import rng
 from webapp.accounts.models import User
+from webapp.arena.tables import Start
 from webapp.scenarios.models import DatasetVersion, StoredScenario
 
 SAMPLE = "sample"
@@ -84,8 +85,8 @@ def stored_for(user: User, pk: int) -> StoredScenario | None:
     return StoredScenario.objects.filter(pk=pk, version__in=DatasetVersion.objects.visible_to(user)).first()
 
 
-def draw(choice: str, user: User, game: str, seed: int, seats: int) -> tuple[Scenario, StoredScenario | None]:
-    """The scenario behind a choice, with `seed` for all its chance, of those for so many seats if it is one of several.
+def draw(choice: str, user: User, game: str, seed: int, seats: int) -> Start:
+    """The start behind a choice, with `seed` for all its chance, of those for so many seats if it is one of several.
 
     A deal that the scenario states is left out: whoever can read the scenario would know what is hidden. Raises
     `BadInput` if there is none.
@@ -95,7 +96,7 @@ def draw(choice: str, user: User, game: str, seed: int, seats: int) -> tuple[Sce
         own = sampled(game, seats) or plain(game, seats)
         if not own:
             raise BadInput(f"no sample scenario of this game has {seats} seats", "seats")
-        return redrawn(rng(seed, "sample").choice(own), seed), None
+        return Start(redrawn(rng(seed, "sample").choice(own), seed))
     if kind == "stored":
         found = stored_for(user, int(rest))
     else:
@@ -106,4 +107,4 @@ def draw(choice: str, user: User, game: str, seed: int, seats: int) -> tuple[Sce
         found = stored[rng(seed, "stored").randrange(count)] if stored is not None and count else None
     if found is None or found.game != game:
         raise BadInput(f"there is no such scenario of {game}", "scenario")
-    return redrawn(Scenario.from_dict(found.data), seed), found
+    return Start(redrawn(Scenario.from_dict(found.data), seed), found)

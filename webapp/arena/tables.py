@@ -53,9 +53,10 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Origin:
-    """Where the start of a match comes from: the stored scenario, if any, and the rules chosen instead of its own."""
+class Start:
+    """What a match begins with: a scenario, the stored one it was drawn from, if any, and rules instead of its own."""
 
+    scenario: Scenario
     source: StoredScenario | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
 
@@ -75,11 +76,10 @@ def at_drawn_seats(places: Sequence[Place], seed: int) -> list[Place]:
 def create(
     *,
     host: User,
-    scenario: Scenario,
+    start: Start,
     places: Sequence[Place],
     visibility: str = Match.Visibility.PRIVATE,
     deadline_s: int | None = None,
-    origin: Origin = Origin(),
     consent: bool | None = None,
     shuffled: bool = False,
 ) -> Match:
@@ -87,8 +87,10 @@ def create(
 
     `shuffled`: the names at the seats are drawn anew from the scenario's seed, so that no name always hides the same.
     """
-    scenario = changed(with_drawn_names(scenario) if shuffled else scenario, origin.rules)
+    scenario = with_drawn_names(start.scenario) if shuffled else start.scenario
     make(scenario)
+    if start.rules:
+        scenario = changed(scenario, start.rules)
     spec = lookup(scenario.game)
     seconds = spec.deadline_s if deadline_s is None else deadline_s
     if not DEADLINES[0] <= seconds <= DEADLINES[1]:
@@ -102,11 +104,11 @@ def create(
         host=host,
         game=scenario.game,
         scenario=scenario.to_dict(),
-        source=origin.source,
+        source=start.source,
         visibility=visibility,
         deadline_s=seconds,
         shuffled=shuffled,
-        rules={name: scenario.settings[name] for name in origin.rules},
+        rules={name: scenario.settings[name] for name in start.rules},
     )
     for number, (name, place) in enumerate(zip(scenario.seats, places, strict=True)):
         answer = consent if place.user == host else None
@@ -278,11 +280,10 @@ def again(*, match: Match, host: User) -> Match:
     places = [_sat(seat) for seat in seats]
     following = create(
         host=host,
-        scenario=redrawn(services.scenario_of(before), new_seed()),
+        start=Start(redrawn(services.scenario_of(before), new_seed()), before.source, before.rules),
         places=[places[-1], *places[:-1]],
         visibility=before.visibility,
         deadline_s=before.deadline_s,
-        origin=Origin(before.source, before.rules),
         shuffled=before.shuffled,
     )
     following.swapped_from = before

@@ -2,12 +2,14 @@
 
 The document gives the structure (list lengths, keys, which variant of a union); the model's JSON schema gives types,
 bounds, choices and descriptions. `SchemaForm.document()` returns the document with what was entered.
+
+`takes_one_field` says of a schema whether it is entered in a single field other than JSON or free text.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -100,23 +102,59 @@ class TypedJson(forms.JSONField):
         return None if data is None else InvalidJSONInput(data)
 
 
-def _field(leaf: Leaf) -> forms.Field:
+class WordsField(forms.CharField):
+    """Some of the known words, with commas between them; None if there is none."""
+
+    def __init__(self, words: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(max_length=2000, required=False, **kwargs)
+        self.words = words
+        self.help_text = f"{self.help_text} With commas between them; there are: {', '.join(words)}."
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> list[str] | None:
+        found = [word.strip().lower() for word in super().clean(value).split(",") if word.strip()]
+        if unknown := next((word for word in found if word not in self.words), None):
+            raise forms.ValidationError(f"There is no {unknown!r}; there are: {', '.join(self.words)}.")
+        return found or None
+
+
+def _words(schema: Mapping[str, Any]) -> Sequence[str]:
+    """The words of which `schema` describes a list; none if it describes something else."""
+    inner = schema.get("items", {}) if schema.get("type") == "array" else {}
+    return inner.get("enum", ()) if isinstance(inner, dict) and inner.get("type") == "string" else ()
+
+
+def takes_one_field(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    """Whether it is a number, a choice, yes or no, or a list of known words."""
+    here = _resolved(schema, root, None)
+    return "enum" in here or here.get("type") in {"boolean", "integer", "number"} or bool(_words(here))
+
+
+def _field(leaf: Leaf, kept: str) -> forms.Field:
     schema: Mapping[str, Any] = leaf.schema
     said: dict[str, Any] = {"label": leaf.label, "help_text": schema.get("description", "")}
-    optional = bool(schema.get("nullable")) or leaf.value == ""
+    optional = bool(kept) or bool(schema.get("nullable")) or leaf.value == ""
+    shown = {"placeholder": kept} if kept else {}
     if "const" in schema:
         return forms.CharField(disabled=True, **said)
     if "enum" in schema:
         choices = [(str(value), str(value)) for value in schema["enum"]]
-        return forms.ChoiceField(choices=[("", "—"), *choices] if optional else choices, required=not optional, **said)
+        empty = ("", kept or "—")
+        return forms.ChoiceField(choices=[empty, *choices] if optional else choices, required=not optional, **said)
     bounds: dict[str, Any] = {"min_value": schema.get("minimum"), "max_value": schema.get("maximum")}
     match schema.get("type"):
+        case "boolean" if kept:
+            choices = [("", kept), ("true", "yes"), ("false", "no")]
+            return forms.NullBooleanField(widget=forms.Select(choices=choices), **said)
         case "boolean":
             return forms.BooleanField(required=False, **said)
-        case "integer":
-            return forms.IntegerField(required=not optional, **bounds, **said)
-        case "number":
-            return forms.FloatField(required=not optional, **bounds, **said)
+        case "integer" | "number" as kind:
+            number = forms.IntegerField if kind == "integer" else forms.FloatField
+            return number(required=not optional, widget=forms.NumberInput(shown), **bounds, **said)
+        case "array" if words := _words(schema):
+            return WordsField(words, widget=forms.TextInput(shown), **said)
         case "array" | "object":
             return TypedJson(required=False, widget=forms.Textarea(attrs={"rows": 2}), **said)
         case _:
@@ -126,16 +164,24 @@ def _field(leaf: Leaf) -> forms.Field:
 
 
 class SchemaForm(forms.Form):
-    """A form over the leaves of a document."""
+    """A form over the leaves of a document.
+
+    `kept` is for documents of None: what an empty field says about itself. Every field may then stay empty, and None.
+    """
 
     def __init__(
-        self, document: Any, schema: Mapping[str, Any], data: Mapping[str, Any] | None = None, prefix: str = "f"
+        self,
+        document: Any,
+        schema: Mapping[str, Any],
+        data: Mapping[str, Any] | None = None,
+        prefix: str = "f",
+        kept: str = "",
     ) -> None:
         super().__init__(data, prefix=prefix)
         self._given = document
-        self._leaves = list(leaves(document, schema, schema))
+        self._leaves = list(leaves(document, schema, schema)) if document else []
         for leaf in self._leaves:
-            self.fields[leaf.name] = _field(leaf)
+            self.fields[leaf.name] = _field(leaf, kept)
             self.initial[leaf.name] = leaf.value
 
     def document(self) -> Any:

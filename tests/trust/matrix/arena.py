@@ -21,7 +21,7 @@ def seated(owner: Any, *, consent: bool | None = True) -> Match:
     """A private match that somebody else hosts, at which the owner sits."""
     host = _host()
     places = [tables.Place(user=owner), tables.Place(user=host)]
-    match = tables.create(host=host, scenario=negotiation(), places=places, consent=True)
+    match = tables.create(host=host, start=tables.Start(negotiation()), places=places, consent=True)
     if consent is not None:
         tables.answer_consent(match=match, user=owner, agreed=consent)
     return match
@@ -43,7 +43,7 @@ def over(owner: Any) -> dict[str, Any]:
 
 def hosted(owner: Any) -> dict[str, Any]:
     places = [tables.Place(user=_host()), tables.Place()]
-    match = tables.create(host=owner, scenario=negotiation(), places=places)
+    match = tables.create(host=owner, start=tables.Start(negotiation()), places=places)
     links.invite(match=match, number=1)  # a kept seat, so that the table is not open to everybody
     return {"match_id": match.pk}
 
@@ -55,14 +55,14 @@ def hosted_seat(owner: Any) -> dict[str, Any]:
 def waiting(owner: Any) -> dict[str, Any]:
     """A table with a free seat: every member may see it and sit down."""
     places = [tables.Place(user=owner), tables.Place()]
-    return {"match_id": tables.create(host=_host(), scenario=negotiation(), places=places).pk}
+    return {"match_id": tables.create(host=_host(), start=tables.Start(negotiation()), places=places).pk}
 
 
 def hosted_running(owner: Any) -> dict[str, Any]:
     """A private game in progress whose host plays in it."""
     host = _host()
     places = [tables.Place(user=host), tables.Place(user=owner)]
-    match = tables.create(host=owner, scenario=negotiation(), places=places, consent=True)
+    match = tables.create(host=owner, start=tables.Start(negotiation()), places=places, consent=True)
     tables.answer_consent(match=match, user=host, agreed=True)
     return {"match_id": match.pk}
 

@@ -231,12 +231,12 @@ def test_a_seat_sees_only_its_own_side(call, player, researcher):
         ({"places": [{"scripted": "nash"}, {}]}, "places"),
         ({"places": [{"checkpoint": 9}, {}]}, "places"),
         ({"deadline_s": 1}, "deadline_s"),
-        ({"settings": {"deal": {}}}, "settings.deal"),
-        ({"settings": {"turn_limit": 0}}, "settings.turn_limit"),
-        ({"settings": []}, "settings"),
+        ({"rules": {"deal": {}}}, "rules.deal"),
+        ({"rules": {"turn_limit": 0}}, "rules.turn_limit"),
+        ({"rules": []}, "rules"),
         ({"shuffled": True}, "shuffled"),
-        ({"game": "werewolf", "places": [{}] * 6, "settings": {"fixed": []}}, "settings.fixed"),
-        ({"game": "werewolf", "places": [{}] * 6, "settings": {"rounds": "many"}}, "settings.rounds"),
+        ({"game": "werewolf", "places": [{}] * 6, "rules": {"fixed": []}}, "rules.fixed"),
+        ({"game": "werewolf", "places": [{}] * 6, "rules": {"rounds": "many"}}, "rules.rounds"),
         ({"game": "werewolf", "places": []}, "seats"),
         ({"game": "werewolf", "places": [{}] * 2}, "seats"),
         ({"game": "among_us", "places": [{}] * 13}, "seats"),
@@ -257,7 +257,7 @@ def test_a_table_has_the_rules_and_the_drawn_seats_that_were_asked_for(call, res
     places = [{"me": True}] + [{"scripted": "scripted"}] * 6
     seats = set()
     for _ in range(12):
-        made = table(call, game="werewolf", places=places, settings={"rounds": "02", "reveal": 0}, shuffled=True)
+        made = table(call, game="werewolf", places=places, rules={"rounds": "02", "reveal": 0}, shuffled=True)
         assert made.status_code == 201, made.content
         match = Match.objects.get(pk=made.json()["id"])
         assert (match.scenario["settings"]["rounds"], match.scenario["settings"]["reveal"]) == (2, False)

@@ -48,7 +48,7 @@ def two_people(player, ben):
     from webapp.arena import tables
 
     places = [tables.Place(user=player), tables.Place(user=ben)]
-    match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
     tables.answer_consent(match=match, user=ben, agreed=True)
     match.refresh_from_db()
     return match

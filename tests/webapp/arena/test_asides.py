@@ -29,7 +29,7 @@ def match(stub, admin, player):
     remote = RemoteModel.objects.create(name="stub", address=stub.url, model="stub", added_by=admin)
     deployment = Deployment.objects.create(remote=remote, state=Deployment.State.READY)
     places = [tables.Place(user=player), tables.Place(deployment=deployment), tables.Place(scripted="random")]
-    match = tables.create(host=player, scenario=vigil.vigil(), places=places, consent=True, deadline_s=60)
+    match = tables.create(host=player, start=tables.Start(vigil.vigil()), places=places, consent=True, deadline_s=60)
     services.submit(match_id=match.pk, seat=0, step=0, move=Move(action="name", args={"who": "Bo"}))
     return match
 

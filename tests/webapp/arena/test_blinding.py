@@ -66,7 +66,7 @@ def test_a_rematch_tells_its_host_nothing_new(client_of, player, ben, two_people
 
 def seen_of(client_of, host, user, place):
     """What a player sees of a running match whose other seat is taken by `place`: lobby, page, API."""
-    match = tables.create(host=host, scenario=negotiation(), places=[tables.Place(user=user), place])
+    match = tables.create(host=host, start=tables.Start(negotiation()), places=[tables.Place(user=user), place])
     for seat in match.seats.filter(kind="person"):
         tables.answer_consent(match=match, user=seat.user, agreed=True)
     match.refresh_from_db()
@@ -143,7 +143,9 @@ def model(admin):
 
 def replaced(host, place, ben):
     """What a host who did not choose the seats is told after letting a bot move for the one taken by `place`."""
-    match = tables.create(host=host, scenario=negotiation(), places=[tables.Place(user=host), place], consent=True)
+    match = tables.create(
+        host=host, start=tables.Start(negotiation()), places=[tables.Place(user=host), place], consent=True
+    )
     if place.user == ben:
         tables.answer_consent(match=match, user=ben, agreed=True)
     match.refresh_from_db()
@@ -165,7 +167,9 @@ def test_letting_a_bot_move_tells_the_host_nothing_of_who_sat_there(player, ben,
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_a_host_who_had_the_seats_drawn_does_not_know_what_sits_where(client_of, player, ben, shuffled):
     places = [tables.Place(user=player), tables.Place(user=ben), tables.Place(scripted="scripted")]
-    match = tables.create(host=player, scenario=vigil.vigil(3), places=places, consent=True, shuffled=shuffled)
+    match = tables.create(
+        host=player, start=tables.Start(vigil.vigil(3)), places=places, consent=True, shuffled=shuffled
+    )
     for begun in (False, True):
         (line,) = LINE.findall(client_of(player).get("/play/").content.decode())
         told = re.findall(r'title="\w+: ([a-z ]+)"', line)
@@ -182,7 +186,7 @@ def test_a_host_who_had_the_seats_drawn_does_not_know_what_sits_where(client_of,
 def test_who_is_ready_tells_the_others_nothing(player, ben, annotator):
     """Only people press Ready, so a seat that is seen to have done so would be known for a person."""
     places = [*(tables.Place(user=user) for user in (player, ben, annotator)), tables.Place(scripted="scripted")]
-    match = tables.create(host=player, scenario=vigil.vigil(4), places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(vigil.vigil(4)), places=places, consent=True)
     for user in (ben, annotator):
         tables.answer_consent(match=match, user=user, agreed=True)
 
@@ -201,7 +205,7 @@ def test_a_game_does_not_begin_because_the_others_are_no_people(player, ben):
     """Who is asked for Ready only where others are people, too, would learn from it that they are not."""
     for place in (tables.Place(user=player), tables.Place(scripted="scripted")):
         places = [place, tables.Place(user=ben), tables.Place(scripted="scripted")]
-        match = tables.create(host=player, scenario=vigil.vigil(3), places=places, consent=True)
+        match = tables.create(host=player, start=tables.Start(vigil.vigil(3)), places=places, consent=True)
         tables.answer_consent(match=match, user=ben, agreed=True)
         match.refresh_from_db()
         assert match.state == Match.State.OPEN
@@ -211,7 +215,7 @@ def test_a_game_does_not_begin_because_the_others_are_no_people(player, ben):
 def test_how_long_a_script_thinks_cannot_be_computed(player):
     """Whoever can, from what the page tells (the table's number, steps and seats), knows scripts by their pace."""
     places = [tables.Place(user=player), *[tables.Place(scripted="scripted")] * 2]
-    match = tables.create(host=player, scenario=vigil.vigil(3, seed=1), places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(vigil.vigil(3, seed=1)), places=places, consent=True)
     due = match.due.get(seat=1)
     thinks = (due.hint_at - services.HINT_EVERY - due.deadline).total_seconds() + match.deadline_s
     guessed = rng(match.pk, "pace", 0, 1).uniform(*services.PACE)

@@ -19,7 +19,7 @@ def three(player, ben, annotator):
     """Three people; seat 1 (ben) is the watcher."""
     people = (player, ben, annotator)
     places = [tables.Place(user=user) for user in people]
-    match = tables.create(host=player, scenario=vigil.vigil(seed=1), places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(vigil.vigil(seed=1)), places=places, consent=True)
     for user in people[1:]:
         tables.answer_consent(match=match, user=user, agreed=True)
     for user in people:

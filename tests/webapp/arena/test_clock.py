@@ -21,7 +21,7 @@ def late(player, ben):
 
     def overdue(seconds):
         places = [tables.Place(user=player), tables.Place(user=ben)]
-        match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+        match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
         tables.answer_consent(match=match, user=ben, agreed=True)
         match.due.update(deadline=services.database_now() - timedelta(seconds=seconds))
         return match
@@ -73,7 +73,7 @@ def test_a_deadlock_costs_a_match_one_tick(late, monkeypatch):
 def test_models_that_wake_up_or_fail_need_no_scenario_to_be_told_of(player, model, ends_as):
     checkpoint = Checkpoint.objects.create(name="x", kind="base", base="x", path="/nowhere")
     places = [tables.Place(deployment=serving.of_checkpoint(checkpoint)), tables.Place(user=player)]
-    match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
     Match.objects.filter(pk=match.pk).update(scenario={})
     Deployment.objects.update(state=model)
     assert clock.wake() == 1

@@ -56,7 +56,7 @@ def test_a_pause_moves_the_clock_and_refuses_moves(client_of, player, ben, two_p
 
 def test_a_paused_game_asks_no_model_and_asks_again_afterwards(player):
     places = [tables.Place(scripted="scripted"), tables.Place(user=player)]
-    match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
     due = match.due.get()
     hosting.pause(match=match)
     DueSeat.objects.update(hint_at=services.database_now() - timedelta(seconds=9))
@@ -70,7 +70,7 @@ def test_a_paused_game_asks_no_model_and_asks_again_afterwards(player):
 
 def test_what_was_answered_before_a_pause_counts_no_more(player):
     places = [tables.Place(scripted="scripted"), tables.Place(user=player)]
-    match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
     held = model_seats.claim(due_id=match.due.get().pk)
     hosting.pause(match=match)
     hosting.resume(match=match)
@@ -173,7 +173,7 @@ def test_pages_moves_and_polls_are_presence(client_of, player, ben, two_people):
 def test_a_stand_in_at_night_tells_nothing_of_who_acts(player, ben, annotator, seed):
     """Seat 0 is gone; whether it is the one that acts in this night changes nothing that seat 2 sees."""
     places = [tables.Place(user=user) for user in (player, ben, annotator)]
-    match = tables.create(host=player, scenario=vigil.vigil(3, seed=seed), places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(vigil.vigil(3, seed=seed)), places=places, consent=True)
     for user in (ben, annotator):
         tables.answer_consent(match=match, user=user, agreed=True)
     tables.fill(match=match)
@@ -202,7 +202,7 @@ def test_the_host_replaces_a_seat(client_of, player, ben, two_people):
 
 def test_a_bot_is_offered_where_none_is_known_to_move(client_of, player, ben, two_people):
     places = [tables.Place(user=player), tables.Place(scripted="scripted")]
-    match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
 
     def offered(match):
         return f"/play/{match.pk}/replace/1/" in client_of(player).get(f"/play/{match.pk}/").content.decode()
@@ -233,7 +233,7 @@ def test_who_is_sent_away_is_gone_and_the_game_stays_out_of_exports(client_of, p
 
 def test_before_the_game_a_seat_is_only_freed(player, ben):
     places = [tables.Place(user=player), tables.Place()]
-    match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
     links.claim(token=links.invite(match=match, number=1), user=ben, shown_name="")
     match.seats.filter(seat=1).update(consent=True, consented_at=services.database_now())
     hosting.kick(match=match, number=1)

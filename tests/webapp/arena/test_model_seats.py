@@ -32,7 +32,7 @@ def deployment(stub, admin):
 def match(player, deployment):
     """The model sits at seat 0 and begins; `player` sits at seat 1."""
     places = [tables.Place(deployment=deployment), tables.Place(user=player)]
-    return tables.create(host=player, scenario=negotiation(), places=places, consent=True, deadline_s=60)
+    return tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True, deadline_s=60)
 
 
 def seconds_left(match, seconds):
@@ -165,7 +165,7 @@ def test_a_person_is_not_played_by_a_worker(match, stub):
 
 def test_scripts_play_a_whole_game(player):
     places = [tables.Place(scripted="scripted"), tables.Place(scripted="scripted")]
-    match = tables.create(host=player, scenario=negotiation(turn_limit=14), places=places)
+    match = tables.create(host=player, start=tables.Start(negotiation(turn_limit=14)), places=places)
     for _ in range(14):
         due = match.due.first()
         if due is None:

@@ -225,7 +225,9 @@ def test_the_lobby_costs_the_same_however_many_tables(client_of, player, ben, dj
     from tests.webapp.arena.conftest import negotiation
 
     for _ in range(12):
-        tables.create(host=ben, scenario=negotiation(), places=[tables.Place(user=ben), tables.Place()], consent=True)
+        tables.create(
+            host=ben, start=tables.Start(negotiation()), places=[tables.Place(user=ben), tables.Place()], consent=True
+        )
     client = client_of(player)
     with django_assert_max_num_queries(12):
         client.get("/play/")
@@ -248,7 +250,9 @@ def test_the_lobby_costs_the_same_however_many_tables(client_of, player, ben, dj
 def test_matches_are_filtered_and_sorted_by_their_address(client_of, player, two_people, query, names):
     from tests.webapp.arena.conftest import dialogue
 
-    tables.create(host=player, scenario=dialogue(), places=[tables.Place(user=player), tables.Place()], consent=True)
+    tables.create(
+        host=player, start=tables.Start(dialogue()), places=[tables.Place(user=player), tables.Place()], consent=True
+    )
     answer = client_of(player).get(f"/play/matches/?of=me{query}")
     assert [match.game for match in answer.context["page"]] == names
     assert ("Show all" in answer.content.decode()) == (not names)

@@ -17,9 +17,9 @@ def more(host, partner, count):
     """So many more matches of every kind that a list shows: waiting for somebody, running, finished."""
     for number in range(count):
         open_seat = [tables.Place(user=host), tables.Place()]
-        tables.create(host=host, scenario=negotiation(number), places=open_seat, consent=True)
+        tables.create(host=host, start=tables.Start(negotiation(number)), places=open_seat, consent=True)
         both = [tables.Place(user=host), tables.Place(user=partner)]
-        match = tables.create(host=host, scenario=negotiation(number), places=both, consent=True)
+        match = tables.create(host=host, start=tables.Start(negotiation(number)), places=both, consent=True)
         tables.answer_consent(match=match, user=partner, agreed=True)
         finished_match(host, partner)
 

@@ -32,7 +32,7 @@ def table(host, *users, empty=0, bots=0):
     size = 1 + len(users) + empty + bots
     places = [tables.Place(user=user) for user in (host, *users)]
     places += [tables.Place() for _ in range(empty)] + [tables.Place(scripted="random") for _ in range(bots)]
-    return tables.create(host=host, scenario=vigil.vigil(size), places=places, consent=True)
+    return tables.create(host=host, start=tables.Start(vigil.vigil(size)), places=places, consent=True)
 
 
 def state(match):
@@ -107,9 +107,9 @@ def test_a_version_offers_what_fits(researcher):
     assert [value for value, _ in scenarios.choices(researcher, "vigil", 6)] == [f"version:{version.pk}"]
     assert scenarios.choices(researcher, "vigil", 12) == []
     for size in (3, 6):
-        drawn, source = scenarios.draw(f"version:{version.pk}", researcher, "vigil", 5, size)
-        assert len(drawn.seats) == size
-        assert source.key == f"v{size}"
+        drawn = scenarios.draw(f"version:{version.pk}", researcher, "vigil", 5, size)
+        assert len(drawn.scenario.seats) == size
+        assert drawn.source.key == f"v{size}"
     with pytest.raises(BadInput, match="no such scenario"):
         scenarios.draw(f"version:{version.pk}", researcher, "vigil", 5, 4)
 
@@ -142,6 +142,10 @@ def new_table(client, game="werewolf", **fields):
     return client.post("/play/new/", {**data, "game": game, "consent": "yes", **fields})
 
 
+def ruled(**rules):
+    return {f'rules-["{name}"]': value for name, value in rules.items()}
+
+
 def test_rules_that_are_left_empty_are_those_of_the_scenario(client_of, player):
     assert new_table(client_of(player)).status_code == 302
     match = Match.objects.get()
@@ -150,9 +154,9 @@ def test_rules_that_are_left_empty_are_those_of_the_scenario(client_of, player):
 
 
 def test_rules_can_be_chosen_for_a_table(client_of, player):
-    chosen = {"rules-rounds": "2", "rules-reveal": "no", "rules-tie": "random", "rules-max_words": "0"}
+    chosen = {"rounds": "2", "reveal": "false", "tie": "random", "max_words": "0"}
     roles = "Werewolf, seer, villager,villager, villager, villager"
-    assert new_table(client_of(player), **chosen, **{"rules-roles": roles}).status_code == 302
+    assert new_table(client_of(player), **ruled(**chosen, roles=roles)).status_code == 302
     match = Match.objects.get()
     settings = match.scenario["settings"]
     assert {name: settings[name] for name in ("rounds", "reveal", "tie", "max_words")} == {
@@ -167,7 +171,7 @@ def test_rules_can_be_chosen_for_a_table(client_of, player):
 
 def test_chosen_rules_are_told_before_the_game_and_at_its_end_and_kept_at_a_rematch(client_of, player, person):
     said = "reveal no, rounds 2"
-    new_table(client_of(player), **{"rules-rounds": "2", "rules-reveal": "no", "seat_1": "open"})
+    new_table(client_of(player), seat_1="open", **ruled(rounds="2", reveal="false"))
     match = Match.objects.get()
     guest = person("player", "gus")
     assert said in client_of(guest).get(f"/play/{match.pk}/").content.decode()
@@ -190,11 +194,11 @@ def test_chosen_rules_are_told_before_the_game_and_at_its_end_and_kept_at_a_rema
     ],
 )
 def test_wrong_rules_are_told_at_their_field(client_of, player, field, value, why):
-    page = new_table(client_of(player), **{f"rules-{field}": value})
+    page = new_table(client_of(player), **ruled(**{field: value}))
     assert page.status_code == 400
     form = page.context["form"].rules
     whole = why == "fewer of them"  # what the settings say as a whole stands above them
-    assert why in " ".join(form.non_field_errors() if whole else form.errors[field])
+    assert why in " ".join(form.non_field_errors() if whole else form.errors[f'["{field}"]'])
     assert why in html.unescape(page.content.decode())
     assert not Match.objects.exists()
 
@@ -203,11 +207,12 @@ def test_wrong_rules_are_told_at_their_field(client_of, player, field, value, wh
 def test_nothing_that_is_dealt_is_among_the_rules(game):
     spec = REGISTRY[game]
     offered = set(rules.offered(spec))
-    assert not offered & {"deal", "fixed", "scenario", "participants"}
+    assert not offered & {"deal", "fixed", "scenario", "participants", "goal_check"}
+    assert set(spec.undealt(dict.fromkeys(offered, 1))) == offered
     for name in set(spec.settings.model_fields) - offered:
         with pytest.raises(BadInput) as refused:
             rules.changed(CASES[game][0], {name: 1})
-        assert refused.value.where == f"settings.{name}"
+        assert refused.value.where == f"rules.{name}"
 
 
 def test_opponents_of_a_game_are_offered_by_readable_names(client_of, player, samples):
@@ -304,7 +309,7 @@ def test_the_host_fills_empty_seats_and_begins(client_of, player, ben, annotator
 
 def test_again_moves_everybody_one_seat_on_and_draws_the_names_anew(player, ben):
     places = [tables.Place(user=player), tables.Place(user=ben), *[tables.Place(scripted="random")] * 4]
-    match = tables.create(host=player, scenario=vigil.vigil(6), places=places, consent=True, shuffled=True)
+    match = tables.create(host=player, start=tables.Start(vigil.vigil(6)), places=places, consent=True, shuffled=True)
     services.abort(match_id=match.pk, why="enough")
     following = tables.again(match=match, host=player)
     assert (following.shuffled, following.swapped_from) == (True, match)

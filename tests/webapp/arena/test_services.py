@@ -100,7 +100,7 @@ def test_a_joint_step_shows_nothing_until_all_have_moved(player, ben):
     from tests.webapp.arena.conftest import dialogue
 
     places = [tables.Place(user=player), tables.Place(user=ben)]
-    match = tables.create(host=player, scenario=dialogue(order="simultaneous"), places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(dialogue(order="simultaneous")), places=places, consent=True)
     tables.answer_consent(match=match, user=ben, agreed=True)
     before = log(match, 1)
     services.submit(match_id=match.pk, seat=0, step=0, move=Move(action="speak", text="may I?"))
@@ -163,7 +163,7 @@ def test_a_rematch_that_is_not_over_is_the_one_they_get(player, ben, two_people)
 def test_a_rematch_needs_models_that_are_open_to_its_host(player, researcher):
     checkpoint = Checkpoint.objects.create(name="shut", kind="base", base="x", path="/nowhere")
     places = [tables.Place(deployment=serving.of_checkpoint(checkpoint)), tables.Place(user=player)]
-    match = tables.create(host=researcher, scenario=negotiation(), places=places)
+    match = tables.create(host=researcher, start=tables.Start(negotiation()), places=places)
     services.abort(match_id=match.pk, why="enough")
     with pytest.raises(BadInput, match="not everything at this table is open to you") as refused:
         tables.again(match=match, host=player)
@@ -176,7 +176,7 @@ def test_a_rematch_needs_models_that_are_open_to_its_host(player, researcher):
 
 def test_a_link_that_is_replaced_while_it_is_claimed_is_refused(player, ben, monkeypatch):
     places = [tables.Place(user=player), tables.Place()]
-    match = tables.create(host=player, scenario=negotiation(), places=places)
+    match = tables.create(host=player, start=tables.Start(negotiation()), places=places)
     token = links.invite(match=match, number=1)
     found = links.find_link(token)
     links.invite(match=match, number=1)

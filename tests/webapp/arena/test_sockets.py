@@ -221,7 +221,7 @@ async def test_only_hints_bring_what_a_model_and_the_clock_do(application, clien
     sleeping = await sync(Deployment.objects.create, checkpoint=checkpoint)
     places = [tables.Place(user=player), tables.Place(deployment=sleeping)]
     match = await sync(
-        tables.create, host=player, scenario=negotiation(), places=places, consent=True, visibility="open"
+        tables.create, host=player, start=tables.Start(negotiation()), places=places, consent=True, visibility="open"
     )
     tab = await at(application, client_of, player if place == "seat" else await sync(make_person, "watcher"), match)
     for _, happen, read in MODEL_EVENTS:
@@ -236,7 +236,7 @@ async def test_only_hints_bring_what_a_model_and_the_clock_do(application, clien
 async def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(application, client_of, player, ben):
     places = [tables.Place(user=player), tables.Place()]
     match = await sync(
-        tables.create, host=player, scenario=negotiation(), places=places, consent=True, visibility="open"
+        tables.create, host=player, start=tables.Start(negotiation()), places=places, consent=True, visibility="open"
     )
     watcher = await sync(make_person, "watcher")
     tabs = [await at(application, client_of, user, match) for user in (player, watcher)]
@@ -320,7 +320,12 @@ async def test_nothing_is_lost_at_the_table(application, client_of, player, ben,
     monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", watchers / 20)
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = await sync(
-        tables.create, host=player, scenario=negotiation(turn_limit=24), places=places, consent=True, visibility="open"
+        tables.create,
+        host=player,
+        start=tables.Start(negotiation(turn_limit=24)),
+        places=places,
+        consent=True,
+        visibility="open",
     )
     await sync(tables.answer_consent, match=match, user=ben, agreed=True)
     people = [player, ben, *[await sync(make_person, f"w{n}") for n in range(watchers - 2)]]
@@ -406,7 +411,7 @@ async def test_strangers_do_not_get_in(application, client_of, annotator, two_pe
 async def test_who_gets_up_is_told_to_stay_away(application, client_of, player, ben):
     """Else the old tab would show what the seat's next holder may see."""
     places = [tables.Place(user=player), tables.Place(user=ben)]
-    match = await sync(tables.create, host=player, scenario=negotiation(), places=places, consent=True)
+    match = await sync(tables.create, host=player, start=tables.Start(negotiation()), places=places, consent=True)
     await sync(match.seats.filter(seat=1).update, consent=None)
     ann = await at(application, client_of, player, match)
     await sync(tables.leave, match=match, user=player)
@@ -447,7 +452,9 @@ def test_versions_follow_content():
 async def test_a_joint_step_tells_the_others_nothing(application, client_of, player, ben):
     """Whether the other has moved already is not to be seen, neither from frames nor from their number."""
     places = [tables.Place(user=player), tables.Place(user=ben)]
-    match = await sync(tables.create, host=player, scenario=dialogue(order="simultaneous"), places=places, consent=True)
+    match = await sync(
+        tables.create, host=player, start=tables.Start(dialogue(order="simultaneous")), places=places, consent=True
+    )
     await sync(tables.answer_consent, match=match, user=ben, agreed=True)
     tab = await at(application, client_of, ben, match)
     await tab.hear()

@@ -151,6 +151,6 @@ def test_a_socket_learns_of_it_without_a_hint(player, two_people):
 
 def test_nobody_is_counted_down_before_the_game(player, ben):
     places = [tables.Place(user=player), tables.Place(user=ben)]
-    match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
     gone_for(match, 500)
     assert view.look(match, 0, player).away == []

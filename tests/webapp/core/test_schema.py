@@ -1,8 +1,11 @@
 """Forms from pydantic models: what is left empty stays what it was."""
 
-from pydantic import BaseModel
+from typing import Literal
 
-from webapp.core.schema import SchemaForm
+import pytest
+from pydantic import BaseModel, Field
+
+from webapp.core.schema import SchemaForm, takes_one_field
 
 
 class Inner(BaseModel):
@@ -24,3 +27,53 @@ def test_what_is_absent_can_be_written_as_json():
     form = SchemaForm({"inner": None, "names": []}, Outer.model_json_schema(), {'f-["inner"]': '{"number": 3}'})
     assert form.is_valid()
     assert form.document() == {"inner": {"number": 3}, "names": []}
+
+
+class Choices(BaseModel):
+    count: int = Field(1, ge=1, le=5)
+    share: float = 0.5
+    open: bool = True
+    tie: Literal["nobody", "random"] = "nobody"
+    first: Literal[0, 1] | None = 0
+    words: tuple[Literal["red", "blue"], ...] = ("red",)
+    story: str = ""
+    inner: Inner | None = None
+    numbers: list[int] = []
+
+
+CHOICES = Choices.model_json_schema()
+SIMPLE = ["count", "share", "open", "tie", "first", "words"]
+
+
+def test_numbers_choices_and_known_words_take_one_field_each():
+    assert [name for name, described in CHOICES["properties"].items() if takes_one_field(described, CHOICES)] == SIMPLE
+
+
+def test_what_may_be_kept_is_none_until_somebody_chooses():
+    form = SchemaForm(dict.fromkeys(SIMPLE), CHOICES, {}, kept="as it is")
+    assert form.is_valid()
+    assert form.document() == dict.fromkeys(SIMPLE)
+    assert str(form).count("as it is") == len(SIMPLE)
+
+
+@pytest.mark.parametrize(
+    "name, entered, value",
+    [
+        ("count", "3", 3),
+        ("share", "0.25", 0.25),
+        ("open", "false", False),
+        ("tie", "random", "random"),
+        ("first", "0", 0),
+        ("words", "Blue, red", ["blue", "red"]),
+    ],
+)
+def test_what_is_chosen_instead_has_its_type(name, entered, value):
+    form = SchemaForm(dict.fromkeys(SIMPLE), CHOICES, {f'f-["{name}"]': entered}, kept="as it is")
+    assert form.is_valid()
+    assert form.document() == {**dict.fromkeys(SIMPLE), name: value}
+
+
+@pytest.mark.parametrize("name, entered", [("count", "6"), ("tie", "coin"), ("words", "red, green"), ("share", "nan")])
+def test_what_cannot_be_chosen_is_told_at_its_field(name, entered):
+    form = SchemaForm(dict.fromkeys(SIMPLE), CHOICES, {f'f-["{name}"]': entered}, kept="as it is")
+    assert list(form.errors) == [f'["{name}"]']

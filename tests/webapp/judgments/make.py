@@ -19,7 +19,7 @@ FIVES = {"compromise_seeking": 5, "persuasion_skill": 5, "strategic_commitment":
 def finished_match(host, partner=None, consent=True, scenario=SCENARIO):
     """A match over three pens that ends in a deal: the host keeps one, the other seat gets two."""
     places = [tables.Place(user=host), tables.Place(user=partner) if partner else tables.Place(scripted="scripted")]
-    match = tables.create(host=host, scenario=scenario, places=places, consent=consent)
+    match = tables.create(host=host, start=tables.Start(scenario), places=places, consent=consent)
     if partner:
         tables.answer_consent(match=match, user=partner, agreed=True)
     for seat, name, args in ((0, "propose", {"pen": 1}), (1, "accept", {})):
@@ -44,7 +44,7 @@ VILLAGE = Scenario(
 def village_match(host, seed=1):
     """A finished match over a village in which everybody moved by chance; seats 0 and 2 are wolves."""
     places = [tables.Place(user=host), *(tables.Place(scripted="scripted") for _ in VILLAGE.seats[1:])]
-    match = tables.create(host=host, scenario=VILLAGE.with_seed(seed), places=places, consent=True)
+    match = tables.create(host=host, start=tables.Start(VILLAGE.with_seed(seed)), places=places, consent=True)
     match.refresh_from_db()
     while match.state == "running":
         game = arena.fold(match).game

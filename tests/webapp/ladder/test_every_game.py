@@ -35,7 +35,7 @@ def play(scenario, number, person):
     places = [tables.Place(scripted=scripts[(seat + number) % 2]) for seat in seats]
     places[number % len(seats)] = tables.Place(user=person)
     _, moves = played(scenario, number + 1)
-    match = tables.create(host=person, scenario=scenario.with_seed(number + 1), places=places, consent=True)
+    match = tables.create(host=person, start=tables.Start(scenario.with_seed(number + 1)), places=places, consent=True)
     for entry in moves:
         match.refresh_from_db()
         if entry.seat in seats:  # the table moves for the tool seat by itself

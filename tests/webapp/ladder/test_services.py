@@ -93,7 +93,7 @@ def test_colluders_gain_nothing_by_guests_and_a_second_seat(league, researcher, 
     with pytest.raises(BadInput, match="two seats"):
         tables.create(
             host=player,
-            scenario=negotiation(),
+            start=tables.Start(negotiation()),
             places=[tables.Place(user=player), tables.Place(user=player)],
         )
 

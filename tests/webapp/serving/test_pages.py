@@ -116,7 +116,7 @@ def test_players_sit_down_only_against_what_is_open(client_of, player, checkpoin
 def waiting(player, checkpoint):
     """A running match whose model sits at seat 0, begins, and is not awake."""
     places = [tables.Place(deployment=services.of_checkpoint(checkpoint)), tables.Place(user=player)]
-    return tables.create(host=player, scenario=negotiation(), places=places, consent=True, deadline_s=60)
+    return tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True, deadline_s=60)
 
 
 def test_the_table_says_waking_up_and_the_clock_starts_when_it_is_ready(client_of, player, waiting):

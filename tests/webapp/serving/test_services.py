@@ -181,7 +181,7 @@ def test_one_that_is_thinking_does_not_yield(make, settings, player):
     first, second = make("a"), make("b")
     up(first)
     places = [tables.Place(deployment=first), tables.Place(user=player)]
-    match = tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+    match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
     assert model_seats.claim(due_id=match.due.get().pk) is not None
     Deployment.objects.filter(pk=first.pk).update(used_at=timezone.now() - timedelta(minutes=5))
     services.want(deployment=second)
@@ -216,7 +216,7 @@ def test_who_waits_for_one_of_two_models_holds_up_nobody_at_the_other(make, play
     locked = Deployment.objects.select_for_update(nowait=True)
     with transaction.atomic():
         locked.get(pk=first.pk)
-        table = begin(lambda: tables.create(host=player, scenario=negotiation(), places=places))
+        table = begin(lambda: tables.create(host=player, start=tables.Start(negotiation()), places=places))
         until_somebody_waits()
         locked.get(pk=second.pk)
     assert table.result(10).state == "running"
@@ -281,6 +281,6 @@ def test_what_sat_at_a_match_is_not_removed(admin, player, monkeypatch):
         by=admin, name="x", address="https://models.example.org/v1", model="m", secret_name="", open_to_players=True
     )
     places = [tables.Place(deployment=made), tables.Place(user=player)]
-    tables.create(host=player, scenario=negotiation(), places=places, consent=True)
+    tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
     with pytest.raises(BadInput, match="record"):
         services.remove_remote(remote=made.remote)

@@ -50,4 +50,5 @@ SPEC = GameSpec(
     start=start,
     actions=("talk", "go", "wait", "task", "kill", "report", "vote"),
     undealt=without("deal"),
+    scenario_only=("deal",),
 )

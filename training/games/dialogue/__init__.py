@@ -37,6 +37,7 @@ SPEC = GameSpec(
     settings=DialogueSettings,
     players=(2, 2),
     undealt=without("fixed_order"),
+    scenario_only=("fixed_order", "goal_check", "goal_check_every"),
     low=LOW,
     high=HIGH,
     judged=True,

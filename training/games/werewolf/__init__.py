@@ -46,4 +46,5 @@ SPEC = GameSpec(
     start=start,
     actions=ACTIONS,
     undealt=without("deal", "fixed"),
+    scenario_only=("deal", "fixed"),
 )
