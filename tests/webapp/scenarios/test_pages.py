@@ -47,7 +47,7 @@ def test_the_whole_way_of_an_upload(client):
     assert "Waiting for a worker" in client.get(address).content.decode()
     imports.read_import(pk=made.pk)
     page = client.get(address).content.decode()
-    assert "<strong>1</strong> scenarios and <strong>1</strong> conversations" in page
+    assert "<strong>1</strong> scenario and <strong>1</strong> conversation" in page
     said_yes = client.post(reverse("scenarios:import-store", args=[made.pk]), follow=True)
     assert "Storing it as camp" in said_yes.content.decode()
     imports.store_import(pk=made.pk)
@@ -80,7 +80,7 @@ def test_who_watches_an_import_hears_each_state_once(client):
     Import.objects.filter(pk=made.pk).update(state="queued")
     imports.read_import(pk=made.pk)
     done = asked_by(further).content.decode()
-    assert "<strong>1</strong> conversations were read" in done
+    assert "<strong>1</strong> conversation were read" in done
     assert "Yes, store it" in done
     assert "hx-get" not in done
 
