@@ -147,7 +147,7 @@ def _field(leaf: Leaf, kept: str) -> forms.Field:
     match schema.get("type"):
         case "boolean" if kept:
             choices = [("", kept), ("true", "yes"), ("false", "no")]
-            return forms.NullBooleanField(widget=forms.Select(choices=choices), **said)
+            return forms.NullBooleanField(required=False, widget=forms.Select(choices=choices), **said)
         case "boolean":
             return forms.BooleanField(required=False, **said)
         case "integer" | "number" as kind:
