@@ -163,18 +163,22 @@ class Answering:
 def answer(*, answering: Answering, late: bool = False) -> None:
     """Make the move, or the game's default if there is none: as a time-out if it came too late.
 
-    A claim that somebody else holds by now changes nothing, and neither does a match that has moved on.
+    Raises `IllegalMove`, and changes nothing, if somebody else holds the claim by now or the match has moved on.
     """
     held = answering.held
     origin: Origin = "timeout" if late else "default"
     move = answering.move or held.game.default(held.seat).model_copy(update={"origin": origin})
-    if not DueSeat.objects.filter(pk=held.due_id, fence=held.fence).exists():
-        return
+
+    def still_ours(now: services.Fold) -> Move:  # asked under the match's lock, as whoever takes the seat holds it
+        if not DueSeat.objects.filter(pk=held.due_id, fence=held.fence).exists():
+            raise IllegalMove("somebody else answers for this seat by now")
+        return move
+
     services.submit(
         match_id=held.match_id,
         seat=held.seat,
         step=held.step,
-        move=move,
+        move=still_ours,
         private=answering.private,
         attempts=answering.attempts,
         known=held.fold,

@@ -103,10 +103,11 @@ def step_of(*, match_id: int, seat: Seat, turn: int) -> int:
 
     Raises `IllegalMove` for a turn that has not come yet.
     """
+    # the step of now is read first: by the time that the seat's own are, it may be that of a later turn
+    now: int = Match.objects.values_list("step", flat=True).get(pk=match_id)
     steps = list(MatchMove.objects.filter(match=match_id, seat=seat).order_by("number").values_list("step", flat=True))
     if turn > len(steps):
         raise IllegalMove("the game has moved on since you saw it: look again, then move")
-    now: int = Match.objects.values_list("step", flat=True).get(pk=match_id)
     return (*steps, now)[turn]
 
 

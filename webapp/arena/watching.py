@@ -140,7 +140,7 @@ class Watch:
                 self._told = view.briefing(match, self.viewer)
             scene = view.scene(facts, self.viewer, self._played(match), self._told)
             sight = Sight(scene, tuple(self._rows), stamp, facts.now)
-            for rights in self._sight.drawn if self._sight is not None else ():
+            for rights in tuple(self._sight.drawn) if self._sight is not None else ():  # the loop may add to it
                 sight.draw(rights)  # here, in a thread, and not in the loop that all sockets wait for
             return sight
 

@@ -7,11 +7,11 @@ from channels.db import database_sync_to_async
 
 from tests.webapp.arena import vigil
 from tests.webapp.arena.browser import Tab
-from tests.webapp.arena.conftest import negotiation
+from tests.webapp.arena.conftest import dialogue, negotiation
 from training.errors import BadInput, IllegalMove
 from training.records import Move
 from webapp.arena import clock, consumers, hosting, links, model_seats, persons, services, tables, view
-from webapp.arena.models import DueSeat, Match, MatchSeat
+from webapp.arena.models import DueSeat, Match, MatchMove, MatchSeat
 from worker.play import play
 
 pytestmark = pytest.mark.django_db
@@ -74,7 +74,8 @@ def test_what_was_answered_before_a_pause_counts_no_more(player):
     held = model_seats.claim(due_id=match.due.get().pk)
     hosting.pause(match=match)
     hosting.resume(match=match)
-    model_seats.answer(answering=model_seats.Answering(held, move=held.game.default(0)))
+    with pytest.raises(IllegalMove, match="somebody else answers"):
+        model_seats.answer(answering=model_seats.Answering(held, move=held.game.default(0)))
     assert match.moves.count() == 0
 
 
@@ -102,6 +103,58 @@ def test_a_game_whose_host_paused_it_and_left_goes_on(player, ben, two_people):
     assert hosting.end_pause(match_id=two_people.pk) is None, "the host was quicker"
 
 
+# --- a seat that changes hands while an answer for it is on its way ---
+
+
+def first(happens, of, name, monkeypatch):
+    """Let something happen right before a function is called, once the caller has looked at everything else."""
+    function = getattr(of, name)
+
+    def called(**kwargs):
+        monkeypatch.setattr(of, name, function)
+        happens()
+        return function(**kwargs)
+
+    monkeypatch.setattr(of, name, called)
+
+
+@pytest.mark.parametrize("changed, why", [(hosting.replace, "take your seat back"), (hosting.kick, "do not sit")])
+def test_a_persons_move_does_not_outrun_the_host(player, ben, two_people, monkeypatch, changed, why):
+    first(lambda: changed(match=two_people, number=0), services, "submit", monkeypatch)
+    with pytest.raises(IllegalMove, match=why):
+        persons.play(match_id=two_people.pk, user=player, data=TALK)
+    assert two_people.moves.count() == 0
+
+
+def test_a_stand_ins_move_does_not_outrun_who_comes_back(player, ben, two_people, monkeypatch):
+    hosting.replace(match=two_people, number=0)
+    held = model_seats.claim(due_id=two_people.due.get().pk)
+    first(lambda: hosting.take_back(match=two_people, user=player), services, "submit", monkeypatch)
+    with pytest.raises(IllegalMove, match="somebody else answers"):
+        model_seats.answer(answering=model_seats.Answering(held, move=held.game.default(0)))
+    assert two_people.moves.count() == 0
+    persons.play(match_id=two_people.pk, user=player, data=TALK)
+
+
+def test_a_move_that_the_clock_outruns_is_not_taken_for_the_next_turn(player, ben, monkeypatch):
+    places = [tables.Place(user=player), tables.Place(user=ben)]
+    match = tables.create(host=player, start=tables.Start(dialogue(order="simultaneous")), places=places, consent=True)
+    tables.answer_consent(match=match, user=ben, agreed=True)
+    DueSeat.objects.update(deadline=services.database_now() - timedelta(seconds=1))
+    look = MatchMove.objects.filter
+
+    def after_the_clock(**kwargs):
+        monkeypatch.setattr(MatchMove.objects, "filter", look)
+        assert clock.time_out() == 2
+        return look(**kwargs)
+
+    monkeypatch.setattr(MatchMove.objects, "filter", after_the_clock)
+    with pytest.raises(IllegalMove, match="too late") as refused:
+        persons.play(match_id=match.pk, user=player, data={"turn": "0", "action": "speak", "text": "hello"})
+    assert "kept" not in persons.explain(refused.value)
+    assert {move["origin"] for move in match.moves.values_list("move", flat=True)} == {"timeout"}
+
+
 # --- away ---
 
 
@@ -127,7 +180,8 @@ def test_who_is_gone_for_a_moves_time_is_replaced_and_can_come_back(client_of, p
     services.submit(match_id=match.pk, seat=1, step=1, move=services.fold(match).game.default(1))
     held = model_seats.claim(due_id=match.due.get().pk)
     client_of(player).post(f"/play/{match.pk}/return/")
-    model_seats.answer(answering=model_seats.Answering(held, move=held.game.default(0)))
+    with pytest.raises(IllegalMove, match="somebody else answers"):
+        model_seats.answer(answering=model_seats.Answering(held, move=held.game.default(0)))
     assert match.moves.count() == 2, "the stand-in's answer counts no more"
     assert not two_people.seats.get(seat=0).stand_in
     persons.play(match_id=match.pk, user=player, data={**services_form(match)})

@@ -7,6 +7,7 @@ import pytest
 
 from tests.stub import BAD_JSON, Disconnect, Drip, Hang, Huge, Redirect, Status, Stub
 from tests.webapp.arena.conftest import negotiation
+from training.errors import IllegalMove
 from webapp.arena import clock, model_seats, services, tables
 from webapp.arena.models import DueSeat, Match
 from webapp.serving.models import Deployment, RemoteModel
@@ -139,7 +140,8 @@ def test_one_seat_is_one_workers(match, stub):
     DueSeat.objects.update(claimed_until=services.database_now() - timedelta(seconds=1))
     newer = model_seats.claim(due_id=due.pk)
     assert newer.fence == held.fence + 1
-    model_seats.answer(answering=model_seats.Answering(held).heard("from the dead"))
+    with pytest.raises(IllegalMove, match="somebody else answers"):
+        model_seats.answer(answering=model_seats.Answering(held).heard("from the dead"))
     assert match.moves.count() == 0
     model_seats.answer(answering=model_seats.Answering(newer).heard("from the living"))
     assert only_move(match).move["text"] == "from the living"
