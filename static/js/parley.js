@@ -66,4 +66,14 @@
     const question = event.submitter?.dataset.confirm || event.target.dataset.confirm;
     if (question && !window.confirm(question)) event.preventDefault();
   }, true);
+
+  // A form is sent once: a second press before the next page is there would make a second table, run or guest.
+  const sent = new WeakSet();
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (event.defaultPrevented || form.getAttribute("method")?.toLowerCase() !== "post") return;
+    if (sent.has(form)) event.preventDefault();
+    sent.add(form);
+    window.setTimeout(() => sent.delete(form), 5000); // a download leaves its page where it is
+  });
 })();

@@ -66,9 +66,12 @@
     socket.send(JSON.stringify(data));
   });
   form?.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.target.id !== "say") return;
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    const { target } = event;
+    const beside = target.matches("input") ? target.closest(".move-with, .move-text") : null; // or the first button is pressed
+    if (target.id !== "say" && !beside) return;
     event.preventDefault();
-    const button = form.querySelector(".say-button");
+    const button = beside ? beside.querySelector("button") : form.querySelector(".say-button");
     if (button) form.requestSubmit(button);
   });
 

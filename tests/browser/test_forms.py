@@ -60,6 +60,16 @@ def test_an_account_from_its_beginning_to_its_end(visit, name):
     expect(page.locator("header.bar")).to_contain_text(name)
 
 
+def test_a_form_that_is_pressed_twice_is_sent_once(visit):
+    page = visit("pia").page
+    page.goto("/play/new/?game=kuhn_poker")
+    sent = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    page.get_by_role("button", name="Yes: start the game").dblclick()
+    page.wait_for_url(re.compile(r"/play/\d+/$"))
+    assert len(sent) == 1
+
+
 def test_an_admin_makes_a_player_an_annotator_and_back(visit):
     page = visit("admin").page
     for role in ("annotator", "player"):

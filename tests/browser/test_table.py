@@ -86,6 +86,19 @@ def rate_by_keyboard(page: Page) -> None:
     expect(page.locator("main")).to_contain_text("Scripted", ignore_case=True)
 
 
+def test_enter_sends_what_one_is_writing_in(visit):
+    page = visit("pia").page
+    set_up(page, "scripted:scripted")
+    expect(page.locator(".turn")).to_have_text(TURN)
+    page.locator("#say").fill("A fair share for both.")
+    fields = page.locator(".move-with input[type=number]")
+    for number in range(fields.count()):
+        fields.nth(number).fill("1")
+    fields.last.press("Enter")
+    expect(page.locator("#log > li").filter(has_text="A fair share for both.")).to_contain_text("1")
+    expect(page.locator("#log")).to_contain_text(re.compile("propose", re.IGNORECASE))
+
+
 def two_people(host: Visitor, guest: Visitor) -> tuple[Visitor, Visitor]:
     """Seat both at one table; return who begins and who waits."""
     set_up(host.page, "open")
