@@ -66,7 +66,8 @@ class WerewolfSettings(Settings):
         "them (tied again: nobody), or one of the tied leaves by chance.",
     )
     last_words: Literal["nobody", "voted", "all"] = Field(
-        default="voted", description="Whose last words are heard: nobody's, of who was voted out, or of all who die."
+        default="voted",
+        description="Whose last words are heard: nobody's, of who was voted out, or of who dies at night, too.",
     )
     wolf_win: Literal["parity", "side"] = Field(
         default="parity",

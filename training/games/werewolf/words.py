@@ -75,7 +75,7 @@ _TIES = {
 _LAST_WORDS = {
     "nobody": "The dead have no last words.",
     "voted": "Who is voted out may speak last words.",
-    "all": "All who die may speak last words.",
+    "all": "Who dies at night or by the vote may speak last words.",
 }
 
 
