@@ -13,6 +13,7 @@ from training.players.scripted.werewolf_notes import Notes
 from training.records import ALL
 from training.text.parsing import parse
 
+SIX_BIDDING = ("werewolf", "werewolf", "seer", "seer", "villager", "villager")
 REPORT = re.compile(r"I looked at (\w+): \1 is (not )?a werewolf")
 
 
@@ -37,6 +38,23 @@ def test_games_end_by_themselves_and_neither_side_always_wins():
         assert 0.25 * len(games) <= wins <= 0.75 * len(games)
         assert not any(game.metrics()["at_day_limit"] for game in games)
         assert all(game.metrics()["days"] <= 5 for game in games)
+
+
+def test_who_has_spoken_leaves_the_floor_to_others():
+    rounds = 0
+    for seed in range(20):
+        game = game_of(
+            dealt(*SIX_BIDDING, order="bid", last_words="nobody").with_seed(seed + 1), ("scripted",) * 6, seed
+        )
+        days = [[]]
+        for line in game.observe(ALL).messages:
+            if line.author is not None and line.channel == "public":
+                days[-1].append(line.author)
+            elif line.text.startswith("Morning comes."):
+                days.append([])
+        assert all(len(set(day)) == len(day) for day in days)
+        rounds += sum(map(bool, days))
+    assert rounds > 20
 
 
 def test_what_true_seers_report_is_true():

@@ -192,9 +192,8 @@ class WerewolfScript(Script):
 
     def _bid(self, seen: Observation, notes: Notes, chance: Random) -> str:
         """Bid more with something to say: a report, an answer to an accusation; nothing after having spoken."""
-        spoken = notes.accused.get(self.seat) is not None
         urgent = bool(self._as_seer(notes, chance)) or self.seat in notes.accused.values()
-        return do(seen, "bid", level=0 if spoken else 4 if urgent else 1 + chance.randrange(2))
+        return do(seen, "bid", level=0 if self.seat in notes.spoke else 4 if urgent else 1 + chance.randrange(2))
 
     def _vote(self, seen: Observation, notes: Notes, chance: Random) -> str:
         others = sorted(self._ranked(notes, notes.alive), key=lambda seat: seat in notes.pack)

@@ -68,6 +68,7 @@ class Notes:
         self.claims: dict[Seat, Role] = {}
         self.reports: dict[Seat, dict[Seat, bool]] = defaultdict(dict)
         self.accused: dict[Seat, Seat] = {}  # of the current day: by whom, whom
+        self.spoke: set[Seat] = set()  # on the current day
         self.whispered: dict[Seat, Seat] = {}  # of the current night: by whom, whom
         self.votes: list[dict[Seat, Seat]] = []
         self.victim: Seat | None = None
@@ -121,7 +122,7 @@ class Notes:
         if text.startswith("Night "):
             self.night, self.whispered = self.night + 1, {}
         elif text.startswith("Morning comes."):
-            self.accused, self.victim = {}, None
+            self.accused, self.spoke, self.victim = {}, set(), None
             line = text.removeprefix("Morning comes. ")
             if " died in the night." in line:
                 self.dead |= set(self._seats(line.split(" died in the night.", 1)[0]))
@@ -144,6 +145,7 @@ class Notes:
                 self.whispered[seat] = named[0]
         if message.channel != "public":
             return
+        self.spoke.add(seat)
         roles = claimed(text)
         if roles:
             self.claims[seat] = "seer" if "seer" in roles else min(roles)
