@@ -63,14 +63,14 @@ SELECT match.id, seat, 'Ann', 'model', low.id + mod(match.id * (seat + 1), {RUNS
 FROM arena_match match, generate_series(0, 1) seat, (SELECT min(id) AS id FROM serving_deployment) low;
 
 INSERT INTO ladder_fit (game, log_digest, seen, matches, seats, roles, fitted_at)
-VALUES ('negotiation', '', '', {MATCHES}, '[]'::jsonb, '{{}}'::jsonb, now());
+VALUES ('negotiation', '', '', {MATCHES}, '{{}}'::jsonb, '{{}}'::jsonb, now());
 
 INSERT INTO ladder_standing (fit_id, who, kind, deployment_id, rank, rating, low, high, why, games, won, roles, against,
-    played, moves, default_moves, timeout_moves, forfeit_moves, default_games, timeout_games, forfeit_games)
+    played, moves, default_moves, timeout_moves, default_games, timeout_games, forfeit_games)
 SELECT fit.id, 'model:' || model.id, 'model', model.id, row_number() OVER (ORDER BY model.id), 2000 - model.id,
     900, 1100, '', 20, 10, '{{}}'::jsonb,
     (SELECT jsonb_object_agg('model:' || model.id + n, '[2, 1]'::jsonb) FROM generate_series(1, {OPPONENTS}) n),
-    20, 90, 3, 2, 0, 3, 2, 0
+    20, 90, 3, 2, 3, 2, 0
 FROM serving_deployment model, ladder_fit fit;
 
 ANALYZE;

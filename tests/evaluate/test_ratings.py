@@ -92,9 +92,19 @@ def test_strengths_and_the_worth_of_a_seat_are_recovered():
         true = MEAN + POINTS * strength[rating.who]
         assert rating.points.mean == pytest.approx(true, abs=35)
         assert rating.points.low - 20 < true < rating.points.high + 20
-    first, second = ladder.seats
+    first, second = ladder.seats.values()
     assert first.mean == pytest.approx(POINTS * 0.3, abs=10)
     assert second.mean == -first.mean
+
+
+def test_a_seats_worth_stands_under_its_own_number():
+    """At the second of three seats somebody sits who is not rated."""
+    seats = [
+        (Sat(who=a, value=1.0), Sat(value=0.0), Sat(who=b, value=0.0)) for a, b in (("ann", "ben"), ("ben", "ann"))
+    ]
+    worth = fit([Played(id=n, seats=seats[n % 2]) for n in range(20)], **FEW).seats
+    assert set(worth) == {0, 2}
+    assert worth[0].mean > 100 > -100 > worth[2].mean
 
 
 def test_who_always_had_the_better_seat_is_not_overrated():

@@ -100,7 +100,7 @@ class Ladder(Record):
     digest: str
     matches: int
     ratings: tuple[Rating, ...] = ()
-    seats: tuple[Interval, ...] = ()
+    seats: dict[int, Interval] = Field(default_factory=dict)
     roles: dict[str, Interval] = Field(default_factory=dict)
 
 
@@ -255,7 +255,7 @@ def fit(log: Sequence[Played], *, seed: int = 0, prior: float = PRIOR, resamples
         digest=digest(log),
         matches=len(log),
         ratings=(*ratings, *without),
-        seats=tuple(made["seat"].values()),
+        seats={int(number): worth for number, worth in made["seat"].items()},
         roles=made["role"] if set(made["role"]) != {""} else {},
     )
 

@@ -26,7 +26,7 @@ class Fit(models.Model):
     log_digest = models.CharField(max_length=64, blank=True)
     seen = models.CharField(max_length=64, blank=True)
     matches = models.PositiveIntegerField(default=0)
-    seats = models.JSONField(default=list, help_text="What each seat is worth in points, as intervals.")
+    seats = models.JSONField(default=dict, help_text="What each seat, by its number, is worth in points: an interval.")
     roles = models.JSONField(default=dict, help_text="The same for each role.")
     fitted_at = models.DateTimeField(null=True, blank=True)
 
@@ -84,7 +84,6 @@ class Standing(models.Model):
     moves = models.PositiveIntegerField(default=0)
     default_moves = models.PositiveIntegerField(default=0)
     timeout_moves = models.PositiveIntegerField(default=0)
-    forfeit_moves = models.PositiveIntegerField(default=0)
     default_games = models.PositiveIntegerField(default=0)
     timeout_games = models.PositiveIntegerField(default=0)
     forfeit_games = models.PositiveIntegerField(default=0)

@@ -47,13 +47,24 @@ def refit(*, game: str) -> Fit | None:
     made = compute(game)
     fit.standings.all().delete()
     Standing.objects.bulk_create(standings(made, fit))
-    fit.log_digest, fit.seen, fit.matches = made.ladder.digest, made.seen, made.ladder.matches
-    fit.seats = [interval.to_dict() for interval in made.ladder.seats]
-    fit.roles = {role: interval.to_dict() for role, interval in made.ladder.roles.items()}
+    for name, value in _whole(made).items():
+        setattr(fit, name, value)
     fit.fitted_at = Now()
     fit.save()
     fit.refresh_from_db()
     return fit
+
+
+def _whole(made: Made) -> dict[str, object]:
+    """What a fit says besides its rows."""
+    ladder = made.ladder
+    return {
+        "log_digest": ladder.digest,
+        "seen": made.seen,
+        "matches": ladder.matches,
+        "seats": {str(number): interval.to_dict() for number, interval in ladder.seats.items()},
+        "roles": {role: interval.to_dict() for role, interval in ladder.roles.items()},
+    }
 
 
 def standings(made: Made, fit: Fit) -> list[Standing]:
@@ -90,12 +101,15 @@ def standings(made: Made, fit: Fit) -> list[Standing]:
 
 
 def differences(game: str) -> list[str]:
-    """Who is stored otherwise than the log says now; empty if the stored ladder is the log's, number for number."""
-    fit = Fit.objects.filter(game=game).first() or Fit(game=game)
+    """What is stored otherwise than the log says now: players, and fields of the whole fit. Empty if nothing is."""
+    fit = Fit.objects.filter(game=game).first()
     made = compute(game)
-    stored = {row.who: _values(row) for row in fit.standings.all()} if fit.pk else {}
+    if fit is None:
+        return sorted(made.tallies)
+    stored = {row.who: _values(row) for row in fit.standings.all()}
     again = {row.who: _values(row) for row in standings(made, fit)}
-    return sorted(who for who in stored.keys() | again.keys() if stored.get(who) != again.get(who))
+    players = sorted(who for who in stored.keys() | again.keys() if stored.get(who) != again.get(who))
+    return players + [name for name, value in _whole(made).items() if getattr(fit, name) != value]
 
 
 def _values(row: Standing) -> dict[str, object]:

@@ -9,8 +9,9 @@ from statistics import fmean
 
 from training.evaluate.ratings import Played, comparisons
 
-FORCED = ("default", "timeout", "forfeit")
-"""The origins of a move that its seat did not choose."""
+UNANSWERED = ("default", "timeout")
+FORCED = (*UNANSWERED, "forfeit")
+"""The origins of a move that its seat did not choose. Of forfeits, one a game at most, only the games are counted."""
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Tally:
     roles: dict[str, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0, 0.0]))
     against: dict[str, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0, 0.0]))
     moves: int = 0
-    forced_moves: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FORCED, 0))
+    forced_moves: dict[str, int] = field(default_factory=lambda: dict.fromkeys(UNANSWERED, 0))
     forced_games: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FORCED, 0))
 
 
@@ -49,8 +50,9 @@ def _endings(played: Played, tallies: dict[str, Tally]) -> None:
         tally.moves += sum(seat.moves for seat in mine)
         for origin in FORCED:
             forced = sum(getattr(seat, origin) for seat in mine)
-            tally.forced_moves[origin] += forced
             tally.forced_games[origin] += forced > 0
+            if origin in UNANSWERED:
+                tally.forced_moves[origin] += forced
 
 
 def _points(played: Played, tallies: dict[str, Tally]) -> None:

@@ -21,7 +21,7 @@ from webapp.arena.models import Match
 from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
 from webapp.ladder.models import Fit, Standing
-from webapp.ladder.tallies import FORCED
+from webapp.ladder.tallies import FORCED, UNANSWERED
 
 PER_PAGE = 50
 IN_MATRIX = 12
@@ -80,7 +80,7 @@ class Line:
 def _line(row: Standing) -> Line:
     roles = [_share(role, pair) for role, pair in sorted(row.roles.items()) if role]
     counts = [(row.played, None), *((getattr(row, f"{origin}_games"), row.played) for origin in FORCED)]
-    counts += [(row.moves, None), *((getattr(row, f"{origin}_moves"), row.moves) for origin in FORCED[:2])]
+    counts += [(row.moves, None), *((getattr(row, f"{origin}_moves"), row.moves) for origin in UNANSWERED)]
     return Line(row, WHY.get(row.why, ""), roles, [(n, n / of if of else None) for n, of in counts])
 
 
@@ -139,6 +139,6 @@ def ladder(request: HttpRequest) -> HttpResponse:
             "ending_columns": order.columns(ENDINGS, ENDING_SORTS, ENDING_SORTS),
             "against": rows,
             "matrix": _matrix(rows) if len(rows) > 1 else [],
-            "worth": _worth({f"seat {n}": one for n, one in enumerate(fit.seats, 1)}) + _worth(fit.roles),
+            "worth": _worth({f"seat {int(n) + 1}": one for n, one in fit.seats.items()}) + _worth(fit.roles),
         }
     return render_page(request, "ladder/ladder.html", context, "results")

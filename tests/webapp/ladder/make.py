@@ -50,7 +50,7 @@ def shown(owner):
         game="dialogue",
         matches=1000,
         fitted_at=timezone.now(),
-        seats=[{"mean": mean, "low": mean - 8, "high": mean + 8} for mean in (12.0, -12.0)],
+        seats={seat: {"mean": mean, "low": mean - 8, "high": mean + 8} for seat, mean in (("0", 12.0), ("1", -12.0))},
         roles={
             role: {"mean": mean, "low": mean - 20, "high": mean + 20} for role, mean in (("guest", 5), ("host", -5))
         },

@@ -64,12 +64,15 @@ def test_roles_are_shown_where_a_game_has_them(client_of, league, researcher, pl
         roles={
             name: {"mean": mean, "low": mean - 10, "high": mean + 10}
             for name, mean in (("wolf", 40.0), ("seer", -40.0))
-        }
+        },
+        seats={seat: {"mean": mean, "low": mean - 10, "high": mean + 10} for seat, mean in (("0", 20.0), ("2", -20.0))},
     )
     page = html(client_of(researcher))
     row = next(row for row in table(page, 0) if row[1] == "pia")
     assert row[-2] == "seer 0.50 (2) , wolf 0.75 (4)"
     assert "<dt>wolf</dt><dd>40 ± 10</dd>" in page
+    assert "<dt>seat 3</dt><dd>-20 ± 10</dd>" in page.replace("−", "-")
+    assert "seat 2" not in page
 
 
 def test_too_few_games_are_said_in_words(client_of, researcher, player, good):

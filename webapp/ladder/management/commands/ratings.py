@@ -25,7 +25,7 @@ class Command(BaseCommand):
         for game in options["games"] or sorted(REGISTRY):
             if options["check"]:
                 found = services.differences(game)
-                self.stdout.write(f"{game}: {'as the log says' if not found else f'differs for {len(found)} players'}")
+                self.stdout.write(f"{game}: {'differs in ' + ', '.join(found) if found else 'as the log says'}")
                 wrong += found
             else:
                 fit = services.refit(game=game)
