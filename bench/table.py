@@ -26,10 +26,10 @@ from typing import Any
 from bench.installation import installation
 from bench.sockets import ROOT, served
 from training.errors import ParleyError
+from training.games.prose import NAMES
 
 LIMIT_MS = 100.0  # of p95, for twenty tables with a hundred sockets
 ROLES = ("werewolf", "werewolf", "seer", "witch", "hunter", "villager", "villager", "villager")
-NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hana")
 DOORS = 8  # sockets that open at once
 GRACE_S = 1.0  # before the end of the watch: what was written by then must have been read
 APART_S = 1.0  # between the beginnings of two tables: begun at once they would all vote in the same seconds
@@ -100,7 +100,9 @@ def _tables(count: int) -> list[int]:
     places = [tables.Place(scripted="scripted")] * len(ROLES)
     found = []
     for seed in range(1, count + 1):
-        start = records.Scenario(id=f"load-{seed}", game="werewolf", seats=NAMES, seed=seed, settings=settings)
+        start = records.Scenario(
+            id=f"load-{seed}", game="werewolf", seats=NAMES[: len(ROLES)], seed=seed, settings=settings
+        )
         found.append(tables.create(host=host, start=tables.Start(start), places=places, visibility="open").pk)
         time.sleep(APART_S)
     return found

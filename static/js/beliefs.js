@@ -6,7 +6,6 @@
   const SYNC = uPlot.sync("beliefs");
   let plots = [];
 
-  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
   const number = (cell) => (cell.dataset.value === "" ? null : Number(cell.dataset.value));
 
   // The columns of the table: step, right, guess.
@@ -22,7 +21,7 @@
     const { ctx, bbox } = plot;
     const x = Math.round(plot.valToPos(Number(scrub.value), "x", true));
     ctx.save();
-    ctx.strokeStyle = style("--pico-muted-color");
+    ctx.strokeStyle = charts.style("--pico-muted-color");
     ctx.setLineDash([]);
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
@@ -32,7 +31,7 @@
   }
 
   function options(place, last) {
-    const axis = { stroke: () => style("--pico-muted-color"), grid: { stroke: () => style("--parley-faint"), width: 1 } };
+    const axis = { stroke: () => charts.style("--pico-muted-color"), grid: { stroke: () => charts.style("--parley-faint"), width: 1 } };
     const incrs = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
     return {
       width: place.clientWidth,
@@ -43,8 +42,8 @@
       axes: [{ ...axis, size: 26, incrs }, { ...axis, size: 40 }],
       series: [
         { label: "step" },
-        { label: "right", width: 2, spanGaps: true, points: { show: true, size: 5 }, stroke: () => style("--pico-primary") },
-        { label: "guess", width: 1, spanGaps: true, points: { show: false }, dash: [4, 4], stroke: () => style("--pico-muted-color") },
+        { label: "right", width: 2, spanGaps: true, points: { show: true, size: 5 }, stroke: () => charts.style("--pico-primary") },
+        { label: "guess", width: 1, spanGaps: true, points: { show: false }, dash: [4, 4], stroke: () => charts.style("--pico-muted-color") },
       ],
       hooks: { draw: [here] },
     };
@@ -61,20 +60,11 @@
       const plot = new uPlot(options(place, last), data, place);
       const title = section.querySelector("h4").textContent;
       place.querySelector("canvas").setAttribute("aria-label", `${title}: belief in the right answers by step; the numbers are below`);
-      return { plot, place };
+      return { plot, canvas: place };
     });
   }
 
-  let resizing;
-  window.addEventListener("resize", () => {
-    window.clearTimeout(resizing);
-    resizing = window.setTimeout(() => {
-      for (const { plot, place } of plots) if (place.clientWidth) plot.setSize({ width: place.clientWidth, height: HEIGHT });
-    }, 150);
-  });
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    for (const { plot } of plots) plot.redraw();
-  });
+  charts.follow(() => plots, HEIGHT);
   document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target.id === "replay") draw(); });
   draw();
 })();

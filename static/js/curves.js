@@ -13,13 +13,13 @@
   const SYNC = uPlot.sync("curves");
   const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
   const HUES = ["--pico-primary", "--parley-bad", "--parley-good", "--parley-warn"];
+  const HEIGHT = 165;
   const PERIOD = 3000;
   const EMPTY = note.textContent; // what the page says where there is nothing to draw
   const WHOLE = [1, 2, 5].flatMap((digit) => [1, 10, 100, 1e3, 1e4, 1e5, 1e6].map((size) => digit * size)).sort((a, b) => a - b); // steps are whole
   let zoom = null;
 
-  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
-  const look = (i) => ({ stroke: () => style(HUES[i % HUES.length]), dash: DASHES[Math.floor(i / HUES.length) % DASHES.length] });
+  const look = (i) => ({ stroke: () => charts.style(HUES[i % HUES.length]), dash: DASHES[Math.floor(i / HUES.length) % DASHES.length] });
 
   // One answer of the server: forget what it supersedes, then append. Steps stay strictly increasing.
   function take(run, data) {
@@ -52,7 +52,7 @@
     if (runs.length !== 1) return;
     const { ctx, bbox } = plot;
     ctx.save();
-    ctx.strokeStyle = style("--pico-muted-color");
+    ctx.strokeStyle = charts.style("--pico-muted-color");
     ctx.setLineDash([4, 4]);
     for (const attempt of runs[0].attempts.slice(1)) {
       const x = Math.round(plot.valToPos(attempt.start, "x", true));
@@ -86,8 +86,8 @@
   // A line needs two values: a single one is a dot.
   const alone = (plot, i) => plot.data[i].filter((value) => value != null).length === 1;
 
-  function options(width, readout, name) {
-    const axis = { stroke: () => style("--pico-muted-color"), grid: { stroke: () => style("--parley-faint"), width: 1 }, ticks: { width: 1, size: 4 } };
+  function options(width, readout) {
+    const axis = { stroke: () => charts.style("--pico-muted-color"), grid: { stroke: () => charts.style("--parley-faint"), width: 1 }, ticks: { width: 1, size: 4 } };
     const tell = (plot) => {
       const i = plot.cursor.idx;
       if (i == null) { readout.textContent = ""; return; }
@@ -96,7 +96,7 @@
     };
     return {
       width,
-      height: 165,
+      height: HEIGHT,
       legend: { show: false },
       cursor: { sync: { key: SYNC.key }, drag: { x: true, y: false } },
       scales: { x: { time: false }, y: { range: (_, low, high) => (low === high ? around(low) : uPlot.rangeNum(low, high, 0.1, true)) } },
@@ -116,7 +116,7 @@
     readout.className = "readout";
     figure.append(title, canvas, readout);
     grid.append(figure);
-    const plot = new uPlot(options(canvas.clientWidth, readout, metric.name), table(metric.name), canvas);
+    const plot = new uPlot(options(canvas.clientWidth, readout), table(metric.name), canvas);
     canvas.querySelector("canvas").setAttribute("aria-label", `${metric.title} by training step`);
     canvas.addEventListener("dblclick", () => {
       zoom = null;
@@ -169,7 +169,7 @@
       const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
       const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
       for (const [k, v] of Object.entries({ x1: 0, x2: 26, y1: 6, y2: 6, "stroke-width": 2 })) line.setAttribute(k, v);
-      line.setAttribute("stroke", style(HUES[i % HUES.length]));
+      line.setAttribute("stroke", charts.style(HUES[i % HUES.length]));
       line.setAttribute("stroke-dasharray", look(i).dash.join(" "));
       svg.append(line);
       svg.setAttribute("aria-hidden", "true");
@@ -206,16 +206,7 @@
     if (alive || missing.length) window.setTimeout(refresh, alive && !document.hidden ? PERIOD : 5 * PERIOD);
   }
 
-  let resizing;
-  window.addEventListener("resize", () => {
-    window.clearTimeout(resizing);
-    resizing = window.setTimeout(() => {
-      for (const { plot, canvas } of plots.values()) if (canvas.clientWidth) plot.setSize({ width: canvas.clientWidth, height: 165 });
-    }, 150);
-  });
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    for (const { plot } of plots.values()) plot.redraw();
-  });
+  charts.follow(() => plots.values(), HEIGHT);
   keys();
   refresh();
 })();

@@ -1,1 +1,1 @@
-"""How good a model is: arena of two models, social metrics, intervals."""
+"""How good a model is: the arena, social metrics, behaviours, ratings, the distance from an equilibrium, intervals."""

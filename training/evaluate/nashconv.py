@@ -21,12 +21,13 @@ from training.errors import BadInput
 from training.games import make, replay
 from training.games.actions import write
 from training.games.openspiel.game import OpenSpielGame
+from training.games.prose import NAMES
 from training.players.strategic import POKERS
 from training.players.table import SOLVED, Policy, solution
 from training.records import Move, Observation, Scenario, Seat, SeatMove
 from training.text.messages import Chat, chat
 
-NAMES = ("Ada", "Ben")
+SEATS = NAMES[:2]
 Tell = Callable[[int, int], None]
 """Is told after each information state how many of how many have been scored."""
 
@@ -72,14 +73,14 @@ def points(game: str) -> dict[str, Point]:
         raise BadInput(f"NashConv is known for {' and '.join(POKERS)}, not for {game!r}", "game")
     found: dict[str, Point] = {}
     for deal in _deals(game):
-        scenario = Scenario(id=game, game=game, settings={"fixed": deal}, seats=NAMES)
+        scenario = Scenario(id=game, game=game, settings={"fixed": deal}, seats=SEATS)
         found |= {where: point for where, point in _walk(scenario, ()) if where not in found}
     return found
 
 
 def _deals(game: str) -> Iterator[list[int]]:
     """Yield every order in which the cards can come."""
-    first = make(Scenario(id=game, game=game, seats=NAMES))
+    first = make(Scenario(id=game, game=game, seats=SEATS))
     assert isinstance(first, OpenSpielGame)
     deck, count = first.view.deck(), first.view.draws()
     for cards in product(deck, repeat=count):
@@ -107,7 +108,7 @@ async def model_policy(
     done = 0
 
     async def one(point: Point) -> dict[int, float]:
-        prefix = tokens.prompt(chat(point.seen, point.seat, NAMES))
+        prefix = tokens.prompt(chat(point.seen, point.seat, SEATS))
         answers = [[*tokens.encode(answer), tokens.end_id] for answer in point.answers()]
         scores = await engine.score(prefix, answers)
         weights = [math.exp(score - max(scores)) for score in scores]
@@ -135,7 +136,7 @@ def known_policy(name: str, game: str, found: Mapping[str, Point]) -> Policy | N
 def measure(game: str, policy: Policy) -> dict[str, float]:
     """Return NashConv (the sum of what both seats could gain alone), half of it, and the first seat's value."""
     kind = POKERS[game]
-    loaded = kind(kind.model(), NAMES).load()
+    loaded = kind(kind.model(), SEATS).load()
     table = pyspiel.TabularPolicy({where: list(choices.items()) for where, choices in policy.items()})
     found: float = pyspiel.nash_conv(loaded, table)
     value = pyspiel.expected_returns(loaded.new_initial_state(), table, -1, True)[0]

@@ -65,16 +65,17 @@ class Game(Protocol):
 class GameSpec:
     """One line of the registry: what makes it of a scenario, and what the game declares about itself.
 
-    `low` and `high` bound a seat's return; `judged` games have no return until a judge spoke. `zero_sum`: returns add
-    up to 0 in every ended game. `symmetric`: seats differ only by settings, so swapping seats is fair. `deadline_s`:
-    the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`. `label` names a
-    scenario in lists, by what everybody may know; `private` adds what each seat alone knows, a few words a seat, for
-    those who may see all of it. `actions`: the names of all actions a player is ever offered; their
-    tags stay readable when other tag-like text is neutralised, and so do `marks`, all marked choices. `hidden`: seats
-    hide facts from each other. `undealt` returns settings without what they state of chance, such as who was dealt
-    what; `scenario_only` names settings that belong to a scenario, so that nobody chooses them for one table: what was
-    dealt, and what only a judge answers. `start` returns a plain start for so many seats, None where a game needs more
-    than their number. `opponents`: players that play only this game, by name.
+    `low` and `high` bound a seat's return; `judged` games have no return until a judge spoke. `zero_sum`: returns
+    add up to 0 in every ended game. `symmetric`: seats differ only by settings, so swapping seats is fair.
+    `deadline_s`: the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`.
+    `label` names a scenario in lists, by what everybody may know; `private` adds what each seat alone knows, a few
+    words a seat, for those who may see all of it. `actions`: the names of all actions a player is ever offered;
+    their tags stay readable when other tag-like text is neutralised, and so do `marks`, all marked choices.
+    `hidden`: seats hide facts from each other, which tests then hold the game to. `undealt` returns settings
+    without what they state of chance, such as who was dealt what; `scenario_only` names settings that belong to a
+    scenario, so that nobody chooses them for one table: what was dealt, and what only a judge answers. `start`
+    returns a plain start for so many seats, None where a game needs more than their number. `opponents`: players
+    that play only this game, by name.
     """
 
     name: str

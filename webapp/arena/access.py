@@ -17,7 +17,7 @@ def own_seat(match: Match, user: User) -> MatchSeat | None:
 
 
 def viewer_of(match: Match, user: User) -> Viewer:
-    """From where this person looks at a match that is not over: their seat, else the public's place."""
+    """From where this person looks on at a match: their seat, else the public's place."""
     seat = own_seat(match, user)
     return SPECTATOR if seat is None else seat.seat
 

@@ -31,6 +31,7 @@ from webapp.accounts.models import User
 from webapp.arena import access, hints, hosting, parts, persons
 from webapp.arena.models import Match
 from webapp.arena.watching import Displaced, Held, Sight, Watch
+from webapp.core.sockets import LARGEST_MESSAGE
 
 logger = logging.getLogger(__name__)
 COME_BACK, STAY_AWAY, TOO_LARGE = 1012, 1008, 1009
@@ -83,7 +84,7 @@ def _object(text: str) -> dict[str, Any]:
 class TableConsumer(AsyncWebsocketConsumer):
     """One browser tab at one match."""
 
-    LARGEST: ClassVar[int] = 16 * 1024
+    LARGEST: ClassVar[int] = LARGEST_MESSAGE
     LOOK_EVERY: ClassVar[float] = 3.0
     HELLO_WITHIN: ClassVar[float] = 10.0
     SEND_WITHIN: ClassVar[float] = 10.0

@@ -76,8 +76,8 @@ def choices(user: User, game: str, seats: int) -> list[tuple[str, str]]:
         stored = of_size(stored, seats)
     counts = dict(stored.order_by().values_list("version").annotate(Count("pk")))
     versions = versions.filter(pk__in=counts)
-    labels = [f"{v} ({counts[v.pk]} scenario{pluralize(counts[v.pk])})" for v in versions]
-    return [*found, *((f"version:{v.pk}", label) for v, label in zip(versions, labels, strict=True))]
+    stored_ones = [(f"version:{v.pk}", f"{v} ({counts[v.pk]} scenario{pluralize(counts[v.pk])})") for v in versions]
+    return [*found, *stored_ones]
 
 
 def stored_for(user: User, pk: int) -> StoredScenario | None:

@@ -14,6 +14,8 @@ from django.http.request import split_domain_port, validate_host
 from django.urls import URLPattern
 from django.utils.module_loading import autodiscover_modules
 
+LARGEST_MESSAGE = 16 * 1024
+"""Bytes of one message; a longer one is closed with 1009."""
 Scope = dict[str, Any]
 _PATTERNS: list[URLPattern] = []
 

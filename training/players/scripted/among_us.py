@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from random import Random
 
-from training.players.scripted.among_us_memory import LEFT, Memory, Room, remember
+from training.games.among_us.settings import Room
+from training.games.among_us.words import place
+from training.players.scripted.among_us_memory import LEFT, Memory, remember
 from training.players.scripted.base import Script, do, offered, pick
 from training.records import Observation
 
@@ -79,7 +81,7 @@ class AmongUsScript(Script):
         if memory.killers:
             name, victim = next(iter(memory.killers.items()))
             at = next(sighting for sighting in memory.kills if sighting.name == name)
-            return pick(chance, WITNESSED).format(name=name, victim=victim, room=_place(at.room), round=at.round)
+            return pick(chance, WITNESSED).format(name=name, victim=victim, room=place(at.room), round=at.round)
         if mine == 0:
             return self._leaving(memory, chance) or self._where(memory, chance)
         suspect, points = _worst(memory)
@@ -90,7 +92,7 @@ class AmongUsScript(Script):
         for sighting in reversed(memory.seen):
             seen_there = sighting.left and sighting.room in memory.bodies.values()
             if seen_there and suspicion.get(sighting.name, 0.0) >= LEFT:
-                room = _place(sighting.room)
+                room = place(sighting.room)
                 return pick(chance, LEAVING).format(name=sighting.name, room=room, round=sighting.round)
         return ""
 
@@ -100,7 +102,7 @@ class AmongUsScript(Script):
         at, room = next((stay for stay in reversed(memory.way) if stay[1] not in hidden), memory.way[0])
         company = [sighting.name for sighting in memory.seen if sighting.round == at and sighting.room == room]
         others = f" with {' and '.join(dict.fromkeys(company))}" if company else " alone"
-        return pick(chance, WHERE).format(where=f"in round {at} I was in {_place(room)}", company=others)
+        return pick(chance, WHERE).format(where=f"in round {at} I was in {place(room)}", company=others)
 
     def _lie(self, memory: Memory, chance: Random) -> str:
         """Deny what one is accused of, blame the accuser, or join whoever is suspected already."""
@@ -110,7 +112,7 @@ class AmongUsScript(Script):
             return self._where(memory, chance)
         others = [other for other in memory.living if other not in (memory.name, *memory.reporters)]
         scapegoat = name if points else pick(chance, others or memory.reporters)
-        room = _place(next(iter(memory.bodies.values())))
+        room = place(next(iter(memory.bodies.values())))
         return pick(chance, DENIALS if accused else RUMOURS).format(name=scapegoat, room=room)
 
     def _vote(self, seen: Observation, memory: Memory, chance: Random) -> str:
@@ -141,7 +143,3 @@ def _toward(here: Room, there: Room) -> str:
     if there[0] != here[0]:
         return "east" if there[0] > here[0] else "west"
     return "south" if there[1] > here[1] else "north"
-
-
-def _place(room: Room) -> str:
-    return f"room ({room[0]},{room[1]})"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from training.games.among_us.settings import Room
 from training.records import Observation, Seat
 
-Room = tuple[int, int]
 SAW_KILL = 100.0
 LIE, WITNESS, BESIDE = 5.0, 4.0, 3.0
 """Suspicion of who said what cannot be, of whom somebody saw kill, and of who stood by a body without a report."""

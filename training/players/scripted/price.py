@@ -67,7 +67,8 @@ class PriceScript(Script):
         return price <= wanted if self.seat == 0 else price >= wanted
 
     def _ready(self, used: int, theirs: list[int]) -> int:
-        """Return the price this seat would agree to now: from its target towards the other's side, up to half way.
+        """Return the price this seat would agree to now: from its target towards the other's side, up to 60 % of the
+        way.
 
         The far end is the other's last offer, or before one is known the listed price (buyer), or 70 % of the own
         target (seller).

@@ -7,7 +7,7 @@ import uvicorn
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-LARGEST_MESSAGE = 16 * 1024  # bytes of one socket message; a longer one is closed with 1009
+from webapp.core.sockets import LARGEST_MESSAGE
 
 
 class Command(BaseCommand):
