@@ -265,7 +265,7 @@ class StopSection(Record):
         gt=0,
         le=1,
         description="Reward hacking: stop when more is earned than at the beginning, although this much more of all "
-        "turns fails, or this much less is legal; 1 = never.",
+        "turns fails, or this much less can be read; 1 = never.",
     )
     hacking_length: float = Field(
         default=4.0,

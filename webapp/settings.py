@@ -24,6 +24,7 @@ MODEL_ADDRESSES       comma-separated addresses of remote models that may be cal
                       that may be sent there, such as https://host.example/v1=HOST_API_KEY, or alone: none may
 RUN_LEASE_SECONDS     how long a worker may be silent before its run is given to another (default: 30)
 RUN_STALL_MINUTES     how long a run may make no progress before it is killed and queued again (default: 20)
+PARLEY_TEST_DATABASE  name of the database that the tests make (default: test_parley)
 PARLEY_LOG_LEVEL      DEBUG, INFO (default), WARNING
 """
 
