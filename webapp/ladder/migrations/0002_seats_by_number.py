@@ -1,7 +1,9 @@
 from django.db import migrations, models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
 
 
-def forget(apps, schema_editor):
+def forget(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Fits are made anew from the log of matches; those before did not say which seat was which."""
     apps.get_model("ladder", "Standing").objects.all().delete()
     apps.get_model("ladder", "Fit").objects.all().delete()
