@@ -88,7 +88,7 @@ def _miniature(command: ArgumentParser) -> None:
         help="training steps (toy: at most 1500; negotiation: 60; else 150)",
     )
     command.add_argument(
-        "--conversations", type=COUNT, default=1000, metavar="N", help="conversations of an arena (1000)"
+        "--conversations", type=COUNT, default=1000, metavar="N", help="conversations of a head-to-head (1000)"
     )
     command.add_argument(
         "--dir", type=Path, metavar="DIR", help="directory of the training runs; one that was broken off goes on"

@@ -20,7 +20,7 @@ import torch
 
 from bench.alternate import Reading, alternate, where
 from bench.learning import Update
-from bench.talks import Ask, Talks, conditions, use_threads
+from bench.recorded_conversations import Ask, Talks, conditions, use_threads
 from bench.trl_side import Grpo, per_pass
 from training.engines.base import Sample, SampleRequest, Weights
 from training.learn import sync
@@ -28,7 +28,7 @@ from training.learn.batch import Item
 from training.methods.omar import OmarConfig
 from training.players.model import ModelPlayer
 from training.records import LEARNER, Episode, Scenario, ScoredEpisode, Seat, Trace
-from training.rollout import Job, Rules, collect
+from training.rollout import Job, RolloutPolicy, collect
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -148,7 +148,7 @@ class _MultiTurn:
             return ModelPlayer(engine, self.talks.chat, self.talks.sampling, seat=seat, names=scenario.seats)
 
         jobs = [Job(number, scenario, (LEARNER, LEARNER)) for number, scenario in enumerate(self.talks.scenarios)]
-        episodes = asyncio.run(collect(jobs, {LEARNER: player}, lanes=len(jobs), rules=Rules()))
+        episodes = asyncio.run(collect(jobs, {LEARNER: player}, lanes=len(jobs), rules=RolloutPolicy()))
         self.calls.append(engine.calls)
         cut = [_cut(_whole(episode, seat)) for episode in episodes for seat in (0, 1)]
         keys = ("prompt_ids", "completion_ids", "env_mask", "logprobs")

@@ -19,13 +19,13 @@ import numpy as np
 
 from bench.alternate import Reading, alternate, where
 from bench.clock import Clock, watched
-from bench.talks import conditions, device, use_threads
+from bench.recorded_conversations import conditions, device, use_threads
 from bench.trl_side import ALPHA, RANK, Grpo, per_pass
 from training import bases
+from training.attempts.progress import Progress
 from training.learn import update
 from training.learn.batch import Item
 from training.learn.policy import Policy, load
-from training.learn.progress import Progress
 from training.learn.update import Updater
 from training.records import Trace, TraceCredit
 from training.run_sections import LearnSection

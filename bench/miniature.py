@@ -1,10 +1,10 @@
 """The miniature: forms of OMAR's credit side by side, on a toy, on item negotiation and on Werewolf with `tiny`.
 
 `toy`: steps until the reward holds at 90 %. `negotiation`: a training run per form and seed with the real trainer, then
-an arena of its last checkpoint against the frozen cold start, seats swapped on every scenario. `werewolf` and `hack`
-are in `bench.werewolf`. Intervals: 95 %, percentile bootstrap over seeds; beside them each arena's own, over scenarios.
-A run that fails is told, not left out. What was measured stays in `row.json` of its folder: the same command again
-goes on where it was broken off.
+a head-to-head of its last checkpoint against the frozen cold start, seats swapped on every scenario. `werewolf` and
+`hack` are in `bench.werewolf`. Intervals: 95 %, percentile bootstrap over seeds; beside them each head-to-head's own,
+over scenarios. A run that fails is told, not left out. What was measured stays in `row.json` of its folder: the same
+command again goes on where it was broken off.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def _task(size: object) -> dict[str, Any]:
 
 
 def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
-    """Train and measure every form and seed; return what the arenas found, and each form's gain minus the first's.
+    """Train and measure every form and seed; return what the head-to-heads found, and each form's gain minus the
+    first's.
 
     Seeds are the outer loop, so that a comparison that is broken off is complete for the seeds it has.
     """
@@ -129,7 +130,7 @@ def _measured(form: str, seed: int, steps: int, conversations: int, folder: Path
 
 
 def _shared(seed: int) -> dict[str, Any]:
-    """Return what the training and the arena of one seed have in common."""
+    """Return what the training and the head-to-head of one seed have in common."""
     from training import samples
 
     return {
@@ -155,10 +156,11 @@ def _learn(steps: int) -> dict[str, Any]:
 
 
 def _train_and_measure(form: str, seed: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
-    """Run one form with one seed, then its arena against the cold start."""
+    """Run one form with one seed, then its head-to-head against the cold start."""
     from training import config as configs
-    from training.evaluate import run as arena
-    from training.learn import start, trainer
+    from training.attempts import start
+    from training.evaluate import run as head_to_head
+    from training.learn import trainer
     from training.rundir import RunDir
 
     began = time.monotonic()
@@ -175,7 +177,7 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
     measure = {"model": str(latest[1]), "opponent": "tiny", "conversations": conversations}
     eval_dir = RunDir(folder / "eval")
     measuring = configs.parse({**shared, "kind": "eval", "evaluate": measure})
-    measured = unless_interrupted(arena.run(start.start(measuring, eval_dir, folder), eval_dir))
+    measured = unless_interrupted(head_to_head.run(start.start(measuring, eval_dir, folder), eval_dir))
     summary = measured.get("summary", {})
     return {
         **row,

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.alternate import Reading, alternate
-from bench.talks import Ask, Talks, conditions, device, use_threads
+from bench.recorded_conversations import Ask, Talks, conditions, device, use_threads
 
 
 class Raw:

@@ -89,7 +89,7 @@ def _run(port: int, moves: int) -> list[float]:
 
 def _match(turns: int) -> tuple[int, list[str]]:
     """Set up a running dialogue of two people; return its number and their sessions."""
-    tables = import_module("webapp.arena.tables")
+    tables = import_module("webapp.arena.setup.tables")
     records = import_module("training.records")
     people = import_module("webapp.accounts.models").User.objects
     users = [people.get_or_create(username=name, defaults={"role": "player"})[0] for name in NAMES]

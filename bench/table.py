@@ -94,7 +94,7 @@ def _working() -> Iterator[None]:
 
 def _tables(count: int) -> list[int]:
     """Set up running games of scripted players that anybody may watch at once; return their numbers."""
-    tables, records = import_module("webapp.arena.tables"), import_module("training.records")
+    tables, records = import_module("webapp.arena.setup.tables"), import_module("training.records")
     host = import_module("webapp.accounts.models").User.objects.create(username="host", role="player")
     settings = {"roles": list(ROLES), "rounds": 2, "spectator_delay": 0, "max_words": 60}
     places = [tables.Place(scripted="scripted")] * len(ROLES)

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench import leak, villages
+from bench import leak, werewolf_setup
 from bench.rows import against, kept, metrics_of, over_seeds, unless_interrupted
 from training.records import Episode
 from training.seeding import derive
@@ -30,9 +30,9 @@ CURVES = {"malformed": "legal_rate", "reward": "reward", "leaked": "leaked"}
 
 
 def werewolf(seeds: int, steps: int, games: int, folder: Path) -> dict[str, Any]:
-    """Train and measure every seed; return what each arena found, and the mean gain over seeds."""
+    """Train and measure every seed; return what each head-to-head found, and the mean gain over seeds."""
     steps = steps or STEPS
-    cold = villages.cold_start(folder / "cold", COLD)
+    cold = werewolf_setup.cold_start(folder / "cold", COLD)
     wanted = {"steps_wanted": steps, "games": games}
     rows = []
     for seed in range(seeds):
@@ -47,7 +47,7 @@ def werewolf(seeds: int, steps: int, games: int, folder: Path) -> dict[str, Any]
 def hack(filters: list[str], seeds: int, steps: int, folder: Path) -> dict[str, Any]:
     """Train with the planted bug under every filter and seed; return the share of malformed replies over the steps."""
     steps = steps or STEPS
-    cold = villages.cold_start(folder / "cold", COLD)
+    cold = werewolf_setup.cold_start(folder / "cold", COLD)
     found: dict[str, Any] = {name: {"runs": []} for name in filters}
     with leak.planted():
         for seed in range(seeds):
@@ -66,11 +66,11 @@ def hack(filters: list[str], seeds: int, steps: int, folder: Path) -> dict[str, 
 
 
 def _task(game: str, steps: int) -> dict[str, Any]:
-    return {"game": game, "settings": villages.SETTINGS, "cold_games": COLD, "games": GAMES, "steps": steps}
+    return {"game": game, "settings": werewolf_setup.SETTINGS, "cold_games": COLD, "games": GAMES, "steps": steps}
 
 
 def _wolves(cold: Path, seed: int, steps: int, games: int, folder: Path) -> dict[str, Any]:
-    """Train one seed; hold its arena."""
+    """Train one seed; hold its head-to-head."""
     row, run_dir = _trained(cold, seed, steps, folder, game="werewolf")
     latest = run_dir.latest_checkpoint()
     if latest is None:
@@ -78,7 +78,7 @@ def _wolves(cold: Path, seed: int, steps: int, games: int, folder: Path) -> dict
     began = time.monotonic()
     starts = derive(seed, "arena")
     sides = {"trained": latest[1], "base": cold}
-    held = {name: villages.played(wolves, cold, games, starts) for name, wolves in sides.items()}
+    held = {name: werewolf_setup.played(wolves, cold, games, starts) for name, wolves in sides.items()}
     return {**row, **compared(held["trained"], held["base"], seed), "arena_s": round(time.monotonic() - began, 1)}
 
 
@@ -117,7 +117,8 @@ def _trained(
 ) -> tuple[dict[str, Any], Any]:
     """Let the wolves learn against the cold start's village; return what the run came to, and its directory."""
     from training import config as configs
-    from training.learn import start, trainer
+    from training.attempts import start
+    from training.learn import trainer
     from training.rundir import RunDir
 
     began = time.monotonic()
@@ -136,11 +137,11 @@ def _trained(
     wanted = {
         "seed": seed,
         "model": {"base": str(cold), "device": "cpu"},
-        "engine": {"name": "transformers", "max_running": villages.LANES},
+        "engine": {"name": "transformers", "max_running": werewolf_setup.LANES},
         "game": {"name": game},
-        "data": {"path": str(villages.write_starts(folder, game))},
-        "sampling": villages.SAMPLING.to_dict(),
-        "opponents": [{"source": str(cold), "learner": [villages.WOLF]}],
+        "data": {"path": str(werewolf_setup.write_starts(folder, game))},
+        "sampling": werewolf_setup.SAMPLING.to_dict(),
+        "opponents": [{"source": str(cold), "learner": [werewolf_setup.WOLF]}],
         "rollout": {"scenarios": GAMES},
         "learn": learn,
         **sections,

@@ -15,14 +15,14 @@ SHARED = Path(tempfile.gettempdir()) / f"parley-tests-{os.getuid()}"
 
 
 def _is_current(folder: Path) -> bool:
-    from training.learn.tiny import key
+    from training.learn.tiny.pretrain import key
 
     return (folder / MANIFEST).is_file() and bases.read_info(folder).dataset == (key(),)
 
 
 def prepare() -> Path:
     """Return the folder of `tiny` below the present PARLEY_HOME, linked to the shared one."""
-    from training.learn.tiny import prepare_tiny
+    from training.learn.tiny.pretrain import prepare_tiny
 
     own = bases.REGISTRY["tiny"].folder
     if own.exists():

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from training import bases, games, players, rewards
 from training.engines.base import Sampling
 from training.engines.choice import choose
-from training.engines.remote import RemoteConfig
+from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput
 from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
@@ -29,9 +29,9 @@ from training.run_sections import (
     EvaluateSection,
     GameSection,
     LearnSection,
+    MixtureEntry,
     ModelSection,
     Opponent,
-    Part,
     RewardSection,
     RolloutSection,
     SamplingSection,
@@ -63,7 +63,7 @@ class RunConfig(Record):
     sampling: SamplingSection = Field(default=SamplingSection(), description="How replies are drawn.")
     game: GameSection = Field(default=GameSection(), description="Which game is played.")
     data: DataSection = Field(default=DataSection(), description="Where the games start.")
-    mixture: tuple[Part, ...] = Field(
+    mixture: tuple[MixtureEntry, ...] = Field(
         default=(), description="Several games to train on at once, in place of game; empty = that game alone."
     )
     opponents: tuple[Opponent, ...] = Field(
@@ -76,7 +76,7 @@ class RunConfig(Record):
     sft: SftConfig = Field(default=SftConfig(), description="The cold start.")
     reward: RewardSection = Field(default=RewardSection(), description="What a game was worth.")
     judge: RemoteConfig | None = Field(default=None, description="The model that judges; empty = none.")
-    evaluate: EvaluateSection = Field(default=EvaluateSection(), description="The arena.")
+    evaluate: EvaluateSection = Field(default=EvaluateSection(), description="The head-to-head.")
     stop: StopSection = Field(default=StopSection(), description="When the run ends early.")
 
     @model_validator(mode="after")
@@ -87,9 +87,9 @@ class RunConfig(Record):
             raise BadInput(error.why, "game.name") from error
         if self.kind == "train":
             self._check_training()
-        arena = self.kind == "eval" or (self.kind == "train" and self.evaluate.every > 0)
-        if arena and self.evaluate.judge and self.judge is None:
-            raise BadInput("an arena with a judge needs the section judge: address and model", "judge")
+        head_to_head = self.kind == "eval" or (self.kind == "train" and self.evaluate.every > 0)
+        if head_to_head and self.evaluate.judge and self.judge is None:
+            raise BadInput("a head-to-head with a judge needs the section judge: address and model", "judge")
         return self
 
     def _check_training(self) -> None:
@@ -136,9 +136,9 @@ class RunConfig(Record):
             )
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[MixtureEntry, ...]:
         """What is trained on: the mixture, or the one game."""
-        return self.mixture or (Part(game=self.game.name, path=self.data.path, settings=self.game.settings),)
+        return self.mixture or (MixtureEntry(game=self.game.name, path=self.data.path, settings=self.game.settings),)
 
     def past(self, step: int) -> tuple[int, ...]:
         """Return the saved steps that opponents of training step `step` may be drawn from."""
@@ -152,8 +152,8 @@ class RunConfig(Record):
         return any(rewards.source(self.reward, games.lookup(part.game)) == "judge" for part in self.parts)
 
     @property
-    def arena_sampling(self) -> Sampling:
-        """How both sides of an arena sample: as in training, at the arena's own temperature."""
+    def head_to_head_sampling(self) -> Sampling:
+        """How both sides of a head-to-head sample: as in training, at the head-to-head's own temperature."""
         return self.sampling.model_copy(update={"temperature": self.evaluate.temperature})
 
     @property

@@ -114,7 +114,7 @@ class Opponent(Record):
     source: str = Field(
         min_length=1,
         description="mirror = the learner itself at every seat. past = the learner as it was at a saved step. Else as "
-        "in an arena: a player such as scripted, a model's name or folder, or ADDRESS MODEL [SECRET].",
+        "in a head-to-head: a player such as scripted, a model's name or folder, or ADDRESS MODEL [SECRET].",
     )
     weight: float = Field(default=1.0, gt=0, description="How often it is drawn, relative to the others.")
     learner: Literal["one"] | tuple[str, ...] = Field(
@@ -123,7 +123,7 @@ class Opponent(Record):
     )
 
 
-class Part(Record):
+class MixtureEntry(Record):
     """One game of a mixture."""
 
     game: str = Field(description="The game.")
@@ -168,11 +168,13 @@ class RewardSection(Record):
 
 
 class EvaluateSection(Record):
-    """The arena: two models hold different seats of the same conversations, then swap."""
+    """The head-to-head: two models hold different seats of the same conversations, then swap."""
 
-    every: int = Field(default=0, ge=0, description="Training steps between arenas during a run; 0 = none.")
-    conversations: int = Field(default=100, ge=2, description="Conversations per arena, both seatings counted.")
-    model: str = Field(default="", description="For an arena by itself: the model to be measured; empty = model.base.")
+    every: int = Field(default=0, ge=0, description="Training steps between head-to-heads during a run; 0 = none.")
+    conversations: int = Field(default=100, ge=2, description="Conversations per head-to-head, both seatings counted.")
+    model: str = Field(
+        default="", description="For a head-to-head by itself: the model to be measured; empty = model.base."
+    )
     opponent: str = Field(default="", description="The other model; empty = what the run started from.")
     path: str = Field(default="", description="Dataset with the scenarios to be measured on; empty = data.path.")
     temperature: float = Field(default=1.0, gt=0, le=5, description="Sampling temperature of both.")

@@ -16,8 +16,8 @@ from django.conf import settings
 from training import bases, samples
 from training import config as configs
 from training.config import RunConfig
-from training.engines.addresses import check_remote
-from training.engines.remote import remote_config, secret_from_environment
+from training.engines.remote.addresses import check_remote
+from training.engines.remote.config import remote_config, secret_from_environment
 from training.errors import BadInput
 from training.rundir import RunDir
 from training.store import write_json

@@ -20,8 +20,8 @@ from training.errors import BadInput, IllegalMove, OutsideError
 from training.players.base import Player
 from training.players.remote import RemotePlayer
 from training.records import Probe
-from webapp.arena import asides, model_seats
-from webapp.arena.model_seats import SAMPLING, Answering, Claim
+from webapp.arena.play import model_seats, probes
+from webapp.arena.play.model_seats import SAMPLING, Answering, Claim
 from webapp.serving import services as serving
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ def play(due_id: int) -> None:
     held = model_seats.claim(due_id=due_id)
     if held is None:
         return
-    probe = asides.probe_of(held)  # before the move: what it asks about is the game as the seat saw it
+    probe = probes.probe_of(held)  # before the move: what it asks about is the game as the seat saw it
     answering, late = asyncio.run(_answer(held))
     try:
         model_seats.answer(answering=answering, late=late)
@@ -52,12 +52,12 @@ def _ask_aside(held: Claim, probe: Probe) -> None:
     except (OutsideError, BadInput, TimeoutError) as error:
         logger.info("match %s seat %s did not say what it believes: %s", held.match_id, held.seat, error)
         return
-    asides.keep(held=held, probe=probe, reply=reply)
+    probes.keep(held=held, probe=probe, reply=reply)
 
 
 async def _aside(held: Claim, probe: Probe) -> str:
-    async with asyncio.timeout(asides.SECONDS), _player(held, asides.SAMPLING, asides.SECONDS) as player:
-        return (await player.act(held.seat, asides.observation(held, probe), held.seed)).text
+    async with asyncio.timeout(probes.SECONDS), _player(held, probes.SAMPLING, probes.SECONDS) as player:
+        return (await player.act(held.seat, probes.observation(held, probe), held.seed)).text
 
 
 async def _answer(held: Claim) -> tuple[Answering, bool]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from training.engines.served import ServeConfig
+from training.engines.serving.config import ServeConfig
 from training.errors import BadInput
 from training.rundir import RunDir
 from training.store import write_json
@@ -37,7 +37,7 @@ class Serving:
             gpu_share=round(0.85 / settings.SERVE_SLOTS, 3),
         )
         write_json(folder.config, config.to_dict())
-        command = [sys.executable, "-m", "training.engines.serve", str(folder.root), "--attempt", str(attempt)]
+        command = [sys.executable, "-m", "training.engines.serving.serve", str(folder.root), "--attempt", str(attempt)]
         return Launch(command, {"VLLM_API_KEY": deployment.key})
 
     def heard(self, run: Run, status: Mapping[str, Any]) -> None:

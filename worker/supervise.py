@@ -149,7 +149,7 @@ class Supervisor:
 
     def _look(self) -> None:
         """Read what is new, store it, and renew the lease."""
-        self._take_up()
+        self._restore()
         fresh = self._read_status()
         if fresh or time.monotonic() >= self._beat_due:
             asked = attempts.beat(attempt=self.attempt, status=self.status)
@@ -159,7 +159,7 @@ class Supervisor:
         if fresh:
             self.kind.heard(self.of, self.status)
 
-    def _take_up(self) -> None:
+    def _restore(self) -> None:
         """Store everything that the files hold by now."""
         while batch := self.tail.read():
             self._store(batch, self.tail, self.attempt)
@@ -221,7 +221,7 @@ class Supervisor:
         """Read the rest, and say how it ended; waits for a database that is away until the attempt is lost."""
         while True:
             try:
-                self._take_up()
+                self._restore()
                 self._read_status()
                 attempts.beat(attempt=self.attempt, status=self.status)
                 self._meanwhile(self._publish_rest)

@@ -12,7 +12,7 @@ from bench import miniature
 from bench.__main__ import main, parser
 from bench.conversation import Generate, _cut, _until_stop
 from bench.learning import item
-from bench.talks import scenarios
+from bench.recorded_conversations import scenarios
 from bench.trl_side import per_pass
 from training.engines.base import SampleRequest, Sampling
 from training.errors import BadInput

@@ -1,20 +1,22 @@
-"""Werewolf in the miniature: the planted bug, the arena of wolves against a frozen village, and small runs of both."""
+"""Werewolf in the miniature: the planted bug, the head-to-head of wolves against a frozen village, and small runs of
+both.
+"""
 
 import pytest
 
-from bench import leak, villages, werewolf
+from bench import leak, werewolf, werewolf_setup
 from training.errors import BadInput
 from training.games import lookup, make, replay
-from training.learn import tiny
+from training.learn.tiny import pretrain
 from training.records import Episode, ErrorRecord, Move
 
-VILLAGE = {**villages.SETTINGS, "day_limit": 1}
+VILLAGE = {**werewolf_setup.SETTINGS, "day_limit": 1}
 """Nobody is attacked and nobody voted out below, so the village wins at the day limit."""
 
 
 def played_out(seed, unusable):
     """A leaky village that does nothing; for the pairs (role, action) in `unusable` the game moves itself."""
-    start = villages.starts(leak.NAME)[0].model_copy(update={"settings": VILLAGE}).with_seed(seed)
+    start = werewolf_setup.starts(leak.NAME)[0].model_copy(update={"settings": VILLAGE}).with_seed(seed)
     game = leak.Leaky(start)
     while acting := game.to_act():
         moves = {}
@@ -60,7 +62,7 @@ def test_the_bug_is_in_the_registry_only_while_it_is_planted():
 
 
 def test_scripted_villages_are_legal_and_every_start_is_dealt_anew():
-    games = villages.scripted(40, seed=3)
+    games = werewolf_setup.scripted(40, seed=3)
     assert not [game.error for game in games if game.error]
     assert all(turn.passed for game in games for turn in game.turns)
     assert len({game.roles for game in games}) > 20
@@ -69,26 +71,26 @@ def test_scripted_villages_are_legal_and_every_start_is_dealt_anew():
 
 
 def test_every_village_has_people_of_its_own_and_keeps_them():
-    assert len({start.seats for start in villages.starts()}) > villages.STARTS * 0.9
-    assert villages.starts(count=3) == villages.starts()[:3]
-    assert villages._drawn(villages.STARTS + 1, seed=1)[-1].seats == villages.starts()[0].seats
+    assert len({start.seats for start in werewolf_setup.starts()}) > werewolf_setup.STARTS * 0.9
+    assert werewolf_setup.starts(count=3) == werewolf_setup.starts()[:3]
+    assert werewolf_setup._drawn(werewolf_setup.STARTS + 1, seed=1)[-1].seats == werewolf_setup.starts()[0].seats
 
 
 def test_a_name_is_the_same_token_wherever_it_stands():
     texts = ["You are Sam. Sam is a werewolf. Samples of nobody's: Sam, Ada and nobody."] * 50
-    tokenizer = tiny.make_tokenizer(iter(texts), villages.RECIPE, words=("Ada", "Sam", "nobody"))
+    tokenizer = pretrain.make_tokenizer(iter(texts), werewolf_setup.RECIPE, words=("Ada", "Sam", "nobody"))
     pieces = [tokenizer.decode([token]) for token in tokenizer.encode(texts[0], add_special_tokens=False)]
     assert [pieces.count(word) for word in ("Sam", "Ada", "nobody")] == [3, 1, 2]  # not in Samples
 
 
 def test_wolves_sit_where_the_roles_are():
-    for start in (start.with_seed(5) for start in villages.starts()):
-        held = villages._seated(start)
+    for start in (start.with_seed(5) for start in werewolf_setup.starts()):
+        held = werewolf_setup._seated(start)
         assert [name == "wolves" for name in held] == [role == "werewolf" for role in make(start).roles()]
 
 
 def episodes(won):
-    start = villages.starts()[0]
+    start = werewolf_setup.starts()[0]
     error = ErrorRecord(kind="engine", message="it broke")
     return [Episode(scenario=start, error=error) if w is None else Episode(scenario=start, metrics={"wolves_win": w})
             for w in won]  # fmt: skip

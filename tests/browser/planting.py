@@ -17,7 +17,7 @@ from training.records import Scenario
 from training.rewards.judge import Cost, Verdict
 from training.rewards.rubrics import RUBRICS
 from webapp.accounts.models import User
-from webapp.arena import links, tables
+from webapp.arena.setup import links, tables
 from webapp.judgments import services as judging
 from webapp.judgments.models import JudgeModel, Judgment, Queue
 from webapp.ladder.models import Fit, Standing

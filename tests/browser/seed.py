@@ -107,7 +107,7 @@ def invitation() -> str:
     """A guest link to the first seat of a table with a scripted player: once the guest agrees, it is their turn."""
     from tests.webapp.arena.conftest import negotiation
     from webapp.accounts.models import User
-    from webapp.arena import links, tables
+    from webapp.arena.setup import links, tables
 
     places = [tables.Place(), tables.Place(scripted="scripted")]
     host = User.objects.get(username="pia")
@@ -162,7 +162,7 @@ def silent_match(seconds: str) -> dict[str, Any]:
     from tests.webapp.arena.conftest import negotiation
     from webapp.accounts.models import User
     from webapp.accounts.services import create_key
-    from webapp.arena import tables
+    from webapp.arena.setup import tables
 
     pia = User.objects.get(username="pia")
     key = create_key(user=pia, name="restart")[1]

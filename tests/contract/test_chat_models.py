@@ -11,10 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from tests.stub import BAD_JSON, Disconnect, Drip, Hang, Huge, Raw, Redirect, Status, Stub
-from training.engines.addresses import AllowList
 from training.engines.base import ChatMessage, Sampling
-from training.engines.chat import RemoteModel
-from training.engines.remote import RemoteConfig
+from training.engines.remote.addresses import AllowList
+from training.engines.remote.chat import RemoteModel
+from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput, RemoteModelError, WindowFull
 
 HELLO = [ChatMessage(role="system", content="Be brief."), ChatMessage(role="user", content="Hello?")]
@@ -111,7 +111,7 @@ async def test_a_chat_that_is_too_long_is_an_error_of_its_own(stub, model, said)
 
 @pytest.mark.serial
 async def test_a_server_cannot_make_us_wait_longer_than_the_bound(stub, model, monkeypatch):
-    monkeypatch.setattr("training.engines.chat.PATIENCE_S", 0.2)
+    monkeypatch.setattr("training.engines.remote.chat.PATIENCE_S", 0.2)
     stub.answer = Status(429, headers={"Retry-After": "100"})
     start = time.monotonic()
     with pytest.raises(RemoteModelError):

@@ -30,7 +30,7 @@ def test_a_write_takes_named_arguments_only(node):
 
 def test_the_writes_are_found():
     found = {param.id for param in WRITES}
-    assert "webapp/arena/services.py::submit" in found
+    assert "webapp/arena/play/services.py::submit" in found
     assert "webapp/runs/attempts.py::record" in found
 
 

@@ -7,11 +7,11 @@ import httpx2
 import pytest
 
 from tests.stub import Stub
-from training.engines.addresses import AllowList, refusal
 from training.engines.base import ChatMessage, Sampling
-from training.engines.chat import RemoteModel
-from training.engines.remote import RemoteConfig
-from training.engines.transport import GuardedTransport, Refused, resolve
+from training.engines.remote.addresses import AllowList, refusal
+from training.engines.remote.chat import RemoteModel
+from training.engines.remote.config import RemoteConfig
+from training.engines.remote.transport import GuardedTransport, Refused, resolve
 from training.errors import BadInput, RemoteModelError
 
 HELLO = [ChatMessage(role="user", content="Hello?")]

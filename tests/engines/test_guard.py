@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from training.engines import serve
-from training.engines.guard import KeyGuard
-from training.engines.served import ServeConfig
+from training.engines.serving import serve
+from training.engines.serving.config import ServeConfig
+from training.engines.serving.guard import KeyGuard
 
 KEY = "random-key-of-this-test"
 

@@ -12,11 +12,11 @@ import urllib.request
 import pytest
 
 from tests.toy_models import write_random_llama
-from training.engines.addresses import AllowList
 from training.engines.base import ChatMessage, Sampling
-from training.engines.chat import RemoteModel
-from training.engines.remote import RemoteConfig
-from training.engines.served import ServeConfig
+from training.engines.remote.addresses import AllowList
+from training.engines.remote.chat import RemoteModel
+from training.engines.remote.config import RemoteConfig
+from training.engines.serving.config import ServeConfig
 from training.errors import WindowFull
 from training.games import make
 from training.players.remote import RemotePlayer
@@ -49,7 +49,7 @@ class Process:
         self.run = RunDir(folder)
         write_json(self.run.config, ServeConfig(model=str(model), engine=engine, start_s=240).to_dict())
         environment = {**os.environ, "VLLM_API_KEY": KEY, "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "training.engines.serve", str(folder), "--attempt", "1"]
+        command = [sys.executable, "-m", "training.engines.serving.serve", str(folder), "--attempt", "1"]
         log = (folder / "log").open("wb")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
         self.log = folder / "log"
@@ -114,7 +114,7 @@ def served(request, tmp_path):
 @pytest.mark.serial
 def test_the_server_reads_what_training_reads(served):
     from training.engines.base import Sample
-    from training.engines.loading import load_tokenizer
+    from training.engines.local.loading import load_tokenizer
     from training.text.template import ChatTokenizer
     from training.text.tokens import TraceBuilder
 
@@ -176,7 +176,7 @@ def test_the_end_of_input_ends_the_server(tmp_path):
 
 WAITING = """
 import sys
-from training.engines import serve
+from training.engines.serving import serve
 
 def run(self):
     print("serving", flush=True)
@@ -204,8 +204,8 @@ def test_adapters_are_served_merged(tmp_path):
     from safetensors.torch import load_file
     from transformers import AutoModelForCausalLM
 
-    from training.engines.loading import load_tokenizer
-    from training.engines.serve import prepared
+    from training.engines.local.loading import load_tokenizer
+    from training.engines.serving.serve import prepared
 
     base = write_random_llama(tmp_path / "base")
     adapted = get_peft_model(

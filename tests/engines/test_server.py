@@ -7,13 +7,13 @@ import sys
 import pytest
 
 from tests.chat_tokenizers import tokenizer
-from training.engines import serve, server
-from training.engines.addresses import AllowList
 from training.engines.base import LONGEST_REPLY, Sampling
-from training.engines.chat import RemoteModel
-from training.engines.remote import RemoteConfig
+from training.engines.remote.addresses import AllowList
+from training.engines.remote.chat import RemoteModel
+from training.engines.remote.config import RemoteConfig
 from training.engines.scripted import ScriptedEngine
-from training.engines.served import ServeConfig
+from training.engines.serving import serve, server
+from training.engines.serving.config import ServeConfig
 from training.run_sections import SamplingSection
 from training.text.template import ChatTokenizer
 
@@ -109,7 +109,7 @@ def test_as_many_replies_at_once_as_the_configuration_says(monkeypatch, tmp_path
         raise Started(options.max_running)
 
     command = serve.command(ServeConfig(model="m", engine="transformers", max_running=3), tmp_path, 8000)
-    monkeypatch.setattr("training.engines.transformers.TransformersEngine", start)
+    monkeypatch.setattr("training.engines.local.transformers.TransformersEngine", start)
     monkeypatch.setattr(sys, "argv", command[2:])
     with pytest.raises(Started) as started:
         server.main()

@@ -11,9 +11,9 @@ import torch
 from tests.toy_models import write_random_llama
 from training import engines
 from training.engines.base import EngineOptions, SampleRequest, Sampling
-from training.engines.draw import Settings, draw
-from training.engines.kv import BLOCK, PrefixStore
-from training.engines.transformers import READ_TOKENS, TransformersEngine, alike
+from training.engines.local.draw import Settings, draw
+from training.engines.local.kv import BLOCK, PrefixStore
+from training.engines.local.transformers import READ_TOKENS, TransformersEngine, alike
 from training.errors import BadInput, EngineError
 
 LOGITS = torch.tensor([0.4, 0.3, 0.2, 0.1]).log().unsqueeze(0)
@@ -107,7 +107,7 @@ def test_the_store_finds_the_longest_start_and_forgets_the_oldest():
 
 
 def test_starts_of_equal_hash_are_told_apart(monkeypatch):
-    monkeypatch.setattr("training.engines.kv._starts", lambda tokens: iter([7] * (len(tokens) // BLOCK)))
+    monkeypatch.setattr("training.engines.local.kv._starts", lambda tokens: iter([7] * (len(tokens) // BLOCK)))
     store = PrefixStore(capacity=10_000)
     one, other = list(range(BLOCK)), list(range(50, 50 + BLOCK))
     store.put(one, entry(one))
@@ -156,7 +156,7 @@ def test_the_same_requests_in_the_same_order_give_the_same_bits(toy):
 
 def test_long_prompts_read_in_pieces_change_nothing(toy, monkeypatch):
     first = conversation(TransformersEngine(toy))
-    monkeypatch.setattr("training.engines.transformers.READ_TOKENS", 16)
+    monkeypatch.setattr("training.engines.local.transformers.READ_TOKENS", 16)
     pieces = conversation(TransformersEngine(toy))
     assert [[s.tokens for s in seat] for seat in pieces] == [[s.tokens for s in seat] for seat in first]
 
@@ -247,6 +247,6 @@ def test_models_with_windows_of_attention_are_refused(toy, monkeypatch):
         def to(self, device):
             return self
 
-    monkeypatch.setattr("training.engines.transformers.load_merged", lambda model, dtype: Windowed())
+    monkeypatch.setattr("training.engines.local.transformers.load_merged", lambda model, dtype: Windowed())
     with pytest.raises(BadInput, match="sliding_attention needs the vllm engine"):
         engines.make("transformers", toy)

@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from training.engines import vllm
 from training.engines.base import Sample, SampleRequest, Sampling
+from training.engines.local import vllm
 from training.errors import EngineError
 
 REQUEST = SampleRequest([1, 2], Sampling(), 0)
@@ -43,7 +43,7 @@ class Core:
 
 @pytest.fixture
 def engine(monkeypatch):
-    module = ModuleType("training.engines.vllm_core")
+    module = ModuleType("training.engines.local.vllm_core")
     module.VllmCore = Core
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(vllm, "SETTINGS", {})

@@ -11,7 +11,7 @@ from training.evaluate.intervals import difference, interval
 from training.players import make as player
 from training.records import Episode, Judgment, Scenario
 from training.rewards.rubrics import BEHAVIOURS, SOTOPIA
-from training.rollout import Job, Rules, collect
+from training.rollout import Job, RolloutPolicy, collect
 
 ROLES = ("werewolf", "werewolf", "seer", "villager")
 
@@ -111,7 +111,7 @@ async def test_played_games_of_a_known_truth():
     scenario = Scenario(id="v", game="werewolf", seats=("Ann", "Bob", "Cleo", "Dan", "Eva", "Finn"))
     jobs = [Job(number, scenario.with_seed(number + 1), ("random",) * 6) for number in range(40)]
     draw, games = random.Random(0), []
-    for episode in await collect(jobs, {"random": chance}, lanes=8, rules=Rules()):
+    for episode in await collect(jobs, {"random": chance}, lanes=8, rules=RolloutPolicy()):
         given = []
         for seat, role in enumerate(episode.roles):
             first, *others = [dimension.name for dimension in BEHAVIOURS.of(role).dimensions]

@@ -1,11 +1,11 @@
-"""The arena during a training run: held every so many steps, with the weights as they are then."""
+"""The head-to-head during a training run: held every so many steps, with the weights as they are then."""
 
 import pytest
 
 from tests.learn.small_runs import make_run
 from training.errors import BadInput
 from training.evaluate import during
-from training.learn import parts
+from training.learn import context
 from training.players.model import ModelPlayer
 from training.records import LEARNER, Episode
 from training.store import read_lines, read_member
@@ -55,7 +55,7 @@ def test_both_sides_sample_at_the_arenas_temperature(tmp_path, monkeypatch):
             super().__init__(engine, tokenizer, sampling, **kwargs)
             made.append(sampling.temperature)
 
-    monkeypatch.setattr(parts, "ModelPlayer", Noted)
+    monkeypatch.setattr(context, "ModelPlayer", Noted)
     config, run_dir = make_run(tmp_path, steps=2, evaluate={**EVALUATE, "temperature": 0.25})
     during.run(config, run_dir)
     assert set(made) == {1.0, 0.25}

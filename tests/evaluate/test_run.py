@@ -1,4 +1,4 @@
-"""An arena as a run: what is written, under which conditions, and how failures end."""
+"""A head-to-head as a run: what is written, under which conditions, and how failures end."""
 
 import gzip
 import json
@@ -10,16 +10,16 @@ from tests.rewards.samples import dialogue, negotiation
 from tests.stub import Status, Stub
 from tests.toy_models import write_random_llama
 from training import config as configs
+from training.attempts.start import start
 from training.errors import BadInput
 from training.evaluate.run import run
-from training.learn.start import start
 from training.records import Episode
 from training.rundir import RunDir
 from training.store import read_lines
 
 
 @pytest.fixture
-def arena(tmp_path, monkeypatch):
+def head_to_head(tmp_path, monkeypatch):
     monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
     data = tmp_path / "starts.jsonl"
 
@@ -38,8 +38,8 @@ def arena(tmp_path, monkeypatch):
     return hold
 
 
-def test_scripted_against_random(arena):
-    result, attempt = arena({"model": "scripted", "opponent": "random"})
+def test_scripted_against_random(head_to_head):
+    result, attempt = head_to_head({"model": "scripted", "opponent": "random"})
     assert (result["result"], result["exit"]) == ("succeeded", 0)
     written = json.loads((attempt.root / "evaluation.json").read_text())
     assert written["summary"] == result["summary"]
@@ -60,14 +60,14 @@ def test_scripted_against_random(arena):
     assert kinds == ["started", "evaluation", "finished"]
 
 
-def test_the_same_seed_finds_the_same(arena):
-    first, again = (arena({"model": "scripted", "opponent": "random"}, seed=4)[0] for _ in range(2))
+def test_the_same_seed_finds_the_same(head_to_head):
+    first, again = (head_to_head({"model": "scripted", "opponent": "random"}, seed=4)[0] for _ in range(2))
     assert first["summary"] == again["summary"]
 
 
-def test_a_model_against_itself_shares_one_engine(arena, tmp_path):
+def test_a_model_against_itself_shares_one_engine(head_to_head, tmp_path):
     folder = write_random_llama(tmp_path / "llama", window=4096)
-    result, attempt = arena({"model": str(folder)}, model={"base": str(folder), "device": "cpu"})
+    result, attempt = head_to_head({"model": str(folder)}, model={"base": str(folder), "device": "cpu"})
     assert result["result"] == "succeeded"
     conditions = json.loads((attempt.root / "evaluation.json").read_text())["conditions"]
     assert conditions["a"]["sha256"] == conditions["b"]["sha256"]
@@ -75,7 +75,7 @@ def test_a_model_against_itself_shares_one_engine(arena, tmp_path):
     assert result["summary"]["a"]["parse_rate"]["n"] == 3
 
 
-def test_probes_are_kept_with_the_episodes_and_change_nothing(arena, tmp_path):
+def test_probes_are_kept_with_the_episodes_and_change_nothing(head_to_head, tmp_path):
     folder = str(write_random_llama(tmp_path / "llama", window=4096))
     village = dealt("villager", "werewolf", "villager", probes=True, day_limit=1, wolf_talk=0)
     wanted = {"model": folder, "conversations": 2, "side": ["werewolf"]}
@@ -86,7 +86,7 @@ def test_probes_are_kept_with_the_episodes_and_change_nothing(arena, tmp_path):
             "rollout": {"probes": probes},
             "game": {"name": "werewolf"},
         }
-        _, attempt = arena(wanted, start_from=village, **sections)
+        _, attempt = head_to_head(wanted, start_from=village, **sections)
         with gzip.open(attempt.episodes(0), "rt") as file:
             found.append([Episode.from_dict(json.loads(line)["episode"]) for line in file])
     asked, unasked = found
@@ -97,21 +97,21 @@ def test_probes_are_kept_with_the_episodes_and_change_nothing(arena, tmp_path):
         assert all(sum(belief.probabilities.values()) == pytest.approx(1) for belief in episode.beliefs)
 
 
-def test_a_remote_side(arena, monkeypatch):
+def test_a_remote_side(head_to_head, monkeypatch):
     with Stub("Let us share.") as stub:
         monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
-        result, _ = arena({"model": f"{stub.url} stub", "opponent": "scripted"})
+        result, _ = head_to_head({"model": f"{stub.url} stub", "opponent": "scripted"})
         assert result["summary"]["a"]["parse_rate"]["mean"] > 0
         assert stub.requests[0].messages[0]["role"] == "system"
         stub.answer = Status(404)
-        result, attempt = arena({"model": f"{stub.url} stub", "opponent": "scripted"})
+        result, attempt = head_to_head({"model": f"{stub.url} stub", "opponent": "scripted"})
         assert (result["result"], result["exit"]) == ("failed", 1)
         assert "'remote': 6" in result["why"]
         summary = json.loads((attempt.root / "evaluation.json").read_text())["summary"]
         assert (summary["used"], summary["difference"]) == (0, {})
 
 
-def test_a_judge_adds_twelve_dimensions(arena, monkeypatch):
+def test_a_judge_adds_twelve_dimensions(head_to_head, monkeypatch):
     def answer(body):
         form = json.loads(body["messages"][0]["content"].splitlines()[-1])
         form["values"] = {name: {"value": 0} for name in form["values"]}
@@ -120,15 +120,15 @@ def test_a_judge_adds_twelve_dimensions(arena, monkeypatch):
     with Stub(answer) as stub:
         monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
         judge = {"address": stub.url, "model": "stub"}
-        result, _ = arena({"model": "scripted", "opponent": "random", "judge": True}, judge=judge)
+        result, _ = head_to_head({"model": "scripted", "opponent": "random", "judge": True}, judge=judge)
     names = {name for name in result["summary"]["difference"] if "." in name and not name.endswith("mean")}
     assert len(names) == 12
     assert result["summary"]["scored"] == {"sotopia": 12, "fine-grained": 12}
 
 
 @pytest.mark.parametrize("code", [200, 500])
-def test_judge_and_remote_side_are_closed_at_the_end(arena, monkeypatch, code):
-    from training.engines.chat import RemoteModel
+def test_judge_and_remote_side_are_closed_at_the_end(head_to_head, monkeypatch, code):
+    from training.engines.remote.chat import RemoteModel
 
     made, closed = [], set()
     close = RemoteModel.close
@@ -147,25 +147,25 @@ def test_judge_and_remote_side_are_closed_at_the_end(arena, monkeypatch, code):
     with Stub("Hello." if code == 200 else Status(code)) as stub:
         monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
         judge = {"address": stub.url, "model": "stub", "retries": 0}
-        arena({"model": f"{stub.url} stub", "opponent": "scripted", "judge": True}, judge=judge)
+        head_to_head({"model": f"{stub.url} stub", "opponent": "scripted", "judge": True}, judge=judge)
     assert len(made) == 2
     assert closed == set(made)
 
 
-def test_a_watcher_sees_loading_and_every_reply(arena, tmp_path, monkeypatch):
+def test_a_watcher_sees_loading_and_every_reply(head_to_head, tmp_path, monkeypatch):
+    from training.attempts.progress import Progress
     from training.evaluate import run as runs
-    from training.learn.progress import Progress
 
     seen, beats = [], []
-    opened = runs.Sides.open
+    opened = runs.ContestantPool.open
 
     def watched(self, source, policy):
         seen.append(json.loads((tmp_path / "run0/attempts/0001/status.json").read_text())["phase"])
         return opened(self, source, policy)
 
-    monkeypatch.setattr(runs.Sides, "open", watched)
+    monkeypatch.setattr(runs.ContestantPool, "open", watched)
     monkeypatch.setattr(Progress, "beat", lambda self, **facts: beats.append((self._phase, facts)))
-    result, attempt = arena({"model": "scripted", "opponent": "random"})
+    result, attempt = head_to_head({"model": "scripted", "opponent": "random"})
     assert result["result"] == "succeeded"
     assert seen == ["loading", "loading"]
     with gzip.open(attempt.episodes(0), "rt") as file:
@@ -174,20 +174,20 @@ def test_a_watcher_sees_loading_and_every_reply(arena, tmp_path, monkeypatch):
     assert replies == list(range(1, turns + 1))
 
 
-def test_a_judge_at_work_is_a_sign_of_life(arena, monkeypatch):
-    from training.learn.progress import Progress
+def test_a_judge_at_work_is_a_sign_of_life(head_to_head, monkeypatch):
+    from training.attempts.progress import Progress
 
     beats = []
     monkeypatch.setattr(Progress, "beat", lambda self, **facts: beats.append((self._phase, facts)))
     with Stub(Status(500)) as stub:
         monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
         judge = {"address": stub.url, "model": "stub", "retries": 0}
-        result, _ = arena({"model": "scripted", "opponent": "random", "judge": True}, judge=judge)
+        result, _ = head_to_head({"model": "scripted", "opponent": "random", "judge": True}, judge=judge)
     assert [facts["done"] for phase, facts in beats if phase == "scoring"] == [1, 2, 3, 4, 5, 6]
     assert result["summary"]["unscored"] == {"sotopia": 12, "fine-grained": 12}
 
 
-def test_goals_are_checked_by_the_judge_even_where_nobody_is_rated(arena, monkeypatch):
+def test_goals_are_checked_by_the_judge_even_where_nobody_is_rated(head_to_head, monkeypatch):
     def answer(body):
         form = json.loads(body["messages"][0]["content"].splitlines()[-1])
         return json.dumps(form | {"reached": [True, False]})
@@ -197,7 +197,7 @@ def test_goals_are_checked_by_the_judge_even_where_nobody_is_rated(arena, monkey
         judge = {"address": stub.url, "model": "stub"}
         sides = {"model": "scripted", "opponent": "scripted"}
         start_from = dialogue(goal_check=True, goal_check_every=2)
-        result, _ = arena(sides, start_from, judge=judge, game={"name": "dialogue"})
+        result, _ = head_to_head(sides, start_from, judge=judge, game={"name": "dialogue"})
     # Seat 0's goal is always the one that is reached, and each side holds seat 0 once a scenario.
     assert result["summary"]["a"]["goal"]["mean"] == result["summary"]["b"]["goal"]["mean"] == 0.5
     assert len(stub.requests) == 6
@@ -212,18 +212,20 @@ def test_goals_are_checked_by_the_judge_even_where_nobody_is_rated(arena, monkey
         ({"model": "https://free.example/v1 gpt OTHER_API_KEY"}, "OTHER_API_KEY may not be sent to free.example"),
     ],
 )
-def test_a_side_that_does_not_exist_is_refused_before_anything_runs(arena, tmp_path, monkeypatch, evaluate, says):
+def test_a_side_that_does_not_exist_is_refused_before_anything_runs(
+    head_to_head, tmp_path, monkeypatch, evaluate, says
+):
     monkeypatch.setenv("MODEL_ADDRESSES", "https://free.example/v1,https://other.example/v1=OTHER_API_KEY")
     monkeypatch.setenv("OTHER_API_KEY", "sk-canary")
     with pytest.raises(BadInput, match=says):
-        arena(evaluate)
+        head_to_head(evaluate)
     assert not list(tmp_path.glob("run*/attempts"))
 
 
-def test_a_wish_to_stop_is_heard(arena, monkeypatch):
-    from training.learn.progress import Progress
+def test_a_wish_to_stop_is_heard(head_to_head, monkeypatch):
+    from training.attempts.progress import Progress
 
     monkeypatch.setattr(Progress, "stopping", property(lambda self: True))
-    result, attempt = arena({"model": "scripted", "opponent": "scripted"})
+    result, attempt = head_to_head({"model": "scripted", "opponent": "scripted"})
     assert result["result"] == "stopped"
     assert not (attempt.root / "evaluation.json").exists()

@@ -8,14 +8,16 @@ from pathlib import Path
 
 from training import players, samples
 from training.dataset import Conversation, DatasetLine
-from training.rollout import Job, Rules, collect
+from training.rollout import Job, RolloutPolicy, collect
 
 
 def write_conversations(path: Path, count: int = 6, name: str = "items") -> Path:
     """Write `count` scenarios of a sample with one scripted game each."""
     starts = samples.load(name)[:count]
     jobs = [Job(at, start, ("scripted", "scripted")) for at, start in enumerate(starts)]
-    games = asyncio.run(collect(jobs, {"scripted": partial(players.make, "scripted")}, lanes=4, rules=Rules(seed=1)))
+    games = asyncio.run(
+        collect(jobs, {"scripted": partial(players.make, "scripted")}, lanes=4, rules=RolloutPolicy(seed=1))
+    )
     lines = [
         DatasetLine(scenario=game.scenario, conversations=(Conversation(source="scripted", episode=game),))
         for game in games

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from tests.learn.small_runs import another
 from training import store
+from training.attempts.progress import Progress
+from training.attempts.start import reopen
 from training.learn import checkpoint, trainer
-from training.learn.progress import Progress
-from training.learn.start import reopen
 from training.rundir import RunDir
 
 LIMIT_S = 120

@@ -6,8 +6,8 @@ import torch
 
 from tests.toy_models import write_random_llama
 from training import samples
+from training.attempts.start import start
 from training.config import RunConfig, parse
-from training.learn.start import start
 from training.rundir import RunDir
 from training.store import dumps
 

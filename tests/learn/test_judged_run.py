@@ -8,11 +8,11 @@ import pytest
 from tests.learn.small_runs import make_run
 from tests.rewards.samples import dialogue
 from tests.stub import Status, Stub
-from training.engines.chat import RemoteModel
+from training.attempts.progress import Progress
+from training.engines.remote.chat import RemoteModel
 from training.errors import BadInput
 from training.evaluate import during
 from training.learn import trainer
-from training.learn.progress import Progress
 from training.rewards.rubrics import CONDUCT, SOTOPIA
 from training.store import dumps, read_lines, read_member
 
@@ -128,7 +128,7 @@ def test_the_judge_of_an_arena_during_the_run_is_closed_too(judged, connections)
     told = during.run(config.model_copy(update={"evaluate": evaluate}), run_dir)
     assert told["result"] == "succeeded", told
     asked, closed = connections
-    assert len(asked) == 3  # the run's, and one of each arena
+    assert len(asked) == 3  # the run's, and one of each head-to-head
     assert closed >= asked
 
 

@@ -12,12 +12,12 @@ from tests.learn.test_report import played
 from tests.stub import Stub
 from tests.toy_models import write_random_llama
 from training import samples
+from training.attempts.start import reopen, start
 from training.config import RunConfig, parse
 from training.errors import BadInput
 from training.learn import trainer
-from training.learn.data import Mixture, Starts, jobs
 from training.learn.report import outcome_metrics
-from training.learn.start import reopen, start
+from training.learn.scenarios import MixtureSampler, ScenarioSampler, jobs
 from training.records import Episode
 from training.rewards import PerGame
 from training.rollout.pool import Pool
@@ -31,13 +31,13 @@ JUDGE = {"address": "http://127.0.0.1:9/v1", "model": "j"}
 
 def parts(shuffle=True):
     return [
-        Starts([s.with_seed(0) for s in samples.load(name)[:count]], 3, shuffle=shuffle)
+        ScenarioSampler([s.with_seed(0) for s in samples.load(name)[:count]], 3, shuffle=shuffle)
         for name, count in (("items", 4), ("dialogues", 3))
     ]
 
 
 def test_every_part_has_its_share_after_any_number_of_places():
-    mixture = Mixture(parts(), [3, 1])
+    mixture = MixtureSampler(parts(), [3, 1])
     taken = Counter()
     for place in range(200):
         taken[mixture.start(place).game] += 1
@@ -45,17 +45,17 @@ def test_every_part_has_its_share_after_any_number_of_places():
 
 
 def test_a_part_of_a_mixture_plays_what_it_would_play_alone():
-    mixture, alone = Mixture(parts(), [3, 1]), parts()[0]
+    mixture, alone = MixtureSampler(parts(), [3, 1]), parts()[0]
     found = [start for start in map(mixture.start, range(24)) if start.game == "negotiation"]
     assert found == [alone.start(place) for place in range(18)]
-    again = Mixture(parts(), [3, 1])
+    again = MixtureSampler(parts(), [3, 1])
     assert [again.start(place) for place in (23, 5)] == [mixture.start(place) for place in (23, 5)]
 
 
 def test_a_step_plays_all_its_places_and_replays():
     settings = RunConfig().rollout.model_copy(update={"scenarios": 4, "games": 2})
     config = RunConfig().model_copy(update={"rollout": settings})
-    found = [job for step in (1, 2) for job in jobs(config, Mixture(parts(), [1, 1]), POOL, step)]
+    found = [job for step in (1, 2) for job in jobs(config, MixtureSampler(parts(), [1, 1]), POOL, step)]
     assert Counter(job.scenario.game for job in found) == {"negotiation": 8, "dialogue": 8}
     assert {(job.scenario.id, job.scenario.seed) for job in found[0::2]} == {
         (job.scenario.id, job.scenario.seed) for job in found[1::2]

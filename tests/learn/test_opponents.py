@@ -8,10 +8,10 @@ import pytest
 from tests.learn.small_runs import another, make_run
 from tests.toy_models import write_random_llama
 from tests.trust.test_kill_resume import final_bits, history, numbers
+from training.attempts.start import reopen
 from training.config import parse
 from training.errors import BadInput
 from training.learn import trainer
-from training.learn.start import reopen
 from training.records import LEARNER, Episode, Scenario
 from training.store import dumps, read_lines
 

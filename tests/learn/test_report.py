@@ -6,7 +6,7 @@ import pytest
 from tests.methods.episodes import scored, trace
 from training.learn.batch import Item
 from training.learn.report import credit_metrics, outcome_metrics, write_episodes
-from training.learn.score import Played
+from training.learn.score import Rollout
 from training.records import TraceCredit
 from training.rewards import Score
 
@@ -16,7 +16,7 @@ def played(number=0, reward=1.0, passed=(True,)):
     target, mask = np.array([0, 1.0, 0, 0]), np.array([False, True, False, False])
     credit = TraceCredit(ppo=np.array([0, 0, 1.0, 3.0]), value_targets={"turn": target}, value_mask={"turn": mask})
     item = Item(one.episode.traces[0], (number, 0), credit, old=np.array([0, 0, -1.5, -0.5]))
-    return Played(number, one.episode, Score({0: reward}, (0.0,), passed), {0: item}, one)
+    return Rollout(number, one.episode, Score({0: reward}, (0.0,), passed), {0: item}, one)
 
 
 class Written:
@@ -40,7 +40,7 @@ def test_a_value_stands_beside_the_token_that_it_was_read_before():
 
 
 def test_a_step_in_numbers():
-    lost = Played(2, played().episode)
+    lost = Rollout(2, played().episode)
     found = outcome_metrics([played(0, 1.0), played(1, 0.5, passed=(False,)), lost])
     expected = {
         "episodes": 2,
@@ -67,8 +67,8 @@ def test_credit_in_numbers():
 def test_with_others_at_the_table_only_the_learners_seats_count():
     one = scored([trace("..00"), trace("..1", seat=1, policy="past 3")], {0: 1.0, 1: 0.25})
     episode = one.episode.model_copy(update={"roles": ("wolf", "villager"), "metrics": {"won_0": 1.0, "won_1": 0.0}})
-    first = Played(0, episode, Score({0: 1.0, 1: 0.25}, (0.0, 0.0), (True, False)), policies=("learner", "past 3"))
-    mirror = Played(1, episode, Score({0: 0.5, 1: 0.0}, (0.0, 0.0), (True, False)))
+    first = Rollout(0, episode, Score({0: 1.0, 1: 0.25}, (0.0, 0.0), (True, False)), policies=("learner", "past 3"))
+    mirror = Rollout(1, episode, Score({0: 0.5, 1: 0.0}, (0.0, 0.0), (True, False)))
     found = outcome_metrics([first])
     assert (found["reward"], found["failing"], found["reply_tokens"]) == (1, 0, 2)
     assert (found["reward_against past"], found["games_against past"]) == (1, 1)

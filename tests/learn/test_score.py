@@ -5,7 +5,7 @@ import pytest
 
 from tests.methods.episodes import scored, trace
 from training.learn.batch import Item
-from training.learn.score import Played, _penalty, give_credit
+from training.learn.score import Rollout, _penalty, give_credit
 from training.learn.update import BadStep
 from training.records import EpisodeCredit, Needs, TraceCredit
 
@@ -23,7 +23,7 @@ class Noting:
 
 def played(number, start):
     one = scored([trace(".0")], {0: float(number)}, start=start)
-    return Played(number, one.episode, items={0: Item(one.episode.traces[0], (number, 0))}, scored=one)
+    return Rollout(number, one.episode, items={0: Item(one.episode.traces[0], (number, 0))}, scored=one)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def played(number, start):
 )
 def test_groups_are_what_the_method_needs(group, expected):
     step = [played(0, ("a", 1)), played(1, ("b", 1)), played(2, ("a", 1)), played(3, ("a", 2))]
-    failed = Played(4, step[0].episode)
+    failed = Rollout(4, step[0].episode)
     method = Noting(group)
     give_credit([*step, failed], method)
     assert method.groups == expected

@@ -13,8 +13,9 @@ from tests.toy_models import write_random_llama
 from training import bases
 from training.config import RunConfig
 from training.errors import BadInput
-from training.learn import models, sft, sft_fit
-from training.learn.sft_data import example, plan, read_traces
+from training.learn import models
+from training.learn.sft import cold_start, fit
+from training.learn.sft.data import example, plan, read_traces
 from training.records import Trace
 from training.rundir import RunDir
 from training.sections import SftConfig
@@ -85,7 +86,7 @@ def test_the_learning_rate_rises_and_falls_as_configured():
 def test_the_loss_is_the_mean_over_the_updates_targets(base, dataset, tmp_path):
     """First update, whatever its batches: minus the mean log-probability of all targets, from a plain forward."""
     config = configure(base, dataset, max_steps=1, lora=None)
-    sft.run(config, RunDir(tmp_path))
+    cold_start.run(config, RunDir(tmp_path))
     model, tokenizer = models.load(base)
     traces = read_traces(dataset, "negotiation", ChatTokenizer(tokenizer), limit=0, window=4000)
     total = count = 0
@@ -102,7 +103,7 @@ def test_the_loss_is_the_mean_over_the_updates_targets(base, dataset, tmp_path):
 
 def test_it_learns_and_leaves_a_plain_model_with_its_provenance(base, dataset, tmp_path):
     run_dir = RunDir(tmp_path)
-    result = sft.run(configure(base, dataset, epochs=6, lora={"rank": 8, "alpha": 32}), run_dir)
+    result = cold_start.run(configure(base, dataset, epochs=6, lora={"rank": 8, "alpha": 32}), run_dir)
     lines = metrics(run_dir)
     assert result == {"result": "succeeded", "why": "", "step": len(lines), "attempt": 1, "exit": 0}
     assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
@@ -124,50 +125,50 @@ class StopAt:
     """A stand-in for somebody who asks to stop while update `step` + 1 is being made."""
 
     def __init__(self, monkeypatch, step):
-        update = sft.ColdStart.update
+        update = cold_start.ColdStart.update
 
         def asking(cold, number, values):
             update(cold, number, values)
             if number == step:
                 cold.progress.attempt.ask("stop")
 
-        monkeypatch.setattr(sft.ColdStart, "update", asking)
+        monkeypatch.setattr(cold_start.ColdStart, "update", asking)
 
 
 @pytest.mark.parametrize("lora", [{"rank": 4, "alpha": 8, "dropout": 0.1}, None])
 def test_a_stopped_run_goes_on_to_the_same_bits(base, dataset, tmp_path, monkeypatch, lora):
     config = configure(base, dataset, lora=lora)
     whole, broken = RunDir(tmp_path / "whole"), RunDir(tmp_path / "broken")
-    steps = sft.run(config, whole)["step"]
+    steps = cold_start.run(config, whole)["step"]
     assert steps >= 3
     with monkeypatch.context() as patch:
         StopAt(patch, 2)
-        stopped = sft.run(config, broken)
+        stopped = cold_start.run(config, broken)
     assert (stopped["result"], stopped["step"], stopped["exit"]) == ("stopped", 2, 0)
     assert broken.latest_checkpoint()[0] == 2
-    assert sft.run(config, broken)["step"] == steps
+    assert cold_start.run(config, broken)["step"] == steps
     assert [line["step"] for line in metrics(broken, 2)] == list(range(3, steps + 1))
     assert [line["loss"] for line in metrics(broken, 2)] == [line["loss"] for line in metrics(whole)[2:]]
     expected, found = weights(whole.latest_checkpoint()[1]), weights(broken.latest_checkpoint()[1])
     assert all(torch.equal(expected[name], found[name]) for name in expected)
-    assert sft.run(config, broken)["result"] == "succeeded"  # nothing left to do
+    assert cold_start.run(config, broken)["result"] == "succeeded"  # nothing left to do
 
 
 def poison(monkeypatch, updates):
     """Make the loss of some updates (from 1) not a number."""
-    compute = sft_fit._Loop.compute_loss
+    compute = fit._Loop.compute_loss
 
     def poisoned(self, *args, **kwargs):
         loss = compute(self, *args, **kwargs)
         return loss * math.nan if self.state.global_step + 1 in updates else loss
 
-    monkeypatch.setattr(sft_fit._Loop, "compute_loss", poisoned)
+    monkeypatch.setattr(fit._Loop, "compute_loss", poisoned)
 
 
 def test_an_update_that_is_not_finite_changes_nothing_and_is_counted(base, dataset, tmp_path, monkeypatch):
     poison(monkeypatch, {1})
     run_dir = RunDir(tmp_path)
-    result = sft.run(configure(base, dataset, max_steps=1), run_dir)
+    result = cold_start.run(configure(base, dataset, max_steps=1), run_dir)
     assert result["result"] == "failed"
     assert "none was finite" in result["why"]
     assert metrics(run_dir)[0]["bad_steps"] == 1
@@ -178,9 +179,9 @@ def test_an_update_that_is_not_finite_changes_nothing_and_is_counted(base, datas
 def test_one_bad_update_among_good_ones_is_survived_and_three_in_a_row_are_not(base, dataset, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         poison(patch, {2})
-        assert sft.run(configure(base, dataset), RunDir(tmp_path / "one"))["result"] == "succeeded"
+        assert cold_start.run(configure(base, dataset), RunDir(tmp_path / "one"))["result"] == "succeeded"
     poison(monkeypatch, {2, 3, 4})
-    result = sft.run(configure(base, dataset, epochs=4), RunDir(tmp_path / "three"))
+    result = cold_start.run(configure(base, dataset, epochs=4), RunDir(tmp_path / "three"))
     assert (result["result"], result["step"], result["exit"]) == ("failed", 4, 1)
     assert "3 updates in a row" in result["why"]
 
@@ -197,7 +198,7 @@ def test_bad_input_is_told_before_anything_is_written(base, dataset, tmp_path):
         (configure(tmp_path, dataset), r"config\.json"),
     ):
         with pytest.raises(BadInput, match=why):
-            sft.run(config, run_dir)
+            cold_start.run(config, run_dir)
     assert not run_dir.root.exists()
 
 
@@ -208,7 +209,7 @@ def test_a_conversation_its_game_refuses_is_named(base, dataset, tmp_path):
     broken = tmp_path / "broken.jsonl"
     broken.write_text(json.dumps(line) + "\n")
     with pytest.raises(BadInput, match=r"scenario .*, conversations\.0\.moves\.0"):
-        sft.run(configure(base, broken), RunDir(tmp_path / "run"))
+        cold_start.run(configure(base, broken), RunDir(tmp_path / "run"))
 
 
 def test_a_cold_start_reads_its_own_games_conversations(base, dataset, tmp_path):
@@ -227,5 +228,5 @@ def test_fitting_needs_no_run_directory(base, dataset):
     model, tokenizer = models.load(base)
     traces = read_traces(dataset, "negotiation", ChatTokenizer(tokenizer), limit=1, window=4000)
     before = {name: p.clone() for name, p in model.named_parameters()}
-    sft_fit.fit(model, tokenizer, traces, [[0], [1]], SftConfig(batches_per_step=1, lora=None))
+    fit.fit(model, tokenizer, traces, [[0], [1]], SftConfig(batches_per_step=1, lora=None))
     assert any(not torch.equal(before[name], p) for name, p in model.named_parameters())

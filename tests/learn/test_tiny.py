@@ -9,11 +9,12 @@ import pytest
 from tests import tiny_model
 from training import bases, samples
 from training.engines.base import Sampling
-from training.engines.loading import load_tokenizer
-from training.engines.transformers import TransformersEngine
-from training.learn import models, tiny, tiny_games
+from training.engines.local.loading import load_tokenizer
+from training.engines.local.transformers import TransformersEngine
+from training.learn import models
+from training.learn.tiny import games, pretrain
 from training.players.model import ModelPlayer
-from training.rollout import Job, Rules, collect
+from training.rollout import Job, RolloutPolicy, collect
 from training.text.conversations import traces
 from training.text.template import ChatTokenizer
 
@@ -35,20 +36,20 @@ def self_play(folder, sample, temperature, games=48):
         sampling = Sampling(max_tokens=64, temperature=temperature)
         return ModelPlayer(engine, chat, sampling, seat=seat, names=scenario.seats, window=2048)
 
-    return asyncio.run(collect(jobs, {"tiny": player}, lanes=games, rules=Rules(seed=1)))
+    return asyncio.run(collect(jobs, {"tiny": player}, lanes=games, rules=RolloutPolicy(seed=1)))
 
 
 def test_it_is_small_and_fits_every_engine(folder):
     model, tokenizer = models.load(folder)
     assert models.count(model) < 2_000_000
     assert model.config.head_dim in (32, 64)
-    assert bases.read_info(folder).dataset == (tiny.key(),)
+    assert bases.read_info(folder).dataset == (pretrain.key(),)
     ids = tokenizer.encode("<propose>food 2</propose> 100 %", add_special_tokens=False)
     assert tokenizer.decode(ids) == "<propose>food 2</propose> 100 %"
 
 
 @pytest.mark.parametrize("temperature,least", [(0.7, 0.9), (1.0, 0.8)])
-@pytest.mark.parametrize("sample", tiny.RECIPE.games)
+@pytest.mark.parametrize("sample", pretrain.RECIPE.games)
 def test_nine_replies_in_ten_are_moves(folder, sample, temperature, least):
     episodes = self_play(folder, sample, temperature)
     assert not [episode.error for episode in episodes if episode.error]
@@ -71,30 +72,30 @@ def test_a_prepared_tiny_is_kept_until_the_recipe_changes(folder, monkeypatch, t
         (target / "model.safetensors").write_bytes(b"x")
         bases.write_info(target, bases.ModelInfo(name="tiny", base="tiny", dataset=(digest,)))
 
-    monkeypatch.setattr(tiny, "build", build)
-    assert tiny.prepare_tiny() == tiny.prepare_tiny() == tmp_path / "models" / "tiny"
-    assert built == [tiny.key()]
-    monkeypatch.setattr(tiny, "RECIPE", tiny.RECIPE.model_copy(update={"seed": 1}))
-    monkeypatch.setattr(tiny, "key", lambda: "another")
-    tiny.prepare_tiny()
+    monkeypatch.setattr(pretrain, "build", build)
+    assert pretrain.prepare_tiny() == pretrain.prepare_tiny() == tmp_path / "models" / "tiny"
+    assert built == [pretrain.key()]
+    monkeypatch.setattr(pretrain, "RECIPE", pretrain.RECIPE.model_copy(update={"seed": 1}))
+    monkeypatch.setattr(pretrain, "key", lambda: "another")
+    pretrain.prepare_tiny()
     assert built[1:] == ["another"]
 
 
 def test_the_key_follows_the_recipe_and_the_words_of_the_games(monkeypatch):
-    first = tiny.key()
-    assert first == tiny.key()
-    assert tiny.key(tiny.RECIPE.model_copy(update={"layers": 2})) != first
-    monkeypatch.setattr(tiny, "_texts", lambda games: iter(["other words"]))
-    assert tiny.key() != first
+    first = pretrain.key()
+    assert first == pretrain.key()
+    assert pretrain.key(pretrain.RECIPE.model_copy(update={"layers": 2})) != first
+    monkeypatch.setattr(pretrain, "_texts", lambda games: iter(["other words"]))
+    assert pretrain.key() != first
 
 
 def test_varied_starts_are_legal_and_scripted_games_become_traces(folder):
     chat = ChatTokenizer(load_tokenizer(folder))
-    games = tiny_games.play({"items": 30, "prices": 10, "dialogues": 5}, seed=3)
-    assert len(games) == 45
-    assert not [game.error for game in games if game.error]
-    pools = {tuple(item["name"] for item in g.scenario.settings["deal"].get("items", ())) for g in games[:30]}
+    played = games.play({"items": 30, "prices": 10, "dialogues": 5}, seed=3)
+    assert len(played) == 45
+    assert not [game.error for game in played if game.error]
+    pools = {tuple(item["name"] for item in g.scenario.settings["deal"].get("items", ())) for g in played[:30]}
     assert len(pools) > 20
-    for game in games:
+    for game in played:
         for trace in traces(game, chat, window=2048):
             assert sum(trace.mask) > 0

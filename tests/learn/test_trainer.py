@@ -89,7 +89,7 @@ def test_episodes_can_be_read_one_by_one_with_their_credit(finished):
 
 
 def test_the_checkpoint_holds_what_the_engine_should_sample_from(finished):
-    from training.engines.loading import load_merged
+    from training.engines.local.loading import load_merged
 
     config, run_dir, _ = finished
     folder = run_dir.attempt(1).checkpoint(2)

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from tests.toy_models import write_random_llama
+from training.attempts.progress import Progress, StopAsked
 from training.learn import policy as policies
 from training.learn.batch import Item, batches
 from training.learn.forward import measure
-from training.learn.progress import Progress, StopAsked
 from training.learn.update import BadStep, Updater, learning_rate
 from training.records import Trace, TraceCredit
 from training.run_sections import LearnSection

@@ -7,9 +7,9 @@ import pytest
 
 from tests.rewards.test_prompts import INJECTIONS, transcript
 from tests.stub import Hang, Status, Stub
-from training.engines.addresses import AllowList
-from training.engines.chat import RemoteModel
-from training.engines.remote import RemoteConfig
+from training.engines.remote.addresses import AllowList
+from training.engines.remote.chat import RemoteModel
+from training.engines.remote.config import RemoteConfig
 from training.errors import JudgeError
 from training.rewards.judge import Judge
 from training.rewards.rubrics import BEHAVIOURS, CONDUCT, SOTOPIA

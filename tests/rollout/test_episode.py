@@ -12,7 +12,7 @@ from training.engines.scripted import ScriptedEngine
 from training.errors import BadInput, EngineError, RemoteModelError
 from training.players.base import Reply
 from training.records import Episode, Move
-from training.rollout import Rules, play
+from training.rollout import RolloutPolicy, play
 from training.seeding import derive
 from training.text.messages import chat
 from training.text.template import ChatTokenizer
@@ -57,7 +57,7 @@ class Says:
 def play_models(scenario, engine=None, rules=None, **options):
     make = models(engine, **options)
     players = [make(scenario, seat) for seat in range(len(scenario.seats))]
-    return asyncio.run(play(scenario, players, rules=rules or Rules(seed=5)))
+    return asyncio.run(play(scenario, players, rules=rules or RolloutPolicy(seed=5)))
 
 
 @pytest.mark.parametrize("family", ["chatml", "llama", "thinking"])
@@ -66,7 +66,7 @@ def test_what_the_engine_was_given_is_the_trace(scenario, family):
     engine = Recorder(
         lambda request: say_anything(request) if family == "chatml" else reply_tokens("Hm.", family=family)
     )
-    episode = play_models(scenario, engine, family=family, rules=Rules(seed=5, retries=1))
+    episode = play_models(scenario, engine, family=family, rules=RolloutPolicy(seed=5, retries=1))
     assert episode.error is None
     assert len(engine.given) == len(episode.turns) > 2
     found = []
@@ -99,7 +99,7 @@ def test_every_prompt_is_the_observation_rendered_at_once(scenario, family):
             expected.append(chat_tokenizer.prompt(chat(seen, seat, scenario.seats)))
             return await self.player.act(seat, seen, seed)
 
-    episode = asyncio.run(play(scenario, [Watched(0), Watched(1)], rules=Rules(seed=1, retries=1)))
+    episode = asyncio.run(play(scenario, [Watched(0), Watched(1)], rules=RolloutPolicy(seed=1, retries=1)))
     assert episode.error is None
     assert episode.metrics["refusals"] > 0
     assert sorted(prompt for prompt, _, _ in engine.given) == sorted(expected)
@@ -118,7 +118,7 @@ def test_moves_replay_to_the_same_end(scenario):
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_turns_say_which_move_they_became(scenario):
-    episode = play_models(scenario, rules=Rules(seed=2, retries=2))
+    episode = play_models(scenario, rules=RolloutPolicy(seed=2, retries=2))
     assert any(not turn.passed for turn in episode.turns)
     filled = [turn.move_index for turn in episode.turns if turn.passed]
     assert [episode.moves[at].move for at in filled] == [turn.move for turn in episode.turns if turn.passed]
@@ -132,7 +132,7 @@ def test_seeds_come_from_the_place_of_the_request():
     engine = Recorder()
     scenario = SCENARIOS["simultaneous"]
     make = models(engine)
-    rules = Rules(seed=7, step=3)
+    rules = RolloutPolicy(seed=7, step=3)
     episode = asyncio.run(play(scenario, [make(scenario, 0), make(scenario, 1)], rules=rules, number=11))
     asked = {seat: sum(turn.seat == seat for turn in episode.turns) for seat in (0, 1)}
     expected = {derive(7, "sample", 3, 11, seat, turn) for seat in (0, 1) for turn in range(asked[seat])}
@@ -165,7 +165,7 @@ def test_a_refused_reply_is_shown_to_its_seat_alone_and_the_default_is_played():
 
 def test_retries_are_further_attempts_at_the_same_move():
     ann, bob = Says("<dance/>", "", "Hello."), Says("<walk_away/>")
-    episode = asyncio.run(play(negotiation(), [ann, bob], rules=Rules(retries=2)))
+    episode = asyncio.run(play(negotiation(), [ann, bob], rules=RolloutPolicy(retries=2)))
     assert [turn.passed for turn in episode.turns] == [False, False, True, True]
     assert [entry.move.action for entry in episode.moves] == ["talk", "walk_away"]
     assert len(ann.seen) == 3
@@ -174,7 +174,7 @@ def test_retries_are_further_attempts_at_the_same_move():
 
 def test_a_forfeit_ends_a_game_of_two_as_that_seats_loss():
     ann, bob = Says("Hello.", "<dance/>"), Says("Hm?")
-    episode = asyncio.run(play(negotiation(), [ann, bob], rules=Rules(on_refused="forfeit")))
+    episode = asyncio.run(play(negotiation(), [ann, bob], rules=RolloutPolicy(on_refused="forfeit")))
     assert episode.moves[-1].seat == 0
     assert episode.moves[-1].move.origin == "forfeit"
     assert episode.returns == {0: 0.0, 1: 5 / 21}  # 5 walk-away points of 3·3 + 2·6

@@ -8,9 +8,9 @@ from tests.table_talk import dialogue, models, negotiation, reply_tokens, say_an
 from training.engines.scripted import ScriptedEngine
 from training.errors import BadInput, EngineError
 from training.records import LEARNER, Scenario
-from training.rollout import Job, Rules, collect, rollout
+from training.rollout import Job, RolloutPolicy, collect, rollout
 
-RULES = Rules(seed=9, step=4)
+RULES = RolloutPolicy(seed=9, step=4)
 
 
 def jobs(count, *scenarios, policies=(LEARNER, LEARNER)):

@@ -13,7 +13,7 @@ from training.errors import EngineError
 from training.games import make
 from training.players.model import ModelPlayer
 from training.records import Probe
-from training.rollout import Rules, play
+from training.rollout import RolloutPolicy, play
 from training.text.template import ChatTokenizer
 
 CHAT = ChatTokenizer(tokenizer("chatml"))
@@ -42,7 +42,7 @@ def episode(monkeypatch, engine, *, probes=True, window=None, second=None):
     seated = [ModelPlayer(engine, CHAT, SAMPLING, seat=seat, names=SCENARIO.seats, window=window) for seat in range(2)]
     if second is not None:
         seated[1] = second
-    return asyncio.run(play(SCENARIO, seated, rules=Rules(seed=5, retries=1, probes=probes)))
+    return asyncio.run(play(SCENARIO, seated, rules=RolloutPolicy(seed=5, retries=1, probes=probes)))
 
 
 def test_known_scores_give_known_probabilities(monkeypatch):

@@ -11,7 +11,7 @@ from training.engines.base import Sampling
 from training.engines.scripted import ScriptedEngine
 from training.games import REGISTRY, make
 from training.players.model import ModelPlayer
-from training.rollout import Job, Rules, collect
+from training.rollout import Job, RolloutPolicy, collect
 from training.seeding import rng
 from training.text.messages import chat
 from training.text.parsing import parse
@@ -45,7 +45,7 @@ def test_a_seats_trace_is_its_observation(scenario):
     logs = [[] for _ in scenario.seats]
     jobs = [Job(0, scenario, ("me",) * len(scenario.seats))]
     policies = {"me": lambda scenario, seat: Ventriloquist(scenario, seat, logs[seat])}
-    (episode,) = asyncio.run(collect(jobs, policies, lanes=1, rules=Rules(retries=1)))
+    (episode,) = asyncio.run(collect(jobs, policies, lanes=1, rules=RolloutPolicy(retries=1)))
     assert episode.error is None
     assert episode.metrics["branches"] == 0
     assert sum(len(log) for log in logs) == len(episode.turns)

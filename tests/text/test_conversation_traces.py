@@ -9,7 +9,7 @@ from tests.table_talk import dialogue, models, negotiation, reply_tokens
 from training.engines.scripted import ScriptedEngine
 from training.errors import BadInput
 from training.records import Episode, Move, Scenario, SeatMove
-from training.rollout import Rules, play
+from training.rollout import RolloutPolicy, play
 from training.text.conversations import traces
 from training.text.template import ChatTokenizer
 
@@ -55,7 +55,7 @@ def test_only_what_a_seat_said_itself_is_learned():
 def test_turns_give_the_private_reasoning_and_the_place():
     scenario, texts = negotiation(), iter(["<dance/>", "<think>Food!</think>Hello.", "<walk_away/>"])
     make = models(ScriptedEngine(lambda request: reply_tokens(next(texts))))
-    episode = asyncio.run(play(scenario, [make(scenario, 0), make(scenario, 1)], rules=Rules(retries=1)))
+    episode = asyncio.run(play(scenario, [make(scenario, 0), make(scenario, 1)], rules=RolloutPolicy(retries=1)))
     (trace,) = traces(episode.model_copy(update={"traces": ()}), ChatTokenizer(tokenizer("chatml")), seats=[0])
     ((_, _, tokens),) = spans([trace])
     assert tokenizer("chatml").decode(tokens) == "<think>\nFood!\n</think>\n\nHello.<|im_end|>"

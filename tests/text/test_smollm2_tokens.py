@@ -10,7 +10,7 @@ from training.engines.scripted import ScriptedEngine
 from training.errors import BadInput
 from training.learn.prepare import GGUF, package_file
 from training.players.model import ModelPlayer
-from training.rollout import Rules, play
+from training.rollout import RolloutPolicy, play
 from training.text.messages import chat
 from training.text.template import ChatTokenizer
 
@@ -52,7 +52,7 @@ def test_traces_of_smollm2_are_its_own_rendering(smollm2, scenario, said):
     players = [
         Watched(ScriptedEngine(say), chat_tokenizer, Sampling(), seat=seat, names=scenario.seats) for seat in (0, 1)
     ]
-    episode = asyncio.run(play(scenario, players, rules=Rules(seed=2, retries=1)))
+    episode = asyncio.run(play(scenario, players, rules=RolloutPolicy(seed=2, retries=1)))
     assert episode.error is None
     assert episode.metrics["branches"] == 0
     assert len(prompts) == len(chats) == len(episode.turns)

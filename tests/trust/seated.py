@@ -9,8 +9,9 @@ from training.games import make
 from training.records import SPECTATOR, Move, Scenario
 from training.seeding import derive
 from webapp.accounts.models import User
-from webapp.arena import persons, services, tables
 from webapp.arena.models import Match
+from webapp.arena.play import human_moves, services
+from webapp.arena.setup import tables
 from webapp.serving.models import Deployment
 
 
@@ -95,6 +96,6 @@ def refusals(match: Match, viewer: int, user: User) -> list[str]:
     told = []
     for form in forms:
         with pytest.raises((BadInput, IllegalMove)) as refusal:
-            persons.play(match_id=match.pk, user=user, data=form)
-        told.append(persons.explain(refusal.value))
+            human_moves.play(match_id=match.pk, user=user, data=form)
+        told.append(human_moves.explain(refusal.value))
     return told

@@ -15,8 +15,9 @@ from tests.trust.seated import moves_by_chance, play_on, refusals, seated, viewe
 from tests.webapp.arena.browser import ROW
 from training.records import SPECTATOR
 from webapp.accounts.services import create_key
-from webapp.arena import controls, services
-from webapp.arena.watching import Held, Watch
+from webapp.arena.live import controls
+from webapp.arena.live.feed import Held, MatchFeed
+from webapp.arena.play import services
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = 4
@@ -40,7 +41,7 @@ class Viewer:
         self.user = viewer_named(place, people)
         self.client = client_of(self.user)
         self.key = create_key(user=self.user, name="canary")[1]
-        self.watch = Watch(match.pk, place)
+        self.watch = MatchFeed(match.pk, place)
         self.saw = {}
 
     def replay(self, **query):

@@ -6,7 +6,7 @@ from django.urls import reverse
 from tests.stub import Stub
 from tests.webapp.judgments.make import finished_match, people_queue, version
 from training.errors import BadInput
-from webapp.arena import tables
+from webapp.arena.setup import tables
 from webapp.judgments import judging, services
 from webapp.judgments.models import Judgment, Target
 from webapp.serving.models import RemoteModel

@@ -12,7 +12,7 @@ from tests.trust.matrix.scenarios import SCENARIO, version
 from tests.webapp.scenarios.files import write_sotopia_jsonl
 from training.errors import BadInput, IllegalMove
 from webapp.accounts.services import create_key
-from webapp.arena import model_seats, persons
+from webapp.arena.play import human_moves, model_seats
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios import imports, services
 from webapp.scenarios.models import Dataset, Import
@@ -177,8 +177,8 @@ MOVES = [
 def test_a_move_that_is_no_text_or_number_is_refused_in_words(data, player):
     match = seated(player)
     with pytest.raises((BadInput, IllegalMove)) as refused:
-        persons.play(match_id=match.pk, user=player, data=data)
-    assert len(persons.explain(refused.value)) < 300
+        human_moves.play(match_id=match.pk, user=player, data=data)
+    assert len(human_moves.explain(refused.value)) < 300
     assert not match.moves.exists()
 
 

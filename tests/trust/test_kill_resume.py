@@ -13,8 +13,8 @@ import pytest
 
 from tests.learn.killed_run import PHASES
 from tests.learn.small_runs import another, make_run
+from training.attempts.start import reopen
 from training.learn import trainer
-from training.learn.start import reopen
 from training.rundir import RunDir
 from training.store import read_lines, sha256
 

@@ -12,8 +12,8 @@ from tests.games.worlds import CASES
 from tests.stub import BAD_JSON, Drip, Hang, Huge, Status, Stub
 from tests.trust.seated import match_with_a_model
 from training.games import REGISTRY, make
-from webapp.arena import model_seats, services
 from webapp.arena.models import Match
+from webapp.arena.play import model_seats, services
 from webapp.serving.models import Deployment, RemoteModel
 from worker import play as playing
 

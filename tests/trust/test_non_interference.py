@@ -23,8 +23,10 @@ from training.games import make
 from training.records import SPECTATOR, Move, Scenario
 from training.text.conversations import traces
 from training.text.template import ChatTokenizer
-from webapp.arena import consumers, services, tables
+from webapp.arena.live import consumers
 from webapp.arena.models import Match
+from webapp.arena.play import services
+from webapp.arena.setup import tables
 from webapp.judgments import export
 from webapp.judgments import services as judging
 from webapp.scenarios.models import Dataset

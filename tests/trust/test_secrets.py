@@ -24,9 +24,10 @@ from tests.webapp.judgments.make import finished_match, told, version
 from tests.worker.conftest import COMMAND, wait_until
 from training.config import RunConfig
 from webapp.accounts.services import create_key
-from webapp.arena import clock, tables
-from webapp.arena import services as arena
+from webapp.arena import clock
 from webapp.arena.models import Match
+from webapp.arena.play import services as arena
+from webapp.arena.setup import tables
 from webapp.core import queue
 from webapp.judgments import judging
 from webapp.judgments import services as judgments

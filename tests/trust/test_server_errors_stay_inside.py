@@ -5,8 +5,8 @@ from django.urls import reverse
 
 from tests.webapp.judgments.make import finished_match
 from training.records import ALL
-from webapp.arena import model_seats
 from webapp.arena.models import DueSeat, Match, MatchMove
+from webapp.arena.play import model_seats
 from webapp.judgments.models import Guess
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def test_a_replay_says_only_that_no_answer_came(player, admin, client_of):
 
 def test_a_match_that_no_model_could_join_does_not_say_why_in_our_words(player, researcher):
     from tests.trust.matrix.scenarios import SCENARIO
-    from webapp.arena import tables
+    from webapp.arena.setup import tables
     from webapp.runs.models import Checkpoint
     from webapp.serving.models import Deployment
 

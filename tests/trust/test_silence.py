@@ -14,8 +14,9 @@ from tests.games.worlds import CASES
 from tests.trust.seated import seated, shortest, silent
 from training.games import REGISTRY, replay
 from training.records import SeatMove
-from webapp.arena import clock, services
+from webapp.arena import clock
 from webapp.arena.models import Match
+from webapp.arena.play import services
 from webapp.core.models import Heartbeat
 
 ROOT = Path(__file__).resolve().parents[2]

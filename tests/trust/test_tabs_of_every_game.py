@@ -16,9 +16,11 @@ from tests.webapp.arena.telling import WITHIN, telling
 from training.games import REGISTRY
 from training.games.base import FORFEIT
 from training.records import SPECTATOR
-from webapp.arena import clock, hints, hosting, links, persons, services, tables
+from webapp.arena import clock, hints
+from webapp.arena.live.feed import AccessLost, Held, MatchFeed
 from webapp.arena.models import Match
-from webapp.arena.watching import Displaced, Held, Watch
+from webapp.arena.play import hosting, human_moves, services
+from webapp.arena.setup import links, tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = 3
@@ -31,7 +33,7 @@ class Tab:
 
     def __init__(self, match, viewer, user, client):
         self.match, self.viewer, self.user, self.client = match, viewer, user, client
-        self.watch = Watch(match.pk, viewer)
+        self.watch = MatchFeed(match.pk, viewer)
         self.page = self.fresh()
 
     def fresh(self):
@@ -75,7 +77,9 @@ def give_up(match):
     people = {seat.seat: seat.user for seat in match.seats.exclude(user=None).exclude(stand_in=True)}
     turns = services.fold(match).turns
     for seat in sorted(set(match.due.values_list("seat", flat=True)) & people.keys())[:1]:
-        persons.play(match_id=match.pk, user=people[seat], data={"turn": str(turns[seat]), "action": FORFEIT.action})
+        human_moves.play(
+            match_id=match.pk, user=people[seat], data={"turn": str(turns[seat]), "action": FORFEIT.action}
+        )
 
 
 def before(comer):
@@ -148,7 +152,7 @@ def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(game, told, c
         for tab in list(tabs):
             try:
                 heard = tab.hear()
-            except Displaced:
+            except AccessLost:
                 assert name == "hosting.kick"
                 assert tab.viewer in told
                 tabs.remove(tab)

@@ -18,7 +18,7 @@ from training.seeding import derive
 from training.text.conversations import traces
 from training.text.parsing import parse
 from training.text.template import ChatTokenizer
-from webapp.arena import services
+from webapp.arena.play import services
 from webapp.serving.models import Deployment, RemoteModel
 from worker.play import play
 

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from training.learn.progress import Progress
+from training.attempts.progress import Progress
 from training.rundir import RunDir
 from training.store import atomic_directory
 

@@ -16,7 +16,7 @@ from training.dataset import Conversation, DatasetLine
 from training.errors import BadInput
 from training.games import REGISTRY, lookup, make
 from training.records import Episode, Scenario
-from training.rollout import Job, Rules, collect
+from training.rollout import Job, RolloutPolicy, collect
 from training.seeding import seeded
 from training.store import dumps
 
@@ -33,7 +33,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         raise BadInput("--out and --dataset are two files", str(arguments.out))
     policies = {name: partial(players.make, name) for name in names}
     jobs = list(_jobs(starts, names, arguments.episodes, arguments.seed))
-    rules = Rules(seed=arguments.seed, retries=arguments.retries, on_refused=arguments.on_refused)
+    rules = RolloutPolicy(seed=arguments.seed, retries=arguments.retries, on_refused=arguments.on_refused)
     began = time.perf_counter()
     episodes = asyncio.run(collect(jobs, policies, lanes=arguments.lanes, rules=rules))
     seconds = time.perf_counter() - began

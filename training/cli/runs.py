@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from training import config as configs
+from training.attempts.start import reopen, start
 from training.config import RunConfig
 from training.errors import BadInput
 from training.evaluate.intervals import Interval
 from training.evaluate.summary import Summary
-from training.learn.start import reopen, start
 from training.rundir import RunDir
 from training.supervised import held_input
 
-RUNNERS = {"train": "training.evaluate.during", "sft": "training.learn.sft", "eval": "training.evaluate.run"}
+RUNNERS = {"train": "training.evaluate.during", "sft": "training.learn.sft.cold_start", "eval": "training.evaluate.run"}
 """Module of each kind of run: its `run(config, run_dir, attempt)` returns the result with `exit`, the exit code."""
 
 
@@ -95,7 +95,7 @@ def _take_back(run_dir: RunDir, made: Sequence[Path]) -> None:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return what came of the run, one fact a line; of an arena, one number a line."""
+    """Return what came of the run, one fact a line; of a head-to-head, one number a line."""
     found = {name: value for name, value in result.items() if name not in {"summary", "conditions"}}
     lines = [f"{name}: {value}" for name, value in found.items() if value not in ("", None)]
     return "\n".join([*lines, *(_arena(Summary.from_dict(result["summary"])) if "summary" in result else ())])

@@ -14,13 +14,13 @@ from training.engines.choice import choose
 
 
 def _vllm(model: str | Path, options: EngineOptions) -> Engine:
-    from training.engines.vllm import VllmEngine
+    from training.engines.local.vllm import VllmEngine
 
     return VllmEngine(model, options)
 
 
 def _transformers(model: str | Path, options: EngineOptions) -> Engine:
-    from training.engines.transformers import TransformersEngine
+    from training.engines.local.transformers import TransformersEngine
 
     return TransformersEngine(model, options)
 

@@ -1,1 +1,3 @@
-"""How good a model is: the arena, social metrics, behaviours, ratings, the distance from an equilibrium, intervals."""
+"""How good a model is: the head-to-head, social metrics, behaviours, ratings, the distance from an equilibrium,
+intervals.
+"""

@@ -1,4 +1,4 @@
-"""The arena during training: the learner as it is now against what the run started from, or the named opponent.
+"""The head-to-head during training: the learner as it is now against what the run started from, or the named opponent.
 
 Failures of the opponent's engine end the run as any engine's failure does.
 """
@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from training.config import RunConfig
-from training.evaluate.run import Arena, drawn, flat
+from training.evaluate.run import HeadToHead, drawn, flat
 from training.evaluate.summary import summarise
-from training.learn.sides import Side, check
+from training.players.contestants import Contestant, check
 from training.rundir import RunDir
 from training.seeding import derive
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 
 async def during(trainer: Trainer, step: int) -> dict[str, float]:
-    """Return the arena's numbers of the learner as it is after `step`."""
+    """Return the head-to-head's numbers of the learner as it is after `step`."""
     config = trainer.config
     run_dir = RunDir(trainer.progress.attempt.root.parents[1])
-    learner = partial(trainer.parts.player, sampling=config.arena_sampling)
-    arena = Arena(config, run_dir, learner=Side("learner", learner))
-    async with aclosing(arena):
-        matches, judgments = await arena.held(trainer.progress)
+    learner = partial(trainer.parts.player, sampling=config.head_to_head_sampling)
+    head_to_head = HeadToHead(config, run_dir, learner=Contestant("learner", learner))
+    async with aclosing(head_to_head):
+        matches, judgments = await head_to_head.held(trainer.progress)
     return flat(summarise(matches, judgments, derive(config.seed, "intervals", step)))
 
 
 def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[str, Any]:
-    """Run or go on with a training run that holds an arena every `evaluate.every` steps.
+    """Run or go on with a training run that holds a head-to-head every `evaluate.every` steps.
 
-    Raises `BadInput` before anything is written, for an arena that could not be held, too.
+    Raises `BadInput` before anything is written, for a head-to-head that could not be held, too.
     """
     from training.learn import trainer
 

@@ -145,7 +145,7 @@ def measure(game: str, policy: Policy) -> dict[str, float]:
 
 async def _asked(path: Path, found: Mapping[str, Point], engine: str, device: str, dtype: str, tell: Tell) -> Policy:
     from training import engines
-    from training.engines.loading import load_tokenizer
+    from training.engines.local.loading import load_tokenizer
     from training.text.template import ChatTokenizer
 
     opened = engines.make(engine, path, dtype=dtype, device=device)

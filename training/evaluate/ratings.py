@@ -49,7 +49,7 @@ LEVEL = 0.95
 Why = Literal["", "few", "apart", "level"]
 
 
-class Sat(Record):
+class RatedSeat(Record):
     """One seat of a match. `who` empty: not rated (a guest); `value` None: no result, as before a judge has spoken.
 
     `moves` counts the seat's moves; `default`, `timeout` and `forfeit` those that were not its own choice.
@@ -69,11 +69,11 @@ class Sat(Record):
         return bool(self.who) and self.value is not None
 
 
-class Played(Record):
+class RatedGame(Record):
     """One finished match of the log, by its number."""
 
     id: int
-    seats: tuple[Sat, ...]
+    seats: tuple[RatedSeat, ...]
 
     def games(self) -> set[str]:
         """Return those for whom it is a game: the players with a result, if there are two."""
@@ -115,17 +115,17 @@ class Comparison:
     weight: float
 
 
-def digest(log: Sequence[Played]) -> str:
+def digest(log: Sequence[RatedGame]) -> str:
     """Return the SHA-256 of method and log, whatever the log's order."""
     rows = [METHOD, *(played.to_dict() for played in _ordered(log))]
     return hashlib.sha256(json.dumps(rows, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _ordered(log: Sequence[Played]) -> list[Played]:
+def _ordered(log: Sequence[RatedGame]) -> list[RatedGame]:
     return sorted(log, key=lambda played: played.id)
 
 
-def comparisons(played: Played, match: int = 0) -> Iterator[Comparison]:
+def comparisons(played: RatedGame, match: int = 0) -> Iterator[Comparison]:
     """Yield what one match says about its rated seats, as match number `match`."""
     rated = [(number, seat.value) for number, seat in enumerate(played.seats) if seat.who and seat.value is not None]
     for (i, mine), (j, other) in combinations(rated, 2):
@@ -149,7 +149,7 @@ class _Design:
     down: Floats
 
     @classmethod
-    def of(cls, log: Sequence[Played]) -> _Design:
+    def of(cls, log: Sequence[RatedGame]) -> _Design:
         terms: set[tuple[str, str]] = set()
         cells: dict[tuple[tuple[tuple[str, str], ...], ...], int] = {}
         found: list[tuple[int, int, float, float]] = []
@@ -191,7 +191,7 @@ class _Design:
         return found
 
 
-def reasons(log: Sequence[Played]) -> dict[str, Why]:
+def reasons(log: Sequence[RatedGame]) -> dict[str, Why]:
     """Return for everybody in the log why they have no rating, or an empty text."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -226,7 +226,7 @@ def reasons(log: Sequence[Played]) -> dict[str, Why]:
     return {who: why(who) for who in names}
 
 
-def fit(log: Sequence[Played], *, seed: int = 0, prior: float = PRIOR, resamples: int = RESAMPLES) -> Ladder:
+def fit(log: Sequence[RatedGame], *, seed: int = 0, prior: float = PRIOR, resamples: int = RESAMPLES) -> Ladder:
     """Return the ladder of a game's log. `prior` is the weight of the drawn games."""
     log = _ordered(log)
     why = reasons(log)

@@ -1,7 +1,7 @@
-"""The arena as a run of kind `eval`.
+"""The head-to-head as a run of kind `eval`.
 
 `run` writes conversations, judgments and `evaluation.json` (numbers with every condition they hold under) into an
-attempt of the run directory. It fails as `carry_out` says.
+attempt of the run directory. It fails as `run_attempt` says.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any
 
+from training.attempts.attempt import run_attempt
+from training.attempts.progress import Progress, Result
 from training.config import RunConfig
 from training.errors import BadInput, OutsideError
-from training.evaluate.arena import NAMES, Match, Pairing, Tell, pairings, play
+from training.evaluate.head_to_head import NAMES, Match, Pairing, Tell, pairings, play
 from training.evaluate.intervals import RESAMPLES
 from training.evaluate.social import judge_all, rubrics
 from training.evaluate.summary import Summary, summarise
-from training.learn import data, report
-from training.learn.attempt import carry_out
-from training.learn.parts import data_path, judge, pick_device
-from training.learn.progress import Progress, Result
-from training.learn.sides import Side, Sides
+from training.learn import report, scenarios
+from training.learn.context import data_path, judge, pick_device
 from training.players.base import Reply
+from training.players.contestants import Contestant, ContestantPool
 from training.records import Judgment
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
-from training.rollout import Rules
+from training.rollout import RolloutPolicy
 from training.rundir import RunDir
 from training.seeding import derive
 from training.store import sha256, write_json
@@ -39,51 +39,53 @@ FILE = "evaluation.json"
 
 
 def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[str, Any]:
-    """Hold the arena of a configuration as `carry_out` says; what was found is added to what it returns."""
+    """Hold the head-to-head of a configuration as `run_attempt` says; what was found is added to what it returns."""
     command = f"python -m training eval config.json --dir {run_dir.root.name}"
     found: dict[str, Any] = {}
 
-    def go(arena: Arena, progress: Progress) -> tuple[Result, str]:
-        found.update(asyncio.run(arena.hold(progress, command)))
+    def go(head_to_head: HeadToHead, progress: Progress) -> tuple[Result, str]:
+        found.update(asyncio.run(head_to_head.hold(progress, command)))
         return "succeeded", ""
 
-    return carry_out(run_dir, attempt, lambda _: Arena(config, run_dir), go) | found
+    return run_attempt(run_dir, attempt, lambda _: HeadToHead(config, run_dir), go) | found
 
 
 def drawn(config: RunConfig, run_dir: RunDir) -> tuple[Path, list[Pairing]]:
-    """Return the file with an arena's scenarios and the pairings that will be held; raise `BadInput` for either."""
+    """Return the file with the scenarios and the pairings to be played; raise `BadInput` for either."""
     section = config.evaluate
     if section.path:
         config = config.model_copy(update={"data": config.data.model_copy(update={"path": section.path})})
     path = data_path(config, run_dir)
-    starts = data.read_starts(config, path)
+    starts = scenarios.read_scenarios(config, path)
     return path, pairings(starts.scenarios, section.conversations, config.seed, section.side)
 
 
-class Arena:
-    """One arena, ready to be held: scenarios read, sides opened. Raises `BadInput` for whatever does not fit.
+class HeadToHead:
+    """One head-to-head, ready to be held: scenarios read, sides opened. Raises `BadInput` for whatever does not fit.
 
     A `learner` takes the place of the side that the configuration names as the model to be measured.
     """
 
-    def __init__(self, config: RunConfig, run_dir: RunDir, learner: Side | None = None) -> None:
+    def __init__(self, config: RunConfig, run_dir: RunDir, learner: Contestant | None = None) -> None:
         self.config, section = config, config.evaluate
         self.path, self.pairs = drawn(config, run_dir)
         self._asked = judge(config)
         self.judge = self._asked if section.judge else None
         self.tool = GoalCheck(self._asked) if self._asked else None
         if section.judge and self._asked is None:
-            raise BadInput("an arena with a judge needs the section judge: address and model", "judge")
-        self.sides = Sides(config.engine, config.arena_sampling, pick_device(config.model.device).partition(":")[0])
+            raise BadInput("a head-to-head with a judge needs the section judge: address and model", "judge")
+        self.sides = ContestantPool(
+            config.engine, config.head_to_head_sampling, pick_device(config.model.device).partition(":")[0]
+        )
         self.a = learner or self.sides.open(section.model or config.model.base, "a")
         self.b = self.sides.open(section.opponent or config.model.base, "b")
         for side in (self.a, self.b):
             side.player(self.pairs[0].scenario, 0)  # a player without a model says now if it does not play the game
-        probes = config.rollout.probes and learner is None  # an arena during training keeps no episodes
-        self.rules = Rules(config.seed, 0, config.rollout.retries, config.rollout.on_refused, probes)
+        probes = config.rollout.probes and learner is None  # a head-to-head during training keeps no episodes
+        self.rules = RolloutPolicy(config.seed, 0, config.rollout.retries, config.rollout.on_refused, probes)
 
     async def hold(self, progress: Progress, command: str) -> dict[str, Any]:
-        """Play, judge, summarise and write; return what was found. Closes the arena, whatever happens."""
+        """Play, judge, summarise and write; return what was found. Closes the head-to-head, whatever happens."""
         async with aclosing(self):
             return await self._hold(progress, command)
 

@@ -1,5 +1,5 @@
-"""The social metrics of an arena: every seat judged on the seven SOTOPIA dimensions, the five fine-grained ones, and
-what is asked about its game alone.
+"""The social metrics of a head-to-head: every seat judged on the seven SOTOPIA dimensions, the five fine-grained ones,
+and what is asked about its game alone.
 
 A seat that could not be scored is a judgment without values; nothing here raises for it.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from training.evaluate.arena import Match
+from training.evaluate.head_to_head import Match
 from training.records import Judgment
 from training.rewards.judge import Judge, transcript_of
 from training.rewards.rubrics import BEHAVIOURS, CONDUCT, SOTOPIA, Rubric

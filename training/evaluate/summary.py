@@ -1,4 +1,4 @@
-"""From the conversations of an arena to numbers with intervals.
+"""From the conversations of a head-to-head to numbers with intervals.
 
 Every number is first averaged within a scenario, over both seatings and all repetitions, then over scenarios; the
 interval resamples scenarios. A scenario counts only where both seatings of a repetition have the number, so that a
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from training.evaluate.arena import NAMES, Match, Name
+from training.evaluate.head_to_head import NAMES, Match, Name
 from training.evaluate.intervals import Interval, interval
 from training.records import Judgment, Record, Seat
 from training.rollout.roles import Numbers, by_role, of_seat, seat_numbers
@@ -20,7 +20,7 @@ from training.seeding import derive
 
 
 class Summary(Record):
-    """What an arena found. `difference` is a minus b, paired; `shared` are facts of a conversation as a whole.
+    """What a head-to-head found. `difference` is a minus b, paired; `shared` are facts of a conversation as a whole.
 
     `used` of `conversations` had no error and a partner seating without one; `unscored` counts seats that a judge
     could not score, per rubric.

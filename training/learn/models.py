@@ -17,7 +17,7 @@ from peft.tuners.lora import LoraLayer
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from training import bases
-from training.engines.loading import base_of, is_adapter, load_full, load_tokenizer, verified
+from training.engines.local.loading import base_of, is_adapter, load_full, load_tokenizer, verified
 from training.errors import BadInput
 from training.sections import Dtype, LoraConfig
 

@@ -13,9 +13,9 @@ from training import bases, players
 from training.config import RunConfig
 from training.engines.base import Engine
 from training.errors import BadInput
-from training.learn.sides import Side, Sides, check
+from training.players.base import PlayerFactory
+from training.players.contestants import Contestant, ContestantPool, check
 from training.records import Scenario
-from training.rollout import PlayerFactory
 from training.rollout.pool import Pool, past_policy
 from training.run_sections import MIRROR, PAST
 from training.rundir import RunDir
@@ -36,8 +36,8 @@ class Opponents:
         self._run_dir = run_dir
         _check(config, starts)
         self._base = bases.resolve(config.model.base)
-        self._sides = Sides(config.engine, config.sampling, device)
-        self._named: dict[str, Side] = {source: self._sides.open(source, source) for source in self.pool.sources}
+        self._sides = ContestantPool(config.engine, config.sampling, device)
+        self._named: dict[str, Contestant] = {source: self._sides.open(source, source) for source in self.pool.sources}
         engines = rollout.past_loaded if self.pool.uses_past else 0
         self._past: list[Engine] = [self._sides.load(self._base) for _ in range(engines)]
 

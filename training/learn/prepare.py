@@ -26,7 +26,7 @@ def prepare(name: str, *, force: bool = False) -> Path:
     if entry is None:
         raise BadInput(f"unknown base model {name!r}; known: {', '.join(bases.REGISTRY)}", "model")
     if entry.source == "project":
-        from training.learn.tiny import prepare_tiny
+        from training.learn.tiny.pretrain import prepare_tiny
 
         return prepare_tiny(force=force)
     if bases.is_prepared(entry) and not force:

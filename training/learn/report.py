@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from training.learn.progress import Progress, rounded
-from training.learn.score import Played
+from training.attempts.progress import Progress, rounded
+from training.learn.score import Rollout
 from training.records import LEARNER
 from training.rollout.pool import title
 from training.rollout.roles import Numbers, by_role, seat_numbers
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from training.records import Episode, Floats, Seat
 
 
-def outcome_metrics(played: Sequence[Played], *, by_game: bool = False) -> dict[str, float]:
+def outcome_metrics(played: Sequence[Rollout], *, by_game: bool = False) -> dict[str, float]:
     """Return what happened in a step's games: rewards, shares of turns, and the mean of each of the game's metrics.
 
     Rewards and shares of turns are of the seats that the learner held; `failing` is the share of its turns that failed
@@ -49,7 +49,7 @@ def _of_games(episodes: Sequence[Episode]) -> dict[str, float]:
     }
 
 
-def _of_learner(good: Sequence[Played]) -> dict[str, float]:
+def _of_learner(good: Sequence[Rollout]) -> dict[str, float]:
     """Return rewards and shares of turns of the learner's seats, and all numbers of a seat by role."""
     returns: dict[int, list[float]] = {}
     seated: list[tuple[Episode, dict[Seat, Numbers]]] = []
@@ -80,7 +80,7 @@ def _of_learner(good: Sequence[Played]) -> dict[str, float]:
     return found
 
 
-def _by_opponent(good: Sequence[Played]) -> dict[str, float]:
+def _by_opponent(good: Sequence[Rollout]) -> dict[str, float]:
     """Return the learner's mean reward and the number of games against each opponent, all past selves as one."""
     rewards: dict[str, list[float]] = {}
     for one in good:
@@ -94,7 +94,7 @@ def _by_opponent(good: Sequence[Played]) -> dict[str, float]:
     }
 
 
-def credit_metrics(played: Sequence[Played]) -> dict[str, float]:
+def credit_metrics(played: Sequence[Rollout]) -> dict[str, float]:
     """Return the advantages' mean and spread, and how much of its targets' variance each value head explains."""
     advantages: list[Floats] = []
     targets: dict[str, list[Floats]] = {}
@@ -123,13 +123,13 @@ def _mean(values: Iterable[float]) -> float:
     return float(np.mean([float(value) for value in values]))
 
 
-def write_episodes(progress: Progress, step: int, played: Sequence[Played]) -> None:
+def write_episodes(progress: Progress, step: int, played: Sequence[Rollout]) -> None:
     """Append every episode of the step, failed ones too, with what was learned from it."""
     for one in played:
         progress.episode(step, one.number, _record(one), summary(one.episode, one.score.returns if one.score else {}))
 
 
-def _record(one: Played) -> dict[str, Any]:
+def _record(one: Rollout) -> dict[str, Any]:
     record: dict[str, Any] = {"version": 1, "episode": one.episode.to_dict(), "returns": {}, "credit": []}
     if one.score is None:
         return record
@@ -140,7 +140,7 @@ def _record(one: Played) -> dict[str, Any]:
     return record
 
 
-def _credit(one: Played, number: int) -> dict[str, Any] | None:
+def _credit(one: Rollout, number: int) -> dict[str, Any] | None:
     """Return one trace's credit, one number a token; a value belongs to the state *before* its token."""
     item = (one.items or {}).get(number)
     if item is None or one.scored is None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Played:
+class Rollout:
     """One episode on its way through a step; `score` None = it has an error. `items` are by index of the trace.
 
     `policies` are who sat at each seat, by name; empty where the learner held all of them.
@@ -53,25 +53,25 @@ class Played:
 
 async def score(
     episodes: Sequence[Episode], reward: Reward, seed: int, step: int, *, seen: Callable[[], None] = lambda: None
-) -> list[Played]:
+) -> list[Rollout]:
     """Score every episode that ended well; the others keep their error. `seen` is called after each."""
 
-    async def one(number: int, episode: Episode) -> Played:
+    async def one(number: int, episode: Episode) -> Rollout:
         if episode.error is not None:
-            return Played(number, episode)
+            return Rollout(number, episode)
         try:
             found = await reward.score(episode, derive(seed, "reward", step, number))
         except OutsideError as error:
             record = ErrorRecord(kind=error.kind, message=str(error))
-            return Played(number, episode.model_copy(update={"error": record, "metrics": {}}))
+            return Rollout(number, episode.model_copy(update={"error": record, "metrics": {}}))
         finally:
             seen()
-        return Played(number, episode, found)
+        return Rollout(number, episode, found)
 
     return list(await asyncio.gather(*(one(number, episode) for number, episode in enumerate(episodes))))
 
 
-def learnable(played: Sequence[Played]) -> list[Item]:
+def learnable(played: Sequence[Rollout]) -> list[Item]:
     """Set and return the items of the learner's traces, in order."""
     found: list[Item] = []
     for one in played:
@@ -86,7 +86,7 @@ def learnable(played: Sequence[Played]) -> list[Item]:
 
 
 def measured(
-    played: Sequence[Played], policy: Policy, needs: Needs, *, old: bool, beat: Callable[[int], None]
+    played: Sequence[Rollout], policy: Policy, needs: Needs, *, old: bool, beat: Callable[[int], None]
 ) -> list[Item]:
     """Forward passes before credit: values and, where wanted, the trainer's and the reference's log-probabilities.
 
@@ -107,7 +107,7 @@ def measured(
 
 
 def _scored(
-    one: Played,
+    one: Rollout,
     score: Score,
     items: dict[int, Item],
     values: dict[int, dict[str, Floats]],
@@ -137,9 +137,9 @@ def _penalty(item: Item, coefficient: float) -> Floats:
     return -coefficient * (item.old - item.reference)
 
 
-def give_credit(played: Sequence[Played], method: Method) -> None:
+def give_credit(played: Sequence[Rollout], method: Method) -> None:
     """Let the method credit its groups; set `credit` on episodes and items. A number not finite raises `BadStep`."""
-    groups: dict[object, list[Played]] = {}
+    groups: dict[object, list[Rollout]] = {}
     for one in played:
         if one.scored is not None:
             groups.setdefault(_group(one, method.needs), []).append(one)
@@ -159,7 +159,7 @@ def give_credit(played: Sequence[Played], method: Method) -> None:
                     item.credit = trace
 
 
-def _group(one: Played, needs: Needs) -> object:
+def _group(one: Rollout, needs: Needs) -> object:
     scenario = one.episode.scenario
     if needs.group == "conversation":
         return one.number

@@ -1,6 +1,6 @@
 """The loop: play, score, give credit, update, hand the weights to the engine, save. Start here to read about learning.
 
-`run` starts a run or goes on with it in a new attempt; it fails as `carry_out` says.
+`run` starts a run or goes on with it in a new attempt; it fails as `run_attempt` says.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
+from training.attempts.attempt import run_attempt
+from training.attempts.progress import Progress, Result, StopAsked
 from training.config import RunConfig
 from training.errors import DivergedError
-from training.learn import checkpoint, data, report, sync
-from training.learn.attempt import carry_out
-from training.learn.parts import Parts, build
-from training.learn.progress import Progress, Result, StopAsked
-from training.learn.score import Played, give_credit, measured, score
+from training.learn import checkpoint, report, scenarios, sync
+from training.learn.context import TrainingContext, build
+from training.learn.score import Rollout, give_credit, measured, score
 from training.learn.update import BadStep
 from training.players.base import Reply
 from training.records import LEARNER, Episode
-from training.rollout import Job, Rules, rollout
+from training.rollout import Job, RolloutPolicy, rollout
 from training.rundir import RunDir
 from training.seeding import derive
 
@@ -32,20 +32,20 @@ NO_GRADIENT = 1e-7
 """A smaller gradient norm is the rounding of equal numbers: such an update teaches nothing."""
 UNWATCHED = "stop.kl_ceiling is not watched: with learn.kl none the distance to the start is not measured"
 Evaluate = Callable[["Trainer", int], Awaitable[dict[str, float]]]
-"""Plays an arena with the present weights; its numbers become an event."""
+"""Plays a head-to-head with the present weights; its numbers become an event."""
 
 
 class Trainer:
     """One attempt at a run, from the newest checkpoint (or from nothing) to the end, a stop, or a failure."""
 
-    def __init__(self, parts: Parts, progress: Progress, evaluate: Evaluate | None = None) -> None:
+    def __init__(self, parts: TrainingContext, progress: Progress, evaluate: Evaluate | None = None) -> None:
         self.parts, self.config, self.progress, self.evaluate = parts, parts.config, progress, evaluate
         self.step = parts.step
         self.bad_in_a_row = self.effective = 0
         self.saved = parts.step if parts.resumed else -1
         checkpoint.seed_generators(derive(self.config.seed, "generators"))
         if parts.resumed:
-            self._take_up(parts.resumed)
+            self._restore(parts.resumed)
 
     async def loop(self) -> tuple[Result, str]:
         """Run to the end; return the result and, unless it succeeded, why."""
@@ -87,14 +87,14 @@ class Trainer:
             raise DivergedError(f"{self.bad_in_a_row} steps in a row taught nothing; the last one: {reason}")
         why = self.parts.watchdog.see(metrics)
         if self.progress.take_save() or number % self.config.learn.save_every == 0:
-            self.save()  # before the arena: what a long one costs, should it fail, is the arena
+            self.save()  # before the head-to-head: what a long one costs, should it fail, is the head-to-head
         await self._evaluate()
         return why
 
-    async def _played(self, number: int) -> tuple[list[Played], dict[str, float]]:
+    async def _played(self, number: int) -> tuple[list[Rollout], dict[str, float]]:
         """Play and score the step's games."""
         began = time.monotonic()
-        jobs = data.jobs(self.config, self.parts.starts, self.parts.opponents.pool, number)
+        jobs = scenarios.jobs(self.config, self.parts.starts, self.parts.opponents.pool, number)
         episodes = await self._unless_stopped(self._sample(jobs, number))
         sampled = time.monotonic()
         self.progress.phase("scoring", of=len(episodes))
@@ -118,7 +118,7 @@ class Trainer:
     async def _sample(self, jobs: list[Job], number: int) -> list[Episode]:
         settings = self.config.rollout
         probes = settings.probes or self.parts.method.needs.probes
-        rules = Rules(self.config.seed, number, settings.retries, settings.on_refused, probes)
+        rules = RolloutPolicy(self.config.seed, number, settings.retries, settings.on_refused, probes)
         lanes = min(settings.lanes or len(jobs), len(jobs))
         self.progress.phase("sampling", done=0, of=len(jobs))
         replies = tokens = 0
@@ -148,7 +148,7 @@ class Trainer:
                 raise StopAsked(self.progress.reason)
         return task.result()
 
-    def _learned(self, played: list[Played], number: int) -> dict[str, float]:
+    def _learned(self, played: list[Rollout], number: int) -> dict[str, float]:
         """Measure, credit, update; return metrics. `BadStep` and `StopAsked` leave the weights as they were."""
         parts, began = self.parts, time.monotonic()
         self.progress.phase("learning")
@@ -169,7 +169,7 @@ class Trainer:
         tokens = sum(len(item) for item in items)
         return metrics | {"learning_s": seconds, "learning_tokens_per_s": tokens / max(seconds, 1e-9)}
 
-    def _tell(self, played: list[Played], metrics: dict[str, float]) -> None:
+    def _tell(self, played: list[Rollout], metrics: dict[str, float]) -> None:
         report.write_episodes(self.progress, self.step, played)
         self.progress.metrics(self.step, metrics)
         shown = {name: round(metrics[name], 4) for name in ("reward", "parse_rate", "entropy", "kl") if name in metrics}
@@ -180,7 +180,7 @@ class Trainer:
         if self.evaluate is not None and every and self.step % every == 0:
             self.progress.phase("evaluating")
             found = await self._unless_stopped(self.evaluate(self, self.step))
-            # what the engine still holds of the arena's prompts would round the next games differently
+            # what the engine still holds of the head-to-head's prompts would round the next games differently
             await sync.push(self.parts.policy, self.parts.engine)
             self.progress.event("evaluation", **{**found, "step": self.step})
 
@@ -214,7 +214,7 @@ class Trainer:
         }
         return checkpoint.TrainerState(self.step, rest, moments | states | self.parts.policy.tensors())
 
-    def _take_up(self, state: checkpoint.TrainerState) -> None:
+    def _restore(self, state: checkpoint.TrainerState) -> None:
         self.parts.policy.restore(state.tensors)
         checkpoint.unpack_optimizer(self.parts.updater.optimizer, state.data["optimizer"], state.tensors)
         self.parts.method.load_state_dict(state.data["method"])
@@ -232,7 +232,7 @@ async def _timed(work: Awaitable[object]) -> float:
 def run(
     config: RunConfig, run_dir: RunDir, attempt: int | None = None, evaluate: Evaluate | None = None
 ) -> dict[str, Any]:
-    """Run or go on with a training run, as `carry_out` says, from the newest complete checkpoint of the directory."""
+    """Run or go on with a training run, as `run_attempt` says, from the newest complete checkpoint of the directory."""
     found = run_dir.latest_checkpoint()
 
     def prepare(progress: Progress) -> Trainer:
@@ -243,7 +243,7 @@ def run(
             failing.pop_all()
         return trainer
 
-    return carry_out(run_dir, attempt, prepare, _go, steps=config.learn.steps, found=found)
+    return run_attempt(run_dir, attempt, prepare, _go, steps=config.learn.steps, found=found)
 
 
 def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:

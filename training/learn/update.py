@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
+from training.attempts.progress import Progress
 from training.errors import ParleyError
 from training.learn import losses
 from training.learn.batch import Batch, Item, batches, updates
 from training.learn.policy import Policy
-from training.learn.progress import Progress
 from training.seeding import derive
 
 if TYPE_CHECKING:

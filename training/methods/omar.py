@@ -16,8 +16,8 @@ from pydantic import Field, ValidationInfo, field_validator
 from training.errors import BadInput
 from training.methods import advantages
 from training.methods.base import MethodConfig
-from training.methods.lines import Line, lines
-from training.methods.page import CreditPage
+from training.methods.credit_builder import CreditBuilder
+from training.methods.trajectories import SeatTrajectory, lines
 from training.records import EpisodeCredit, Needs, ScoredEpisode, Seat
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class _Part:
 
     scored: ScoredEpisode
     episode: int
-    line: Line
+    line: SeatTrajectory
     by_turn: Floats | None
     by_token: tuple[Floats, ...] = ()
 
@@ -128,7 +128,7 @@ class Omar:
 
     def credit(self, group: Sequence[ScoredEpisode]) -> list[EpisodeCredit]:
         """Return credit on the sampled tokens of every learning seat, and targets for the value heads."""
-        pages = [CreditPage(scored) for scored in group]
+        pages = [CreditBuilder(scored) for scored in group]
         parts = self._parts(group)
         raw = [part.by_turn if part.by_turn is not None else np.concatenate(part.by_token) for part in parts]
         used = advantages.whitened(raw) if self.config.whiten else raw
@@ -164,19 +164,19 @@ class Omar:
             seat: r * (keep if out.get(f"eliminated_{seat}", 0.0) > 0 else 1.0) for seat, r in scored.returns.items()
         }
 
-    def _turn_level(self, scored: ScoredEpisode, episode: int, line: Line) -> _Part:
+    def _turn_level(self, scored: ScoredEpisode, episode: int, line: SeatTrajectory) -> _Part:
         config = self.config
         values = self._turn_values(scored, line)
         by_turn = advantages.gae(line.rewards.tolist(), values.tolist(), config.gamma_turn, config.lam_turn)
         return _Part(scored, episode, line, by_turn)
 
-    def _turn_values(self, scored: ScoredEpisode, line: Line) -> Floats:
+    def _turn_values(self, scored: ScoredEpisode, line: SeatTrajectory) -> Floats:
         heads = scored.values[self.turn_head]
         if self.config.turn_value == "last_token":
             return np.array([turn.after(heads) for turn in line.turns])
         return np.array([float(turn.before(heads)[0]) for turn in line.turns])
 
-    def _flat(self, scored: ScoredEpisode, episode: int, line: Line) -> _Part:
+    def _flat(self, scored: ScoredEpisode, episode: int, line: SeatTrajectory) -> _Part:
         """GAE over the seat's own tokens as one sequence; observation tokens are no steps."""
         values = [turn.before(scored.values[self.token_head]) for turn in line.turns]
         rewards = [_spread(scored, line, k) for k in range(len(line.turns))]
@@ -186,7 +186,7 @@ class Omar:
         cuts = np.cumsum([len(value) for value in values])[:-1]
         return _Part(scored, episode, line, None, tuple(np.split(sequence, cuts)))
 
-    def _write_turns(self, page: CreditPage, part: _Part, raw: Floats, used: Floats) -> None:
+    def _write_turns(self, page: CreditBuilder, part: _Part, raw: Floats, used: Floats) -> None:
         """Put turn advantages on tokens, through the token level where the form has one."""
         config, scored = self.config, part.scored
         for k, turn in enumerate(part.line.turns):
@@ -203,7 +203,7 @@ class Omar:
         if self.turn_head:
             self._turn_targets(page, part, raw)
 
-    def _turn_targets(self, page: CreditPage, part: _Part, raw: Floats) -> None:
+    def _turn_targets(self, page: CreditBuilder, part: _Part, raw: Floats) -> None:
         """The turn value is regressed on the turn's return; the paper's single head, after the turn, on A_k itself."""
         values = self._turn_values(part.scored, part.line)
         for turn, advantage, value in zip(part.line.turns, raw, values, strict=True):
@@ -212,7 +212,7 @@ class Omar:
             paper = at_end and self.turn_head == SHARED
             page.value(self.turn_head, turn.trace, slice(place, place + 1), advantage if paper else advantage + value)
 
-    def _write_tokens(self, page: CreditPage, part: _Part, raw: Floats, used: Floats) -> None:
+    def _write_tokens(self, page: CreditBuilder, part: _Part, raw: Floats, used: Floats) -> None:
         """Put the advantages of one long sequence on its tokens; a failing turn is filtered token by token."""
         start = 0
         for k, turn in enumerate(part.line.turns):
@@ -251,7 +251,7 @@ def _filtered(advantage: float, passed: bool, rule: str) -> float:
     return 0.0 if rule == "zero" else min(advantage, 0.0)
 
 
-def _spread(scored: ScoredEpisode, line: Line, k: int) -> Floats:
+def _spread(scored: ScoredEpisode, line: SeatTrajectory, k: int) -> Floats:
     """Return turn k's reward laid on its tokens: what was paid at a token stays there, the rest is on the last."""
     turn = line.turns[k]
     own = turn.on(scored.token_rewards).copy() if scored.token_rewards else np.zeros(turn.stop - turn.first)
@@ -260,7 +260,11 @@ def _spread(scored: ScoredEpisode, line: Line, k: int) -> Floats:
 
 
 def _group_relative(
-    group: Sequence[ScoredEpisode], results: Sequence[dict[Seat, float]], cards: Sequence[list[Line]], *, by_role: bool
+    group: Sequence[ScoredEpisode],
+    results: Sequence[dict[Seat, float]],
+    cards: Sequence[list[SeatTrajectory]],
+    *,
+    by_role: bool,
 ) -> list[_Part]:
     """Every turn of a seat gets the seat's whole reward minus the mean of its peers."""
     totals = []

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from training.records import Observation, Probe, Seat, Trace
+from training.records import Observation, Probe, Scenario, Seat, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,10 @@ class Player(Protocol):
 
         Turn indices are the seat's own 0, 1, …: the rollout maps them to `Episode.turns`.
         """
+
+
+PlayerFactory = Callable[[Scenario, Seat], Player]
+"""Makes a fresh player for one seat of one episode."""
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from training.rollout.episode import Tool, play
-from training.rollout.lanes import Job, PlayerFactory, collect, rollout
-from training.rollout.seats import Rules
+from training.rollout.lanes import Job, collect, rollout
+from training.rollout.seats import RolloutPolicy
 
-__all__ = ["Job", "PlayerFactory", "Rules", "Tool", "collect", "play", "rollout"]
+__all__ = ["Job", "RolloutPolicy", "Tool", "collect", "play", "rollout"]

@@ -14,7 +14,7 @@ from training.errors import BadInput, IllegalMove, OutsideError, boundary
 from training.games import Game, make
 from training.players.base import Measured, Player, Reply
 from training.records import Belief, Episode, ErrorRecord, Move, Scenario, Seat, SeatMove, Trace, Turn
-from training.rollout.seats import Attempts, Rules, SeatRecord
+from training.rollout.seats import Attempts, RolloutPolicy, SeatRecord
 
 Tool = Callable[[Game], Awaitable[Move]]
 """Answers for the tool seat with a move of origin `tool`; failures outside the model raise `OutsideError`.
@@ -27,7 +27,7 @@ async def play(
     scenario: Scenario,
     players: Sequence[Player],
     *,
-    rules: Rules | None = None,
+    rules: RolloutPolicy | None = None,
     number: int = 0,
     tool: Tool | None = None,
     replied: Callable[[Reply], None] = lambda reply: None,
@@ -39,7 +39,7 @@ async def play(
     game = make(scenario)
     if len(players) != len(scenario.seats):
         raise BadInput(f"{len(scenario.seats)} seats need as many players, not {len(players)}", "players")
-    rules = rules or Rules()
+    rules = rules or RolloutPolicy()
     seats = [SeatRecord(seat, player, rules, number, replied) for seat, player in enumerate(players)]
     table = _Table(game, seats, tool, probes=rules.probes)
     error: ErrorRecord | None = None

@@ -10,13 +10,10 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from training.errors import BadInput
-from training.players.base import Player, Reply
-from training.records import Episode, Scenario, Seat
+from training.players.base import PlayerFactory, Reply
+from training.records import Episode, Scenario
 from training.rollout.episode import Tool, play
-from training.rollout.seats import Rules
-
-PlayerFactory = Callable[[Scenario, Seat], Player]
-"""Makes a fresh player for one seat of one episode."""
+from training.rollout.seats import RolloutPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,7 @@ async def rollout(
     policies: Mapping[str, PlayerFactory],
     *,
     lanes: int,
-    rules: Rules,
+    rules: RolloutPolicy,
     tool: Tool | None = None,
     replied: Callable[[Reply], None] = lambda reply: None,
 ) -> AsyncGenerator[tuple[Job, Episode], None]:
@@ -91,7 +88,7 @@ async def collect(
     policies: Mapping[str, PlayerFactory],
     *,
     lanes: int,
-    rules: Rules,
+    rules: RolloutPolicy,
     tool: Tool | None = None,
 ) -> list[Episode]:
     """Return the episodes in the order of `jobs`."""

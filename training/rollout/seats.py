@@ -23,7 +23,7 @@ OnRefused = Literal["default", "forfeit"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RolloutPolicy:
     """How attempts are handled, and where seeds begin: `seed` is the config's, `step` the training step's number.
 
     After `retries` further attempts a refused seat plays the game's default, or forfeits: in a game of two that is its
@@ -52,7 +52,7 @@ class SeatRecord:
     """One seat's side of an episode: its player, and what it has been refused so far. `replied` hears every reply."""
 
     def __init__(
-        self, seat: Seat, player: Player, rules: Rules, episode: int, replied: Callable[[Reply], None]
+        self, seat: Seat, player: Player, rules: RolloutPolicy, episode: int, replied: Callable[[Reply], None]
     ) -> None:
         self.seat = seat
         self.player = player

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from webapp.accounts import services
 from webapp.accounts.forms import KeyForm, PersonForm
 from webapp.accounts.models import ApiKey, Role, User
-from webapp.accounts.permissions import admins, current_user, members, one
+from webapp.accounts.permissions import admins, current_user, get_or_404, members
 from webapp.core.http import accepted, integer, render_page
 from webapp.core.sorting import Order
 
@@ -42,7 +42,7 @@ def account(request: HttpRequest) -> HttpResponse:
 @members
 def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
     """Revoke one of your own keys."""
-    services.revoke_key(key=one(ApiKey.objects.filter(user=current_user(request)), pk=key_id))
+    services.revoke_key(key=get_or_404(ApiKey.objects.filter(user=current_user(request)), pk=key_id))
     messages.success(request, "The key is revoked. Programs that used it are refused from now on.")
     return redirect("accounts:account")
 
@@ -75,7 +75,7 @@ def people(request: HttpRequest) -> HttpResponse:
 @admins
 def change_person(request: HttpRequest, user_id: int) -> HttpResponse:
     """Set a person's role; one's own is another administrator's to change."""
-    person = one(User.objects.exclude(role=Role.GUEST), pk=user_id)
+    person = get_or_404(User.objects.exclude(role=Role.GUEST), pk=user_id)
     form = PersonForm(request.POST)
     if not form.is_valid():
         messages.error(request, f"{person.username} was not changed: {form.errors.as_text()}")
@@ -93,7 +93,7 @@ def change_person(request: HttpRequest, user_id: int) -> HttpResponse:
 @admins
 def new_password(request: HttpRequest, user_id: int) -> HttpResponse:
     """Set a new password for somebody who forgot theirs; one's own is changed where the old one is asked for."""
-    person = one(User.objects.exclude(role=Role.GUEST), pk=user_id)
+    person = get_or_404(User.objects.exclude(role=Role.GUEST), pk=user_id)
     if person.pk == request.user.pk:
         return redirect("account_change_password")
     form = SetPasswordForm(person, request.POST or None)

@@ -11,7 +11,7 @@ from ninja.files import UploadedFile
 from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.errors import BadInput
-from webapp.accounts.permissions import one
+from webapp.accounts.permissions import get_or_404
 from webapp.api.access import Key, caller
 from webapp.api.shapes import DatasetOut, ImportOut, Problem
 from webapp.core import streaming
@@ -31,7 +31,7 @@ def list_datasets(request: HttpRequest, q: str = "", game: str = "") -> DatasetQ
 @router.get("/{name}", response=DatasetOut)
 def get_dataset(request: HttpRequest, name: str) -> Dataset:
     """One dataset."""
-    return one(Dataset.objects.visible_to(caller(request)).select_related("owner"), name=name)
+    return get_or_404(Dataset.objects.visible_to(caller(request)).select_related("owner"), name=name)
 
 
 @router.post("", response={201: ImportOut, 422: ImportOut | Problem})
@@ -55,7 +55,7 @@ def import_dataset(
 @router.get("/{name}/versions/{number}/export", response=str)
 def export_version(request: HttpRequest, name: str, number: int) -> StreamingHttpResponse:
     """One version as JSONL, one scenario a line."""
-    version = one(DatasetVersion.objects.visible_to(caller(request)), dataset__name=name, number=number)
+    version = get_or_404(DatasetVersion.objects.visible_to(caller(request)), dataset__name=name, number=number)
     lines = streaming.lines(line.dumps() for line in services.lines_of(version))
     return streaming.stream(request, lines, "application/jsonl; charset=utf-8")
 

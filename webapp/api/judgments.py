@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest
 from ninja import Router, Status
 from ninja.pagination import LimitOffsetPagination, paginate
 
-from webapp.accounts.permissions import one
+from webapp.accounts.permissions import get_or_404
 from webapp.api.access import caller
 from webapp.api.shapes import JudgmentIn, JudgmentOut, TargetOut
 from webapp.judgments import services
@@ -74,6 +74,6 @@ def list_targets(request: HttpRequest, queue: int | None = None) -> TargetQueryS
 def add_judgment(request: HttpRequest, data: JudgmentIn) -> Status[Judgment]:
     """Judge one target of a queue that is assigned to the caller; sent again it replaces the first."""
     user, visible = caller(request), _visible(request)
-    target = one(Target.objects.with_games().filter(queue__annotators=user), pk=data.target)
+    target = get_or_404(Target.objects.with_games().filter(queue__annotators=user), pk=data.target)
     made = services.annotate(target=target, by=user, values=data.values, reason=data.reason)
-    return Status(201, one(visible, pk=made.pk))
+    return Status(201, get_or_404(visible, pk=made.pk))

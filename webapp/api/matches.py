@@ -12,11 +12,14 @@ from training.errors import BadInput
 from training.games import GameSpec, lookup
 from training.records import ALL
 from webapp.accounts.models import User
-from webapp.accounts.permissions import one
+from webapp.accounts.permissions import get_or_404
 from webapp.api.access import caller
 from webapp.api.shapes import MatchIn, MatchLineOut, MatchOut, MoveIn, MoveOut, PlaceIn
-from webapp.arena import access, hosting, opponents, persons, scenarios, tables, view
+from webapp.arena import access, opponents
+from webapp.arena.live import client_state
 from webapp.arena.models import Match, MatchMove, MatchQuerySet, MatchSeat
+from webapp.arena.play import hosting, human_moves
+from webapp.arena.setup import scenarios, tables
 from webapp.runs.models import Checkpoint
 from webapp.serving import services as serving
 
@@ -26,7 +29,7 @@ router = Router(tags=["matches"])
 def match_as_seen(match: Match, user: User) -> dict[str, object]:
     """Return a match from this person's place: rows, actions, and result and players once they may see all of it."""
     viewer = access.viewer_of(match, user)
-    scene = view.look(match, viewer, user)
+    scene = client_state.look(match, viewer, user)
     revealed = ALL in access.viewpoints(match, user)
     told = revealed and access.told_who(match, user)
     return {
@@ -35,7 +38,7 @@ def match_as_seen(match: Match, user: User) -> dict[str, object]:
         "state": match.state,
         "turn": scene.turn,
         "seats": [_seat(chair.seat, shown=told or chair.you, you=chair.you) for chair in scene.chairs],
-        "messages": [{"number": row.number, **row.message} for row in view.rows_after(match, viewer, 0)],
+        "messages": [{"number": row.number, **row.message} for row in client_state.rows_after(match, viewer, 0)],
         "actions": [action.to_dict() for action in scene.seen.actions],
         "max_chars": scene.seen.max_chars,
         "deadline": scene.deadline,
@@ -104,7 +107,7 @@ def _place(place: PlaceIn, user: User, spec: GameSpec) -> tables.Place:
 
 
 def _match(request: HttpRequest, pk: int) -> Match:
-    return one(Match.objects.visible_to(caller(request)).select_related("host"), pk=pk)
+    return get_or_404(Match.objects.visible_to(caller(request)).select_related("host"), pk=pk)
 
 
 @router.get("/{int:pk}", response=MatchOut)
@@ -121,4 +124,4 @@ def make_move(request: HttpRequest, pk: int, data: MoveIn) -> MatchMove:
     match = _match(request, pk)
     fields = {f"{data.action}.{name}": str(value) for name, value in data.args.items()}
     given = {"turn": str(data.turn), "action": data.action, "text": data.text, **fields}
-    return persons.play(match_id=match.pk, user=caller(request), data=given)
+    return human_moves.play(match_id=match.pk, user=caller(request), data=given)

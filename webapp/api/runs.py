@@ -8,7 +8,7 @@ from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.config import RunConfig
 from training.errors import BadInput
-from webapp.accounts.permissions import one
+from webapp.accounts.permissions import get_or_404
 from webapp.api.access import Key, caller
 from webapp.api.datasets import version_named
 from webapp.api.shapes import CheckpointOut, MetricOut, RunIn, RunOut
@@ -59,32 +59,32 @@ def _checkpoint(pk: int | None, field: str) -> Checkpoint | None:
 @router.get("/{int:pk}", response=RunOut)
 def get_run(request: HttpRequest, pk: int) -> Run:
     """One run."""
-    return one(_runs(request), pk=pk)
+    return get_or_404(_runs(request), pk=pk)
 
 
 @router.get("/{int:pk}/metrics", response=list[MetricOut])
 def get_metrics(request: HttpRequest, pk: int, since: int = -1) -> list[dict[str, object]]:
     """The numbers of every step above `since`, thinned evenly to about 600."""
-    rows = one(_runs(request), pk=pk).metrics.since(since)
+    rows = get_or_404(_runs(request), pk=pk).metrics.since(since)
     return [{"step": step, "at": at, "values": values} for step, at, values in rows]
 
 
 def _own(request: HttpRequest, pk: int) -> Run:
-    return one(Run.objects.changeable_by(caller(request)).experiments(), pk=pk)
+    return get_or_404(Run.objects.changeable_by(caller(request)).experiments(), pk=pk)
 
 
 @router.post("/{int:pk}/stop", response=RunOut)
 def stop_run(request: HttpRequest, pk: int) -> Run:
     """Ask a run to save and stop; asking twice changes nothing."""
     services.stop_run(run=_own(request, pk))
-    return one(_runs(request), pk=pk)
+    return get_or_404(_runs(request), pk=pk)
 
 
 @router.post("/{int:pk}/resume", response=RunOut)
 def resume_run(request: HttpRequest, pk: int) -> Run:
     """Queue a stopped or failed run again, from its last checkpoint."""
     services.resume_run(run=_own(request, pk))
-    return one(_runs(request), pk=pk)
+    return get_or_404(_runs(request), pk=pk)
 
 
 @router.delete("/{int:pk}", response={204: None})
@@ -104,4 +104,4 @@ def list_checkpoints(request: HttpRequest) -> CheckpointQuerySet:
 @checkpoints.get("/{int:pk}", response=CheckpointOut)
 def get_checkpoint(request: HttpRequest, pk: int) -> Checkpoint:
     """One checkpoint."""
-    return one(Checkpoint.objects.visible_to(caller(request)), pk=pk)
+    return get_or_404(Checkpoint.objects.visible_to(caller(request)), pk=pk)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from training.records import ALL, SPECTATOR, Viewer
 from webapp.accounts.models import User
-from webapp.arena import services
 from webapp.arena.models import Match, MatchSeat
+from webapp.arena.play import services
 
 
 def own_seat(match: Match, user: User) -> MatchSeat | None:
@@ -59,14 +59,14 @@ def chose_seats(match: Match, user: User) -> bool:
 
 
 @dataclass(frozen=True)
-class Line:
+class MatchEntry:
     """A match in a list: each seat with whether this person may be told what sits there."""
 
     match: Match
     seats: Sequence[tuple[MatchSeat, bool]]
 
 
-def lines(matches: Iterable[Match], user: User) -> list[Line]:
+def lines(matches: Iterable[Match], user: User) -> list[MatchEntry]:
     """Matches (loaded `with_seats`) as lists show them to this person."""
     found = list(matches)
     untold = set(
@@ -77,4 +77,4 @@ def lines(matches: Iterable[Match], user: User) -> list[Line]:
         told = match.over and match.pk not in untold
         return told or chose_seats(match, user) or seat.user_id == user.pk or seat.kind == MatchSeat.Kind.OPEN
 
-    return [Line(match, [(seat, shown(match, seat)) for seat in match.seats.all()]) for match in found]
+    return [MatchEntry(match, [(seat, shown(match, seat)) for seat in match.seats.all()]) for match in found]

@@ -6,8 +6,9 @@ from functools import partial
 
 from django.db import InterfaceError, OperationalError
 
-from webapp.arena import hints, hosting, model_seats, services
+from webapp.arena import hints
 from webapp.arena.models import DueSeat
+from webapp.arena.play import hosting, model_seats, services
 from webapp.core import queue
 from webapp.core.clock import register
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.arena.consumers import TableConsumer
+from webapp.arena.live.consumers import TableConsumer
 from webapp.core.sockets import register
 
 register(path("ws/play/<int:match_id>/", TableConsumer.as_asgi(), name="table-socket"))

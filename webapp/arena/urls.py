@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.arena import host_views, replays, views
+from webapp.arena.pages import host_views, replays, views
 
 app_name = "arena"
 urlpatterns = [

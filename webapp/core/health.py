@@ -18,7 +18,7 @@ WORKER_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Part:
+class Component:
     """One part's state: `ok`, and in words why not; `age` in seconds where it has a heartbeat."""
 
     name: str
@@ -28,32 +28,32 @@ class Part:
     queues: tuple[str, ...] = ()
 
 
-def database() -> Part:
+def database() -> Component:
     """Ask the database for a one."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DatabaseError as error:
-        return Part("database", False, str(error).strip().split("\n")[0])
-    return Part("database", True)
+        return Component("database", False, str(error).strip().split("\n")[0])
+    return Component("database", True)
 
 
-def broker() -> Part:
+def broker() -> Component:
     """Ping Redis."""
     try:
         with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=2) as client:
             client.ping()
     except redis.RedisError as error:
-        return Part("redis", False, str(error))
-    return Part("redis", True)
+        return Component("redis", False, str(error))
+    return Component("redis", True)
 
 
-def _beating(kind: Heartbeat.Kind, limit: float) -> list[Part]:
+def _beating(kind: Heartbeat.Kind, limit: float) -> list[Component]:
     parts = []
     for row in Heartbeat.objects.filter(kind=kind).annotate(age=Now() - F("beaten_at")).order_by("name"):
         age = row.age.total_seconds()
         why = "" if age <= limit else f"no sign of life for {age:.0f} s"
-        parts.append(Part(row.name, age <= limit, why, round(age, 1), tuple(row.detail.get("queues", ()))))
+        parts.append(Component(row.name, age <= limit, why, round(age, 1), tuple(row.detail.get("queues", ()))))
     return parts
 
 

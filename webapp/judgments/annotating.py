@@ -16,7 +16,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from training.errors import BadInput
-from webapp.accounts.permissions import annotators, current_user, one
+from webapp.accounts.permissions import annotators, current_user, get_or_404
 from webapp.core.http import integer, render_page, wants_fragment
 from webapp.judgments import agreement, games, services
 from webapp.judgments.forms import ValuesForm
@@ -31,7 +31,7 @@ VALUE = "value"
 def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The next target of a queue for this person; `?after=` asks for the one that follows a target."""
     user = current_user(request)
-    queue = one(Queue.objects.filter(annotators=user).select_related("rubric_version__rubric"), pk=pk)
+    queue = get_or_404(Queue.objects.filter(annotators=user).select_related("rubric_version__rubric"), pk=pk)
     waiting = queue.targets.open_for(user).with_games()
     if request.method == "POST":
         return _judged(request, queue)
@@ -46,7 +46,7 @@ def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
 def _judged(request: HttpRequest, queue: Queue) -> HttpResponseBase:
     """Store a judgment and go on to the next target; a refused one comes back with the reason."""
     user = current_user(request)
-    target = one(queue.targets.with_games(), pk=request.POST.get("target", ""))
+    target = get_or_404(queue.targets.with_games(), pk=request.POST.get("target", ""))
     form = _form(queue, target, request.POST)
     reason = request.POST.get("reason", "")
     skipped, refusal = "unscored" in request.POST, ""

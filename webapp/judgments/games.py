@@ -14,7 +14,7 @@ from training.errors import BadInput
 from training.games import replay
 from training.records import ALL, Episode, Scenario, SeatMove
 from webapp.arena.models import Match, MatchSeat
-from webapp.arena.services import moves_of
+from webapp.arena.play.services import moves_of
 from webapp.judgments.models import Target
 from webapp.runs import files
 from webapp.runs.models import PlayedEpisode

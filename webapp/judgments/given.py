@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from training.rewards.rubrics import Dimension
-from webapp.accounts.permissions import annotators, current_user, one
+from webapp.accounts.permissions import annotators, current_user, get_or_404
 from webapp.arena import access
 from webapp.arena.models import Match
 from webapp.core.http import render_page
@@ -72,7 +72,7 @@ def _by(row: Judgment) -> str:
 def of_match(request: HttpRequest, pk: int) -> HttpResponse:
     """The judgments of a match: a layer of its replay, and a page of its own. For those that the replay shows it to."""
     user = current_user(request)
-    match = one(Match.objects.visible_to(user), pk=pk)
+    match = get_or_404(Match.objects.visible_to(user), pk=pk)
     if not access.shows_judgments(match, user):
         raise Http404
     rows = Judgment.objects.readable_by(user).scored().filter(match=match).with_authors()

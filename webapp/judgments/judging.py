@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from training.engines.base import Sampling
-from training.engines.chat import RemoteModel as Client
-from training.engines.remote import RemoteConfig
+from training.engines.remote.chat import RemoteModel as Client
+from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput, JudgeError
 from training.rewards.judge import Judge, Verdict, transcript_of
 from webapp.judgments import games, services

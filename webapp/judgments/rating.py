@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from training.errors import BadInput
 from training.rewards.rubrics import CONDUCT
-from webapp.accounts.permissions import current_user, everyone, one
+from webapp.accounts.permissions import current_user, everyone, get_or_404
 from webapp.arena.models import Match, MatchSeat
 from webapp.judgments import services
 from webapp.judgments.forms import ValuesForm
@@ -41,11 +41,11 @@ class Rated:
 @everyone
 def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
     user = current_user(request)
-    match = one(Match.objects.visible_to(user), pk=pk)
+    match = get_or_404(Match.objects.visible_to(user), pk=pk)
     mine = match.seats.filter(user=user).first()
     if mine is None or match.state != Match.State.FINISHED:
         raise Http404
-    version = one(Rubric.objects.prefetch_related("versions"), name=CONDUCT.name).newest()
+    version = get_or_404(Rubric.objects.prefetch_related("versions"), name=CONDUCT.name).newest()
     done = Guess.objects.filter(by=mine).exists() or Judgment.objects.filter(author_seat=mine).exists()
     others = _others(match, mine, version, request)
     if request.method == "POST" and not done:

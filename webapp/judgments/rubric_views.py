@@ -12,7 +12,7 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from training.errors import BadInput
-from webapp.accounts.permissions import admins, annotators, current_user, one, researchers
+from webapp.accounts.permissions import admins, annotators, current_user, get_or_404, researchers
 from webapp.core.http import accepted
 from webapp.judgments import services
 from webapp.judgments.forms import JudgeForm, RubricForm, dimension_set, dimensions_of
@@ -22,7 +22,7 @@ from webapp.judgments.models import JudgeModel, Rubric, RubricVersion
 @require_GET
 @annotators
 def rubric_page(request: HttpRequest, name: str, number: int) -> HttpResponse:
-    version = one(RubricVersion.objects.select_related("rubric"), rubric__name=name, number=number)
+    version = get_or_404(RubricVersion.objects.select_related("rubric"), rubric__name=name, number=number)
     context = {
         "version": version,
         "record": version.record(),
@@ -37,7 +37,7 @@ def rubric_page(request: HttpRequest, name: str, number: int) -> HttpResponse:
 def rubric_edit(request: HttpRequest, name: str) -> HttpResponseBase:
     """The next version of a rubric; of somebody else's, a copy under another name."""
     user = current_user(request)
-    rubric = one(Rubric.objects.prefetch_related("versions"), name=name)
+    rubric = get_or_404(Rubric.objects.prefetch_related("versions"), name=name)
     own = services.may_change_rubric(rubric, user)
     newest = rubric.newest()
     title = newest.title if own else f"{newest.title} (copy)"
@@ -108,7 +108,7 @@ def judge_new(request: HttpRequest) -> HttpResponseBase:
 @require_POST
 @admins
 def judge_delete(request: HttpRequest, pk: int) -> HttpResponseBase:
-    judge = one(JudgeModel.objects.all(), pk=pk)
+    judge = get_or_404(JudgeModel.objects.all(), pk=pk)
     if accepted(request, partial(services.remove_judge, judge=judge)):
         messages.success(request, f"{judge} judges no longer.")
     return redirect("judgments:list")

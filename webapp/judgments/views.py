@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from training.errors import BadInput
-from webapp.accounts.permissions import annotators, current_user, one, researchers
+from webapp.accounts.permissions import annotators, current_user, get_or_404, researchers
 from webapp.arena.models import Match
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block, render_page, wants_fragment
 from webapp.core.sorting import Order
@@ -86,7 +86,7 @@ def queue_new(request: HttpRequest) -> HttpResponseBase:
 @researchers
 def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
     """A queue. A page that stands asks how far the judge model is: 204 if that is nothing new, all of it at the end."""
-    queue = one(Queue.objects.visible_to(current_user(request)).listed(), pk=pk)
+    queue = get_or_404(Queue.objects.visible_to(current_user(request)).listed(), pk=pk)
     if not wants_fragment(request):
         return render(request, "judgments/queue.html", _queue_context(request, queue))
     waiting = queue.targets.filter(state=Target.State.PENDING).count()
@@ -129,7 +129,7 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
 @require_POST
 @researchers
 def queue_retry(request: HttpRequest, pk: int) -> HttpResponseBase:
-    queue = one(Queue.objects.changeable_by(current_user(request)), pk=pk)
+    queue = get_or_404(Queue.objects.changeable_by(current_user(request)), pk=pk)
     count = services.retry(queue=queue)
     messages.info(request, f"{count} seats are judged again." if count else "Nothing was left to judge again.")
     return redirect("judgments:queue", queue.pk)
@@ -138,7 +138,7 @@ def queue_retry(request: HttpRequest, pk: int) -> HttpResponseBase:
 @require_POST
 @researchers
 def queue_cancel(request: HttpRequest, pk: int) -> HttpResponseBase:
-    queue = one(Queue.objects.changeable_by(current_user(request)), pk=pk)
+    queue = get_or_404(Queue.objects.changeable_by(current_user(request)), pk=pk)
     count = services.cancel(queue=queue)
     messages.info(request, f"{count} seats wait no longer." if count else "Nothing was waiting any more.")
     return redirect("judgments:queue", queue.pk)
@@ -147,7 +147,7 @@ def queue_cancel(request: HttpRequest, pk: int) -> HttpResponseBase:
 @require_POST
 @researchers
 def queue_delete(request: HttpRequest, pk: int) -> HttpResponseBase:
-    queue = one(Queue.objects.changeable_by(current_user(request)), pk=pk)
+    queue = get_or_404(Queue.objects.changeable_by(current_user(request)), pk=pk)
     if not accepted(request, partial(services.delete_queue, queue=queue)):
         return redirect("judgments:queue", pk)
     messages.success(request, f"{queue.name} was deleted.")
@@ -158,7 +158,7 @@ def queue_delete(request: HttpRequest, pk: int) -> HttpResponseBase:
 @researchers
 def queue_export(request: HttpRequest, pk: int) -> HttpResponseBase:
     user = current_user(request)
-    queue = one(Queue.objects.visible_to(user), pk=pk)
+    queue = get_or_404(Queue.objects.visible_to(user), pk=pk)
     form = DatasetNameForm(request.POST)
     if form.is_valid():
         try:

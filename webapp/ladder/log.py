@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from django.db.models import Count, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 
-from training.evaluate.ratings import METHOD, Played, Sat
+from training.evaluate.ratings import METHOD, RatedGame, RatedSeat
 from training.games import lookup
 from webapp.accounts.models import Role
 from webapp.arena.models import Match, MatchMove, MatchSeat
@@ -46,7 +46,7 @@ def key(seat: MatchSeat) -> str:
     return f"scripted:{seat.scripted}" if seat.kind == MatchSeat.Kind.SCRIPTED else ""
 
 
-def read(matches: Sequence[int]) -> list[Played]:
+def read(matches: Sequence[int]) -> list[RatedGame]:
     """The log of these matches, in their order, without those that are void."""
     seats: dict[int, list[MatchSeat]] = defaultdict(list)
     for seat in MatchSeat.objects.filter(match__in=matches).select_related("user").order_by("seat"):
@@ -60,7 +60,7 @@ def read(matches: Sequence[int]) -> list[Played]:
         if match.pk in void:
             continue
         log.append(
-            Played(
+            RatedGame(
                 id=match.pk,
                 seats=tuple(_sat(match, seat, moves[match.pk, seat.seat]) for seat in seats[match.pk]),
             )
@@ -88,8 +88,8 @@ def _result(match: Match, seat: int) -> float | None:
     return None if value is None else match.metrics.get(f"won_{seat}", value)
 
 
-def _sat(match: Match, seat: MatchSeat, moves: Counter[str]) -> Sat:
-    return Sat(
+def _sat(match: Match, seat: MatchSeat, moves: Counter[str]) -> RatedSeat:
+    return RatedSeat(
         who=key(seat),
         role=_role(match, seat.seat),
         value=_result(match, seat.seat),

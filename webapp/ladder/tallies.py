@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from training.evaluate.ratings import Played, comparisons
+from training.evaluate.ratings import RatedGame, comparisons
 
 UNANSWERED = ("default", "timeout")
 FORCED = (*UNANSWERED, "forfeit")
@@ -32,7 +32,7 @@ class Tally:
     forced_games: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FORCED, 0))
 
 
-def count(log: Iterable[Played]) -> dict[str, Tally]:
+def count(log: Iterable[RatedGame]) -> dict[str, Tally]:
     """Count for everybody in the log."""
     tallies: dict[str, Tally] = defaultdict(Tally)
     for played in log:
@@ -42,7 +42,7 @@ def count(log: Iterable[Played]) -> dict[str, Tally]:
     return dict(tallies)
 
 
-def _endings(played: Played, tallies: dict[str, Tally]) -> None:
+def _endings(played: RatedGame, tallies: dict[str, Tally]) -> None:
     for who in sorted({seat.who for seat in played.seats} - {""}):
         mine = [seat for seat in played.seats if seat.who == who]
         tally = tallies[who]
@@ -55,7 +55,7 @@ def _endings(played: Played, tallies: dict[str, Tally]) -> None:
                 tally.forced_moves[origin] += forced
 
 
-def _points(played: Played, tallies: dict[str, Tally]) -> None:
+def _points(played: RatedGame, tallies: dict[str, Tally]) -> None:
     shares: dict[int, list[tuple[str, float]]] = {n: [] for n, seat in enumerate(played.seats) if seat.counts}
     for one in comparisons(played):
         for mine, other, share in ((one.i, one.j, one.share), (one.j, one.i, 1 - one.share)):

@@ -68,7 +68,7 @@ def _share(label: str, pair: Sequence[float] | None) -> Share:
 
 
 @dataclass(frozen=True)
-class Line:
+class StandingRow:
     """One row of the ladder."""
 
     row: Standing
@@ -77,11 +77,11 @@ class Line:
     endings: list[tuple[int, float | None]]
 
 
-def _line(row: Standing) -> Line:
+def _line(row: Standing) -> StandingRow:
     roles = [_share(role, pair) for role, pair in sorted(row.roles.items()) if role]
     counts = [(row.played, None), *((getattr(row, f"{origin}_games"), row.played) for origin in FORCED)]
     counts += [(row.moves, None), *((getattr(row, f"{origin}_moves"), row.moves) for origin in UNANSWERED)]
-    return Line(row, WHY.get(row.why, ""), roles, [(n, n / of if of else None) for n, of in counts])
+    return StandingRow(row, WHY.get(row.why, ""), roles, [(n, n / of if of else None) for n, of in counts])
 
 
 def _matrix(rows: Sequence[Standing]) -> list[tuple[Standing, list[Share | None]]]:

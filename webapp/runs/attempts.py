@@ -16,9 +16,10 @@ from django.db.models import Count, Max
 from django.db.models.functions import Now
 
 from webapp.core import queue
-from webapp.runs import batches, keymetric
+from webapp.runs import batches
 from webapp.runs.models import Attempt, Event, Run
 from webapp.runs.querysets import RunQuerySet
+from webapp.runs.reports import keymetric
 
 LIVE = (Attempt.State.CLAIMED, Attempt.State.RUNNING)
 HINT_SECONDS = 15.0  # between two hints for a run that waits

@@ -14,8 +14,8 @@ from typing import Any
 from django.db import connection
 from django.db.backends.postgresql.psycopg_any import Jsonb
 
-from webapp.runs import keymetric
 from webapp.runs.models import Attempt, Checkpoint, Event, Metric, PlayedEpisode, Run
+from webapp.runs.reports import keymetric
 
 
 @dataclass

@@ -22,8 +22,9 @@ from training.sections import LoraConfig
 from webapp.accounts.models import User
 from webapp.core.choices import offer
 from webapp.core.schema import SchemaForm
-from webapp.runs import lineage, presets
+from webapp.runs import presets
 from webapp.runs.models import Checkpoint
+from webapp.runs.reports import lineage
 from webapp.runs.services import TRAIN_QUEUES
 from webapp.scenarios.models import DatasetVersion
 
@@ -53,7 +54,7 @@ class StartForm(forms.Form):
         help_text="Where the games start, or the conversations that a cold start learns from.",
     )
     model = forms.ModelChoiceField(
-        queryset=Checkpoint.objects.none(), help_text="The model that is trained, or measured in an arena."
+        queryset=Checkpoint.objects.none(), help_text="The model that is trained, or measured in a head-to-head."
     )
     opponent = forms.ModelChoiceField(
         queryset=Checkpoint.objects.none(),

@@ -14,8 +14,8 @@ from django.db.models.functions import Now
 
 from training import bases, players
 from training.config import RunConfig
-from training.engines.addresses import check_remote
-from training.engines.remote import remote_config
+from training.engines.remote.addresses import check_remote
+from training.engines.remote.config import remote_config
 from training.errors import BadInput
 from training.run_sections import MIRROR, PAST
 from webapp.accounts.models import User

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from training.errors import BadInput
 from training.games import REGISTRY, make, replay
 from training.records import ALL, Episode, Scenario
-from webapp.accounts.permissions import current_user, one, researchers
+from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core import streaming
 from webapp.core.http import integer, render_page, wants_fragment
 from webapp.scenarios import imports, services
@@ -68,7 +68,7 @@ def import_page(request: HttpRequest, pk: int) -> HttpResponse:
 
     A page that stands says what it has `seen`: the answer is 204 if that is all, and tells a new state only.
     """
-    made = one(Import.objects.changeable_by(current_user(request)).select_related("version__dataset"), pk=pk)
+    made = get_or_404(Import.objects.changeable_by(current_user(request)).select_related("version__dataset"), pk=pk)
     seen, known = f"{made.state} {made.progress:.2f}", request.GET.get("seen", "")
     if wants_fragment(request) and known == seen:
         return HttpResponse(status=204)
@@ -83,7 +83,7 @@ def import_page(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @researchers
 def import_store(request: HttpRequest, pk: int) -> HttpResponseBase:
-    made = one(Import.objects.changeable_by(current_user(request)), pk=pk)
+    made = get_or_404(Import.objects.changeable_by(current_user(request)), pk=pk)
     try:
         imports.accept_import(pk=made.pk)
     except BadInput as error:
@@ -94,7 +94,7 @@ def import_store(request: HttpRequest, pk: int) -> HttpResponseBase:
 @require_POST
 @researchers
 def import_drop(request: HttpRequest, pk: int) -> HttpResponseBase:
-    made = one(Import.objects.changeable_by(current_user(request)), pk=pk)
+    made = get_or_404(Import.objects.changeable_by(current_user(request)), pk=pk)
     imports.drop_import(pk=made.pk)
     messages.info(request, "The upload was dropped; nothing was stored.")
     return redirect("scenarios:list")
@@ -102,13 +102,13 @@ def import_drop(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 def _version(request: HttpRequest, name: str, number: int) -> DatasetVersion:
     found = DatasetVersion.objects.visible_to(current_user(request)).select_related("dataset__owner")
-    return one(found, dataset__name=name, number=number)
+    return get_or_404(found, dataset__name=name, number=number)
 
 
 @require_GET
 @researchers
 def newest(request: HttpRequest, name: str) -> HttpResponseBase:
-    dataset = one(Dataset.objects.visible_to(current_user(request)), name=name)
+    dataset = get_or_404(Dataset.objects.visible_to(current_user(request)), name=name)
     return redirect("scenarios:version", name, dataset.newest().number)
 
 
@@ -164,7 +164,7 @@ def fork(request: HttpRequest, name: str, number: int) -> HttpResponseBase:
 @researchers
 def delete(request: HttpRequest, name: str) -> HttpResponseBase:
     user = current_user(request)
-    dataset = one(Dataset.objects.changeable_by(user), name=name)
+    dataset = get_or_404(Dataset.objects.changeable_by(user), name=name)
     try:
         services.delete_dataset(dataset=dataset)
     except BadInput as error:
@@ -175,7 +175,7 @@ def delete(request: HttpRequest, name: str) -> HttpResponseBase:
 
 
 def _stored(request: HttpRequest, name: str, number: int, key: str) -> StoredScenario:
-    return one(_version(request, name, number).scenarios.select_related("version__dataset"), key=key)
+    return get_or_404(_version(request, name, number).scenarios.select_related("version__dataset"), key=key)
 
 
 def _views(scenario: Scenario) -> list[dict[str, Any]]:
@@ -216,7 +216,7 @@ def conversation_lines(episode: Episode) -> list[dict[str, str]]:
 def scenario_edit(request: HttpRequest, name: str, number: int, key: str) -> HttpResponseBase:
     stored = _stored(request, name, number, key)
     user = current_user(request)
-    one(Dataset.objects.changeable_by(user), pk=stored.version.dataset_id)
+    get_or_404(Dataset.objects.changeable_by(user), pk=stored.version.dataset_id)
     scenario, note = Scenario.from_dict(stored.data), request.POST.get("note", "").replace("\x00", "")[:400]
     form = ScenarioForm(scenario, request.POST or None)
     valid, saving, outdated = form.is_valid(), request.method == "POST" and "preview" not in request.POST, ""

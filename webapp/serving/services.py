@@ -16,8 +16,8 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
-from training.engines.addresses import AllowList
-from training.engines.remote import RemoteConfig
+from training.engines.remote.addresses import AllowList
+from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.core import health, queue
@@ -27,7 +27,7 @@ from webapp.runs.querysets import OVER
 from webapp.serving.models import Deployment, RemoteModel
 
 if TYPE_CHECKING:
-    from training.engines.chat import RemoteModel as RemoteChat
+    from training.engines.remote.chat import RemoteModel as RemoteChat
 
 IDLE = timedelta(seconds=settings.SERVE_IDLE_SECONDS)
 """A served model that nobody has asked for this long is stopped."""
@@ -194,7 +194,7 @@ def _yield_slot() -> int:
 
 def chat_model(deployment: Deployment, *, timeout_s: float) -> RemoteChat:
     """A client that asks this deployment, one try a call; raises `BadInput` if its address is not allowed."""
-    from training.engines import chat  # the openai client is slow to import
+    from training.engines.remote import chat  # the openai client is slow to import
 
     common: dict[str, Any] = {"model": deployment.model, "timeout_s": min(600.0, max(0.1, timeout_s)), "retries": 0}
     if deployment.remote is not None:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from training.errors import BadInput
 from webapp.accounts.models import User
-from webapp.accounts.permissions import admins, current_user, one, researchers
+from webapp.accounts.permissions import admins, current_user, get_or_404, researchers
 from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
 from webapp.runs.models import Checkpoint
@@ -61,7 +61,7 @@ def deployments(request: HttpRequest) -> HttpResponse:
 @researchers
 def serve(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
     """Ask for a checkpoint to be served; it starts as soon as a slot is free."""
-    deployment = services.of_checkpoint(one(Checkpoint.objects.all(), pk=checkpoint_id))
+    deployment = services.of_checkpoint(get_or_404(Checkpoint.objects.all(), pk=checkpoint_id))
     services.want(deployment=deployment)
     return redirect("serving:list")
 
@@ -71,7 +71,7 @@ def serve(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
 def stop(request: HttpRequest, deployment_id: int) -> HttpResponse:
     """Ask a served model to leave."""
     user = current_user(request)
-    deployment = one(Deployment.objects.select_related("checkpoint__run"), pk=deployment_id)
+    deployment = get_or_404(Deployment.objects.select_related("checkpoint__run"), pk=deployment_id)
     if not _may_stop(user, deployment):
         raise Http404
     services.stop(deployment=deployment)
@@ -106,7 +106,7 @@ def add_remote(request: HttpRequest) -> HttpResponse:
 @admins
 def remove_remote(request: HttpRequest, remote_id: int) -> HttpResponse:
     """Forget a remote model that nothing refers to."""
-    remote = one(RemoteModel.objects.all(), pk=remote_id)
+    remote = get_or_404(RemoteModel.objects.all(), pk=remote_id)
     try:
         services.remove_remote(remote=remote)
     except BadInput as error:

@@ -5,8 +5,9 @@ from typing import Any
 from tests.trust.matrix.base import EVERYONE, MEMBERS, NOBODY, Route, SocketRoute
 from tests.webapp.arena.conftest import negotiation
 from training.games.base import FORFEIT
-from webapp.arena import hosting, links, services, tables
 from webapp.arena.models import Match
+from webapp.arena.play import hosting, services
+from webapp.arena.setup import links, tables
 
 ADMIN = ("admin",)
 

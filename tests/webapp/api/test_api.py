@@ -11,8 +11,8 @@ from tests.webapp.judgments.make import finished_match, judged_by_a_model, peopl
 from tests.webapp.scenarios import files
 from training.rewards.rubrics import CONDUCT
 from webapp.accounts.services import create_key, revoke_key
-from webapp.arena import tables
 from webapp.arena.models import Match
+from webapp.arena.setup import tables
 from webapp.judgments.models import Judgment
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.models import Dataset

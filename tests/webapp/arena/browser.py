@@ -111,9 +111,9 @@ class Tab:
 
     async def until_current(self, user, match_id: int, viewer: int) -> None:
         """Apply frames until the server would send nothing more; what it sends too much is applied, too."""
-        from webapp.arena.watching import Held, Watch
+        from webapp.arena.live.feed import Held, MatchFeed
 
-        watch = Watch(match_id, viewer)
+        watch = MatchFeed(match_id, viewer)
         ends = asyncio.get_running_loop().time() + 20
         while True:
             held = Held(self.page.last, json.loads(self.page.greeting())["parts"])

@@ -45,7 +45,7 @@ def ben(person):
 @pytest.fixture
 def two_people(player, ben):
     """A running negotiation between `player` (seat 0) and `ben` (seat 1)."""
-    from webapp.arena import tables
+    from webapp.arena.setup import tables
 
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)

@@ -3,7 +3,9 @@
 import inspect
 import re
 
-from webapp.arena import clock, hosting, links, model_seats, services, tables
+from webapp.arena import clock
+from webapp.arena.play import hosting, model_seats, services
+from webapp.arena.setup import links, tables
 
 TELLS = re.compile(
     r"hints\.send|tell_everybody\(|\bsit\(|\bfree\(|take_seat\(|submit\(|abort\(|time_out\(|begin\(|_let_stand_in\("

@@ -13,8 +13,11 @@ from training.games.base import FORFEIT
 from training.records import ALL
 from training.rewards.rubrics import CONDUCT
 from training.seeding import rng
-from webapp.arena import access, parts, services, tables, view
+from webapp.arena import access
+from webapp.arena.live import client_state, fragments
 from webapp.arena.models import Match
+from webapp.arena.play import services
+from webapp.arena.setup import tables
 from webapp.judgments import services as judging
 from webapp.judgments.models import Guess
 from webapp.serving.models import Deployment, RemoteModel
@@ -71,11 +74,11 @@ def seen_of(client_of, host, user, place):
         tables.answer_consent(match=match, user=seat.user, agreed=True)
     match.refresh_from_db()
     assert match.state == Match.State.RUNNING
-    scene = view.look(match, 0, user)
+    scene = client_state.look(match, 0, user)
     (line,) = LINE.findall(client_of(user).get("/play/").content.decode())
     api = Caller(user).get(f"matches/{match.pk}").json()
     assert scene.deadline is not None
-    shown = str((line, parts.contents(scene), {**api, "deadline": None}))
+    shown = str((line, fragments.contents(scene), {**api, "deadline": None}))
     own = rf"/play/{match.pk}/|data-draft=\"{match.pk}-|'id': {match.pk},"
     clock = r'<time.*?</time>|data-until="\d+"|datetime="[^"]+"|\d\d:\d\d:\d\d|title="[^"]+ UTC"'
     match.delete()
@@ -92,7 +95,7 @@ def test_only_the_host_is_told_that_somebody_still_reads(player, ben, two_people
     Match.objects.update(state="open")
     two_people.seats.update(consent=None)
     match = Match.objects.get()
-    told, blind = (parts.contents(view.look(match, *who))["situation"] for who in ((0, player), (1, ben)))
+    told, blind = (fragments.contents(client_state.look(match, *who))["situation"] for who in ((0, player), (1, ben)))
     assert ("reading" in told, "getting ready" in told) == (True, False)
     assert ("reading" in blind, "getting ready" in blind) == (False, True)
 
@@ -154,7 +157,10 @@ def replaced(host, place, ben):
     client.force_login(host)
     answer = client.post(f"/play/{match.pk}/replace/1/", follow=True)
     match.refresh_from_db()
-    told = [str(message) for message in answer.context["messages"]], parts.contents(view.look(match, 0, host))
+    told = (
+        [str(message) for message in answer.context["messages"]],
+        fragments.contents(client_state.look(match, 0, host)),
+    )
     match.delete()
     return re.sub(r'data-(?:draft|deadline)="[^"]*"|datetime="[^"]*"|\d\d:\d\d:\d\d|/play/\d+/', "", str(told))
 
@@ -174,7 +180,9 @@ def test_a_host_who_had_the_seats_drawn_does_not_know_what_sits_where(client_of,
         (line,) = LINE.findall(client_of(player).get("/play/").content.decode())
         told = re.findall(r'title="\w+: ([a-z ]+)"', line)
         assert sorted(told) == (["person", "taken", "taken"] if shuffled else ["person", "person", "scripted player"])
-        assert ("reading" in parts.contents(view.look(match, 0, player))["situation"]) == (not shuffled and not begun)
+        assert ("reading" in fragments.contents(client_state.look(match, 0, player))["situation"]) == (
+            not shuffled and not begun
+        )
         if not begun:
             tables.answer_consent(match=match, user=ben, agreed=True)
             tables.fill(match=match)
@@ -192,7 +200,7 @@ def test_who_is_ready_tells_the_others_nothing(player, ben, annotator):
 
     def seen(viewer, user):
         match.refresh_from_db()
-        return parts.contents(view.look(match, viewer, user))
+        return fragments.contents(client_state.look(match, viewer, user))
 
     before = seen(2, annotator)
     tables.say_ready(match=match, user=ben)
@@ -209,7 +217,7 @@ def test_a_game_does_not_begin_because_the_others_are_no_people(player, ben):
         tables.answer_consent(match=match, user=ben, agreed=True)
         match.refresh_from_db()
         assert match.state == Match.State.OPEN
-        assert "Ready</button>" in parts.contents(view.look(match, 1, ben))["side"]
+        assert "Ready</button>" in fragments.contents(client_state.look(match, 1, ben))["side"]
 
 
 def test_how_long_a_script_thinks_cannot_be_computed(player):

@@ -6,8 +6,10 @@ import pytest
 from django.db import OperationalError
 
 from tests.webapp.arena.conftest import negotiation
-from webapp.arena import clock, services, tables
+from webapp.arena import clock
 from webapp.arena.models import Match
+from webapp.arena.play import services
+from webapp.arena.setup import tables
 from webapp.runs.models import Checkpoint
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment

@@ -10,8 +10,11 @@ from tests.webapp.arena.browser import Tab
 from tests.webapp.arena.conftest import dialogue, negotiation
 from training.errors import BadInput, IllegalMove
 from training.records import Move
-from webapp.arena import clock, consumers, hosting, links, model_seats, persons, services, tables, view
+from webapp.arena import clock
+from webapp.arena.live import client_state, consumers
 from webapp.arena.models import DueSeat, Match, MatchMove, MatchSeat
+from webapp.arena.play import hosting, human_moves, model_seats, services
+from webapp.arena.setup import links, tables
 from worker.play import play
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +42,7 @@ def test_a_pause_moves_the_clock_and_refuses_moves(client_of, player, ben, two_p
     assert "Paused by the host" in page
     assert "data-until" not in page
     with pytest.raises(IllegalMove, match="paused by its host"):
-        persons.play(match_id=two_people.pk, user=player, data=TALK)
+        human_moves.play(match_id=two_people.pk, user=player, data=TALK)
     assert client_of(player).post(f"{address}move/", TALK).status_code == 400
     since = timedelta(seconds=500)
     Match.objects.update(paused_at=services.database_now() - since)
@@ -51,7 +54,7 @@ def test_a_pause_moves_the_clock_and_refuses_moves(client_of, player, ben, two_p
     assert since <= moved < since + timedelta(seconds=30)
     assert fresh(two_people).step_until - until == moved
     assert fresh(two_people).paused_at is None
-    persons.play(match_id=two_people.pk, user=player, data=TALK)
+    human_moves.play(match_id=two_people.pk, user=player, data=TALK)
 
 
 def test_a_paused_game_asks_no_model_and_asks_again_afterwards(player):
@@ -99,7 +102,7 @@ def test_a_game_whose_host_paused_it_and_left_goes_on(player, ben, two_people):
     assert (clock.go_on(), clock.go_on()) == (1, 0)
     assert fresh(two_people).paused_at is None
     assert since <= two_people.due.get().deadline - due < since + timedelta(seconds=30)
-    persons.play(match_id=two_people.pk, user=player, data=TALK)
+    human_moves.play(match_id=two_people.pk, user=player, data=TALK)
     assert hosting.end_pause(match_id=two_people.pk) is None, "the host was quicker"
 
 
@@ -122,7 +125,7 @@ def first(happens, of, name, monkeypatch):
 def test_a_persons_move_does_not_outrun_the_host(player, ben, two_people, monkeypatch, changed, why):
     first(lambda: changed(match=two_people, number=0), services, "submit", monkeypatch)
     with pytest.raises(IllegalMove, match=why):
-        persons.play(match_id=two_people.pk, user=player, data=TALK)
+        human_moves.play(match_id=two_people.pk, user=player, data=TALK)
     assert two_people.moves.count() == 0
 
 
@@ -133,7 +136,7 @@ def test_a_stand_ins_move_does_not_outrun_who_comes_back(player, ben, two_people
     with pytest.raises(IllegalMove, match="somebody else answers"):
         model_seats.answer(answering=model_seats.Answering(held, move=held.game.default(0)))
     assert two_people.moves.count() == 0
-    persons.play(match_id=two_people.pk, user=player, data=TALK)
+    human_moves.play(match_id=two_people.pk, user=player, data=TALK)
 
 
 def test_a_move_that_the_clock_outruns_is_not_taken_for_the_next_turn(player, ben, monkeypatch):
@@ -150,8 +153,8 @@ def test_a_move_that_the_clock_outruns_is_not_taken_for_the_next_turn(player, be
 
     monkeypatch.setattr(MatchMove.objects, "filter", after_the_clock)
     with pytest.raises(IllegalMove, match="too late") as refused:
-        persons.play(match_id=match.pk, user=player, data={"turn": "0", "action": "speak", "text": "hello"})
-    assert "kept" not in persons.explain(refused.value)
+        human_moves.play(match_id=match.pk, user=player, data={"turn": "0", "action": "speak", "text": "hello"})
+    assert "kept" not in human_moves.explain(refused.value)
     assert {move["origin"] for move in match.moves.values_list("move", flat=True)} == {"timeout"}
 
 
@@ -171,7 +174,7 @@ def test_who_is_gone_for_a_moves_time_is_replaced_and_can_come_back(client_of, p
     assert (match.rated, match.unrated_why) == (False, "a stand-in moved for Ann")
     assert "a stand-in moves" in client_of(ben).get(f"/play/{match.pk}/").content.decode()
     with pytest.raises(IllegalMove, match="take your seat back"):
-        persons.play(match_id=match.pk, user=player, data=TALK)
+        human_moves.play(match_id=match.pk, user=player, data=TALK)
     page = client_of(player).get(f"/play/{match.pk}/").content.decode()
     assert "Take your seat back" in page
     assert "say-button" not in page
@@ -184,7 +187,7 @@ def test_who_is_gone_for_a_moves_time_is_replaced_and_can_come_back(client_of, p
         model_seats.answer(answering=model_seats.Answering(held, move=held.game.default(0)))
     assert match.moves.count() == 2, "the stand-in's answer counts no more"
     assert not two_people.seats.get(seat=0).stand_in
-    persons.play(match_id=match.pk, user=player, data={**services_form(match)})
+    human_moves.play(match_id=match.pk, user=player, data={**services_form(match)})
     assert match.moves.count() == 3
     assert not fresh(match).rated, "it stays out of the ratings"
     assert Match.objects.exportable().count() == 0
@@ -218,7 +221,7 @@ def test_pages_moves_and_polls_are_presence(client_of, player, ben, two_people):
     client_of(player).get(f"/play/{two_people.pk}/")
     assert services.database_now() - two_people.seats.get(seat=0).seen_at < timedelta(seconds=30)
     gone_for(two_people, 0, 500)
-    persons.play(match_id=two_people.pk, user=player, data=TALK)
+    human_moves.play(match_id=two_people.pk, user=player, data=TALK)
     assert services.database_now() - two_people.seats.get(seat=0).seen_at < timedelta(seconds=30)
 
 
@@ -233,7 +236,7 @@ def test_a_stand_in_at_night_tells_nothing_of_who_acts(player, ben, annotator, s
     tables.fill(match=match)
     gone_for(match, 0, 500)
     assert clock.stand_in() == 1
-    scene = view.look(fresh(match), 2, annotator)
+    scene = client_state.look(fresh(match), 2, annotator)
     shown = [(chair.name, chair.acting, chair.waking, chair.seat.stand_in) for chair in scene.chairs]
     assert shown == [("Ada", False, False, True), ("Bo", False, False, False), ("Cy", False, False, False)]
     assert scene.deadline is None
@@ -277,7 +280,7 @@ def test_who_is_sent_away_is_gone_and_the_game_stays_out_of_exports(client_of, p
     assert seat.consented_at > agreed_at, "the no has its own time, not that of the yes"
     assert client_of(ben).get(f"/play/{two_people.pk}/").status_code == 404
     with pytest.raises(IllegalMove, match="do not sit"):
-        persons.play(match_id=two_people.pk, user=ben, data=TALK)
+        human_moves.play(match_id=two_people.pk, user=ben, data=TALK)
     services.submit(match_id=two_people.pk, seat=0, step=0, move=Move(action="talk", text="hm"))
     play(two_people.due.get().pk)
     assert two_people.moves.get(step=1).seat == 1, "a scripted player goes on"

@@ -6,8 +6,9 @@ import pytest
 
 from training.dataset import DatasetLine
 from training.records import ALL, SPECTATOR, Scenario
-from webapp.arena import services, tables
 from webapp.arena.models import Match
+from webapp.arena.play import services
+from webapp.arena.setup import tables
 from webapp.scenarios.services import create_dataset
 from worker.play import play
 
@@ -145,7 +146,7 @@ def test_tags_in_speech_are_only_words(client_of, player, ben, two_people):
 
 def finish(match):
     from training.games.base import FORFEIT
-    from webapp.arena import services
+    from webapp.arena.play import services
 
     services.submit(match_id=match.pk, seat=0, step=0, move=FORFEIT)
     match.refresh_from_db()

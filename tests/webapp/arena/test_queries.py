@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from tests.webapp.arena.conftest import negotiation
 from tests.webapp.judgments.make import finished_match
-from webapp.arena import tables
+from webapp.arena.setup import tables
 
 pytestmark = pytest.mark.django_db
 MOST = 12

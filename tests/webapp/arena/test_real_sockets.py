@@ -18,7 +18,7 @@ import websockets
 from channels.db import database_sync_to_async
 
 from tests.elsewhere import database_address
-from webapp.arena import consumers, parts
+from webapp.arena.live import consumers, fragments
 from webapp.core.management.commands.serve import LARGEST_MESSAGE
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
@@ -118,7 +118,7 @@ async def test_a_client_that_does_not_read_is_dropped(site, client_of, player, t
 
     monkeypatch.setattr(consumers.TableConsumer, "SEND_WITHIN", 0.5)
     monkeypatch.setattr(consumers.TableConsumer, "disconnect", disconnect)
-    monkeypatch.setattr(parts, "refusal", lambda text: "x" * 2**20)
+    monkeypatch.setattr(fragments, "refusal", lambda text: "x" * 2**20)
     connection = await connect(site, await session_of(client_of, player), two_people, max_queue=1, max_size=2**22)
     for _ in range(15):
         with contextlib.suppress(websockets.ConnectionClosed):

@@ -13,8 +13,10 @@ from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games import REGISTRY
 from training.records import Scenario
-from webapp.arena import hosting, links, opponents, rules, scenarios, services, tables
+from webapp.arena import opponents
 from webapp.arena.models import Match
+from webapp.arena.play import hosting, services
+from webapp.arena.setup import links, rules, scenarios, tables
 from webapp.scenarios.models import DatasetVersion
 from webapp.scenarios.services import create_dataset
 

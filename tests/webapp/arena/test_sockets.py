@@ -15,8 +15,11 @@ from tests.webapp.arena.browser import Page, Tab
 from tests.webapp.arena.conftest import dialogue, negotiation
 from tests.webapp.arena.telling import WITHIN, telling
 from training.records import SPECTATOR, Move
-from webapp.arena import clock, consumers, hints, hosting, links, model_seats, parts, services, tables
+from webapp.arena import clock, hints
+from webapp.arena.live import consumers, fragments
 from webapp.arena.models import DueSeat, Match, ViewerRow
+from webapp.arena.play import hosting, model_seats, services
+from webapp.arena.setup import links, tables
 from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment
 
@@ -446,7 +449,7 @@ async def test_a_lost_role_closes_the_socket(application, client_of, admin, two_
 
 
 def test_versions_follow_content():
-    assert parts.version("a") == parts.version("a") != parts.version("b")
+    assert fragments.version("a") == fragments.version("a") != fragments.version("b")
 
 
 async def test_a_joint_step_tells_the_others_nothing(application, client_of, player, ben):

@@ -5,8 +5,8 @@ from tests.trust.matrix.scenarios import SCENARIO
 from training.games.actions import write
 from training.records import Move, Scenario
 from training.rewards.judge import Cost, Verdict
-from webapp.arena import services as arena
-from webapp.arena import tables
+from webapp.arena.play import services as arena
+from webapp.arena.setup import tables
 from webapp.judgments import services
 from webapp.judgments.models import JudgeModel, RubricVersion
 from webapp.serving.models import RemoteModel

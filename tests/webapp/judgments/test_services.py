@@ -332,7 +332,7 @@ def test_a_judges_reasons_travel_with_its_values(researcher):
 
 
 def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
-    from webapp.arena import tables
+    from webapp.arena.setup import tables
 
     match = told(finished_match(researcher, player), researcher)
     queue = people_queue(researcher, match)

@@ -10,11 +10,11 @@ import pytest
 from tests.games.play import played
 from tests.games.worlds import CASES
 from training.evaluate import ratings
-from training.evaluate.ratings import LEAST_GAMES, Played, Sat
+from training.evaluate.ratings import LEAST_GAMES, RatedGame, RatedSeat
 from training.games import REGISTRY, replay
-from webapp.arena import services as arena
-from webapp.arena import tables
 from webapp.arena.models import Match
+from webapp.arena.play import services as arena
+from webapp.arena.setup import tables
 from webapp.ladder import log, services
 from webapp.ladder.models import Standing
 
@@ -64,7 +64,7 @@ def read_again(match, names):
     game = replay(arena.scenario_of(match), moves)
     made = [Counter(entry.move.origin for entry in moves if entry.seat == seat) for seat in range(len(names))]
     seats = [
-        Sat(
+        RatedSeat(
             who=who,
             role=f"{game.roles()[seat]}{SIZES.get(match.game, '')}" if game.roles() else "",
             value=result(match.game, game, seat),
@@ -75,7 +75,7 @@ def read_again(match, names):
         )
         for seat, who in enumerate(names)
     ]
-    return Played(id=match.pk, seats=tuple(seats))
+    return RatedGame(id=match.pk, seats=tuple(seats))
 
 
 @pytest.mark.parametrize("game", REGISTRY)

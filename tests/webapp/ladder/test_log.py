@@ -4,8 +4,8 @@ import pytest
 
 from tests.webapp.judgments.make import finished_match
 from tests.webapp.ladder.make import model, played
-from webapp.arena import tables
 from webapp.arena.models import Match
+from webapp.arena.setup import tables
 from webapp.ladder import log
 
 pytestmark = pytest.mark.django_db

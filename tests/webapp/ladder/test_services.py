@@ -11,7 +11,7 @@ from tests.webapp.arena.conftest import negotiation
 from tests.webapp.ladder.make import played
 from training.errors import BadInput
 from training.evaluate import ratings
-from webapp.arena import tables
+from webapp.arena.setup import tables
 from webapp.core import clock, queue
 from webapp.ladder import log, services
 from webapp.ladder.models import Fit, Standing

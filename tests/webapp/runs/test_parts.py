@@ -3,9 +3,10 @@
 import pytest
 
 from webapp.core.templatetags.parley import sparkline
-from webapp.runs import comparing, keymetric, transcript
 from webapp.runs.batches import outcome_of
+from webapp.runs.episodes import transcript
 from webapp.runs.models import Run
+from webapp.runs.reports import comparing, keymetric
 
 
 def line_after(steps):

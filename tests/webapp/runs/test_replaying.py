@@ -9,8 +9,8 @@ from tests.games.play import steps
 from tests.webapp.runs.making import RECORD, make_episode, make_run, village
 from training.games import make, replay
 from training.records import ALL, SPECTATOR, Scenario, SeatMove
-from webapp.runs import beliefs, replaying
-from webapp.runs.beliefs import Believed
+from webapp.runs.episodes import beliefs, replaying
+from webapp.runs.episodes.beliefs import Believed
 
 NAMES = ("Ada", "Ben", "Cleo", "Dan")
 PAYLOAD = "<img src=x onerror=alert(1)>"

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.webapp.arena.conftest import negotiation
-from webapp.arena import clock, tables
-from webapp.arena import services as table
+from webapp.arena import clock
 from webapp.arena.models import Match
+from webapp.arena.play import services as table
+from webapp.arena.setup import tables
 from webapp.runs.models import Checkpoint
 from webapp.serving import services
 from webapp.serving.models import Deployment, RemoteModel

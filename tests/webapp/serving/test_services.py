@@ -175,7 +175,8 @@ def test_one_that_was_just_used_does_not_yield(make, settings):
 
 def test_one_that_is_thinking_does_not_yield(make, settings, player):
     from tests.webapp.arena.conftest import negotiation
-    from webapp.arena import model_seats, tables
+    from webapp.arena.play import model_seats
+    from webapp.arena.setup import tables
 
     settings.SERVE_SLOTS = 1
     first, second = make("a"), make("b")
@@ -209,7 +210,7 @@ def test_one_that_no_worker_has_taken_stops_at_once_and_frees_its_slot(make, set
 def test_who_waits_for_one_of_two_models_holds_up_nobody_at_the_other(make, player):
     """Else two tables with the same models at opposite seats could wait for each other."""
     from tests.webapp.arena.conftest import negotiation
-    from webapp.arena import tables
+    from webapp.arena.setup import tables
 
     first, second = make("a"), make("b")
     places = [tables.Place(deployment=second), tables.Place(deployment=first)]
@@ -274,7 +275,7 @@ def test_an_address_that_is_no_longer_allowed_is_refused_when_asked(admin, monke
 
 def test_what_sat_at_a_match_is_not_removed(admin, player, monkeypatch):
     from tests.webapp.arena.conftest import negotiation
-    from webapp.arena import tables
+    from webapp.arena.setup import tables
 
     monkeypatch.setenv("MODEL_ADDRESSES", "https://models.example.org/v1")
     made = services.add_remote(

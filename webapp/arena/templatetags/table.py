@@ -7,7 +7,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from webapp.arena.models import MatchSeat, ViewerRow
-from webapp.arena.rules import in_words
+from webapp.arena.setup.rules import in_words
 
 register = template.Library()
 

@@ -13,13 +13,14 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from training.errors import BadInput
-from webapp.accounts.permissions import admins, current_user, members, one, researchers
+from webapp.accounts.permissions import admins, current_user, get_or_404, members, researchers
 from webapp.core.http import accepted, integer, render_page
 from webapp.core.sorting import Order
-from webapp.runs import archive, arenas, curves, files, lineage, services
+from webapp.runs import archive, files, services
 from webapp.runs.forms import BaseForm
 from webapp.runs.models import Checkpoint
 from webapp.runs.querysets import CHECKPOINT_SORTS
+from webapp.runs.reports import curves, head_to_heads, lineage
 
 PAGE = 50
 TITLES = {
@@ -66,7 +67,7 @@ def checkpoint_list(request: HttpRequest) -> HttpResponse:
 def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
     """Where it comes from, what it scores, and what can be done with it."""
     user = current_user(request)
-    found = one(Checkpoint.objects.visible_to(user).listed().select_related("deployment"), pk=checkpoint_id)
+    found = get_or_404(Checkpoint.objects.visible_to(user).listed().select_related("deployment"), pk=checkpoint_id)
     names = curves.known(found.metrics)
     shown = [(curves.title(name), found.metrics[name], name in curves.TITLES) for name in names]
     context = {
@@ -75,7 +76,7 @@ def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
         "metrics": [(title, value) for title, value, main in shown if main],
         "more_metrics": [(title, value) for title, value, main in shown if not main],
         "tree": lineage.tree(found) if user.is_researcher else [],
-        "arenas": arenas.held_with(found) if user.is_researcher else [],
+        "arenas": head_to_heads.held_with(found) if user.is_researcher else [],
         "change": Checkpoint.objects.changeable_by(user).filter(pk=found.pk).exists(),
     }
     return render(request, "runs/checkpoint.html", context)
@@ -85,7 +86,7 @@ def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
 @researchers
 def download(request: HttpRequest, checkpoint_id: int) -> HttpResponseBase:
     """The whole folder as a zip file."""
-    found = one(Checkpoint.objects.visible_to(current_user(request)), pk=checkpoint_id)
+    found = get_or_404(Checkpoint.objects.visible_to(current_user(request)), pk=checkpoint_id)
     names = list(files.walk(found.path))
     if not names:
         raise Http404
@@ -96,7 +97,7 @@ def download(request: HttpRequest, checkpoint_id: int) -> HttpResponseBase:
 @researchers
 def share(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
     """Open it to players, or close it."""
-    found = one(Checkpoint.objects.changeable_by(current_user(request)), pk=checkpoint_id)
+    found = get_or_404(Checkpoint.objects.changeable_by(current_user(request)), pk=checkpoint_id)
     services.open_checkpoint(checkpoint=found, open_to_players=request.POST.get("open") == "1")
     return redirect("runs:checkpoint", found.pk)
 
@@ -105,7 +106,7 @@ def share(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
 @researchers
 def delete(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
     """Delete it with its files."""
-    found = one(Checkpoint.objects.changeable_by(current_user(request)), pk=checkpoint_id)
+    found = get_or_404(Checkpoint.objects.changeable_by(current_user(request)), pk=checkpoint_id)
     if not accepted(request, partial(services.delete_checkpoint, checkpoint=found)):
         return redirect("runs:checkpoint", checkpoint_id)
     messages.success(request, f"{found.name} is deleted.")

@@ -10,9 +10,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from training.records import ALL, SPECTATOR, Viewer
-from webapp.accounts.permissions import one, researchers
+from webapp.accounts.permissions import get_or_404, researchers
 from webapp.core.http import integer, render_block, wants_fragment
-from webapp.runs import beliefs, files, replaying, transcript
+from webapp.runs import files
+from webapp.runs.episodes import beliefs, replaying, transcript
 from webapp.runs.models import PlayedEpisode, Run
 from webapp.runs.views.run import page, visible
 
@@ -43,7 +44,7 @@ def conversations(request: HttpRequest, run_id: int) -> HttpResponse:
 
 def _episode(request: HttpRequest, run_id: int, step: int, number: int) -> tuple[Run, PlayedEpisode]:
     run = visible(request, run_id)
-    return run, one(run.episodes.all(), step=step, number=number)
+    return run, get_or_404(run.episodes.all(), step=step, number=number)
 
 
 def _record(episode: PlayedEpisode) -> dict[str, Any]:

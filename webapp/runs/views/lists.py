@@ -13,9 +13,10 @@ from training.errors import BadInput
 from webapp.accounts.permissions import current_user, researchers
 from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
-from webapp.runs import comparing, services
+from webapp.runs import services
 from webapp.runs.models import Run
 from webapp.runs.querysets import SORTS, RunQuerySet
+from webapp.runs.reports import comparing
 
 PAGE = 50
 FILTERS = ("kind", "state", "method", "game", "base")

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from training.config import RunConfig
 from training.errors import BadInput
-from webapp.accounts.permissions import current_user, one, researchers
+from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core.http import integer
 from webapp.runs import presets, services
 from webapp.runs.forms import RunForm
@@ -28,7 +28,7 @@ def new(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     preset = request.GET.get("preset", "quick")
     clone = integer(request, "clone", 0)
-    source = one(Run.objects.visible_to(user).experiments(), pk=clone) if clone else None
+    source = get_or_404(Run.objects.visible_to(user).experiments(), pk=clone) if clone else None
     config, initial = _begin(request, preset, source)
     form = RunForm(config, user, request.POST if request.method == "POST" else None, **initial)
     if request.method == "POST" and form.is_valid():
@@ -64,10 +64,10 @@ def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[
     if request.GET.get("opponents"):
         config = presets.with_opponents(config, integer(request, "opponents", 0, 0, presets.MOST_OPPONENTS))
     if checkpoint := integer(request, "checkpoint", 0):
-        found = one(Checkpoint.objects.visible_to(current_user(request)), pk=checkpoint)
+        found = get_or_404(Checkpoint.objects.visible_to(current_user(request)), pk=checkpoint)
         initial["model"] = found.pk
     if dataset := integer(request, "dataset", 0):
-        version = one(DatasetVersion.objects.all(), pk=dataset)
+        version = get_or_404(DatasetVersion.objects.all(), pk=dataset)
         initial["dataset"] = version.pk
         if version.games and config["game"]["name"] not in version.games:
             initial["game"] = version.games[0]

@@ -11,28 +11,29 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from webapp.accounts.permissions import current_user, one, researchers
+from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block
-from webapp.runs import bars, comparing, curves, lineage, services, showing
+from webapp.runs import services
 from webapp.runs.models import Run
 from webapp.runs.querysets import OVER
+from webapp.runs.reports import bars, comparing, curves, lineage, pulse
 
 
 def visible(request: HttpRequest, run_id: int) -> Run:
     """The run, if this person may see it."""
     found = Run.objects.visible_to(current_user(request)).select_related("owner", "dataset_version__dataset")
-    return one(found.select_related("start_checkpoint", "opponent_checkpoint", "cloned_from"), pk=run_id)
+    return get_or_404(found.select_related("start_checkpoint", "opponent_checkpoint", "cloned_from"), pk=run_id)
 
 
 def changeable(request: HttpRequest, run_id: int) -> Run:
     """The run, if this person may change it here; a model server is its deployment's to stop."""
-    return one(Run.objects.changeable_by(current_user(request)).experiments(), pk=run_id)
+    return get_or_404(Run.objects.changeable_by(current_user(request)).experiments(), pk=run_id)
 
 
 def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> HttpResponse:
     """A tab of the run's page."""
     user = current_user(request)
-    header = {"run": run, "pulse": showing.pulse(run), "may": showing.actions(run, user), "over": run.state in OVER}
+    header = {"run": run, "pulse": pulse.pulse(run), "may": pulse.actions(run, user), "over": run.state in OVER}
     return render(request, f"runs/{tab}.html", {**context, **header, "tab": tab})
 
 
@@ -59,7 +60,7 @@ def live(request: HttpRequest, run_id: int) -> HttpResponse:
     run = visible(request, run_id)
     over = run.state in OVER
     user = current_user(request)
-    header = {"run": run, "pulse": showing.pulse(run), "may": showing.actions(run, user)}
+    header = {"run": run, "pulse": pulse.pulse(run), "may": pulse.actions(run, user)}
     changed = request.GET.get("state") != run.state  # the buttons are replaced only then: focus stays where it is
     context = {**header, "over": over, "changed": changed}
     return render_block(request, "runs/detail.html", "header", context, status=STOP_ASKING if over else 200)
@@ -69,7 +70,7 @@ def live(request: HttpRequest, run_id: int) -> HttpResponse:
 @researchers
 def metrics(request: HttpRequest, run_id: int) -> HttpResponse:
     """The metrics above `?since=`, for the curves of who has heard of the attempts up to `?attempt=`."""
-    run = one(Run.objects.visible_to(current_user(request)), pk=run_id)
+    run = get_or_404(Run.objects.visible_to(current_user(request)), pk=run_id)
     since = -1 if request.GET.get("since") == "-1" else integer(request, "since", -1)
     return JsonResponse(curves.columns(run, since, integer(request, "attempt", 0)))
 
@@ -77,7 +78,7 @@ def metrics(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_GET
 @researchers
 def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
-    """What arenas found: the run's own result, and those held while it trained."""
+    """What head-to-heads found: the run's own result, and those held while it trained."""
     run = visible(request, run_id)
     held = run.events.filter(kind="evaluation").order_by("data__step") if run.kind == "train" else ()
     rows = [(event.data.get("step"), event.data) for event in held]
@@ -99,8 +100,8 @@ def _cell(data: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _summary(run: Run) -> dict[str, Any] | None:
-    """The arena's result as rows: name, and an interval each for A, B and their difference; and as bars what a judge
-    said of both sides.
+    """The head-to-head's result as rows: name, and an interval each for A, B and their difference; and as bars what a
+    judge said of both sides.
     """
     if not run.result or "summary" not in run.result:
         return None

@@ -1,0 +1,244 @@
+"""Heartbeat, metrics, events, episodes, and what a process hears."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from training.attempts.progress import Progress, StopAsked, logging_to, rounded
+from training.rundir import AttemptDir
+from training.store import read_lines, read_member
+
+
+@pytest.fixture
+def progress(tmp_path):
+    return Progress(AttemptDir(tmp_path / "0001"), steps=9, step=2)
+
+
+def status(progress):
+    return json.loads(progress.attempt.status.read_text())
+
+
+def lines(path):
+    return [line for line, _ in read_lines(path)]
+
+
+def test_the_heartbeat_tells_phase_step_and_its_own_time(progress):
+    progress.phase("sampling", done=0, of=4)
+    first = status(progress)
+    assert {k: first[k] for k in ("phase", "step", "steps", "pid", "done", "of")} == {
+        "phase": "sampling", "step": 2, "steps": 9, "pid": os.getpid(), "done": 0, "of": 4,
+    }  # fmt: skip
+    assert abs(first["at"] - time.time()) < 5
+    progress.phase("learning")
+    assert "done" not in status(progress)
+
+
+def test_beats_are_not_written_more_often_than_they_can_be_read(progress, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    progress.phase("sampling")
+    progress.beat(done=1)
+    assert "done" not in status(progress)
+    clock[0] += 1
+    progress.beat(of=2)
+    assert (status(progress)["done"], status(progress)["of"]) == (1, 2)
+
+
+def test_metrics_that_are_not_finite_are_told_and_left_out(progress):
+    progress.metrics(3, {"loss": 1.5, "kl": float("nan"), "gap": float("inf")})
+    [line] = lines(progress.attempt.metrics)
+    assert {k: v for k, v in line.items() if k != "at"} == {"step": 3, "loss": 1.5}
+    [event] = lines(progress.attempt.events)
+    assert (event["kind"], event["why"]) == ("warning", "not finite: gap, kl")
+
+
+def test_episodes_are_found_by_their_line_in_the_index(progress):
+    for number in range(3):
+        progress.episode(5, number, {"number": number, "text": "é" * number}, {"turns": number})
+    index = lines(progress.attempt.index)
+    assert [(line["step"], line["episode"], line["summary"]) for line in index] == [
+        (5, n, {"turns": n}) for n in range(3)
+    ]
+    line = index[1]
+    path = progress.attempt.root / "episodes" / line["file"]
+    assert read_member(path, line["offset"], line["length"]) == {"number": 1, "text": "é"}
+
+
+def test_finish_is_the_last_word(progress):
+    progress.finish("stopped", "asked")
+    assert (status(progress)["phase"], status(progress)["result"]) == ("finished", "stopped")
+    assert lines(progress.attempt.events)[-1]["kind"] == "finished"
+
+
+def test_a_stop_is_heard_once_and_keeps_its_first_reason(progress):
+    progress.check()
+    progress.attempt.ask("stop")
+    with pytest.raises(StopAsked, match="control/stop"):
+        progress.check()
+    progress.stop("too late")
+    assert progress.reason == "asked by control/stop"
+
+
+def test_a_save_is_taken_once(progress):
+    assert not progress.take_save()
+    progress.attempt.ask("save")
+    assert progress.take_save()
+    assert not progress.take_save()
+
+
+def test_signals_ask_first_and_act_as_usual_the_second_time(progress):
+    before = signal.getsignal(signal.SIGINT)
+    with progress.listening():
+        os.kill(os.getpid(), signal.SIGINT)
+        assert progress.stopping
+        assert progress.reason == "signal SIGINT"
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+LISTENER = """
+import sys, time
+from pathlib import Path
+import training.attempts.progress as module
+from training.rundir import AttemptDir
+module.GRACE_S = 1.0
+progress = module.Progress(AttemptDir(Path(sys.argv[1])), steps=1)
+with progress.listening():
+    print("ready", flush=True)
+    end = time.monotonic() + float(sys.argv[2])
+    while time.monotonic() < end and not (progress.stopping and sys.argv[3] == "polite"):
+        time.sleep(0.02)
+print(progress.reason, flush=True)
+"""
+
+
+def listener(tmp_path, seconds, manners, stdin):
+    return subprocess.Popen(
+        [sys.executable, "-c", LISTENER, str(tmp_path / "attempt"), str(seconds), manners],
+        stdin=stdin, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_the_end_of_a_held_pipe_asks_to_stop(tmp_path):
+    process = listener(tmp_path, 30, "polite", subprocess.PIPE)
+    assert process.stdout.readline() == "ready\n"
+    process.stdin.close()
+    assert process.stdout.readline() == "whoever held standard input is gone\n"
+    assert process.wait(10) == 0
+
+
+def test_a_process_that_cannot_stop_is_ended(tmp_path):
+    process = listener(tmp_path, 60, "deaf", subprocess.PIPE)
+    assert process.stdout.readline() == "ready\n"
+    began = time.monotonic()
+    process.stdin.close()
+    assert process.wait(20) == 1
+    assert time.monotonic() - began < 10
+
+
+LOADER = """
+import os, sys, time
+from importlib import import_module
+from pathlib import Path
+import training.attempts.progress as progress
+from training.config import RunConfig
+from training.rundir import RunDir
+from training.supervised import held_input
+progress.GRACE_S = 1.0
+if sys.argv[3] == "early":
+    held_input()
+    print("asked", flush=True)
+    time.sleep(2.0)
+runner = import_module(sys.argv[1])
+def load(*_):
+    print("loading", flush=True)
+    time.sleep(60)
+setattr(runner, sys.argv[2], load)
+runner.run(RunConfig(), RunDir(Path(sys.argv[4])))
+"""
+
+
+def loader(tmp_path, module, name, when, stdin=subprocess.PIPE):
+    command = [sys.executable, "-c", LOADER, module, name, when, str(tmp_path)]
+    return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True)
+
+
+RUNNERS = [
+    ("training.learn.trainer", "build"),
+    ("training.learn.sft.cold_start", "ColdStart"),
+    ("training.evaluate.run", "Arena"),
+]
+
+
+@pytest.mark.parametrize("module, name", RUNNERS)
+def test_the_end_of_a_held_pipe_ends_a_process_that_still_loads(tmp_path, module, name):
+    process = loader(tmp_path, module, name, "late")
+    try:
+        assert process.stdout.readline() == "loading\n"
+        process.stdin.close()
+        assert process.wait(20) == 1
+    finally:
+        process.kill()
+
+
+def test_a_pipe_that_ends_before_loading_was_held_if_somebody_looked(tmp_path):
+    process = loader(tmp_path, *RUNNERS[0], "early")
+    try:
+        assert process.stdout.readline() == "asked\n"
+        process.stdin.close()
+        assert process.wait(40) == 1
+    finally:
+        process.kill()
+
+
+def test_without_standard_input_loading_goes_on(tmp_path):
+    process = loader(tmp_path, *RUNNERS[0], "late", stdin=subprocess.DEVNULL)
+    try:
+        assert process.stdout.readline() == "loading\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(3)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_command_line_looks_before_it_imports_what_learns():
+    code = (
+        "import sys\nfrom argparse import Namespace\nfrom pathlib import Path\n"
+        "from training.cli import runs\nfrom training.errors import BadInput\n"
+        "runs.held_input = lambda: print('torch' in sys.modules)\n"
+        "try:\n    runs.main(Namespace(dir=Path('/nowhere'), resume=True, attempt=1))\nexcept BadInput:\n    pass\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_no_standard_input_is_no_wish(tmp_path):
+    reader, writer = os.pipe()
+    os.close(writer)  # a pipe that was at its end before we looked
+    for stdin in (subprocess.DEVNULL, reader):
+        process = listener(tmp_path, 0.5, "polite", stdin)
+        assert process.communicate(timeout=20)[0] == "ready\n\n"
+    os.close(reader)
+
+
+def test_the_log_is_kept_beside_the_run(progress):
+    with logging_to(progress):
+        logging.getLogger("training.somewhere").info("hello")
+    logging.getLogger("training.somewhere").info("later")
+    text = progress.attempt.log.read_text()
+    assert "INFO training.somewhere: hello" in text
+    assert "later" not in text
+
+
+def test_rounded():
+    import numpy as np
+
+    assert rounded(np.array([0.123456789, np.nan, -1.0])) == [0.12346, 0.0, -1.0]

@@ -1,0 +1,141 @@
+"""Six seats with secret roles: sides in the head-to-head, the pool's sides, numbers by role, probes, and OMAR's reward."""
+
+from collections import Counter
+
+import pytest
+
+from tests.chat_tokenizers import tokenizer
+from tests.rollout.test_probes import Scores
+from training import players
+from training.engines.base import Sampling
+from training.evaluate.head_to_head import pairings, play
+from training.evaluate.summary import summarise
+from training.methods.omar import OmarConfig
+from training.players.contestants import Contestant
+from training.players.model import ModelPlayer
+from training.records import LEARNER, Scenario, ScoredEpisode, Trace
+from training.rollout import Job, RolloutPolicy, collect
+from training.rollout.pool import Pool
+from training.rollout.roles import by_role, seat_numbers
+from training.run_sections import Opponent
+from training.text.template import ChatTokenizer
+
+NAMES = ("Ann", "Bob", "Cleo", "Dan", "Eva", "Finn")
+CHAT = ChatTokenizer(tokenizer("chatml"))
+
+
+def villages(count):
+    return [Scenario(id=f"v{i}", game="werewolf", seats=NAMES) for i in range(count)]
+
+
+def chance(scenario, seat):
+    return players.make("random", scenario, seat)
+
+
+async def test_wolves_against_a_village_with_an_interval():
+    pairs = pairings(villages(20), 40, 3, ("werewolf",))
+    side = Contestant("random", chance)
+    matches = await play(pairs, side, side, lanes=8, rules=RolloutPolicy(seed=3))
+    assert all(match.episode.error is None for match in matches)
+    for match in matches:
+        roles = match.episode.roles
+        wolves = {seat for seat, role in enumerate(roles) if role == "werewolf"}
+        assert wolves in [set(match.pairing.seats_of(name)) for name in "ab"]
+    found = summarise(matches, {}, 0)
+    by_hand = [m.episode.metrics["wolves_win"] for m in matches]
+    assert found.shared["wolves_win"].mean == pytest.approx(sum(by_hand) / 40)
+    as_wolves = [m.episode.metrics["wolves_win"] for m in matches[::2]]
+    won = found.a["won/werewolf"]
+    assert won.mean == pytest.approx(sum(as_wolves) / 20)
+    assert won.low < won.mean < won.high
+    assert {"won/seer", "survived/villager", "legal_rate/werewolf"} <= found.difference.keys()
+
+
+async def test_the_learner_holds_the_wolves_that_this_start_has():
+    pool = Pool((Opponent(source="random", learner=("werewolf",)),), 1, save_every=1, saved=1, loaded=1)
+    starts = [start.with_seed(seed) for seed, start in enumerate(villages(12), 1)]
+    jobs = [Job(number, start, pool.seats(start, 1, number)) for number, start in enumerate(starts)]
+    found = await collect(jobs, {LEARNER: chance, "random": chance}, lanes=4, rules=RolloutPolicy())
+    for job, episode in zip(jobs, found, strict=True):
+        held = {seat for seat, name in enumerate(job.policies) if name == LEARNER}
+        assert held == {seat for seat, role in enumerate(episode.roles) if role == "werewolf"}
+    assert len({job.policies for job in jobs}) > 1  # roles are dealt anew with every seed
+
+
+async def test_numbers_by_role_are_counted_over_the_seats_that_held_it():
+    jobs = [Job(number, start.with_seed(number + 1), ("random",) * 6) for number, start in enumerate(villages(10))]
+    found = await collect(jobs, {"random": chance}, lanes=4, rules=RolloutPolicy())
+    numbers = by_role((episode, seat_numbers(episode)) for episode in found)
+    wolves = [e.metrics["wolves_win"] for e in found]
+    assert numbers["won/werewolf"] == pytest.approx(sum(wolves) / 10)
+    assert numbers["won/seer"] == pytest.approx(1 - sum(wolves) / 10)
+    survived = Counter()
+    for episode in found:
+        for seat, role in enumerate(episode.roles):
+            survived[role] += episode.metrics[f"survived_{seat}"]
+    assert numbers["survived/villager"] == pytest.approx(
+        survived["villager"] / sum(e.roles.count("villager") for e in found)
+    )
+
+
+async def test_everybody_alive_is_asked_after_a_speech_and_the_game_does_not_notice():
+    def seated(engine):
+        return lambda scenario, seat: ModelPlayer(
+            engine, CHAT, Sampling(max_tokens=60), seat=seat, names=scenario.seats
+        )
+
+    class Even(Scores):
+        async def score(self, prefix, continuations):
+            self.scored.append((list(prefix), continuations))
+            return [-float(len(continuations))] * len(continuations)
+
+    start = villages(1)[0].with_seed(5).model_copy(update={"settings": {"probes": True}})
+    asked, plain = Even(), Even()
+    job = [Job(0, start, ("me",) * 6)]
+    [with_probes] = await collect(job, {"me": seated(asked)}, lanes=1, rules=RolloutPolicy(seed=1, probes=True))
+    [without] = await collect(job, {"me": seated(plain)}, lanes=1, rules=RolloutPolicy(seed=1))
+    assert with_probes.error is None
+    assert with_probes.traces == without.traces
+    assert with_probes.moves == without.moves
+    assert with_probes.beliefs
+    assert not without.beliefs
+    for belief in with_probes.beliefs:
+        count = len(belief.probabilities)
+        assert all(p == pytest.approx(1 / count) for p in belief.probabilities.values())
+        assert NAMES[belief.seat] not in belief.probabilities
+        assert {with_probes.roles[NAMES.index(name)] for name in belief.truth} <= {"werewolf"}
+
+
+async def test_omar_pays_the_games_own_return_on_each_seats_last_own_turn():
+    """A seat that died early has 0.75 of a win from the game itself: it is not cut a second time."""
+    jobs = [Job(number, start.with_seed(number + 1), ("random",) * 6) for number, start in enumerate(villages(12))]
+    found = await collect(jobs, {"random": chance}, lanes=4, rules=RolloutPolicy())
+    assert {value for episode in found for value in episode.returns.values()} == {0.0, 0.75, 1.0}
+    method = OmarConfig(advantage="flat", critic_heads="two").build()
+    for episode in found:
+        scored = _as_learned(episode)
+        [credit] = method.credit([scored])
+        for trace, one in zip(scored.episode.traces, credit.traces, strict=True):
+            # with values 0 and no discount in the flat form every token carries the return of its seat
+            assert one.ppo[1:] == pytest.approx(episode.returns[trace.seat])
+
+
+def _as_learned(episode):
+    """The episode as if a model had sampled one token a turn; values are 0, and all turns pass."""
+    import numpy as np
+
+    traces = []
+    for seat in range(6):
+        own = [at for at, turn in enumerate(episode.turns) if turn.seat == seat]
+        if own:
+            length = 1 + len(own)
+            mask = (0, *(1,) * len(own))
+            traces.append(Trace(seat=seat, tokens=(3,) * length, mask=mask, turn=(-1, *own), logprobs=(0.0,) * length))
+    return ScoredEpisode(
+        episode=episode.model_copy(update={"traces": tuple(traces)}),
+        returns=episode.returns,
+        turn_rewards=[0.0] * len(episode.turns),
+        passed=[True] * len(episode.turns),
+        logprobs=[np.zeros(len(trace.tokens)) for trace in traces],
+        values={"token": [np.zeros(len(trace.tokens)) for trace in traces]},
+    )

@@ -1,0 +1,315 @@
+"""The head-to-head: who sat where, what cancels, what is counted and what is left out."""
+
+import json
+import random
+from collections import Counter
+
+import pytest
+
+from tests.evaluate import biased, hidden_roles
+from tests.rewards.samples import dialogue, negotiation
+from training.errors import BadInput, EngineError
+from training.evaluate.behaviours import judged_game, report
+from training.evaluate.head_to_head import Match, pairings, play
+from training.evaluate.social import judge_all
+from training.evaluate.summary import summarise
+from training.players import make as make_player
+from training.players.base import Reply
+from training.players.contestants import Contestant
+from training.records import Episode, ErrorRecord, Judgment, Scenario
+from training.rewards.rubrics import BEHAVIOURS
+from training.rollout import RolloutPolicy
+
+
+@pytest.fixture(autouse=True)
+def game(monkeypatch):
+    from training.games import REGISTRY
+
+    monkeypatch.setitem(REGISTRY, "biased", biased.SPEC)
+
+
+def side(title, number):
+    return Contestant(title, lambda scenario, seat: biased.Says(number))
+
+
+async def held(a, b, count=6, conversations=12, seed=0, **more):
+    pairs = pairings(biased.scenarios(count), conversations, seed)
+    return await play(pairs, a, b, lanes=4, rules=RolloutPolicy(seed=seed), **more)
+
+
+def test_every_scenario_is_held_in_both_seatings():
+    pairs = pairings(biased.scenarios(5), 10, 0)
+    assert [(p.scenario.id, p.names) for p in pairs] == [
+        (f"s{i}", n) for i in range(5) for n in (("a", "b"), ("b", "a"))
+    ]
+    assert [p.number for p in pairs] == list(range(10))
+    assert {(p.seats_of("a"), p.seats_of("b")) for p in pairs[::2]} == {((0,), (1,))}
+    assert {(p.seats_of("a"), p.seats_of("b")) for p in pairs[1::2]} == {((1,), (0,))}
+
+
+@pytest.mark.parametrize("asked, held_", [(2, 2), (7, 8), (10, 10), (11, 20), (100, 100)])
+def test_at_least_as_many_conversations_as_asked(asked, held_):
+    pairs = pairings(biased.scenarios(5), asked, 3)
+    assert len(pairs) == held_
+    starts = Counter((p.scenario.id, p.scenario.seed, p.names) for p in pairs)
+    assert set(starts.values()) == {1}  # nothing is played twice
+    assert pairs == pairings(biased.scenarios(5), asked, 3)
+
+
+def test_an_open_seed_is_drawn_and_any_other_is_kept():
+    scenarios = [s if at else s.with_seed(77) for at, s in enumerate(biased.scenarios(4))]
+    pairs = pairings(scenarios, 24, 3)  # three repetitions
+    seeds = {(p.scenario.id, p.repeat, p.names[0]): p.scenario.seed for p in pairs}
+    assert {seeds["s0", repeat, first] for repeat in range(3) for first in "ab"} == {77}
+    drawn = [seeds[f"s{at}", repeat, "a"] for at in (1, 2, 3) for repeat in range(3)]
+    assert drawn == [seeds[f"s{at}", repeat, "b"] for at in (1, 2, 3) for repeat in range(3)]
+    assert len(set(drawn)) == 9
+    assert 0 not in drawn
+    assert not set(drawn) & {p.scenario.seed for p in pairings(scenarios, 24, 4) if p.scenario.id != "s0"}
+
+
+def test_few_conversations_are_drawn_by_the_seed():
+    drawn = [{p.scenario.id for p in pairings(biased.scenarios(40), 10, seed)} for seed in range(3)]
+    assert all(len(ids) == 5 for ids in drawn)
+    assert drawn[0] != drawn[1]
+
+
+@pytest.mark.parametrize("scenarios", [[], [Scenario(id="x", game="biased", seats=("a",))]], ids=["none", "one seat"])
+def test_what_cannot_be_swapped_is_refused(scenarios):
+    with pytest.raises(BadInput):
+        pairings(scenarios, 2, 0)
+
+
+async def test_the_seats_advantage_cancels():
+    matches = await held(side("skilled", lambda seat, seed: 3), side("other", lambda seat, seed: 1))
+    found = summarise(matches, {}, 0)
+    # Level i is shared by both; the bias of 5 falls to each side once a scenario. So a - b = 3 - 1 everywhere.
+    assert found.difference["return"].mean == found.difference["return"].low == found.difference["return"].high == 2
+    assert found.a["points"].mean == pytest.approx(3 + 2.5 + 2.5)  # skill, mean level of 0..5, half the bias
+    assert found.b["points"].mean == pytest.approx(1 + 2.5 + 2.5)
+    assert found.shared["total"].mean == pytest.approx(3 + 1 + 2 * 2.5 + 5)
+    assert (found.conversations, found.used, found.scenarios) == (12, 12, 6)
+    # Had seats not been swapped, the difference would have been the bias away.
+    first = [m.episode.returns for m in matches if m.pairing.names == ("a", "b")]
+    assert {r[0] - r[1] for r in first} == {2 + biased.BIAS}
+
+
+async def test_a_model_against_itself_covers_zero():
+    def noisy(seat, seed):
+        return round(random.Random(seed).gauss(0, 3), 3)
+
+    covered = 0
+    for seed in range(20):
+        matches = await held(side("one", noisy), side("same", noisy), count=30, conversations=60, seed=seed)
+        interval = summarise(matches, {}, seed).difference["return"]
+        covered += interval.low <= 0 <= interval.high
+        assert interval.low < interval.high
+    assert covered >= 17  # of 20 at 95 %: 19 expected, 17 or more with probability 0.98
+
+
+async def test_scripted_players_negotiate_and_the_games_own_numbers_come_out():
+    scripted = Contestant("scripted", lambda scenario, seat: make_player("scripted", scenario, seat))
+    chance = Contestant("random", lambda scenario, seat: make_player("random", scenario, seat))
+    starts = [negotiation().model_copy(update={"id": f"n{i}", "seed": i}) for i in range(5)]
+    pairs = pairings(starts, 20, 1)
+    found = summarise(await play(pairs, scripted, scripted, lanes=5, rules=RolloutPolicy()), {}, 0)
+    assert found.used == 20
+    assert found.scenarios == 5
+    assert {"agreement", "efficiency", "turns"} <= found.shared.keys()
+    assert {"points", "return", "parse_rate", "legal_rate", "forfeits", "defaults"} <= found.a.keys()
+    assert found.a["parse_rate"].mean == 1
+    lead = found.difference["return"]
+    assert lead.low <= 0 <= lead.high
+    mixed = summarise(await play(pairs, scripted, chance, lanes=5, rules=RolloutPolicy()), {}, 0)
+    assert mixed.shared["agreement"].mean < found.shared["agreement"].mean
+
+
+async def test_unread_replies_and_forfeits_go_to_who_wrote_them():
+    class Mumbles(biased.Says):
+        async def act(self, seat, seen, seed):
+            return Reply(text="")
+
+    matches = await play(
+        pairings(biased.scenarios(3), 6, 0),
+        Contestant("mumbles", lambda scenario, seat: Mumbles(lambda seat, seed: 1)),
+        side("speaks", lambda seat, seed: 1),
+        lanes=2,
+        rules=RolloutPolicy(retries=1, on_refused="forfeit"),
+    )
+    found = summarise(matches, {}, 0)
+    assert (found.a["parse_rate"].mean, found.b["parse_rate"].mean) == (0, 1)
+    assert (found.a["forfeits"].mean, found.b["forfeits"].mean) == (1, 0)
+
+
+async def test_a_failed_conversation_takes_its_partner_along():
+    class Fails(biased.Says):
+        async def act(self, seat, seen, seed):
+            raise EngineError("out of memory")
+
+    def player(scenario, seat):
+        broken = scenario.id == "s2" and seat == 1
+        return (Fails if broken else biased.Says)(lambda seat, seed: 3)
+
+    matches = await held(Contestant("fails once", player), side("other", lambda seat, seed: 1))
+    found = summarise(matches, {}, 0)
+    assert found.errors == {"engine": 1}
+    assert (found.conversations, found.used, found.scenarios) == (12, 10, 5)
+    assert found.difference["return"].mean == 2
+
+
+def match(pairing, returns, error=None):
+    episode = Episode(scenario=pairing.scenario, returns=returns, error=error)
+    return Match(pairing, episode)
+
+
+def test_repetitions_are_averaged_inside_their_scenario():
+    pairs = pairings(biased.scenarios(2), 6, 0)  # 2 scenarios, 2 repetitions
+    assert len(pairs) == 8
+    gains = {("s0", 0): 1.0, ("s0", 1): 3.0, ("s1", 0): 10.0, ("s1", 1): 10.0}
+    matches = []
+    for p in pairs:
+        gain = gains[p.scenario.id, p.repeat]
+        matches.append(match(p, {p.names.index("a"): gain, p.names.index("b"): 0.0}))
+    found = summarise(matches, {}, 0).difference["return"]
+    assert (found.mean, found.n) == (6.0, 2)  # (2 + 10) / 2: scenarios weigh the same
+    matches[-1] = match(pairs[-1], {}, ErrorRecord(kind="engine", message="x"))
+    found = summarise(matches, {}, 0)
+    assert found.difference["return"].mean == 6.0
+    assert found.used == 6
+
+
+def judged(number, seat, **values):
+    return Judgment(
+        rubric="sotopia", rubric_version=1, episode=str(number), seat=seat, author="j", values=values or None, reason=""
+    )
+
+
+def test_what_could_not_be_scored_is_counted_and_left_out():
+    pairs = pairings(biased.scenarios(3), 6, 0)
+    matches = [match(p, {0: 0.0, 1: 0.0}) for p in pairs]
+    judgments = {}
+    for p in pairs:
+        scores = {p.names.index("a"): 8.0, p.names.index("b"): 6.0}
+        judgments[p.number] = [judged(p.number, seat, goal=value) for seat, value in scores.items()]
+    judgments[0][1] = judged(0, 1)  # one seat of the first scenario's first seating
+    found = summarise(matches, judgments, 0)
+    assert found.difference["sotopia.goal"].mean == 2
+    assert found.difference["sotopia.goal"].n == 2  # s0 is left out, not counted as zero
+    assert found.a["sotopia.mean"].mean == 8
+    assert (found.scored, found.unscored) == ({"sotopia": 11}, {"sotopia": 1})
+
+
+async def test_the_judge_reads_every_seat_under_both_rubrics_and_not_who_sat_there():
+    from training.engines.base import ChatReply
+    from training.rewards.judge import Judge
+
+    asked = []
+
+    class Middle:
+        async def reply(self, messages, sampling, seed=None):
+            asked.append(messages)
+            form = json.loads(messages[0].content.splitlines()[-1])
+            form["values"] = {name: {"value": 0} for name in form["values"]}
+            return ChatReply(json.dumps(form))
+
+    chance = Contestant("secret-model-name", lambda scenario, seat: make_player("random", scenario, seat))
+    matches = await play(pairings([dialogue()], 2, 0), chance, chance, lanes=2, rules=RolloutPolicy())
+    judgments = await judge_all(matches, Judge(Middle(), "j"), 0)
+    assert [len(found) for found in judgments.values()] == [4, 4]  # two seats, two rubrics
+    assert "secret-model-name" not in str(asked)
+    found = summarise(matches, judgments, 0)
+    assert {"sotopia.goal", "sotopia.mean", "fine-grained.empathy_expression"} <= found.a.keys()
+    assert "return" not in found.a  # a judged game has none of its own
+
+
+async def test_the_judge_of_a_village_says_too_what_each_role_did():
+    from training.engines.base import ChatReply
+    from training.rewards.judge import Judge
+
+    class Yes:
+        async def reply(self, messages, sampling, seed=None):
+            form = json.loads(messages[0].content.splitlines()[-1])
+            form["values"] = {name: {"value": 0 if name == "voting_manipulation" else 1} for name in form["values"]}
+            form["values"] |= {name: {"value": 0} for name in ("secret", "social_rules") if name in form["values"]}
+            return ChatReply(json.dumps(form))
+
+    chance = Contestant("random", lambda scenario, seat: make_player("random", scenario, seat))
+    start = Scenario(id="v", game="werewolf", seats=("Ann", "Bob", "Cleo", "Dan", "Eva", "Finn"))
+    matches = await play(pairings([start], 2, 0, ("werewolf",)), chance, chance, lanes=2, rules=RolloutPolicy())
+    judgments = await judge_all(matches, Judge(Yes(), "j"), 0)
+    assert [len(found) for found in judgments.values()] == [18, 18]  # six seats, three rubrics
+    games = [judged_game(match.episode, judgments[match.pairing.number]) for match in matches]
+    rows = {row.behaviour: row for row in report(games, BEHAVIOURS).tables[0].rows}
+    assert rows["identity_concealment"].eliminated.scored + rows["identity_concealment"].surviving.scored == 4
+    assert rows["recognising_deception"].eliminated.scored + rows["recognising_deception"].surviving.scored == 8
+    found = summarise(matches, judgments, 0)
+    assert found.a["werewolf-behaviours.voting_manipulation/werewolf"].mean == 0
+    assert found.a["werewolf-behaviours.identity_concealment/werewolf"].mean == 1
+    assert "werewolf-behaviours.identity_concealment/seer" not in found.a
+
+
+@pytest.fixture
+def hidden(monkeypatch):
+    from training.games import REGISTRY
+
+    monkeypatch.setitem(REGISTRY, "hidden", hidden_roles.SPEC)
+
+
+def test_a_side_holds_its_roles_and_then_all_others(hidden):
+    first, second, *_ = pairings(hidden_roles.scenarios(2), 4, 0, ("werewolf",))
+    assert (first.seats_of("a"), first.seats_of("b")) == ((1, 4), (0, 2, 3, 5))
+    assert (second.seats_of("a"), second.seats_of("b")) == ((0, 2, 3, 5), (1, 4))
+    for side in (("mayor",), ("werewolf", "seer", "villager")):
+        with pytest.raises(BadInput, match="seer, villager, werewolf"):
+            pairings(hidden_roles.scenarios(1), 2, 0, side)
+    with pytest.raises(BadInput, match="may be swapped"):
+        pairings(hidden_roles.scenarios(1), 2, 0)
+
+
+def test_without_sides_each_holds_half_and_the_half_moves_on(monkeypatch):
+    from dataclasses import replace
+
+    from training.games import REGISTRY
+
+    monkeypatch.setitem(REGISTRY, "hidden", replace(hidden_roles.SPEC, symmetric=True))
+    pairs = pairings(hidden_roles.scenarios(6), 12, 0)
+    assert [p.seats_of("a") for p in pairs[:4]] == [(0, 1, 2), (3, 4, 5), (1, 2, 3), (0, 4, 5)]
+    held = Counter(seat for p in pairs for seat in p.seats_of("a"))
+    assert set(held.values()) == {6}  # everybody's seat as often
+
+
+async def test_the_wolves_rate_of_winning_by_who_played_them(hidden):
+    # A says 2 everywhere, B says 1: whoever is A wins, so wolves win when A holds them, and only then.
+    matches = await play(
+        pairings(hidden_roles.scenarios(4), 8, 0, ("werewolf",)),
+        side("strong", lambda seat, seed: 2),
+        side("weak", lambda seat, seed: 1),
+        lanes=4,
+        rules=RolloutPolicy(),
+    )
+    found = summarise(matches, {}, 0)
+    assert (found.a["won/werewolf"].mean, found.b["won/werewolf"].mean) == (1, 0)
+    assert (found.a["won/seer"].mean, found.b["won/seer"].mean) == (1, 0)
+    assert found.difference["won/werewolf"].mean == 1
+    assert (found.a["won"].mean, found.a["return"].mean) == (1, 1)
+    assert found.shared["wolves_win"].mean == 0.5
+    assert found.a["won/werewolf"].n == 4
+
+
+async def test_the_interval_of_the_wolves_rate_is_over_scenarios(hidden):
+    def noisy(seat, seed):
+        return random.Random(seed).random()
+
+    matches = await play(
+        pairings(hidden_roles.scenarios(40), 80, 0, ("werewolf",)),
+        side("one", noisy),
+        side("same", noisy),
+        lanes=8,
+        rules=RolloutPolicy(seed=3),
+    )
+    found = summarise(matches, {}, 0)
+    won = [m.episode.returns[1] for m in matches if m.pairing.names[1] == "a"]
+    assert found.a["won/werewolf"].mean == pytest.approx(sum(won) / 40)
+    lead = found.difference["won/werewolf"]
+    assert lead.low < 0 < lead.high
+    assert lead.n == 40

@@ -1,0 +1,1 @@
+"""Engines that sample in this process: vLLM and Transformers, with what only they need."""

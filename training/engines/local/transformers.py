@@ -1,0 +1,294 @@
+"""The engine for machines without vLLM: batched sampling with a Transformers model, in this process and event loop.
+
+Requests that wait are decoded together; rows that finish leave, and once as many requests wait as rows are running,
+the batch is rebuilt with both. All decisions depend on the order of requests alone, never on time, so the same
+requests in the same order give the same bits (with one thread). Failures raise `EngineError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from training.engines.base import EngineOptions, Sample, SampleRequest, Weights
+from training.engines.local.draw import Settings, draw
+from training.engines.local.kv import PrefixStore, RowCache, Shape
+from training.engines.local.likelihood import summed_logprobs
+from training.engines.local.loading import folder_weights, load_merged, load_tokenizer
+from training.errors import BadInput, EngineError, boundary
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SETTLE = 20
+"""Turns of the event loop without a new request after which everyone who could ask has asked."""
+READ_TOKENS = 4096
+"""Prompt tokens read in one forward pass, over all rows: bounds the memory of long prompts."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """One request on its way. `tokens` = prompt + sampled."""
+
+    request: SampleRequest
+    future: asyncio.Future[Sample]
+    room: int
+    uniform: Tensor
+    tokens: list[int]
+    logprobs: list[float] = field(default_factory=list)
+    discarded: float = 0.0
+
+    def sampled(self) -> list[int]:
+        return self.tokens[len(self.request.prompt) :]
+
+
+class TransformersEngine:
+    """An `Engine` over a Hugging Face causal language model with full attention."""
+
+    def __init__(self, model: str | Path, options: EngineOptions | None = None) -> None:
+        options = options or EngineOptions()
+        with boundary(into=EngineError):
+            self._model = load_merged(model, options.dtype).to(options.device)
+            self._tokenizer = load_tokenizer(model)
+        kinds = set(getattr(self._model.config, "layer_types", None) or ["full_attention"])
+        if kinds != {"full_attention"}:
+            raise BadInput(f"attention of kind {', '.join(sorted(kinds))} needs the vllm engine", "engine")
+        longest = int(self._model.config.max_position_embeddings)
+        self.window = min(options.window or longest, longest)
+        self._max_running = options.max_running
+        self._shape = Shape.of(self._model.config)
+        self._store = PrefixStore(int(options.cache_gib * 2**30))
+        self._waiting: list[_Row] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._busy = asyncio.Lock()
+        self._runner: asyncio.Task[None] | None = None
+        self._loading = 0
+        self._broken = ""
+
+    async def sample(self, request: SampleRequest) -> Sample:
+        """Sample one continuation; see `Engine.sample`."""
+        self._enter()
+        room = min(request.sampling.max_tokens, self.window - len(request.prompt))
+        if not request.prompt or room < 1:
+            raise EngineError(f"a prompt of {len(request.prompt)} tokens leaves no room in a window of {self.window}")
+        generator = torch.Generator().manual_seed(request.seed)
+        uniform = torch.rand(room, generator=generator, dtype=torch.float64)
+        future: asyncio.Future[Sample] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Row(request, future, room, uniform, list(request.prompt)))
+        if self._runner is None or self._runner.done():
+            self._runner = asyncio.create_task(self._run())
+        return await future
+
+    async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
+        """Return summed log-probabilities of `continuations`; see `Engine.score`."""
+        self._enter()
+        if not prefix:
+            raise EngineError("a continuation can only be scored after at least one token")
+        async with self._busy:
+            with boundary(into=EngineError):
+                stored, asked = self._store.find(prefix), [list(c) for c in continuations]
+                return summed_logprobs(self._model, list(prefix), asked, self.window, stored)
+
+    async def load_weights(self, weights: Weights) -> None:
+        """Replace the weights once what is running has ended; names and shapes must be the model's."""
+        self._enter()
+        self._loading += 1
+        try:
+            async with self._busy:
+                self._store.clear()
+                self._broken = "the weights are incomplete, for the last ones did not load"
+                with boundary(into=EngineError):
+                    self._load(weights)
+                self._broken = ""
+        finally:
+            self._loading -= 1
+
+    async def close(self) -> None:
+        """Fail what still waits and drop the model."""
+        self._broken = "the engine is closed"
+        for row in self._waiting:
+            if not row.future.done():
+                row.future.set_exception(EngineError("the engine was closed"))
+        self._waiting.clear()
+        if self._runner is not None and self._loop is asyncio.get_running_loop():
+            await self._runner
+        self._store.clear()
+        self._model = None
+
+    def _enter(self) -> None:
+        """Refuse a closed or broken engine; forget what an event loop that has ended left behind."""
+        if self._broken:
+            raise EngineError(self._broken)
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._busy, self._runner, self._loading = loop, asyncio.Lock(), None, 0
+            self._waiting.clear()
+
+    async def _run(self) -> None:
+        """Serve until nobody waits."""
+        while self._waiting:
+            await self._settle()
+            async with self._busy:
+                rows: list[_Row] = []
+                while rows := self._admit(rows):
+                    try:
+                        with boundary(into=EngineError):
+                            rows = await self._decode(rows)
+                    except EngineError as error:
+                        for row in rows:
+                            if not row.future.done():
+                                row.future.set_exception(EngineError(str(error)))
+                        rows = []
+                    await self._settle()
+
+    def _admit(self, rows: list[_Row]) -> list[_Row]:
+        """Return the running rows with as many of the waiting as may join."""
+        joining = self._waiting[: self._room(len(rows))]
+        del self._waiting[: len(joining)]
+        return [row for row in (*rows, *joining) if not row.future.done()]
+
+    def _room(self, running: int) -> int:
+        """How many of those who wait may join now: nobody while new weights wait for the running to end."""
+        return 0 if self._loading else min(len(self._waiting), self._max_running - running)
+
+    async def _settle(self) -> None:
+        """Let every coroutine that can run come to its request."""
+        quiet, seen = 0, len(self._waiting)
+        while quiet < SETTLE:
+            await asyncio.sleep(0)
+            quiet = quiet + 1 if len(self._waiting) == seen else 0
+            seen = len(self._waiting)
+
+    async def _decode(self, rows: list[_Row]) -> list[_Row]:
+        """Decode until the rows have ended or should be joined by those who wait; return the unfinished ones."""
+        rows, cache, logits = self._read(rows)
+        settings = self._settings(rows)
+        while True:
+            uniform = torch.stack([row.uniform[len(row.logprobs)] for row in rows]).to(logits.device)
+            tokens, logprobs, discarded = draw(logits, settings, uniform)
+            if not bool(logprobs.isfinite().all()):
+                raise EngineError("the model's log-probabilities are not finite")
+            running = []
+            for index, (row, *drawn) in enumerate(
+                zip(rows, tokens.tolist(), logprobs.tolist(), discarded.tolist(), strict=True)
+            ):
+                if not self._append(row, *drawn):
+                    running.append(index)
+                else:
+                    self._remember(row, cache, index)
+            await asyncio.sleep(0)  # the finished may ask again while the others go on
+            if self._room(len(running)) >= len(running):
+                for index in running:
+                    self._remember(rows[index], cache, index)
+                return [rows[index] for index in running]
+            if len(running) < len(rows):
+                cache.keep(running)
+                rows = [rows[index] for index in running]
+                settings = self._settings(rows)
+            logits = self._forward([[row.tokens[-1]] for row in rows], cache, slice(None))
+
+    def _append(self, row: _Row, token: int, logprob: float, discarded: float) -> bool:
+        """Add a drawn token to its row; answer the request and return True if that ends it."""
+        row.tokens.append(token)
+        row.logprobs.append(logprob)
+        row.discarded += discarded
+        stopped = token in row.request.stop_token_ids
+        if not stopped and row.request.sampling.stop:
+            text = self._tokenizer.decode(row.sampled(), skip_special_tokens=True)
+            stopped = any(stop in text for stop in row.request.sampling.stop)
+        if not (stopped or len(row.logprobs) == row.room):
+            return row.future.done()  # the caller gave up
+        if not row.future.done():
+            count = len(row.logprobs)
+            row.future.set_result(
+                Sample(
+                    tuple(row.sampled()), tuple(row.logprobs), "stop" if stopped else "length", row.discarded / count
+                )
+            )
+        return True
+
+    def _remember(self, row: _Row, cache: RowCache, index: int) -> None:
+        """Store what has been read of a row: all but the token drawn last."""
+        self._store.put(row.tokens[:-1], cache.row(index))
+
+    def _settings(self, rows: list[_Row]) -> Settings:
+        sampling = [row.request.sampling for row in rows]
+        device = self._model.device
+        return Settings(
+            torch.tensor([s.temperature for s in sampling], device=device),
+            torch.tensor([s.top_k for s in sampling], device=device),
+            torch.tensor([s.top_p for s in sampling], device=device, dtype=torch.float64),
+        )
+
+    def _read(self, rows: list[_Row]) -> tuple[list[_Row], RowCache, Tensor]:
+        """Read what of each row's tokens is not stored; return rows, cache and the logits [B, V] of what comes next.
+
+        Rows with about as many new tokens are read together, so that little of it is padding; they come in that order.
+        """
+        found = [(row, self._store.find(row.tokens)) for row in rows]
+        found.sort(key=lambda pair: _length(pair[1]) - len(pair[0].tokens))
+        rows, stored = [row for row, _ in found], [entry for _, entry in found]
+        new = [row.tokens[_length(entry) :] for row, entry in found]
+        capacity = max(len(row.tokens) + row.room - len(row.logprobs) for row in rows)
+        cache = RowCache(self._shape, stored, capacity, self._model.get_input_embeddings().weight)
+        logits = [self._forward(new[part], cache, part) for part in alike([len(tokens) for tokens in new])]
+        return rows, cache, torch.cat(logits)
+
+    @torch.no_grad()
+    def _forward(self, new: list[list[int]], cache: RowCache, rows: slice) -> Tensor:
+        """Feed some rows their new tokens, aligned at their ends, in pieces; return the last logits [R, V]."""
+        device = self._model.device
+        width = max(len(tokens) for tokens in new)
+        ids = torch.tensor([[0] * (width - len(tokens)) + tokens for tokens in new], device=device)
+        ends = [length + len(tokens) for length, tokens in zip(cache.lengths[rows], new, strict=True)]
+        places = torch.arange(-width, 0, device=device) + torch.tensor(ends, device=device).unsqueeze(1)
+        known = torch.tensor(cache.lengths[rows], device=device).unsqueeze(1)
+        positions = torch.where(places < known, -1, places)
+        piece = max(1, READ_TOKENS // len(new))
+        logits = ids
+        for at in range(0, width, piece):
+            part = slice(at, min(at + piece, width))
+            mask = cache.open(rows, positions[:, part], max(ends))
+            logits = self._model(
+                input_ids=ids[:, part],
+                position_ids=positions[:, part].clamp(min=0),
+                attention_mask=mask,
+                past_key_values=cache.cache,
+                use_cache=True,
+                logits_to_keep=1,
+            ).logits
+        cache.lengths[rows] = ends
+        return logits[:, -1]
+
+    @torch.no_grad()
+    def _load(self, weights: Weights) -> None:
+        source = folder_weights(weights) if isinstance(weights, Path) else weights
+        missing = dict(self._model.named_parameters())
+        known = dict(self._model.named_parameters(remove_duplicate=False))
+        for name, tensor in source:
+            target = known.get(name)
+            if target is None or target.shape != tensor.shape:
+                raise EngineError(f"{name} {tuple(tensor.shape)} is not a parameter of this model")
+            target.copy_(tensor)
+            missing.pop(name, None)
+        if missing:
+            raise EngineError(f"no weights came for {', '.join(sorted(missing)[:3])}")
+
+
+def _length(entry: Tensor | None) -> int:
+    return 0 if entry is None else entry.shape[3]
+
+
+def alike(lengths: Sequence[int]) -> list[slice]:
+    """Cut rows, the longest first, into parts to be read together: below `READ_TOKENS`, at most half of it padding."""
+    starts = [0]
+    for at, length in enumerate(lengths):
+        longest = lengths[starts[-1]]
+        if 2 * length < longest or (at - starts[-1] + 1) * longest > max(READ_TOKENS, longest):
+            starts.append(at)
+    return [slice(start, stop) for start, stop in zip(starts, [*starts[1:], len(lengths)], strict=True)]

@@ -1,0 +1,232 @@
+"""vLLM inside this process: the engine of training, on CPU and GPU.
+
+A thread of its own owns vLLM and steps it while there is work; requests and weights reach it through a queue, answers
+go back to the event loop that asked. Within one process only one engine steps at a time, for vLLM keeps global state.
+Every failure raises `EngineError`; after one inside vLLM the engine refuses further work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from training.engines.base import EngineOptions, Sample, SampleRequest, Weights
+from training.errors import EngineError, ParleyError, boundary
+
+if TYPE_CHECKING:
+    from training.engines.local.vllm_core import VllmCore
+
+SETTINGS = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # in process, so that weights are handed over as tensors
+    "VLLM_USE_V2_MODEL_RUNNER": "0",  # the sampler that `_Cut` wraps belongs to the first runner
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_LOGGING_LEVEL": "ERROR",
+}
+_ALONE = threading.Lock()
+"""Held while any engine of this process is inside vLLM."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Task:
+    """What the thread is asked to do. A task without name is done at once, but alone: when nothing runs."""
+
+    name: str | None
+    begin: Callable[[VllmCore], None]
+    answer: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+
+    def settle(self, result: Any) -> None:
+        """Answer the caller from any thread; a caller that has gone is left alone."""
+
+        def deliver() -> None:
+            if self.answer.done():
+                return
+            if isinstance(result, BaseException):
+                self.answer.set_exception(result)
+            else:
+                self.answer.set_result(result)
+
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(deliver)
+
+
+class VllmEngine:
+    """An `Engine` over vLLM's `LLMEngine`. `eager` = without compiling or capturing graphs (the default on CPU)."""
+
+    def __init__(self, model: str | Path, options: EngineOptions | None = None, *, eager: bool | None = None) -> None:
+        options = options or EngineOptions()
+        self._names = map(str, count())
+        self._inbox: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._gate = threading.Lock()
+        self._closed = False  # under the gate, so that no task is put behind the end of the inbox
+        self._running: dict[str, _Task] = {}
+        self._broken = ""
+        started: queue.SimpleQueue[int | ParleyError] = queue.SimpleQueue()
+        on_cpu = options.device == "cpu"
+        arguments = {
+            "dtype": options.dtype,
+            "max_num_seqs": options.max_running,
+            "kv_cache_memory_bytes": int(options.cache_gib * 2**30),
+            "enforce_eager": on_cpu if eager is None else eager,
+        }
+        if on_cpu:
+            # a prompt read in pieces makes vLLM rewind the seeded generators, which those of the CPU cannot do
+            arguments["enable_chunked_prefill"] = False
+        self._thread = threading.Thread(
+            target=self._live, args=(model, options.window, arguments, started), name="vllm", daemon=True
+        )
+        self._thread.start()
+        result = started.get()
+        if isinstance(result, ParleyError):
+            raise result
+        self.window = result
+
+    async def sample(self, request: SampleRequest) -> Sample:
+        """Sample one continuation; see `Engine.sample`."""
+        room = min(request.sampling.max_tokens, self.window - len(request.prompt))
+        if not request.prompt or room < 1:
+            raise EngineError(f"a prompt of {len(request.prompt)} tokens leaves no room in a window of {self.window}")
+        name = next(self._names)
+        sample: Sample = await self._ask(name, lambda core: core.add(name, request, room))
+        return sample
+
+    async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
+        """Return summed log-probabilities of `continuations`; see `Engine.score`."""
+        if not prefix:
+            raise EngineError("a continuation can only be scored after at least one token")
+        longest = max((len(tokens) for tokens in continuations), default=0)
+        if len(prefix) + longest > self.window - 1:
+            raise EngineError(f"{len(prefix)} + {longest} tokens do not fit a window of {self.window}")
+        return list(await asyncio.gather(*(self._score(prefix, tokens) for tokens in continuations)))
+
+    async def _score(self, prefix: Sequence[int], continuation: Sequence[int]) -> float:
+        if not continuation:
+            return 0.0
+        name = next(self._names)
+        score: float = await self._ask(name, lambda core: core.add_score(name, prefix, continuation))
+        return score
+
+    async def load_weights(self, weights: Weights) -> None:
+        """Replace the weights once what is running has ended; what is asked later waits for them."""
+        await self._ask(None, lambda core: core.reload(weights))
+
+    async def close(self) -> None:
+        """Stop the thread; what still runs or waits fails."""
+        with self._gate:
+            self._closed = True
+            self._inbox.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    async def _ask(self, name: str | None, begin: Callable[[VllmCore], None]) -> Any:
+        loop = asyncio.get_running_loop()
+        task = _Task(name, begin, loop.create_future(), loop)
+        with self._gate:
+            if self._closed:
+                raise EngineError("the engine is closed")
+            self._inbox.put(task)
+        return await task.answer
+
+    # What follows runs in the thread.
+
+    def _live(
+        self,
+        model: str | Path,
+        window: int,
+        options: dict[str, Any],
+        started: queue.SimpleQueue[int | ParleyError],
+    ) -> None:
+        """Build vLLM, serve until told to stop, take it down."""
+        for name, value in SETTINGS.items():
+            os.environ.setdefault(name, value)
+        try:
+            with _ALONE, boundary(into=EngineError):
+                from training.engines.local.vllm_core import VllmCore
+
+                core = VllmCore(model, window, options)
+        except ParleyError as error:
+            started.put(error)
+            return
+        started.put(core.window)
+        held: deque[_Task] = deque()
+        try:
+            while self._collect(held):
+                self._begin(core, held)
+                self._forget_cancelled(core)
+                if self._running:
+                    self._step(core)
+        finally:
+            self._fail_all(held)
+        with _ALONE, boundary(into=EngineError):
+            core.shutdown()
+
+    def _fail_all(self, held: deque[_Task]) -> None:
+        """Refuse further tasks and settle every one there is, those still in the inbox too."""
+        with self._gate:
+            self._closed = True
+        while not self._inbox.empty():
+            if (task := self._inbox.get()) is not None:
+                held.append(task)
+        for task in (*self._running.values(), *held):
+            task.settle(EngineError("the engine was closed"))
+
+    def _collect(self, held: deque[_Task]) -> bool:
+        """Move new tasks to `held`, waiting for one if there is nothing else to do; False = stop."""
+        while True:
+            try:
+                task = self._inbox.get(block=not (held or self._running))
+            except queue.Empty:
+                return True
+            if task is None:
+                return False
+            held.append(task)
+
+    def _begin(self, core: VllmCore, held: deque[_Task]) -> None:
+        """Begin the tasks whose turn has come, in order."""
+        while held and not (held[0].name is None and self._running):
+            task = held.popleft()
+            if task.answer.cancelled():
+                continue
+            try:
+                if self._broken:
+                    raise EngineError(self._broken)
+                with _ALONE, boundary(into=EngineError):
+                    task.begin(core)
+            except EngineError as error:
+                if task.name is None:
+                    self._broken = f"the weights are incomplete: {error}"
+                task.settle(error)
+                continue
+            if task.name is None:
+                task.settle(None)
+            else:
+                self._running[task.name] = task
+
+    def _forget_cancelled(self, core: VllmCore) -> None:
+        gone = [name for name, task in self._running.items() if task.answer.cancelled()]
+        if gone:
+            for name in gone:
+                del self._running[name]
+            with _ALONE:
+                core.abort(gone)
+
+    def _step(self, core: VllmCore) -> None:
+        try:
+            with _ALONE, boundary(into=EngineError):
+                finished = core.step()
+        except EngineError as error:
+            self._broken = f"vLLM failed earlier: {error}"
+            for task in self._running.values():
+                task.settle(error)
+            self._running.clear()
+            return
+        for name, result in finished:
+            if (done := self._running.pop(name, None)) is not None:
+                done.settle(result)

@@ -1,0 +1,219 @@
+"""vLLM as a plain object that is stepped: requests in, finished samples out. Knows no threads and no event loop.
+
+Importing this module imports vLLM, so the settings that vLLM reads from the environment must stand before.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from transformers import AutoConfig
+from vllm import EngineArgs, SamplingParams
+from vllm.inputs.engine import tokens_input
+from vllm.sampling_params import RequestOutputKind
+from vllm.v1.engine.llm_engine import LLMEngine
+
+from training.engines.base import Sample, SampleRequest, Weights
+from training.engines.local.loading import base_of, folder_weights, is_adapter, verified
+from training.errors import EngineError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+READ_TOKENS = 4096
+"""Tokens of one step at least, over all requests."""
+
+_ALIVE: set[VllmCore] = set()
+
+
+class VllmCore:
+    """One `LLMEngine`. `window` is the longest prompt + reply in tokens."""
+
+    def __init__(self, model: str | Path, window: int, options: dict[str, Any]) -> None:
+        folder = verified(model)
+        full = base_of(folder)
+        longest = int(AutoConfig.from_pretrained(full, local_files_only=True).max_position_embeddings)
+        self.window = min(window or longest, longest)
+        with _process_left_alone():
+            self._engine = LLMEngine.from_engine_args(
+                EngineArgs(
+                    model=str(full),
+                    tokenizer=str(folder),
+                    # of the sampling distribution: after the temperature (see _Cut for top-k and top-p)
+                    logprobs_mode="processed_logprobs",
+                    enable_prefix_caching=True,
+                    disable_log_stats=True,
+                    use_tqdm_on_load=False,
+                    generation_config="vllm",
+                    load_format="safetensors",
+                    seed=0,
+                    max_model_len=self.window,
+                    max_num_batched_tokens=max(self.window, READ_TOKENS),
+                    **options,
+                )
+            )
+        self._shapes = {name: tuple(tensor.shape) for name, tensor in folder_weights(full)}
+        self._scores: dict[str, int] = {}
+        self._requests: dict[str, SampleRequest] = {}
+        self._cut = _Cut(self._engine)
+        _ALIVE.add(self)
+        if is_adapter(folder):
+            self.reload(folder_weights(folder))
+
+    def add(self, name: str, request: SampleRequest, room: int) -> None:
+        """Queue a request for at most `room` tokens."""
+        sampling = request.sampling
+        params = SamplingParams(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            max_tokens=room,
+            seed=request.seed,
+            stop=list(sampling.stop),
+            stop_token_ids=list(request.stop_token_ids),
+            ignore_eos=True,
+            detokenize=bool(sampling.stop),
+            logprobs=0,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+        self._engine.add_request(name, tokens_input(list(request.prompt)), params)
+        self._requests[name] = request
+
+    def add_score(self, name: str, prefix: Sequence[int], continuation: Sequence[int]) -> None:
+        """Queue the question how likely `continuation` is after `prefix`."""
+        params = SamplingParams(
+            max_tokens=1,
+            temperature=1.0,
+            prompt_logprobs=0,
+            ignore_eos=True,
+            detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+        self._engine.add_request(name, tokens_input([*prefix, *continuation]), params)
+        self._scores[name] = len(prefix)
+
+    def step(self) -> list[tuple[str, Sample | float]]:
+        """Advance everything by one token; return what finished."""
+        done: list[tuple[str, Sample | float]] = []
+        for output in self._engine.step():
+            name = output.request_id
+            if not output.finished:
+                continue
+            if name in self._scores:
+                done.append((name, self._score(output, self._scores.pop(name))))
+            elif name in self._requests:
+                done.append((name, self._sample(output, self._requests.pop(name))))
+        return done
+
+    def abort(self, names: list[str]) -> None:
+        """Drop requests that nobody waits for."""
+        self._engine.abort_request(names)
+        for name in names:
+            self._requests.pop(name, None)
+            self._scores.pop(name, None)
+            self._cut.pop(name)
+
+    def reload(self, weights: Weights) -> None:
+        """Replace all weights and forget the prefixes of the old ones; nothing may be running."""
+        source = folder_weights(weights) if isinstance(weights, Path) else weights
+        self._engine.collective_rpc("reload_weights", kwargs={"weights_iterator": self._checked(source)})
+        self._refresh_head()
+        if not self._engine.reset_prefix_cache():
+            raise EngineError("the prefix cache could not be emptied, so old weights would shine through")
+
+    def _refresh_head(self) -> None:
+        """Repack the output head: tied to the embeddings it is not reloaded, and on CPU its packed copy stays old."""
+        if not self._engine.model_config.hf_config.tie_word_embeddings:
+            return
+        head = self._engine.model_executor.driver_worker.worker.model_runner.get_model().lm_head
+        head.quant_method.process_weights_after_loading(head)
+
+    def shutdown(self) -> None:
+        """Free what vLLM holds. The state that engines of a process share goes with the last of them."""
+        _ALIVE.discard(self)
+        client = self._engine.engine_core
+        if _ALIVE:
+            client._finalizer.detach()  # noqa: SLF001 (it would take the shared state down)
+            client.engine_core.model_executor.shutdown()
+            client.engine_core.scheduler.shutdown()
+        else:
+            client.shutdown()
+
+    def _checked(self, source: Any) -> Iterator[tuple[str, Tensor]]:
+        """Pass weights on, as long as they are this model's; all must come."""
+        missing = dict(self._shapes)
+        for name, tensor in source:
+            if missing.pop(name, None) != tuple(tensor.shape):
+                raise EngineError(f"{name} {tuple(tensor.shape)} is not a parameter of this model")
+            yield name, tensor
+        if missing:
+            raise EngineError(f"no weights came for {', '.join(sorted(missing)[:3])}")
+
+    def _sample(self, output: Any, request: SampleRequest) -> Sample:
+        completion = output.outputs[0]
+        tokens = tuple(completion.token_ids)
+        logprobs = tuple(
+            float(entry[token].logprob) for token, entry in zip(tokens, completion.logprobs or (), strict=True)
+        )
+        if request.sampling.temperature <= 0:
+            logprobs = (0.0,) * len(tokens)  # a greedy token is certain
+        cut = self._cut.pop(output.request_id)[-len(tokens) :]
+        discarded = sum(cut) / len(cut) if cut else 0.0
+        return Sample(tokens, logprobs, "stop" if completion.finish_reason == "stop" else "length", discarded)
+
+    @staticmethod
+    def _score(output: Any, prefix: int) -> float:
+        entries = zip(output.prompt_token_ids, output.prompt_logprobs, strict=True)
+        return float(sum(entry[token].logprob for token, entry in list(entries)[prefix:]))
+
+
+class _Cut:
+    """Keeps log-probabilities whole under top-k and top-p, and notes the mass that they cut, token by token.
+
+    vLLM's own are renormalised over what is left. The sampler's `forward` is wrapped: what it returns beside the
+    sampled tokens is replaced by log softmax(logits / T) over the whole vocabulary.
+    """
+
+    def __init__(self, engine: LLMEngine) -> None:
+        self._runner = engine.model_executor.driver_worker.worker.model_runner
+        self._masses: dict[str, list[float]] = {}
+        sampler = self._runner.sampler.topk_topp_sampler
+        self._inner = sampler.forward
+        sampler.forward = self._forward
+
+    def pop(self, name: str) -> list[float]:
+        """Return and forget the masses of a request."""
+        return self._masses.pop(name, [])
+
+    def _forward(self, logits: Tensor, generators: Any, k: Tensor | None, p: Tensor | None) -> tuple[Tensor, Any]:
+        if k is None and p is None:
+            found: tuple[Tensor, Any] = self._inner(logits, generators, k, p)
+            return found
+        whole = logits.log_softmax(dim=-1, dtype=torch.float32)
+        sampled, left = self._inner(logits, generators, k, p)
+        kept = (whole - left).gather(1, sampled.long().view(-1, 1)).exp().view(-1).tolist()
+        for internal, mass in zip(self._runner.input_batch.req_ids, kept, strict=True):
+            # vLLM's own name of a request is ours, a dash and eight characters
+            self._masses.setdefault(internal.rpartition("-")[0], []).append(max(0.0, 1.0 - mass))
+        return sampled, whole
+
+
+@contextmanager
+def _process_left_alone() -> Iterator[None]:
+    """Undo what vLLM's start changes for everyone in the process: random states and torch.set_num_threads."""
+    states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002 (the global one)
+    set_threads = torch.set_num_threads
+    try:
+        yield
+    finally:
+        torch.set_num_threads = set_threads
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
+        torch.set_rng_state(states[2])

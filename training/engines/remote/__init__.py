@@ -1,0 +1,1 @@
+"""Models at an address: configuration, allow-list, guarded transport, and the chat client."""

@@ -1,0 +1,156 @@
+"""RemoteModel: a ChatModel over any OpenAI-compatible address, by the openai client.
+
+Every failure (unreachable, slow, too large, malformed, refused) raises `RemoteModelError` after at most two retries; a
+wrong configuration raises `BadInput`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import httpx2
+from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, AsyncOpenAI
+from pydantic import BaseModel, Field, ValidationError
+
+from training.engines.base import ChatMessage, ChatReply, Sampling
+from training.engines.remote.addresses import AllowList
+from training.engines.remote.config import Parameter, RemoteConfig, secret_from_environment
+from training.engines.remote.transport import GuardedTransport, Refused
+from training.errors import BadInput, RemoteModelError, WindowFull
+from training.records import explain
+
+PATIENCE_S = 4.0
+"""Most seconds of waiting before a retry; a server's Retry-After may ask the client for two minutes."""
+
+TOO_LONG = re.compile(r"context.?(length|window|size)|max_new_tokens", re.IGNORECASE)
+"""How servers say that a prompt does not fit: OpenAI's code and vLLM's, llama.cpp's and TGI's words."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    """What belongs to one event loop: the client with its connections, and the limit of calls in flight."""
+
+    client: AsyncOpenAI
+    slots: asyncio.Semaphore
+
+
+class RemoteModel:
+    """A chat model at an address of the allow-list; usable from several event loops, one after the other or at once."""
+
+    def __init__(
+        self,
+        config: RemoteConfig,
+        *,
+        allowed: AllowList | None = None,
+        secret: Callable[[str], str] = secret_from_environment,
+    ) -> None:
+        self.config = config
+        self._allowed = AllowList.from_environment() if allowed is None else allowed
+        self._base = self._allowed.check(config.address, config.secret)
+        self._secret = secret
+        self._lanes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Lane] = WeakKeyDictionary()
+
+    async def reply(self, messages: Sequence[ChatMessage], sampling: Sampling, seed: int | None = None) -> ChatReply:
+        """Answer a chat; raise `RemoteModelError` if no usable answer came, `WindowFull` if the chat is too long."""
+        parameters = self.parameters(sampling, seed)
+        key = self._secret(self.config.secret) if self.config.secret else ""
+        failure = RemoteModelError
+        lane = self._lane()
+        bound = self.config.timeout_s + self.config.retries * (self.config.timeout_s + PATIENCE_S)
+        try:
+            async with lane.slots, asyncio.timeout(bound):
+                raw = await lane.client.with_options(api_key=key or "none").chat.completions.with_raw_response.create(
+                    model=self.config.model,
+                    messages=[{"role": m.role, "content": m.content} for m in messages],  # type: ignore[misc]
+                    **parameters,
+                )
+                answer = _Answer.model_validate_json(raw.content)
+        except (APITimeoutError, TimeoutError):
+            why = f"no complete answer within {self.config.timeout_s:g} s"
+        except APIStatusError as error:
+            why = f"status {error.status_code}: {_without(key, error.response.text)[:200]}"  # uncut: no half of the key
+            if error.status_code in (400, 413) and TOO_LONG.search(error.response.text[:2000]):
+                failure = WindowFull
+        except (APIConnectionError, APIError) as error:
+            why = f"cannot connect: {error.__cause__ or error}"
+        except Refused as error:
+            why = str(error)
+        except ValidationError as error:
+            where, reason = explain(error)
+            why = f"not a chat completion: {where or 'body'}: {reason}"
+        else:
+            return answer.to_reply()
+        # Raised outside the handlers, so that no chained error carries a server's echo of the key into a log.
+        raise failure(f"{self.config.model} at {self._base.host}: {_without(key, why)}")
+
+    def parameters(self, sampling: Sampling, seed: int | None) -> dict[str, Any]:
+        """Return what is sent of `sampling`: only what the address accepts; raise `BadInput` if out of range."""
+        if not (0 <= sampling.temperature <= 2 and 0 < sampling.top_p <= 1 and 1 <= sampling.max_tokens <= 100_000):
+            raise BadInput("temperature 0–2, top_p above 0 and at most 1, max_tokens 1–100,000", "sampling")
+        values: dict[Parameter, Any] = {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "max_tokens": sampling.max_tokens,
+            "max_completion_tokens": sampling.max_tokens,
+            "stop": list(sampling.stop[:4]) or None,
+            "seed": seed,
+        }
+        sent: dict[str, Any] = {k: v for k, v in values.items() if k in self.config.accepts and v is not None}
+        if "top_k" in self.config.accepts and sampling.top_k > 0:
+            sent["extra_body"] = {"top_k": sampling.top_k}
+        if self.config.json_object:
+            sent["response_format"] = {"type": "json_object"}
+        return sent
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop; the model stays usable."""
+        if lane := self._lanes.pop(asyncio.get_running_loop(), None):
+            await lane.client.close()
+
+    def _lane(self) -> _Lane:
+        loop = asyncio.get_running_loop()
+        if (lane := self._lanes.get(loop)) is None:
+            transport = GuardedTransport(self._allowed, self.config.timeout_s, self.config.max_bytes)
+            client = AsyncOpenAI(
+                api_key="none",
+                base_url=str(self._base),
+                max_retries=self.config.retries,
+                timeout=self.config.timeout_s,
+                http_client=httpx2.AsyncClient(transport=transport, follow_redirects=False, trust_env=False),
+            )
+            lane = self._lanes[loop] = _Lane(client, asyncio.Semaphore(self.config.concurrency))
+        return lane
+
+
+class _Message(BaseModel):
+    content: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int = Field(default=0, ge=0)
+    completion_tokens: int = Field(default=0, ge=0)
+
+
+class _Answer(BaseModel):
+    """What is read of a completion; servers differ in everything else."""
+
+    choices: list[_Choice] = Field(min_length=1)
+    usage: _Usage | None = None
+
+    def to_reply(self) -> ChatReply:
+        usage = self.usage or _Usage()
+        return ChatReply(self.choices[0].message.content or "", usage.prompt_tokens, usage.completion_tokens)
+
+
+def _without(key: str, text: str) -> str:
+    """Return `text` on one line without the key, which a server may echo."""
+    return " ".join((text.replace(key, "[key]") if key else text).split())

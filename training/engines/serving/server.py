@@ -1,0 +1,158 @@
+"""An OpenAI-compatible server over the Transformers engine, for machines without vLLM: chat completions, one model.
+
+    python -m training.engines.serving.server FOLDER --host 127.0.0.1 --port 8100 --name parley
+
+Prompts are the tokens that training renders. A wrong request is answered 400, one without the key 401 (`KeyGuard`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import time
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+
+from training.engines.base import LONGEST_REPLY, ChatMessage, Engine, EngineOptions, SampleRequest, Sampling
+from training.engines.serving.guard import KeyGuard, Receive, Scope, Send
+from training.errors import BadInput, ParleyError
+from training.records import Record, explain
+from training.text.messages import Chat
+from training.text.template import ChatTokenizer
+
+LARGEST = 1_000_000
+
+StopText = Annotated[str, Field(min_length=1)]
+
+
+def _listed(stop: object) -> object:
+    """OpenAI's `stop` is one text, several, or none."""
+    return () if stop is None else (stop,) if isinstance(stop, str) else stop
+
+
+class ChatRequest(Record):
+    """The part of OpenAI's request that is understood; other fields are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    messages: tuple[ChatMessage, ...] = Field(min_length=1)
+    model: str = ""
+    temperature: float = Field(default=1.0, ge=0, le=2)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    max_tokens: int = Field(default=256, ge=1, le=LONGEST_REPLY)
+    stop: Annotated[tuple[StopText, ...], BeforeValidator(_listed)] = Field(default=(), max_length=4)
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
+    return_token_ids: bool = False
+
+
+class Server:
+    """The ASGI application. `window` is the engine's: the most tokens of prompt and reply together."""
+
+    def __init__(self, engine: Engine, chat: ChatTokenizer, name: str, *, window: int) -> None:
+        self._engine, self._chat, self._name, self._window = engine, chat, name, window
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        status, body = await self._answer(scope, receive)
+        data = json.dumps(body).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": data})
+
+    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, dict[str, Any]]:
+        if scope["path"] == "/health":
+            return 200, {}
+        if (scope["method"], scope["path"]) == ("GET", "/v1/models"):
+            return 200, {"object": "list", "data": [{"id": self._name, "object": "model"}]}
+        if (scope["method"], scope["path"]) != ("POST", "/v1/chat/completions"):
+            return 404, _error("there is only /v1/chat/completions, /v1/models and /health")
+        try:
+            return 200, await self._complete(ChatRequest.model_validate_json(await _body(receive)))
+        except ValidationError as error:
+            where, why = explain(error)
+            return 400, _error(f"{where}: {why}")
+        except BadInput as error:
+            return 400, _error(str(error))
+        except ParleyError as error:
+            return 500, _error(str(error))
+
+    async def _complete(self, asked: ChatRequest) -> dict[str, Any]:
+        if asked.model and asked.model != self._name:
+            raise BadInput(f"this server knows {self._name} only", "model")
+        prompt = self._chat.prompt([Chat(role=m.role, content=m.content) for m in asked.messages])
+        if len(prompt) + asked.max_tokens > self._window:
+            raise BadInput(
+                f"this model's maximum context length is {self._window} tokens; the prompt has {len(prompt)} and "
+                f"{asked.max_tokens} were asked for",
+                "messages",
+            )
+        sampling = Sampling(
+            temperature=asked.temperature, top_p=asked.top_p, max_tokens=asked.max_tokens, stop=asked.stop
+        )
+        seed = secrets.randbits(62) if asked.seed is None else asked.seed
+        sample = await self._engine.sample(SampleRequest(prompt, sampling, seed, self._chat.stop_ids))
+        text = self._chat.decode(sample.tokens)
+        end = min((at for stop in asked.stop if (at := text.find(stop)) >= 0), default=None)
+        message = {"role": "assistant", "content": text[:end]}
+        finish = sample.finish if end is None else "stop"
+        choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": finish}
+        used = {"prompt_tokens": len(prompt), "completion_tokens": len(sample.tokens)}
+        answer: dict[str, Any] = {
+            "id": f"chat-{secrets.token_hex(8)}",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": self._name,
+            "choices": [choice],
+            "usage": {**used, "total_tokens": sum(used.values())},
+        }
+        if asked.return_token_ids:
+            answer["prompt_token_ids"], choice["token_ids"] = prompt, list(sample.tokens)
+        return answer
+
+
+def _error(message: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "invalid_request_error"}}
+
+
+async def _body(receive: Receive) -> bytes:
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > LARGEST:
+            raise BadInput(f"the request is larger than {LARGEST} bytes")
+    return body
+
+
+def main() -> None:
+    """Serve until SIGTERM."""
+    import uvicorn
+
+    from training.engines.local.loading import load_tokenizer
+    from training.engines.local.transformers import TransformersEngine
+
+    parser = argparse.ArgumentParser(description="Serve one model over HTTP, the way OpenAI's API does.")
+    parser.add_argument("folder")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8100)
+    parser.add_argument("--name", default="parley")
+    parser.add_argument("--max-running", type=int, default=16, help="requests answered at once")
+    given = parser.parse_args()
+    import torch
+
+    cuda = torch.cuda.is_available()
+    options = EngineOptions(
+        dtype="bfloat16" if cuda else "float32", device="cuda" if cuda else "cpu", max_running=given.max_running
+    )
+    engine = TransformersEngine(given.folder, options)
+    chat = ChatTokenizer(load_tokenizer(given.folder))
+    server = KeyGuard(Server(engine, chat, given.name, window=engine.window))
+    uvicorn.run(server, host=given.host, port=given.port, log_level="warning", lifespan="off", server_header=False)
+
+
+if __name__ == "__main__":
+    main()

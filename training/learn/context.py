@@ -1,0 +1,171 @@
+"""Everything a training run is made of, built from its configuration and, when it goes on, from a checkpoint.
+
+Raises `BadInput` for whatever in the configuration, the data or the checkpoint does not fit; nothing is written here.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from training import bases, engines, games, rewards
+from training.config import RunConfig
+from training.engines.base import Engine, Sampling
+from training.errors import BadInput
+from training.learn import checkpoint, policy, scenarios
+from training.learn.checkpoint import TrainerState
+from training.learn.opponents import Opponents
+from training.learn.policy import Policy
+from training.learn.scenarios import MixtureSampler
+from training.learn.update import Updater
+from training.learn.watchdog import Watchdog
+from training.methods import Method
+from training.players.base import Player
+from training.players.model import ModelPlayer
+from training.records import Scenario, Seat
+from training.rewards import Reward
+from training.rewards.goals import GoalCheck
+from training.rewards.judge import Judge
+from training.rollout import Tool
+from training.rundir import RunDir
+from training.text.template import ChatTokenizer
+
+
+@dataclass(slots=True)
+class TrainingContext:
+    """The parts of one attempt; `step` is the last complete step, `resumed` the state it starts from."""
+
+    config: RunConfig
+    policy: Policy
+    updater: Updater
+    method: Method
+    engine: Engine
+    chat: ChatTokenizer
+    reward: Reward
+    starts: MixtureSampler
+    opponents: Opponents
+    watchdog: Watchdog
+    info: bases.ModelInfo
+    adapter_only: bool
+    judge: Judge | None = None
+    tool: Tool | None = None
+    step: int = 0
+    resumed: TrainerState | None = None
+
+    async def close(self) -> None:
+        """Free the engines and the connections of judge and opponents, each also if another fails."""
+        async with AsyncExitStack() as left:
+            left.push_async_callback(self.engine.close)
+            left.push_async_callback(self.opponents.aclose)
+            if self.judge is not None:
+                left.push_async_callback(self.judge.close)
+
+    def player(self, scenario: Scenario, seat: Seat, sampling: Sampling | None = None) -> Player:
+        """Return the learner at one seat of one episode; `sampling` takes the place of the run's own."""
+        longest = int(self.policy.inner.config.max_position_embeddings)
+        window = min(self.config.engine.window or longest, longest)
+        used = sampling or self.config.sampling
+        return ModelPlayer(self.engine, self.chat, used, seat=seat, names=scenario.seats, window=window)
+
+
+def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) -> TrainingContext:
+    """Return the parts of an attempt that starts from checkpoint `found` = (step, folder), or from the beginning."""
+    learn, device = config.learn, pick_device(config.model.device)
+    if learn.threads:
+        torch.set_num_threads(learn.threads)
+    if learn.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses to be deterministic
+    torch.use_deterministic_algorithms(learn.deterministic)
+    named = [f"mixture.{place}.path" for place in range(len(config.mixture))] or ["scenarios.path"]
+    files = [input_file(part.path, run_dir, where) for part, where in zip(config.parts, named, strict=True)]
+    read = [scenarios.read_scenarios(config, file, part) for file, part in zip(files, config.parts, strict=True)]
+    starts = scenarios.MixtureSampler(read, [part.weight for part in config.parts])
+    opponents = Opponents(config, run_dir, starts.scenarios, device.partition(":")[0])
+    method = config.method.build()
+    resumed = checkpoint.read(found[1]) if found else None
+    model = policy.load(
+        config.model.base,
+        method.needs.critic,
+        learn,
+        seed=config.seed,
+        temperature=config.sampling.temperature,
+        device=device,
+        weights=str(found[1]) if found else None,
+    )
+    asked = judge(config)
+    return TrainingContext(
+        config=config,
+        policy=model,
+        updater=Updater(model, config.seed),
+        method=method,
+        engine=_engine(config, device),
+        chat=ChatTokenizer(model.tokenizer),
+        reward=rewards.PerGame(
+            {part.game: rewards.build(config.reward, games.lookup(part.game), asked) for part in config.parts}
+        ),
+        starts=starts,
+        opponents=opponents,
+        watchdog=Watchdog(config.stop),
+        info=bases.child_info(
+            config.model.base,
+            name=config.name,
+            how="-".join((config.method.name, *dict.fromkeys(part.game for part in config.parts))),
+            datasets=files,
+            command=f"python -m training run config.json --dir {run_dir.root.name}",
+        ),
+        adapter_only=policy.saves_adapter_only(config.model.base, learn),
+        judge=asked,
+        tool=GoalCheck(asked) if asked else None,
+        step=resumed.step if resumed else 0,
+        resumed=resumed,
+    )
+
+
+def pick_device(name: str) -> str:
+    """Return the device to train on; `auto` is CUDA where there is one."""
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise BadInput("no CUDA device is available here: use cpu or auto", "model.device")
+    return name
+
+
+def data_path(config: RunConfig, run_dir: RunDir) -> Path:
+    """Return the dataset's file: an absolute path, or one inside the run directory."""
+    return input_file(config.data.path, run_dir, "scenarios.path")
+
+
+def input_file(name: str, run_dir: RunDir, where: str) -> Path:
+    """Return a file by its absolute path, or that inside the run directory; `where` is the field that names it."""
+    path = run_dir.root / name
+    if not name or not path.is_file():
+        raise BadInput(f"no such file: {path}", where)
+    return path
+
+
+def judge(config: RunConfig) -> Judge | None:
+    """Return the run's judge, if it has one; raise `BadInput` if its address may not be asked or sent the secret."""
+    if config.judge is None:
+        return None
+    from training.engines.remote.addresses import check_remote
+    from training.engines.remote.chat import RemoteModel
+
+    check_remote(config.judge, "judge")
+    return Judge(RemoteModel(config.judge), config.judge.model)
+
+
+def _engine(config: RunConfig, device: str) -> Engine:
+    section = config.engine
+    return engines.make(
+        section.name,
+        config.model.base,
+        dtype=section.dtype,
+        device=device.partition(":")[0],
+        window=section.window,
+        max_running=section.max_running,
+        cache_gib=section.cache_gib,
+    )

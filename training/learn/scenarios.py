@@ -1,0 +1,100 @@
+"""The starts that a run plays: read and checked once, then handed out in an order that only seed and step decide.
+
+Raises `BadInput` for a file that is wrong or holds no scenario of the game asked for; those of others are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from training import dataset, games
+from training.config import RunConfig
+from training.errors import BadInput
+from training.records import Scenario
+from training.rollout import Job
+from training.rollout.pool import Pool
+from training.run_sections import MixtureEntry
+from training.seeding import rng, seeded
+
+
+class ScenarioSampler:
+    """Scenarios in endless passes, each pass in an order of its own."""
+
+    def __init__(self, scenarios: Sequence[Scenario], seed: int, *, shuffle: bool) -> None:
+        self.scenarios, self.seed, self.shuffle = list(scenarios), seed, shuffle
+
+    def take(self, first: int, count: int) -> list[Scenario]:
+        """Return `count` scenarios from place `first` of the endless sequence."""
+        return [self._at(place) for place in range(first, first + count)]
+
+    def start(self, place: int) -> Scenario:
+        """Return what is played at a place: its scenario, the seed drawn by the pass in which it comes up."""
+        return seeded(self._at(place), self.seed, place // len(self.scenarios))
+
+    def _at(self, place: int) -> Scenario:
+        epoch, index = divmod(place, len(self.scenarios))
+        order = list(range(len(self.scenarios)))
+        if self.shuffle:
+            rng(self.seed, "order", epoch).shuffle(order)
+        return self.scenarios[order[index]]
+
+
+class MixtureSampler:
+    """The starts of several games in one endless sequence; after any number of places each has had its share."""
+
+    def __init__(self, parts: Sequence[ScenarioSampler], weights: Sequence[float]) -> None:
+        self.parts, self.weights = list(parts), [weight / sum(weights) for weight in weights]
+        self._places: list[tuple[int, int]] = []
+        self._taken = [0] * len(self.parts)
+
+    @property
+    def scenarios(self) -> list[Scenario]:
+        """The scenarios of all parts."""
+        return [scenario for part in self.parts for scenario in part.scenarios]
+
+    def start(self, place: int) -> Scenario:
+        """Return what is played at a place: the next start of the part that is furthest behind its share."""
+        while len(self._places) <= place:
+            behind = [w * (len(self._places) + 1) - n for w, n in zip(self.weights, self._taken, strict=True)]
+            part = behind.index(max(behind))
+            self._places.append((part, self._taken[part]))
+            self._taken[part] += 1
+        part, own = self._places[place]
+        return self.parts[part].start(own)
+
+
+def read_scenarios(config: RunConfig, path: Path, part: MixtureEntry | None = None) -> ScenarioSampler:
+    """Return a dataset file's scenarios of one game with the settings put in, each checked by the game.
+
+    The game is that of `part` of a mixture, or the run's.
+    """
+    part = part or MixtureEntry(game=config.game.name, settings=config.game.settings)
+    scenarios = []
+    for line in dataset.read_game(path, part.game):
+        scenario = line.scenario
+        scenario = scenario.model_copy(update={"settings": {**scenario.settings, **part.settings}})
+        try:
+            games.make(scenario)
+        except BadInput as error:
+            raise BadInput(error.why, f"{path.name}, {scenario.id}, {error.where}") from error
+        scenarios.append(scenario)
+        if len(scenarios) == config.data.limit:
+            break
+    return ScenarioSampler(scenarios, config.seed, shuffle=config.data.shuffle)
+
+
+def jobs(config: RunConfig, starts: ScenarioSampler | MixtureSampler, pool: Pool, step: int) -> list[Job]:
+    """Return the games of one training step, seats filled from the pool.
+
+    A scenario's repetition is the pass over the data that it comes up in. Replays within a step share id and seed and
+    form a same-start set.
+    """
+    rollout = config.rollout
+    first = (step - 1) * rollout.scenarios
+    found: list[Job] = []
+    for place in range(first, first + rollout.scenarios):
+        start = starts.start(place)
+        for _ in range(rollout.games):
+            found.append(Job(len(found), start, pool.seats(start, step, len(found))))
+    return found

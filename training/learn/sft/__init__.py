@@ -1,0 +1,1 @@
+"""The cold start: supervised fine-tuning on recorded conversations, by TRL."""

@@ -1,0 +1,56 @@
+"""The games that `tiny` is pretrained on: scripted players on the project's samples, names and numbers varied.
+
+Varied, because a model that has seen only two dozen starts recites them instead of reading its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from random import Random
+from typing import Any
+
+from training import players, samples
+from training.records import Episode, Scenario
+from training.rollout import Job, RolloutPolicy, collect
+from training.seeding import rng
+
+ITEMS = ("book", "hat", "ball", "apples", "bread", "rope", "tea", "coins", "candles")
+CAMP = ("food", "water", "firewood")
+"""The items of CaSiNo, the corpus that most item negotiations come from."""
+NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hana", "Ivo", "June", "Kim", "Leo", "Mia", "Noa", "Sam")
+
+
+def play(counts: dict[str, int], seed: int) -> list[Episode]:
+    """Return scripted games: `counts[sample]` of each sample, each from a start of its own."""
+    starts: list[Scenario] = []
+    for name, count in counts.items():
+        loaded = samples.load(name)
+        for at in range(count):
+            start = loaded[at % len(loaded)].with_seed(rng(seed, name, at).getrandbits(62))
+            starts.append(vary(start, rng(seed, "vary", name, at)))
+    jobs = [Job(at, start, ("scripted", "scripted")) for at, start in enumerate(starts)]
+    policies = {"scripted": partial(players.make, "scripted")}
+    return asyncio.run(collect(jobs, policies, lanes=32, rules=RolloutPolicy(seed=seed)))
+
+
+def vary(start: Scenario, random: Random) -> Scenario:
+    """Return a negotiation with other people and, of items, another pool; other games, and most starts, as is."""
+    if start.game != "negotiation" or random.random() < 0.65:
+        return start
+    settings = dict(start.settings)
+    if settings["deal"]["kind"] == "items":
+        settings["deal"] = settings["deal"] | _pool(random)
+    return start.model_copy(update={"seats": tuple(random.sample(NAMES, 2)), "settings": settings})
+
+
+def _pool(random: Random) -> dict[str, Any]:
+    """Return items with counts, and what they are worth to each side."""
+    names = random.sample(CAMP, 3) if random.random() < 0.4 else random.sample(ITEMS, random.choice((2, 3, 3)))
+    items = [{"name": name, "count": random.randint(1, 4)} for name in names]
+    sides = []
+    for _ in range(2):
+        values = {name: random.randint(0, 6) for name in names}
+        values[random.choice(names)] += 1  # something must be worth something
+        sides.append({"values": values, "walk_away": random.choice((0, 0, 1))})
+    return {"items": items, "sides": sides}

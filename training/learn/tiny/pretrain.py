@@ -1,0 +1,223 @@
+"""`tiny`: a Llama of about a million parameters that plays the project's games, for tests and quick trials.
+
+Its tokenizer is trained on the games' own text, its weights on games between scripted players, through the same code
+as every cold start. Made in about two CPU minutes, it is kept under PARLEY_HOME with a hash of its recipe and of what
+the games looked like then, and made anew when either changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from training import bases
+from training.learn.tiny.games import play
+from training.records import Episode, Record, Trace
+from training.sections import SftConfig
+from training.seeding import rng
+from training.store import atomic_directory, dumps
+
+if TYPE_CHECKING:
+    from transformers import LlamaForCausalLM, PreTrainedTokenizerBase
+
+    from training.text.template import ChatTokenizer
+
+log = logging.getLogger(__name__)
+
+SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+CHATML = (
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+APART = (r"</?[a-z_]+/?>", r"[^\s<>]+ (?=\d)", r"\d(, )?", r"\n", r"[:;,] ?")
+"""What is a token or tokens by itself: tags, a word before a number, digits, line ends. Everything else may grow
+together across words, so that what every game says in the same words costs next to nothing to read."""
+
+
+class Recipe(Record):
+    """Everything that decides what `tiny` becomes.
+
+    `context`: the share of what a seat reads that is target, too. Reading teaches a new model more than its own few
+    replies do: to find an item's name again, above all. Batches are small, for updates are scarce.
+    """
+
+    version: int = 1
+    seed: int = 0
+    vocabulary: int = 2048
+    hidden: int = 128
+    layers: int = 3
+    heads: int = 4
+    groups: int = 2
+    mlp: int = 320
+    window: int = 4096
+    spread: float = 0.06
+    items: int = 650
+    prices: int = 310
+    dialogues: int = 70
+    context: float = 0.4
+    sft: SftConfig = SftConfig(
+        tokens_per_batch=1280, batches_per_step=1, max_length=2048, lr=5e-3, warmup=0.03, lora=None
+    )
+
+    @property
+    def games(self) -> dict[str, int]:
+        """Games per sample."""
+        return {"items": self.items, "prices": self.prices, "dialogues": self.dialogues}
+
+
+RECIPE = Recipe()
+
+
+def key(recipe: Recipe = RECIPE) -> str:
+    """Return the hash of the recipe and of a few of its games as text: the games' words are part of it."""
+    few = dict.fromkeys(recipe.games, 3)
+    text = dumps(recipe.to_dict()) + "".join(_texts(play(few, recipe.seed)))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def prepare_tiny(*, force: bool = False) -> Path:
+    """Return the folder of `tiny`, made now unless the one that is there follows the present recipe."""
+    entry = bases.REGISTRY["tiny"]
+    wanted = key()
+    if not force and bases.is_prepared(entry) and bases.read_info(entry.folder).dataset == (wanted,):
+        return bases.check_folder(entry.folder)
+    with atomic_directory(entry.folder) as folder:
+        build(folder, RECIPE, wanted)
+    return entry.folder
+
+
+def build(folder: Path, recipe: Recipe, digest: str) -> None:
+    """Pretrain a model by the recipe and write it into the existing `folder`."""
+    entry = bases.REGISTRY["tiny"]
+    info = bases.ModelInfo(
+        name="tiny",
+        base="tiny",
+        licence=entry.licence,
+        note=entry.note,
+        dataset=(digest,),
+        command="python -m training models prepare tiny",
+    )
+    pretrain(folder, play(recipe.games, recipe.seed), recipe, info)
+
+
+def pretrain(
+    folder: Path, games: Sequence[Episode], recipe: Recipe, info: bases.ModelInfo, words: Sequence[str] = ()
+) -> None:
+    """Make tokenizer and model of the recipe's kind from `games`, and write them into the existing `folder`.
+
+    `words` are tokens by themselves wherever they stand, as names must be that a new model is to find again.
+    """
+    from training.learn.models import save
+    from training.learn.sft.data import plan
+    from training.learn.sft.fit import fit
+    from training.text.template import ChatTokenizer
+
+    tokenizer = make_tokenizer(_texts(_evenly(games)), recipe, words)
+    model = make_model(tokenizer, recipe)
+    read = list(_traces(games, ChatTokenizer(tokenizer), recipe))
+    log.info("%d games, %d tokens", len(games), sum(len(trace.tokens) for trace in read))
+    fit(model, tokenizer, read, plan([len(t.tokens) for t in read], recipe.sft, recipe.seed), recipe.sft)
+    save(model, tokenizer, folder, info)
+
+
+def _traces(games: Sequence[Episode], chat: ChatTokenizer, recipe: Recipe) -> Iterator[Trace]:
+    """Yield all seats' traces, with a share of what they read as targets; not the profiles of dialogues."""
+    from training.text.conversations import traces
+
+    for number, game in enumerate(games):
+        random = rng(recipe.seed, "context", number)
+        for trace in traces(game, chat, window=recipe.sft.max_length):
+            rules = 0 if game.scenario.game == "negotiation" else trace.tokens.index(chat.end_id)
+            mask = tuple(
+                int(own or (at > rules and random.random() < recipe.context)) for at, own in enumerate(trace.mask)
+            )
+            yield trace.model_copy(update={"mask": mask})
+
+
+def _evenly(games: Sequence[Episode]) -> list[Episode]:
+    """Return as many games of each kind as there are of the rarest, so that the tokenizer knows all equally."""
+    kinds: dict[str, list[Episode]] = {}
+    for game in games:
+        deal = game.scenario.settings.get("deal", {})
+        kinds.setdefault(deal.get("kind", game.scenario.game), []).append(game)
+    least = min(len(kind) for kind in kinds.values())
+    return [game for kind in kinds.values() for game in kind[:least]]
+
+
+def _texts(games: Sequence[Episode]) -> Iterator[str]:
+    """Yield what each seat of each game reads and says, as text, roles included; of equal rules the first only.
+
+    Rules are long and seldom new: told every time, they would leave the tokenizer nothing for what players say.
+    """
+    from training.games import replay
+    from training.text.messages import chat
+
+    told: set[str] = set()
+    for game in games:
+        state = replay(game.scenario, game.moves)
+        for seat in range(len(game.scenario.seats)):
+            rules, *rest = chat(state.observe(seat), seat, game.scenario.seats)
+            start = f"{game.scenario.id} {seat}"
+            if start not in told:
+                told.add(start)
+                yield f"{rules['role']}\n{rules['content']}"
+            for message in rest:
+                yield f"{message['role']}\n{message['content']}"
+
+
+def make_tokenizer(texts: Iterator[str], recipe: Recipe, words: Sequence[str] = ()) -> PreTrainedTokenizerBase:
+    """Return a byte-level BPE tokenizer trained on `texts`, digits and `words` apart, with a ChatML template."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    raw = Tokenizer(models.BPE())
+    apart = (*APART, rf"\b({'|'.join(map(re.escape, words))})\b") if words else APART
+    split = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in apart]
+    raw.pre_tokenizer = pre_tokenizers.Sequence(
+        [*split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
+    raw.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    raw.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=recipe.vocabulary,
+            special_tokens=list(SPECIAL),
+            initial_alphabet=sorted(alphabet),
+            show_progress=False,
+        ),
+    )
+    end, _, stop = SPECIAL
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, bos_token=end, eos_token=stop, pad_token=end)
+    tokenizer.chat_template = CHATML
+    return tokenizer
+
+
+def make_model(tokenizer: PreTrainedTokenizerBase, recipe: Recipe) -> LlamaForCausalLM:
+    """Return the untrained model."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=recipe.hidden,
+        intermediate_size=recipe.mlp,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=recipe.heads,
+        num_key_value_heads=recipe.groups,
+        head_dim=recipe.hidden // recipe.heads,
+        max_position_embeddings=recipe.window,
+        initializer_range=recipe.spread,
+        tie_word_embeddings=True,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.seed)
+        return LlamaForCausalLM(config)

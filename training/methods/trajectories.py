@@ -1,0 +1,86 @@
+"""The turns of one learning seat in order, with the place of each turn's tokens: what turn-level credit works on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from training.records import LEARNER, Episode, ScoredEpisode, Seat, Voice
+
+if TYPE_CHECKING:
+    from training.records import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTokens:
+    """One turn of a seat: its index into `Episode.turns`, its trace, and the positions of its sampled tokens there."""
+
+    index: int
+    trace: int
+    first: int
+    stop: int
+
+    def before(self, arrays: Sequence[Floats]) -> Floats:
+        """Return, for each token of the turn, the entry read from the prefix before it."""
+        return arrays[self.trace][self.first - 1 : self.stop - 1]
+
+    def after(self, arrays: Sequence[Floats]) -> float:
+        """Return the entry read after the turn's last token."""
+        return float(arrays[self.trace][self.stop - 1])
+
+    def on(self, arrays: Sequence[Floats]) -> Floats:
+        """Return the entries that belong to the tokens themselves."""
+        return arrays[self.trace][self.first : self.stop]
+
+
+@dataclass(frozen=True, slots=True)
+class SeatTrajectory:
+    """One seat's part in an episode: its turns in order and each turn's reward (the seat's result on the last one)."""
+
+    seat: Seat
+    turns: tuple[TurnTokens, ...]
+    rewards: Floats
+    passed: tuple[bool, ...]
+
+
+def turn_tokens(episode: Episode, voice: Voice = "player") -> dict[Seat, list[TurnTokens]]:
+    """Return the learner's turns by seat, in the order they were played.
+
+    A branch repeats tokens of its parent: a turn belongs to the first trace that carries it. Sampled tokens with
+    nothing before them, or a turn whose tokens do not stand together, raise `ValueError`: there is no state to read.
+    """
+    seats: dict[Seat, dict[int, TurnTokens]] = {}
+    for number, trace in enumerate(episode.traces):
+        if trace.policy != LEARNER or trace.voice != voice:
+            continue
+        turns = np.where(np.asarray(trace.mask, dtype=bool), np.asarray(trace.turn, dtype=np.int64), -1)
+        known = seats.setdefault(trace.seat, {})
+        for index in np.unique(turns[turns >= 0]).tolist():
+            at = np.flatnonzero(turns == index)
+            first, stop = int(at[0]), int(at[-1]) + 1
+            if index in known:
+                continue
+            if first == 0 or stop - first != len(at):
+                raise ValueError(f"trace {number}: the sampled tokens of turn {index} start or break off wrongly")
+            known[index] = TurnTokens(index, number, first, stop)
+    return {seat: [turns[index] for index in sorted(turns)] for seat, turns in seats.items() if turns}
+
+
+def lines(scored: ScoredEpisode, results: dict[Seat, float]) -> list[SeatTrajectory]:
+    """Return one line per learning seat, given each seat's final `results`.
+
+    A turn's reward is its process reward plus whatever was paid at its tokens.
+    """
+    found = []
+    for seat, turns in turn_tokens(scored.episode).items():
+        rewards = np.array([scored.turn_rewards[turn.index] for turn in turns], dtype=np.float64)
+        if scored.token_rewards:
+            rewards += np.array([float(turn.on(scored.token_rewards).sum()) for turn in turns])
+        rewards[-1] += results[seat]
+        found.append(
+            SeatTrajectory(seat, tuple(turns), rewards, tuple(bool(scored.passed[turn.index]) for turn in turns))
+        )
+    return found

@@ -1,0 +1,171 @@
+"""Who can sit opposite: a model folder or registered model, a remote model, or a player without a model.
+
+A side is named by one text: a player without a model (`scripted`, `mcts:100`, …); `https://host/v1 MODEL
+[SECRET_API_KEY]`; else a model. Raises `BadInput` for a name that is none of these.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from training import bases, engines, players
+from training.engines.base import Engine, Sampling
+from training.engines.remote.addresses import AllowList
+from training.engines.remote.config import remote_config
+from training.players.base import PlayerFactory
+from training.players.model import ModelPlayer
+from training.players.remote import RemotePlayer
+from training.records import Scenario, Seat
+from training.run_sections import EngineSection
+from training.store import MANIFEST, sha256
+
+if TYPE_CHECKING:
+    from training.engines.remote.chat import RemoteModel
+    from training.text.template import ChatTokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """One of those who play: what makes its player, and what a result must say of it (hashes, sampling)."""
+
+    title: str
+    player: PlayerFactory
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ContestantPool:
+    """Opens sides and closes what they hold; two sides with the same weights share one engine.
+
+    `device` is where engines sample, `policy` names in the traces who sampled.
+    """
+
+    engine: EngineSection
+    sampling: Sampling
+    device: str
+    _engines: dict[Path, Engine] = field(default_factory=dict)
+    _tokenizers: dict[Path, ChatTokenizer] = field(default_factory=dict)
+    _remotes: list[RemoteModel] = field(default_factory=list)
+
+    def open(self, source: str, policy: str) -> Contestant:
+        """Return the side that `source` names."""
+        if players.known(source):
+            return Contestant(
+                source, lambda scenario, seat: players.make(source, scenario, seat), players.facts(source)
+            )
+        if "://" in source:
+            return self._remote(source)
+        return self._local(source, policy)
+
+    async def reload(self) -> None:
+        """Give every engine its weights again, so that nothing it remembers of what it read before can change a bit."""
+        for folder, engine in self._engines.items():
+            await engine.load_weights(folder)
+
+    def load(self, folder: Path) -> Engine:
+        """Return a new engine on a model folder, as the configuration says; whoever asks closes it."""
+        section = self.engine
+        return engines.make(
+            section.name,
+            folder,
+            dtype=section.dtype,
+            device=self.device,
+            window=section.window,
+            max_running=section.max_running,
+            cache_gib=section.cache_gib,
+        )
+
+    def seated(self, engine: Engine, folder: Path, policy: str) -> PlayerFactory:
+        """Return what makes players over an engine on a folder's model (its tokenizer, its window)."""
+        from training.engines.local.loading import load_tokenizer
+        from training.text.template import ChatTokenizer
+
+        if folder not in self._tokenizers:
+            self._tokenizers[folder] = ChatTokenizer(load_tokenizer(folder))
+        tokenizer, longest, sampling = self._tokenizers[folder], _longest(folder), self.sampling
+        window = min(self.engine.window or longest, longest)
+
+        def player(scenario: Scenario, seat: Seat) -> ModelPlayer:
+            return ModelPlayer(
+                engine, tokenizer, sampling, seat=seat, names=scenario.seats, policy=policy, window=window
+            )
+
+        return player
+
+    async def aclose(self) -> None:
+        """Close every engine and connection, the rest also if one fails; calling it twice is fine."""
+        async with AsyncExitStack() as left:
+            for engine in self._engines.values():
+                left.push_async_callback(engine.close)
+            for remote in self._remotes:
+                left.push_async_callback(remote.close)
+
+    def _remote(self, source: str) -> Contestant:
+        from training.engines.remote.chat import RemoteModel
+
+        remote = remote_config(source)
+        model = RemoteModel(remote)
+        self._remotes.append(model)
+
+        def player(scenario: Scenario, seat: Seat) -> RemotePlayer:
+            return RemotePlayer(model, self.sampling, scenario.seats)
+
+        sampling = model.parameters(self.sampling, None)
+        facts = {"kind": "remote", "address": remote.address, "model": remote.model, "sampling": sampling}
+        return Contestant(f"{remote.model} at {remote.address}", player, facts)
+
+    def _local(self, source: str, policy: str) -> Contestant:
+        folder = bases.resolve(source).resolve()
+        if folder not in self._engines:
+            self._engines[folder] = self.load(folder)
+        info = bases.read_info(folder)
+        title = f"{info.name} step {info.step}" if info.step else info.name
+        player = self.seated(self._engines[folder], folder, policy)
+        return Contestant(title, player, {"kind": "model", "source": source, **facts(folder), **self._conditions()})
+
+    def _conditions(self) -> dict[str, Any]:
+        section = self.engine
+        return {
+            "engine": section.name,
+            "dtype": section.dtype,
+            "window": section.window,
+            "sampling": self.sampling.to_dict(),
+        }
+
+
+def check(source: str) -> None:
+    """Raise `BadInput` unless `source` names a side; nothing is loaded, nobody is asked."""
+    if players.known(source):
+        return
+    if "://" in source:
+        remote = remote_config(source)
+        AllowList.from_environment().check(remote.address, remote.secret)
+    else:
+        bases.resolve(source)
+
+
+def facts(folder: Path) -> dict[str, Any]:
+    """Return what a result says of a model folder: provenance, and a hash that pins its weights."""
+    info = bases.read_info(folder)
+    manifest = folder / MANIFEST
+    pinned = {"manifest": manifest} if manifest.is_file() else {p.name: p for p in sorted(folder.glob("*.safetensors"))}
+    return {
+        "name": info.name,
+        "base": info.base,
+        "step": info.step,
+        "note": info.note,
+        "parent": info.parent,
+        "sha256": {name: sha256(path) for name, path in pinned.items()},
+    }
+
+
+def _longest(folder: Path) -> int:
+    from training.engines.local.loading import base_of
+
+    config = json.loads((base_of(folder) / "config.json").read_text("utf-8"))
+    return int(config["max_position_embeddings"])

@@ -1,0 +1,266 @@
+"""The table's socket: HTML fragments out, moves in. The database is the truth; hints only say when to look.
+
+The client opens with the number of the last row it holds and the versions of the parts it shows; it gets what follows.
+Close codes: 1012 come back, 1008 stay away (not yours, signed out, too fast, not reading), 1009 too large.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, ClassVar
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
+from django.db import DatabaseError
+from django.utils.crypto import constant_time_compare
+from redis.exceptions import RedisError
+
+from training.errors import BadInput, IllegalMove
+from training.records import Viewer
+from webapp.accounts.models import User
+from webapp.arena import access, hints
+from webapp.arena.live import fragments
+from webapp.arena.live.feed import AccessLost, Held, MatchFeed, Snapshot
+from webapp.arena.models import Match
+from webapp.arena.play import hosting, human_moves
+from webapp.core.sockets import LARGEST_MESSAGE
+
+logger = logging.getLogger(__name__)
+COME_BACK, STAY_AWAY, TOO_LARGE = 1012, 1008, 1009
+
+
+@dataclass
+class Bucket:
+    """A rate limit: `burst` messages at once, then `rate` a second."""
+
+    rate: float = 4.0
+    burst: float = 20.0
+    tokens: float = 20.0
+    at: float = field(default_factory=time.monotonic)
+
+    def take(self) -> bool:
+        """Whether one more message is within the limit."""
+        now = time.monotonic()
+        self.tokens = min(self.burst, self.tokens + (now - self.at) * self.rate)
+        self.at = now
+        self.tokens -= 1
+        return self.tokens >= 0
+
+
+def found_by(user: User, match_id: int) -> Viewer | None:
+    """From where this person may look at a match over a socket; None if it is not there for them."""
+    match = Match.objects.visible_to(user).filter(pk=match_id).first()
+    return None if match is None else access.viewer_of(match, user)
+
+
+def still_signed_in(session_key: str, user_id: int) -> User | None:
+    """Who opened a socket, as they are now, while their session stands: not signed out, password unchanged, active."""
+    stored = import_module(settings.SESSION_ENGINE).SessionStore(session_key).load()
+    user = User.objects.filter(pk=user_id, is_active=True).first()
+    if user is None or str(stored.get(SESSION_KEY)) != str(user_id):
+        return None
+    same = constant_time_compare(stored.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
+    return user if same else None
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadInput("this message could not be read: it is not JSON") from error
+    if not isinstance(data, dict):
+        raise BadInput("this message could not be read: it is not a JSON object")
+    return data
+
+
+class TableConsumer(AsyncWebsocketConsumer):
+    """One browser tab at one match."""
+
+    LARGEST: ClassVar[int] = LARGEST_MESSAGE
+    LOOK_EVERY: ClassVar[float] = 3.0
+    HELLO_WITHIN: ClassVar[float] = 10.0
+    SEND_WITHIN: ClassVar[float] = 10.0
+
+    viewer: Viewer
+    watch: MatchFeed
+    held = Held()
+    access: tuple[object, ...] = ()
+    gone = False
+    note_at = 0.0
+
+    async def connect(self) -> None:
+        """Find out who looks from where; a stranger is refused before it opens."""
+        self.user: User = self.scope["user"]
+        self.match_id: int = self.scope["url_route"]["kwargs"]["match_id"]
+        self.bucket = Bucket()
+        self.looking = asyncio.Lock()
+        self.ticker: asyncio.Task[None] | None = None
+        self.joined = False
+        found = await database_sync_to_async(found_by, thread_sensitive=False)(self.user, self.match_id)
+        if found is None:
+            await self.close()
+            return
+        self.viewer, self.watch = found, MatchFeed.of(self.match_id, found)
+        await self.accept()
+        await self._join()
+        self.ticker = asyncio.create_task(self._tick())
+
+    async def _join(self) -> None:
+        """Subscribe to hints; without Redis the socket just looks every few seconds."""
+        try:
+            await self.channel_layer.group_add(hints.group(self.match_id), self.channel_name)
+            self.joined = True
+        except (RedisError, OSError):
+            self.joined = False
+
+    async def disconnect(self, code: int) -> None:
+        """Stop looking."""
+        self.gone = True
+        if self.ticker is not None:
+            self.ticker.cancel()
+        if self.joined:
+            try:
+                await self.channel_layer.group_discard(hints.group(self.match_id), self.channel_name)
+            except (RedisError, OSError):
+                return  # the group forgets it by itself after a while
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """A greeting (`{"last": n, "parts": {…}}`) or a move (the fields of the form).
+
+        What was on its way when the socket was closed is not read any more.
+        """
+        if self.gone:
+            return
+        if text_data is None or len(text_data.encode()) > self.LARGEST:
+            await self.close(TOO_LARGE)
+            return
+        if not self.bucket.take():
+            await self.close(STAY_AWAY)
+            return
+        try:
+            data = _object(text_data)
+            await (self._greet(data) if "last" in data else self._move(data))
+        except BadInput as error:
+            await self._say(fragments.refusal(str(error)))
+
+    async def _greet(self, data: Mapping[str, Any]) -> None:
+        last, known = data.get("last"), data.get("parts", {})
+        if isinstance(last, str) and last.isascii() and last.isdigit() and len(last) < 10:
+            last = int(last)
+        if not isinstance(last, int) or isinstance(last, bool) or not 0 <= last < 10**9:
+            raise BadInput("must be the number of the last row you hold", "last")
+        if not isinstance(known, dict) or not all(isinstance(value, str) for value in known.values()):
+            raise BadInput("must map the parts you hold to their versions", "parts")
+        async with self.looking:
+            self.held = Held(last, known)
+        await self._look()
+
+    async def _move(self, data: Mapping[str, Any]) -> None:
+        play = database_sync_to_async(human_moves.play, thread_sensitive=False)
+        try:
+            await play(match_id=self.match_id, user=self.user, data=data)
+        except (BadInput, IllegalMove) as error:
+            await self._say(fragments.refusal(human_moves.explain(error)))
+            await self._look()
+            return
+        await self._say(fragments.refusal(""))
+        await self._look()
+
+    async def look(self, event: Mapping[str, Any]) -> None:
+        """A hint arrived."""
+        if self.viewer in event["viewers"]:
+            await self._look()
+
+    async def _look(self, *, within: float = 0.0) -> None:
+        """Send what is new since the last frame, if anything; one frame at a time, in order.
+
+        What was looked up for another socket at most `within` seconds ago will do.
+        """
+        async with self.looking:
+            if self.held.last < 0:
+                return
+            try:
+                sight = await self.watch.look(within=within)
+                await self._check(sight)
+                html, after = sight.frame_for(self.user, self.held)
+            except AccessLost:
+                await self.close(STAY_AWAY)
+                return
+            if html:
+                await self._say(html)
+            self.held = after
+
+    async def _check(self, sight: Snapshot) -> None:
+        """Raise `AccessLost` if the person may not watch any more, which is asked whenever that may have changed."""
+        now = (sight.access, self.user.role)
+        if now == self.access:
+            return
+        found = await database_sync_to_async(found_by, thread_sensitive=False)(self.user, self.match_id)
+        if found is None:
+            raise AccessLost
+        self.access = now
+
+    async def _say(self, html: str) -> None:
+        """Send, or drop a client that does not read; one that has left needs nothing."""
+        if self.gone:
+            return
+        try:
+            async with asyncio.timeout(self.SEND_WITHIN):
+                await self.send(text_data=html)
+        except TimeoutError:
+            await self.close(STAY_AWAY)
+        except OSError:  # what servers raise when the client is gone
+            self.gone = True
+
+    async def close(self, code: int | bool | None = None, reason: str | None = None) -> None:
+        """Close the socket, once: nothing is sent through it afterwards."""
+        if self.gone:
+            return
+        self.gone = True
+        with suppress(OSError):
+            await super().close(code, reason)
+
+    async def _tick(self) -> None:
+        """Every few seconds, see whether the session is still good, and whether there is what no hint told of."""
+        opened = time.monotonic()
+        try:
+            while not self.gone and await self._still_welcome(opened):
+                if not self.joined:
+                    await self._join()
+                await self._look(within=self.LOOK_EVERY)
+                # apart from the others: after a restart all of them connect in the same second
+                await asyncio.sleep(self.LOOK_EVERY * random.uniform(0.7, 1.3))
+            await self.close(STAY_AWAY)
+        except DatabaseError:
+            await self.close(COME_BACK)
+        except Exception:  # the root of this task: the page must not fall silent over a fault of ours
+            logger.exception("the socket of match %s failed", self.match_id)
+            await self.close(COME_BACK)
+
+    async def _still_welcome(self, opened: float) -> bool:
+        """Whether the session stands and the client has said what it holds, or still has time to; if so, note it.
+
+        What the person may see is judged by the role that they have now.
+        """
+        if self.held.last < 0 and time.monotonic() - opened >= self.HELLO_WITHIN:
+            return False
+        check = database_sync_to_async(still_signed_in, thread_sensitive=False)
+        user = await check(self.scope["session"].session_key, self.user.pk)
+        if user is None:
+            return False
+        self.user = user
+        if self.viewer >= 0 and time.monotonic() >= self.note_at:
+            self.note_at = time.monotonic() + hosting.NOTED_EVERY.total_seconds()
+            note = database_sync_to_async(hosting.note_presence, thread_sensitive=False)
+            await note(match_id=self.match_id, user=user)
+        return True

@@ -1,0 +1,80 @@
+"""What a viewer can press: the offered actions as form controls, and the board with its choices as buttons.
+
+A choice that lies on the board is pressed there; any other stands among the controls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from training.records import Action, Zone
+from webapp.arena.play import moves
+
+MOST_BUTTONS = 16
+"""Choices that stand side by side as buttons; more of them become one list to choose from."""
+
+
+@dataclass(frozen=True)
+class Square:
+    """One cell as it is shown; `press` is the value of its button, empty where nothing can be pressed."""
+
+    text: str
+    label: str
+    press: str
+
+
+@dataclass(frozen=True)
+class Area:
+    """One zone of the board; `flat` zones (of one row) are lists, others tables."""
+
+    title: str
+    rows: Sequence[Sequence[Square]]
+    flat: bool
+
+
+def _single_choice(action: Action) -> bool:
+    return [argument.kind for argument in action.args] == ["choice"]
+
+
+def _presses(actions: Sequence[Action]) -> dict[str, str]:
+    """The button value behind each choice; one that two actions offer could mean either, and is none's."""
+    found: dict[str, list[str]] = {}
+    for action in filter(_single_choice, actions):
+        for choice in action.args[0].choices:
+            found.setdefault(choice, []).append(moves.press(action, choice))
+    return {choice: values[0] for choice, values in found.items() if len(values) == 1}
+
+
+def areas(board: Sequence[Zone], actions: Sequence[Action] = ()) -> list[Area]:
+    """The board with a button wherever one of `actions` can be performed by a cell's choice."""
+    presses = _presses(actions)
+    return [
+        Area(
+            title=zone.title,
+            rows=[[Square(cell.text, cell.label, presses.get(cell.choice, "")) for cell in row] for row in zone.rows],
+            flat=len(zone.rows) == 1,
+        )
+        for zone in board
+    ]
+
+
+def controls(actions: Sequence[Action], board: Sequence[Area] = ()) -> list[dict[str, object]]:
+    """The offered actions with the names of their form fields, and with the buttons of those that are one choice."""
+    laid = {square.press for area in board for row in area.rows for square in row if square.press}
+    return [_control(action, laid) for action in actions]
+
+
+def _control(action: Action, laid: set[str]) -> dict[str, object]:
+    chosen = action.args[0].choices if _single_choice(action) else ()
+    buttons = [(moves.press(action, choice), choice) for choice in chosen if moves.press(action, choice) not in laid]
+    return {
+        "action": action,
+        "label": action.label or action.name.replace("_", " ").capitalize(),
+        "verb": action.name.replace("_", " ").capitalize(),
+        "single_text": [argument.kind for argument in action.args] == ["text"],
+        "buttons": buttons if len(buttons) <= MOST_BUTTONS else (),
+        "on_board": bool(chosen) and not buttons,
+        "partly_on_board": 0 < len(buttons) < len(chosen),
+        "fields": [{"argument": argument, "name": moves.field(action, argument.name)} for argument in action.args],
+    }

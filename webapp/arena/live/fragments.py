@@ -1,0 +1,97 @@
+"""A table's page in parts, each rendered whole from one viewer's scene; a socket sends the parts that changed.
+
+Rows of the log are appended, parts are replaced: what a page holds after any number of frames is what it would be if
+it were loaded anew. A part's version is a hash of its content, so both sides can tell what is old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from django.template.loader import render_to_string
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from webapp.arena.live import controls
+from webapp.arena.live.client_state import ClientState
+from webapp.arena.models import ViewerRow
+
+PARTS = ("situation", "status", "board", "card", "side", "act")
+
+
+def contents(scene: ClientState) -> dict[str, str]:
+    """The inner HTML of every part; who only watches has no `act`."""
+    board = controls.areas(scene.board, scene.seen.actions)
+    actions = controls.controls(scene.seen.actions, board)
+    context = {"scene": scene, "match": scene.match, "board": board, "actions": actions}
+    names = PARTS if scene.yours is not None else PARTS[:-1]
+    return {name: render_to_string(f"arena/parts/{name}.html", context).strip() for name in names}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The parts of one scene, and the version of each."""
+
+    contents: Mapping[str, str]
+    versions: Mapping[str, str]
+
+
+def drawn(scene: ClientState) -> Drawn:
+    """Every part, with its version."""
+    inner = contents(scene)
+    return Drawn(inner, {name: version(content) for name, content in inner.items()})
+
+
+def version(content: str) -> str:
+    """What tells two states of a part apart."""
+    return blake2b(content.encode(), digest_size=8).hexdigest()
+
+
+def wrap(name: str, content: str, *, swap: bool = False) -> SafeString:
+    """A part in its element; `swap` marks it for htmx to replace the one on the page."""
+    attribute = mark_safe(' hx-swap-oob="true"') if swap else ""
+    inner = mark_safe(content)  # noqa: S308  (comes from the templates above, which escape)
+    return format_html('<div id="{0}" data-part="{1}"{2}>{3}</div>', f"part-{name}", version(content), attribute, inner)
+
+
+def page(scene: ClientState) -> dict[str, SafeString]:
+    """Every part, ready for the page."""
+    return {name: wrap(name, content) for name, content in contents(scene).items()}
+
+
+def marker(last: int, now: str, *, swap: bool = False) -> SafeString:
+    """The hidden input that holds the last row's number and the server's time."""
+    attribute = mark_safe(' hx-swap-oob="true"') if swap else ""
+    pattern = '<input type="hidden" id="last" autocomplete="off" value="{}" data-now="{}"{}>'
+    return format_html(pattern, last, now, attribute)
+
+
+def rows_html(scene: ClientState, rows: Sequence[ViewerRow]) -> SafeString:
+    """Log rows as list items; the opening stands in the situation and on the card instead."""
+    names = dict(enumerate(scene.scenario.seats))
+    lines = [
+        (render_to_string("arena/parts/row.html", {"row": row, "names": names, "you": scene.viewer}).strip(),)
+        for row in rows
+    ]
+    return format_html_join("", "{}", ((mark_safe(line),) for (line,) in lines))  # noqa: S308  (from the template)
+
+
+def frame(
+    scene: ClientState, now: Drawn, rows: Sequence[ViewerRow], last: int, clock: str, known: Mapping[str, str]
+) -> str:
+    """One socket frame with these rows and every part whose version is not in `known`; empty if nothing is new."""
+    changed = [name for name in now.contents if known.get(name) != now.versions[name]]
+    if not rows and not changed:
+        return ""
+    pieces = [wrap(name, now.contents[name], swap=True) for name in changed]
+    if rows:
+        pieces.append(format_html('<ol hx-swap-oob="beforeend:#log">{}</ol>', rows_html(scene, rows)))
+    pieces.append(marker(last, clock, swap=True))
+    return "\n".join(pieces)
+
+
+def refusal(text: str) -> str:
+    """The frame that tells one sender why a move was not made (empty: takes the last refusal away)."""
+    return format_html('<p id="refusal" class="refusal" role="alert" hx-swap-oob="true">{}</p>', text)

@@ -1,0 +1,1 @@
+"""The table's pages: lobby, new table, the table itself, host's controls, replay."""

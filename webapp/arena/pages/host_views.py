@@ -1,0 +1,81 @@
+"""What is pressed beside the moves: ready, one's seat again; and, by the host, start, pause, stand-ins.
+
+Each answers with the table; what was refused is told there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from webapp.accounts.permissions import current_user, everyone, members
+from webapp.arena.models import Match
+from webapp.arena.pages.views import hosted_match, visible_match
+from webapp.arena.play import hosting
+from webapp.arena.setup import tables
+from webapp.core.http import accepted
+
+
+def _done(request: HttpRequest, match: Match, work: Callable[[], object]) -> HttpResponse:
+    accepted(request, work)
+    return redirect("arena:table", match.pk)
+
+
+@require_POST
+@everyone
+def ready(request: HttpRequest, match_id: int) -> HttpResponse:
+    """Say that one is ready."""
+    match = visible_match(request, match_id)
+    return _done(request, match, partial(tables.say_ready, match=match, user=current_user(request)))
+
+
+@require_POST
+@everyone
+def take_back(request: HttpRequest, match_id: int) -> HttpResponse:
+    """Sit down again where a stand-in moves for one."""
+    match = visible_match(request, match_id)
+    return _done(request, match, partial(hosting.take_back, match=match, user=current_user(request)))
+
+
+@require_POST
+@members
+def fill(request: HttpRequest, match_id: int) -> HttpResponse:
+    """Give the empty seats to scripted players and begin."""
+    match = hosted_match(request, match_id)
+    return _done(request, match, partial(tables.fill, match=match))
+
+
+@require_POST
+@members
+def pause(request: HttpRequest, match_id: int) -> HttpResponse:
+    """Stop the clock."""
+    match = hosted_match(request, match_id)
+    return _done(request, match, partial(hosting.pause, match=match))
+
+
+@require_POST
+@members
+def resume(request: HttpRequest, match_id: int) -> HttpResponse:
+    """Let the clock go on."""
+    match = hosted_match(request, match_id)
+    return _done(request, match, partial(hosting.resume, match=match))
+
+
+@require_POST
+@members
+def replace(request: HttpRequest, match_id: int, number: int) -> HttpResponse:
+    """Let a scripted player move for a seat."""
+    match = hosted_match(request, match_id)
+    return _done(request, match, partial(hosting.replace, match=match, number=number))
+
+
+@require_POST
+@members
+def kick(request: HttpRequest, match_id: int, number: int) -> HttpResponse:
+    """Send away who sits at a seat."""
+    match = hosted_match(request, match_id)
+    return _done(request, match, partial(hosting.kick, match=match, number=number))

@@ -1,0 +1,179 @@
+"""After a game: the result with what was hidden, the replay from every allowed viewpoint, the table set up again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from training.errors import BadInput, IllegalMove
+from training.games import lookup
+from training.records import ALL, SPECTATOR, Seat, Viewer, Zone
+from webapp.accounts.permissions import current_user, everyone, members
+from webapp.arena import access
+from webapp.arena.live import client_state, controls, fragments
+from webapp.arena.models import Match, MatchMove
+from webapp.arena.pages.views import visible_match
+from webapp.arena.play import probes, services
+from webapp.arena.setup import tables
+from webapp.core.http import integer, render_page
+from webapp.runs.episodes import beliefs
+
+
+@dataclass(frozen=True)
+class Viewpoint:
+    """One choice of the viewpoint switch."""
+
+    viewer: Viewer
+    label: str
+
+
+def _label(match: Match, viewer: Viewer) -> str:
+    special = {ALL: "All-seeing", SPECTATOR: "Spectator"}
+    return special.get(viewer) or f"As {match.scenario['seats'][viewer]}"
+
+
+def _place(request: HttpRequest, allowed: list[Viewer]) -> Viewer:
+    """The viewpoint asked for, if it is allowed; else 404."""
+    wanted = request.GET.get("viewer", "")
+    if not wanted:
+        return allowed[0]
+    for viewer in allowed:
+        if str(viewer) == wanted:
+            return viewer
+    raise Http404
+
+
+@require_GET
+@everyone
+def replay(request: HttpRequest, match_id: int) -> HttpResponse:
+    """The log of one viewpoint up to one step of the game, once it is over: the number of steps tells secrets."""
+    match = visible_match(request, match_id)
+    if match.state == Match.State.OPEN:
+        raise Http404
+    if not match.over:
+        return redirect("arena:table", match.pk)
+    allowed = access.viewpoints(match, current_user(request))
+    viewer = _place(request, allowed)
+    step = integer(request, "step", match.step, 0, match.step)
+    scene = client_state.look(match, viewer)
+    told = access.told_who(match, current_user(request))
+    rows = [row for row in client_state.rows_after(match, viewer, 0) if row.step <= step]
+    phase, board = _situation(match, viewer, step)
+    revealed = ALL in allowed and (viewer == ALL or step == match.step)
+    believed = probes.believed(match) if viewer == ALL and told else []
+    context = {
+        "match": match,
+        "scene": scene,
+        "viewer": viewer,
+        "viewpoints": [Viewpoint(place, _label(match, place)) for place in allowed],
+        "step": step,
+        "phase": phase,
+        "board": controls.areas(board),
+        "before": step - 1 if step > 0 else None,
+        "after": step + 1 if step < match.step else None,
+        "rows": fragments.rows_html(scene, rows),
+        "told": told,
+        "roles": _roles(match) if revealed else [],
+        "asked": beliefs.at_step(believed, scene.scenario.seats, step),
+        "believed": beliefs.over_time(believed, scene.scenario.seats, [role for _, _, role in _roles(match)]),
+        "judged": access.shows_judgments(match, current_user(request)),
+        "playing": access.own_seat(match, current_user(request)) is not None,
+        "behind": _behind(match, step) if viewer == ALL and told else [],
+    }
+    return render_page(request, "arena/replay.html", context, block="replay")
+
+
+def _roles(match: Match) -> list[tuple[Seat, str, str]]:
+    """Each seat with its name and its role in words; empty without roles, and while they are not told."""
+    names = match.scenario["seats"]
+    return [(seat, names[seat], role.replace("_", " ")) for seat, role in enumerate(match.roles)]
+
+
+def _situation(match: Match, viewer: Viewer, step: int) -> tuple[str, tuple[Zone, ...]]:
+    """Phase and board of one step from one viewpoint; nothing where the match ended because it cannot be played on."""
+    try:
+        game = services.fold(match, steps=step).game
+    except (BadInput, IllegalMove):
+        return "", ()
+    return game.phase(viewer), game.board(viewer)
+
+
+def _behind(match: Match, step: int) -> list[MatchMove]:
+    """The moves that led to this step, with reasoning, refusals and origin, which only the all-seeing view shows."""
+    return list(match.moves.filter(step=step - 1).order_by("number")) if step else []
+
+
+@require_GET
+@everyone
+def result(request: HttpRequest, match_id: int) -> HttpResponse:
+    """How it ended, what was hidden, who sat where, and the way to the rating form."""
+    match = visible_match(request, match_id)
+    if not match.over:
+        return redirect("arena:table", match.pk)
+    user = current_user(request)
+    reveals = ALL in access.viewpoints(match, user)
+    mine = access.own_seat(match, user)
+    context = {
+        "match": match,
+        "spec": lookup(match.game),
+        "mine": mine,
+        "reveals": reveals,
+        "told": access.told_who(match, user),
+        "lines": _lines(match, reveals=reveals),
+        "metrics": _metrics(match) if reveals else {},
+        "last": match.rows.filter(viewer=ALL if reveals else SPECTATOR).order_by("-number").first(),
+    }
+    return render(request, "arena/result.html", context)
+
+
+def _metrics(match: Match) -> dict[str, float]:
+    """What happened in numbers, in words: without flags of what did not happen, with names instead of seat numbers."""
+    named = {}
+    for name, value in sorted(match.metrics.items()):
+        stem, _, last = name.rpartition("_")
+        seat = int(last) if last.isdigit() and int(last) < len(match.scenario["seats"]) else None
+        label = name if seat is None else f"{stem} of {match.scenario['seats'][seat]}"
+        if value:
+            named[label.replace("end_", "ended by ").replace("_", " ")] = value
+    return named
+
+
+def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:
+    """One entry a seat: its result, and (if allowed) what only it knew and who sat there."""
+    origins: dict[Seat, list[str]] = defaultdict(list)
+    for seat, move in match.moves.values_list("seat", "move"):
+        origins[seat].append(move["origin"])
+    return [
+        {
+            "seat": seat,
+            "role": match.roles[seat.seat] if reveals and match.roles else "",
+            "value": match.returns.get(str(seat.seat)),
+            "private": client_state.briefing(match, seat.seat)[1] if reveals else [],
+            "moves": len(origins[seat.seat]),
+            "late": origins[seat.seat].count("timeout"),
+            "fallen": origins[seat.seat].count("default"),
+        }
+        for seat in match.seats.select_related("user", "deployment__checkpoint", "deployment__remote").order_by("seat")
+    ]
+
+
+@require_POST
+@members
+def again(request: HttpRequest, match_id: int) -> HttpResponse:
+    """The same scenario with everybody one seat further."""
+    match = visible_match(request, match_id)
+    user = current_user(request)
+    if match.host_id != user.pk and access.own_seat(match, user) is None and not user.is_admin:
+        raise Http404
+    try:
+        following = tables.again(match=match, host=user)
+    except BadInput as error:
+        messages.error(request, f"No new table was made: {error.why}.")
+        return redirect("arena:table", match.pk)
+    return redirect("arena:table", following.pk)

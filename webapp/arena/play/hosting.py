@@ -1,0 +1,224 @@
+"""During a game: paused, resumed, a seat handed to a scripted player, given back, or taken from somebody for good.
+
+Each function is one transaction. `BadInput` says what is wrong and changes nothing. A game in which somebody else moved
+for a seat is no longer rated. Who is away is judged by when they were last there, never by whether they had to move:
+at night that would tell who was to act.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Q, Value
+
+from training.errors import BadInput
+from training.records import Seat
+from webapp.accounts.models import User
+from webapp.arena import opponents
+from webapp.arena.models import Match, MatchSeat
+from webapp.arena.play import services
+from webapp.arena.setup.tables import free, tell_everybody
+from webapp.core import queue
+
+AWAY_AT_LEAST = timedelta(seconds=60)
+"""Nobody's seat is handed on sooner, however short the time for a move."""
+NOTED_EVERY = timedelta(seconds=15)
+MISSED_AFTER = 2 * NOTED_EVERY
+"""Who was not noted for so long seems to have left, and is counted down."""
+LONGEST_PAUSE = timedelta(minutes=30)
+"""Then the game goes on by itself: its host may be gone, and those who sit there cannot get up."""
+
+
+def _locked(match_id: int) -> Match:
+    match = Match.objects.select_for_update().get(pk=match_id)
+    if match.state != Match.State.RUNNING:
+        raise BadInput("the game is not running")
+    return match
+
+
+def _sitting(match: Match, number: Seat) -> MatchSeat:
+    seat = match.seats.filter(seat=number).first()
+    if seat is None:
+        raise BadInput("there is no such seat", "seat")
+    return seat
+
+
+def _unrate(match: Match, why: str) -> None:
+    """Keep the game out of ratings; the first reason stays."""
+    if match.rated:
+        match.rated, match.unrated_why = False, why
+        match.save(update_fields=["rated", "unrated_why"])
+
+
+def _hand_over(match: Match, number: Seat, *, to_worker: bool) -> None:
+    """If the seat is due, have it answered by the one who holds it now; an answer on its way counts no more."""
+    now = services.database_now()
+    due = match.due.filter(seat=number).first()
+    if due is None:
+        return
+    due.deadline = due.deadline or now + timedelta(seconds=match.deadline_s)
+    due.claimed_until, due.fence, due.hint_at = None, due.fence + 1, now if to_worker else None
+    due.save(update_fields=["deadline", "claimed_until", "fence", "hint_at"])
+    if to_worker:
+        queue.send(queue.PLAY, due.pk)
+
+
+@transaction.atomic
+def pause(*, match: Match) -> None:
+    """Stop the clock; no move is taken until the game goes on, which it does after `LONGEST_PAUSE` by itself."""
+    locked = _locked(match.pk)
+    if locked.paused_at is not None:
+        raise BadInput("the game is paused already")
+    locked.paused_at = services.database_now()
+    locked.save(update_fields=["paused_at"])
+    tell_everybody(locked)
+
+
+@transaction.atomic
+def resume(*, match: Match) -> None:
+    """Let the clock go on where it stood: every deadline moves by the paused time."""
+    locked = _locked(match.pk)
+    if locked.paused_at is None:
+        raise BadInput("the game is not paused")
+    _go_on(locked, locked.paused_at)
+
+
+def _go_on(match: Match, since: datetime) -> None:
+    now = services.database_now()
+    paused = now - since
+    match.due.update(deadline=F("deadline") + paused, created_at=F("created_at") + paused)
+    match.due.exclude(hint_at=None).update(hint_at=now, claimed_until=None, fence=F("fence") + 1)
+    match.seats.update(seen_at=now)
+    match.paused_at = None
+    if match.step_until is not None:
+        match.step_until += paused
+    match.save(update_fields=["paused_at", "step_until"])
+    tell_everybody(match)
+
+
+def paused_too_long(*, limit: int) -> list[int]:
+    """Matches that have been paused for longer than `LONGEST_PAUSE`."""
+    before = services.database_now() - LONGEST_PAUSE
+    found = Match.objects.filter(state=Match.State.RUNNING, paused_at__lt=before)
+    return list(found.order_by("paused_at").values_list("pk", flat=True)[:limit])
+
+
+@transaction.atomic
+def end_pause(*, match_id: int) -> Match | None:
+    """Let a game go on that has been paused for longer than `LONGEST_PAUSE`; None if it is not."""
+    match = Match.objects.select_for_update().get(pk=match_id)
+    since = match.paused_at
+    if match.state != Match.State.RUNNING or since is None or services.database_now() - since < LONGEST_PAUSE:
+        return None
+    _go_on(match, since)
+    return match
+
+
+@transaction.atomic
+def replace(*, match: Match, number: Seat) -> None:
+    """Let a scripted player move for a seat from now on; a person may take theirs back.
+
+    It does the same whoever sits there, a scripted player too: a host who does not know must not learn it by pressing.
+    """
+    locked = _locked(match.pk)
+    seat = _sitting(locked, number)
+    if seat.stand_in:
+        raise BadInput("a scripted player moves for this seat already", "seat")
+    _let_stand_in(locked, seat)
+
+
+def _let_stand_in(match: Match, seat: MatchSeat) -> None:
+    if seat.kind != MatchSeat.Kind.PERSON:
+        seat.kind, seat.deployment = MatchSeat.Kind.SCRIPTED, None
+    seat.scripted, seat.stand_in = opponents.substitute(match.game), True
+    seat.save(update_fields=["kind", "deployment", "scripted", "stand_in"])
+    _unrate(match, f"a stand-in moved for {seat.name}")
+    _hand_over(match, seat.seat, to_worker=True)
+    tell_everybody(match)
+
+
+@transaction.atomic
+def kick(*, match: Match, number: Seat) -> None:
+    """Take a seat from whoever holds it: open again before the game, a scripted player's during it. Links die with it.
+
+    A person who was sent away cannot take back a yes to the use of this match any more, so it counts as a no.
+    """
+    locked = Match.objects.select_for_update().get(pk=match.pk)
+    if locked.over:
+        raise BadInput("the game is over")
+    seat = _sitting(locked, number)
+    if locked.state == Match.State.OPEN:
+        locked.join_hash = None  # or whoever came by the table's link would come back by it at once
+        locked.save(update_fields=["join_hash"])
+        free(locked, seat)
+        return
+    if seat.kind == MatchSeat.Kind.PERSON:
+        seat.consent, seat.consented_at = False, services.database_now()
+    seat.kind, seat.scripted = MatchSeat.Kind.SCRIPTED, opponents.substitute(locked.game)
+    seat.user, seat.deployment, seat.stand_in = None, None, False
+    seat.save(update_fields=["kind", "user", "deployment", "scripted", "stand_in", "consent", "consented_at"])
+    _unrate(locked, f"{seat.name} was sent away")
+    _hand_over(locked, number, to_worker=True)
+    tell_everybody(locked)
+
+
+@transaction.atomic
+def take_back(*, match: Match, user: User) -> None:
+    """Sit down again at one's own seat, for which a scripted player stood in."""
+    locked = _locked(match.pk)
+    seat = locked.seats.filter(user=user).first()
+    if seat is None:
+        raise BadInput("you do not sit at this table")
+    seat.stand_in, seat.scripted, seat.seen_at = False, "", services.database_now()
+    seat.save(update_fields=["stand_in", "scripted", "seen_at"])
+    _hand_over(locked, seat.seat, to_worker=False)
+    tell_everybody(locked)
+
+
+def note_presence(*, match_id: int, user: User) -> None:
+    """Remember that a person is there; written at most every `NOTED_EVERY`."""
+    now = services.database_now()
+    stale = Q(seen_at=None) | Q(seen_at__lt=now - NOTED_EVERY)
+    MatchSeat.objects.filter(stale, match=match_id, user=user).update(seen_at=now)
+
+
+def patience(match: Match) -> timedelta:
+    """How long somebody may be away before a stand-in moves for them."""
+    return max(AWAY_AT_LEAST, timedelta(seconds=match.deadline_s))
+
+
+def back_by(seat: MatchSeat, match: Match, now: datetime) -> datetime | None:
+    """When a stand-in takes over from somebody who seems to have left; None for everybody else."""
+    running = match.state == Match.State.RUNNING and match.paused_at is None
+    if not running or seat.kind != MatchSeat.Kind.PERSON or seat.stand_in or seat.seen_at is None:
+        return None
+    return seat.seen_at + patience(match) if now - seat.seen_at > MISSED_AFTER else None
+
+
+def away(*, limit: int) -> list[tuple[int, Seat]]:
+    """(match, seat) of people who were last there longer ago than a move may take."""
+    now = services.database_now()
+    move_time = ExpressionWrapper(F("match__deadline_s") * Value(timedelta(seconds=1)), DurationField())
+    people = MatchSeat.objects.filter(
+        kind=MatchSeat.Kind.PERSON,
+        stand_in=False,
+        match__state=Match.State.RUNNING,
+        match__paused_at=None,
+        seen_at__lt=now - AWAY_AT_LEAST,
+    ).annotate(back_by=ExpressionWrapper(F("seen_at") + move_time, DateTimeField()))
+    return list(people.filter(back_by__lt=now).order_by("back_by").values_list("match_id", "seat")[:limit])
+
+
+@transaction.atomic
+def stand_in(*, match_id: int, number: Seat) -> MatchSeat | None:
+    """Let a scripted player move for somebody who is away; None if they are back, or the game is not running."""
+    match = Match.objects.select_for_update().get(pk=match_id)
+    if match.state != Match.State.RUNNING or match.paused_at is not None:
+        return None
+    seat = _sitting(match, number)
+    gone = seat.seen_at is not None and services.database_now() - seat.seen_at > patience(match)
+    if seat.kind != MatchSeat.Kind.PERSON or seat.stand_in or not gone:
+        return None
+    _let_stand_in(match, seat)
+    return seat

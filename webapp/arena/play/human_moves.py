@@ -1,0 +1,55 @@
+"""A person's move, from the form or the socket: read against what their seat is offered, then submitted like any other.
+
+Raises `BadInput` or `IllegalMove` with a text for the person; nothing is changed then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from training.errors import BadInput, IllegalMove
+from training.games.base import FORFEIT
+from training.records import Move, Seat
+from webapp.accounts.models import User
+from webapp.arena.models import MatchMove, MatchSeat
+from webapp.arena.play import hosting, moves, services
+from webapp.arena.play.services import MatchState
+
+LATE = "too late: the time was up, and the default was played for you"
+
+
+def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
+    """Make this person's move; one that was made for that turn already is returned as it is stored.
+
+    A late one, for which the default was played meanwhile, is refused with that reason.
+    """
+    seat = _seat(match_id, user)
+    hosting.note_presence(match_id=match_id, user=user)
+    step = services.step_of(match_id=match_id, seat=seat, turn=moves.turn_of(data))
+
+    def read(now: MatchState) -> Move:
+        _seat(match_id, user)  # again, under the match's lock: the host may just have given the seat to another
+        seen = now.game.observe(seat)
+        return FORFEIT if data.get("action") == FORFEIT.action and seen.actions else moves.read_move(data, seen)
+
+    stored = services.submit(match_id=match_id, seat=seat, step=step, move=read)
+    if stored.move["origin"] == "timeout":
+        raise IllegalMove(LATE)
+    return stored
+
+
+def _seat(match_id: int, user: User) -> Seat:
+    """The seat that this person may move for now."""
+    sitting = MatchSeat.objects.filter(match=match_id, user=user).first()
+    if sitting is None:
+        raise IllegalMove("you do not sit at this table")
+    if sitting.stand_in:
+        raise IllegalMove("a stand-in moves for you: take your seat back first")
+    return sitting.seat
+
+
+def explain(error: BadInput | IllegalMove) -> str:
+    """The refusal as a sentence for the person."""
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}.{'' if text == LATE else ' Nothing was sent; your text is kept.'}"

@@ -1,0 +1,1 @@
+"""Before a game: tables, seats, links, rules and scenarios."""

@@ -1,0 +1,174 @@
+"""The forms of the table's pages: a new table, a guest's name. Each choice has a sensible default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from django import forms
+
+from training.errors import BadInput
+from training.games import REGISTRY, lookup
+from webapp.accounts.models import User
+from webapp.arena import opponents
+from webapp.arena.models import Match
+from webapp.arena.setup import scenarios, tables
+from webapp.arena.setup.rules import RulesForm
+from webapp.runs.models import Checkpoint
+from webapp.scenarios.models import StoredScenario
+from webapp.serving import services as serving
+from webapp.serving.models import Deployment
+
+SHOWN_CHECKPOINTS = 50
+
+
+def checkpoints_for(user: User, wanted: int | None = None) -> list[Checkpoint]:
+    """The checkpoints this person may sit down against, newest first, with the wanted one among them."""
+    found = Checkpoint.objects.visible_to(user)
+    shown = list(found.order_by("-created_at")[:SHOWN_CHECKPOINTS])
+    if wanted is not None and wanted not in {checkpoint.pk for checkpoint in shown}:
+        shown = [*found.filter(pk=wanted), *shown]
+    return shown
+
+
+class NewTable(forms.Form):
+    """Game, scenario, seats, rules. The names of the seats follow the scenario, so the page shows numbers.
+
+    `seats` is how many are to sit there, where the game leaves that open; any other number than those for which there
+    is a scenario counts as the usual one. `rules` are the game's own settings, checked together with the rest.
+    """
+
+    game = forms.ChoiceField(label="Game")
+    scenario = forms.ChoiceField(label="Scenario", help_text="One of these starts, drawn by chance.")
+    deadline_s = forms.IntegerField(
+        label="Seconds for a move",
+        min_value=tables.DEADLINES[0],
+        max_value=tables.DEADLINES[1],
+        help_text="When the time is up, the game's default is played for the seat.",
+    )
+    visibility = forms.ChoiceField(
+        label="Who may watch", choices=Match.Visibility.choices, initial=Match.Visibility.PRIVATE
+    )
+    shuffled = forms.BooleanField(
+        label="Draw seats and names by chance",
+        required=False,
+        initial=True,
+        help_text="Else everybody sits where it says above, and a name is always at the same seat.",
+    )
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None,
+        *,
+        user: User,
+        game: str,
+        checkpoint: int | None = None,
+        stored: StoredScenario | None = None,
+        seats: int = 0,
+    ) -> None:
+        super().__init__(data)
+        self.user, self.spec, self.stored = user, lookup(game), stored
+        self.sizes = scenarios.sizes(user, game) if stored is None else [len(stored.data["seats"])]
+        usual = scenarios.usual_size(game)
+        otherwise = usual if usual in self.sizes else next(iter(self.sizes), self.spec.players[0])
+        self.size = seats if seats in self.sizes else otherwise
+        self.rules = RulesForm(self.spec, data)
+        offered = REGISTRY if game in REGISTRY else {**REGISTRY, game: self.spec}  # a stored one may be of any game
+        self._field("game").choices = [(spec.name, spec.title) for spec in offered.values()]
+        self._field("game").initial = game
+        choices = scenarios.choices(user, game, self.size)
+        if stored is not None:
+            choices = [(f"stored:{stored.pk}", f"{stored.title} ({stored.key})"), *choices]
+        self._field("scenario").choices = choices
+        self._field("scenario").initial = choices[0][0] if choices else ""
+        self.fields["deadline_s"].initial = self.spec.deadline_s
+        self.checkpoints = checkpoints_for(user, checkpoint)
+        self.remotes = list(Deployment.objects.visible_to(user).filter(remote__isnull=False).select_related("remote"))
+        if self.spec.players[1] == 2:  # there the names belong to the story
+            del self.fields["shuffled"]
+        for number in range(self.size):
+            self.fields[f"seat_{number}"] = self._seat_field(number, checkpoint)
+
+    def _field(self, name: str) -> forms.ChoiceField:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        return field
+
+    def _seat_field(self, number: int, checkpoint: int | None) -> forms.ChoiceField:
+        models = [(f"checkpoint:{found.pk}", f"Model: {found.name}") for found in self.checkpoints]
+        models += [(f"deployment:{found.pk}", f"Model: {found}") for found in self.remotes]
+        scripted = [(f"scripted:{name}", label) for name, label in opponents.choices(self.spec)]
+        people = [("me", "You"), ("open", "Empty: whoever comes, or a guest by link")]
+        label = f"Seat {number + 1}" if self.stored is None else str(self.stored.data["seats"][number])
+        other = f"checkpoint:{checkpoint}" if any(found.pk == checkpoint for found in self.checkpoints) else None
+        initial = "me" if number == 0 else (other or f"scripted:{opponents.substitute(self.spec.name)}")
+        return forms.ChoiceField(label=label, choices=[*people, *models, *scripted], initial=initial)
+
+    @property
+    def seat_fields(self) -> list[forms.BoundField]:
+        """The fields of the seats, for the page."""
+        return [self[name] for name in self.fields if name.startswith("seat_")]
+
+    def is_valid(self) -> bool:
+        """Whether the rules are, too."""
+        return super().is_valid() & self.rules.is_valid()
+
+    def blame(self, error: BadInput) -> None:
+        """Put an error on the field that it names, or above the form."""
+        part, _, path = error.where.partition(".")
+        if part == "rules":
+            self.rules.blame(path, error.why)
+        else:
+            self.add_error(error.where if error.where in self.fields else None, error.why)
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a table at which the same person would sit twice."""
+        data = super().clean() or {}
+        if [data.get(field.name) for field in self.seat_fields].count("me") > 1:
+            self.add_error(None, "You can sit at one seat only. Choose somebody else for the other.")
+        return data
+
+    def drawn(self) -> tables.Start:
+        """The scenario that was chosen, with a fresh seed; raises `BadInput` if it cannot be played."""
+        return scenarios.draw(self.cleaned_data["scenario"], self.user, self.spec.name, tables.new_seed(), self.size)
+
+    def places(self, seed: int) -> list[tables.Place]:
+        """Who sits where; drawn by chance if that was wished."""
+        chosen = [self._place(self.cleaned_data[field.name]) for field in self.seat_fields]
+        return tables.at_drawn_seats(chosen, seed) if self.cleaned_data.get("shuffled") else chosen
+
+    def _place(self, choice: str) -> tables.Place:
+        kind, _, rest = choice.partition(":")
+        if kind == "me":
+            return tables.Place(user=self.user)
+        if kind == "checkpoint":
+            chosen = next(found for found in self.checkpoints if found.pk == int(rest))
+            return tables.Place(deployment=serving.of_checkpoint(chosen))
+        if kind == "deployment":
+            return tables.Place(deployment=next(found for found in self.remotes if found.pk == int(rest)))
+        return tables.Place(scripted=rest) if kind == "scripted" else tables.Place()
+
+    def make(self, *, consent: bool | None) -> Match:
+        """Set up the table; raises `BadInput` saying why not."""
+        start = self.drawn()
+        places = self.places(start.scenario.seed)
+        if len(places) != len(start.scenario.seats):
+            raise BadInput(f"this scenario has {len(start.scenario.seats)} seats", "scenario")
+        return tables.create(
+            host=self.user,
+            start=replace(start, rules=self.rules.chosen()),
+            places=places,
+            visibility=self.cleaned_data["visibility"],
+            deadline_s=self.cleaned_data["deadline_s"],
+            consent=consent,
+            shuffled=self.cleaned_data.get("shuffled", False),
+        )
+
+
+class GuestName(forms.Form):
+    """What a guest wants to be called."""
+
+    shown_name = forms.CharField(
+        max_length=60, label="Your name at the table", help_text="Others at the table read it."
+    )

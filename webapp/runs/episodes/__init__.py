@@ -1,0 +1,1 @@
+"""A recorded episode as pages show it: transcript, replay, beliefs."""

@@ -1,0 +1,213 @@
+"""An episode's record as a page shows it: what each seat was told, every turn, and each trace token by token.
+
+Texts come from people and models: they are passed on as text and escaped by the template. Token texts need the
+tokenizer of the run's model; where its file is not at hand the tokens' numbers are shown.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from training import games
+from training.errors import ParleyError
+from training.records import Scenario
+from webapp.runs import files
+from webapp.runs.episodes.replaying import Course
+from webapp.runs.models import Checkpoint, Run
+
+TINTS = 4  # classes of colour on each side of zero
+
+
+@dataclass(frozen=True)
+class ShownTurn:
+    """One attempt of one seat.
+
+    `phase` is set where another one begins, `channel` where not everybody could read what was said.
+    """
+
+    number: int
+    seat: int
+    name: str
+    role: str
+    phase: str
+    channel: str
+    text: str
+    private: str
+    action: str
+    error: str
+    passed: bool
+    reward: float | None
+    advantage: float | None
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token: its text, its tint class and what hovering over it says."""
+
+    text: str
+    css: str
+    facts: str
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A run of tokens of one turn (or of what was read in between), with the turn's advantage for the margin."""
+
+    turn: int | None
+    advantage: float | None
+    tokens: list[Token] = field(default_factory=list)
+
+
+def seat_name(episode: Mapping[str, Any], seat: int) -> str:
+    """A seat's display name; the tool seat has none of its own."""
+    names = episode["scenario"]["seats"]
+    return str(names[seat]) if 0 <= seat < len(names) else "tool"
+
+
+def roles(episode: Mapping[str, Any]) -> list[str]:
+    """Each seat's role in words, as the game told them in the end; empty without roles."""
+    told = episode.get("roles") or []
+    return [str(role).replace("_", " ") for role in told] if len(told) == len(episode["scenario"]["seats"]) else []
+
+
+def briefs(episode: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What each seat was told at the start, by the game itself; empty if the scenario cannot be played any more."""
+    try:
+        scenario = Scenario.from_dict(episode["scenario"])
+        game = games.make(scenario)
+    except (ParleyError, KeyError):
+        return []
+    shown = []
+    for seat, name in enumerate(scenario.seats):
+        messages = game.observe(seat).messages
+        shown.append((name, "\n\n".join(message.text for message in messages)))
+    return shown
+
+
+def turns(record: Mapping[str, Any], course: Course | None) -> list[ShownTurn]:
+    """Every turn in order, refused ones too; phases and channels come from `course`."""
+    episode = record["episode"]
+    dealt, phase = roles(episode), ""
+    phases, channels = (course.phases, course.channels) if course else ({}, {})
+    rewards, passed = record.get("turn_rewards") or [], record.get("passed") or []
+    advantages = _turn_advantages(record)
+    shown = []
+    for number, turn in enumerate(episode["turns"]):
+        move = turn.get("move") or {}
+        before, phase = phase, phases.get(turn.get("move_index"), phase)
+        shown.append(
+            ShownTurn(
+                number=number,
+                seat=turn["seat"],
+                name=seat_name(episode, turn["seat"]),
+                role=dealt[turn["seat"]] if turn["seat"] < len(dealt) else "",
+                phase=phase if phase != before else "",
+                channel=channels.get(turn.get("move_index"), ""),
+                text=move.get("text") or turn["reply"],
+                private=turn.get("private") or "",
+                action=_action(move),
+                error=turn.get("error") or "",
+                passed=passed[number] if number < len(passed) else turn["passed"],
+                reward=rewards[number] if number < len(rewards) else None,
+                advantage=advantages.get(number),
+            )
+        )
+    return shown
+
+
+def _action(move: Mapping[str, Any]) -> str:
+    arguments = ", ".join(f"{name} {value}" for name, value in (move.get("args") or {}).items())
+    name = str(move.get("action", ""))
+    return f"{name}: {arguments}" if arguments else name
+
+
+def _turn_advantages(record: Mapping[str, Any]) -> dict[int, float]:
+    found: dict[int, float] = {}
+    for credit in record.get("credit") or []:
+        found |= {int(turn): value for turn, value in ((credit or {}).get("turn_advantages") or {}).items()}
+    return found
+
+
+def traces(record: Mapping[str, Any], run: Run) -> list[dict[str, Any]]:
+    """Each trace as stretches of tokens, with its title."""
+    tokenizer = tokenizer_of(run)
+    episode, credited = record["episode"], record.get("credit") or []
+    shown = []
+    for number, trace in enumerate(episode["traces"]):
+        credit = credited[number] if number < len(credited) and credited[number] else {}
+        branch = f", branch of trace {trace['parent'][0]} at {trace['parent'][1]}" if trace.get("parent") else ""
+        title = f"{seat_name(episode, trace['seat'])} ({trace['voice']}, {trace['policy']}{branch})"
+        shown.append({"title": title, "stretches": stretches(trace, credit, tokenizer), "credited": bool(credit)})
+    return shown
+
+
+def stretches(trace: Mapping[str, Any], credit: Mapping[str, Any], tokenizer: Any) -> list[Stretch]:
+    """The trace's tokens, cut where the turn changes."""
+    advantages = credit.get("advantages") or credit.get("reinforce")
+    largest = max((abs(value) for value in advantages or []), default=0.0) or 1.0
+    by_turn = credit.get("turn_advantages") or {}
+    found: list[Stretch] = []
+    for place, token in enumerate(trace["tokens"]):
+        sampled = bool(trace["mask"][place])
+        turn = trace["turn"][place] if sampled else None
+        if not found or found[-1].turn != turn:
+            found.append(Stretch(turn, by_turn.get(str(turn)) if sampled else None))
+        advantage = advantages[place] if sampled and advantages else None
+        found[-1].tokens.append(
+            Token(
+                text=_text(tokenizer, token),
+                css="masked" if not sampled else tint(advantage, largest),
+                facts=_facts(trace, credit, place, advantage) if sampled else f"read, not sampled · id {token}",
+            )
+        )
+    return found
+
+
+def tint(advantage: float | None, largest: float) -> str:
+    """The class that says how good a token was, relative to the largest advantage of its trace."""
+    if advantage is None:
+        return "plain"
+    level = min(TINTS, round(abs(advantage) / largest * TINTS))
+    return "even" if level == 0 else f"{'up' if advantage > 0 else 'down'}-{level}"
+
+
+def _facts(trace: Mapping[str, Any], credit: Mapping[str, Any], place: int, advantage: float | None) -> str:
+    facts = [f"advantage {advantage:+.3f}"] if advantage is not None else []
+    facts.append(f"log-prob {trace['logprobs'][place]:.3f}")
+    for name, title in (("logprobs", "trainer"), ("reference", "reference"), ("entropy", "entropy")):
+        if credit.get(name):
+            facts.append(f"{title} {credit[name][place]:.3f}")
+    facts += [f"value ({head}) {values[place]:.3f}" for head, values in (credit.get("values") or {}).items()]
+    return " · ".join([*facts, f"id {trace['tokens'][place]}"])
+
+
+def _text(tokenizer: Any, token: int) -> str:
+    return str(tokenizer.decode([token], skip_special_tokens=False)) if tokenizer is not None else f"{token} "
+
+
+def tokenizer_of(run: Run) -> Any:
+    """The tokenizer of the run's model, or None if its file is not on this machine."""
+    candidates: Sequence[Checkpoint | None] = [
+        run.start_checkpoint,
+        Checkpoint.objects.filter(kind=Checkpoint.Kind.BASE, name=run.base).first(),
+        run.checkpoints.order_by("-step").first(),
+    ]
+    for found in candidates:
+        if found is None:
+            continue
+        folder = Path(found.path) if Path(found.path).is_absolute() else files.local(found.path)
+        path = folder / "tokenizer.json" if folder else None
+        if path is not None and path.is_file():
+            return _load(str(path), path.stat().st_mtime)
+    return None
+
+
+@functools.lru_cache(maxsize=8)
+def _load(path: str, changed: float) -> Any:
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_file(path)
