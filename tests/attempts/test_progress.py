@@ -173,7 +173,7 @@ def loader(tmp_path, module, name, when, stdin=subprocess.PIPE):
 RUNNERS = [
     ("training.learn.trainer", "build"),
     ("training.learn.sft.cold_start", "ColdStart"),
-    ("training.evaluate.run", "Arena"),
+    ("training.evaluate.run", "HeadToHead"),
 ]
 
 

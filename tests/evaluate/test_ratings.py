@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import brentq
 
 from training.evaluate import ratings
-from training.evaluate.ratings import LEAST_GAMES, MEAN, POINTS, RatedSeat, Rollout, comparisons, digest, fit
+from training.evaluate.ratings import LEAST_GAMES, MEAN, POINTS, RatedGame, RatedSeat, comparisons, digest, fit
 
 BARE = 1e-6
 """A prior so light that the fit is the one of highest likelihood."""
@@ -21,7 +21,7 @@ def sigmoid(x):
 
 def duel(number, first, second, value, other=None):
     """A match of two: `value` is the first seat's result, the second has the rest of 1 unless it is given."""
-    return Rollout(
+    return RatedGame(
         id=number,
         seats=(RatedSeat(who=first, value=value), RatedSeat(who=second, value=1 - value if other is None else other)),
     )
@@ -104,7 +104,7 @@ def test_a_seats_worth_stands_under_its_own_number():
         (RatedSeat(who=a, value=1.0), RatedSeat(value=0.0), RatedSeat(who=b, value=0.0))
         for a, b in (("ann", "ben"), ("ben", "ann"))
     ]
-    worth = fit([Rollout(id=n, seats=seats[n % 2]) for n in range(20)], **FEW).seats
+    worth = fit([RatedGame(id=n, seats=seats[n % 2]) for n in range(20)], **FEW).seats
     assert set(worth) == {0, 2}
     assert worth[0].mean > 100 > -100 > worth[2].mean
 
@@ -135,7 +135,7 @@ def test_who_always_had_the_strong_role_is_not_overrated():
             for place, won in itertools.product(range(3), (True, True, True, False)):
                 seats = [RatedSeat(who=other, role="villager", value=float(not won)) for other in others]
                 seats.insert(place, RatedSeat(who=wolf, role="wolf", value=float(won)))
-                log.append(Rollout(id=next(number), seats=tuple(seats)))
+                log.append(RatedGame(id=next(number), seats=tuple(seats)))
     ladder = fit(log, **FEW)
     assert points(ladder)["ann"] == pytest.approx(MEAN, abs=8)
     worth = ladder.roles["wolf"].mean - ladder.roles["villager"].mean
@@ -157,7 +157,7 @@ def test_a_second_account_that_plays_nobody_else_carries_at_most_half_a_win():
 
 def test_a_team_is_not_compared_within_itself_and_a_match_weighs_one_game_to_each_seat():
     values = (1.0, 1.0, 0.0, 0.75)
-    played = Rollout(id=0, seats=tuple(RatedSeat(who=str(n), value=value) for n, value in enumerate(values)))
+    played = RatedGame(id=0, seats=tuple(RatedSeat(who=str(n), value=value) for n, value in enumerate(values)))
     found = {(one.i, one.j): (one.share, one.weight) for one in comparisons(played)}
     third = pytest.approx(1 / 3)
     assert found == {(0, 2): (1, third), (0, 3): (1, third), (1, 2): (1, third), (1, 3): (1, third), (2, 3): (0, third)}
@@ -170,9 +170,9 @@ def test_two_seats_with_equal_results_have_drawn():
 
 def test_a_guest_and_a_seat_without_a_result_are_not_compared():
     seats = (RatedSeat(who="ann", value=1), RatedSeat(value=0), RatedSeat(who="ben", value=0), RatedSeat(who="cleo"))
-    (one,) = comparisons(Rollout(id=0, seats=seats))
+    (one,) = comparisons(RatedGame(id=0, seats=seats))
     assert (one.i, one.j, one.weight) == (0, 2, 1)
-    assert Rollout(id=0, seats=seats).games() == {"ann", "ben"}
+    assert RatedGame(id=0, seats=seats).games() == {"ann", "ben"}
 
 
 def test_too_few_games_are_said_instead_of_a_number():
@@ -190,13 +190,13 @@ def test_who_has_not_met_the_others_has_no_number_until_somebody_joins_the_two()
 @pytest.mark.parametrize("ties", [0, 40])
 def test_who_only_shared_results_is_apart_however_much_they_played(ties):
     team = [
-        Rollout(
+        RatedGame(
             id=500 + n, seats=tuple(RatedSeat(who=who, role="villager", value=1.0) for who in ("xan", "yve", "zoe"))
         )
         for n in range(12)
     ]
     tied = [
-        Rollout(id=600 + n, seats=tuple(RatedSeat(who=who, value=0.0) for who in ("pia", "ann", "ben")))
+        RatedGame(id=600 + n, seats=tuple(RatedSeat(who=who, value=0.0) for who in ("pia", "ann", "ben")))
         for n in range(ties)
     ]
     ladder = fit([*both_ways(4, 2), *team, *tied], **FEW)
@@ -209,7 +209,7 @@ def test_a_log_without_a_winner_rates_nobody():
     assert why(fit(both_ways(0, 0, 5), **FEW)) == {"ann": "level", "ben": "level"}
 
 
-@pytest.mark.parametrize("log", [[], [Rollout(id=1, seats=(RatedSeat(who="ann"), RatedSeat(who="ben")))]])
+@pytest.mark.parametrize("log", [[], [RatedGame(id=1, seats=(RatedSeat(who="ann"), RatedSeat(who="ben")))]])
 def test_a_log_without_results_rates_nobody(log):
     ladder = fit(log)
     assert points(ladder) == {}
