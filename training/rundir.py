@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from training.errors import BadInput
-from training.store import looks_complete, verify_directory
+from training.store import loads, looks_complete, verify_directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +17,20 @@ class AttemptDir:
 
     @property
     def status(self) -> Path:
-        """`{"phase", "step", "steps", "at", "pid", …}`: the process's own heartbeat (`at` in Unix seconds)."""
+        """`{"phase", "step", "steps", "at", "pid", "supervised", …}`: the process's own heartbeat.
+
+        `at` is in Unix seconds; `supervised` tells an attempt that a supervisor numbered from one started by hand.
+        """
         return self.root / "status.json"
+
+    @property
+    def started_by_hand(self) -> bool:
+        """Whether this attempt says that no supervisor numbered it; one without a status does not say."""
+        try:
+            status = loads(self.status.read_bytes())
+        except (OSError, ValueError):
+            return False
+        return isinstance(status, dict) and status.get("supervised") is False
 
     @property
     def metrics(self) -> Path:
@@ -101,13 +113,16 @@ class RunDir:
                 return folder
         raise BadInput(f"the checkpoint after step {step} is not on this machine", str(self.root))
 
-    def latest_checkpoint(self) -> tuple[int, Path] | None:
+    def latest_checkpoint(self, *, supervised: bool = False) -> tuple[int, Path] | None:
         """Return (step, folder) of the newest checkpoint of any attempt whose files match their hashes.
 
         A later attempt supersedes earlier ones above the step it started from, so the newest attempt that has a
-        complete checkpoint wins.
+        complete checkpoint wins. With `supervised`, attempts that were started by hand are left out: a supervisor goes
+        on from its own.
         """
         for number in reversed(self.attempts()):
+            if supervised and self.attempt(number).started_by_hand:
+                continue
             for step, folder in reversed(self.attempt(number).checkpoints()):
                 try:
                     verify_directory(folder)

@@ -124,14 +124,14 @@ class Training:
             if remote.secret:
                 check_remote(remote, section)
                 secrets[remote.secret] = secret_from_environment(remote.secret)
-        command = [*settings.RUN_COMMAND, "resume", str(folder.root), "--attempt", str(attempt)]
+        command = [*settings.RUN_COMMAND, "resume", str(folder.root), "--attempt", str(attempt), "--supervised"]
         return Launch(command, secrets)
 
     def _fetch_checkpoints(self, run: Run, folder: RunDir, attempt: int, config: RunConfig) -> None:
         last = run.checkpoints.order_by("-step").first()
         if last is None or attempt == 1:
             return
-        here = folder.latest_checkpoint()
+        here = folder.latest_checkpoint(supervised=True)
         wanted = {step for step in config.past(last.step + 1) if not _has(folder, step)}
         if here is None or here[0] < last.step:
             wanted.add(last.step)

@@ -1,40 +1,46 @@
 """An attempt from its preparation to its end: what is raised, what becomes a failed run, and what stays of either."""
 
 import json
+import time
 
 import pytest
 
+from training.attempts import lock
 from training.attempts.attempt import run_attempt
+from training.attempts.lock import hold
 from training.attempts.progress import StopAsked
 from training.errors import BadInput, EngineError
 from training.rundir import RunDir
-from training.store import read_lines
+from training.store import atomic_directory, read_lines
 
 
 def status(run_dir):
     return json.loads(run_dir.attempt(1).status.read_text())
 
 
-def kinds(run_dir):
-    return [event["kind"] for event, _ in read_lines(run_dir.attempt(1).events)]
+def kinds(run_dir, attempt=1):
+    return [event["kind"] for event, _ in read_lines(run_dir.attempt(attempt).events)]
 
 
 def test_loading_is_told_before_it_begins_and_the_start_after(tmp_path):
     run_dir, told = RunDir(tmp_path), []
 
-    def prepare(progress):
-        told.append(status(run_dir))
-        return "loaded"
+    with atomic_directory(run_dir.attempt(1).checkpoint(3)) as folder:
+        (folder / "weights").touch()
+
+    def prepare(progress, newest):
+        told.append(json.loads(run_dir.attempt(2).status.read_text()))
+        return newest
 
     def go(prepared, progress):
-        told.append((prepared, status(run_dir)["phase"]))
+        told.append((prepared, json.loads(run_dir.attempt(2).status.read_text())["phase"]))
         return "succeeded", ""
 
-    found = run_attempt(run_dir, None, prepare, go, steps=7, found=(3, tmp_path / "step_000003"))
+    found = run_attempt(run_dir, None, prepare, go, steps=7)
     assert (told[0]["phase"], told[0]["step"], told[0]["steps"]) == ("loading", 3, 7)
-    assert told[1] == ("loaded", "starting")
-    assert found == {"result": "succeeded", "why": "", "step": 3, "attempt": 1, "exit": 0}
-    assert kinds(run_dir) == ["started", "finished"]
+    assert told[1] == ((3, run_dir.attempt(1).checkpoint(3)), "starting")
+    assert found == {"result": "succeeded", "why": "", "step": 3, "attempt": 2, "exit": 0}
+    assert kinds(run_dir, 2) == ["started", "finished"]
 
 
 @pytest.mark.parametrize("supervised", [False, True])
@@ -44,7 +50,7 @@ def test_wrong_input_is_raised_and_leaves_nothing_behind(tmp_path, supervised):
         run_dir.attempt(1).root.mkdir(parents=True)
         run_dir.attempt(1).log.touch()
 
-    def prepare(progress):
+    def prepare(progress, newest):
         raise BadInput("no such model", "model.base")
 
     with pytest.raises(BadInput):
@@ -60,7 +66,7 @@ def test_every_other_failure_is_a_failed_run(tmp_path, error, late):
         raise error
 
     run_dir = RunDir(tmp_path)
-    found = run_attempt(run_dir, None, (lambda _: None) if late else fail, fail)
+    found = run_attempt(run_dir, None, (lambda *_: None) if late else fail, fail)
     assert (found["result"], found["exit"]) == ("failed", 1)
     assert "out of memory" in found["why"]
     assert (status(run_dir)["phase"], status(run_dir)["result"]) == ("finished", "failed")
@@ -73,5 +79,46 @@ def test_a_stop_is_no_failure(tmp_path):
         progress.stop("signal SIGINT")
         raise StopAsked(progress.reason)
 
-    found = run_attempt(RunDir(tmp_path), 4, lambda _: None, go)
+    found = run_attempt(RunDir(tmp_path), 4, lambda *_: None, go)
     assert (found["result"], found["why"], found["attempt"], found["exit"]) == ("stopped", "signal SIGINT", 4, 130)
+
+
+def test_a_supervisor_goes_on_from_its_own_attempts_only(tmp_path):
+    run_dir, seen = RunDir(tmp_path), []
+
+    def prepare(progress, newest):
+        seen.append(newest and newest[0])
+        with atomic_directory(progress.attempt.checkpoint(progress.step + 10)) as folder:
+            (folder / "weights").touch()
+
+    for attempt, supervised in ((1, True), (2, False), (3, True), (None, False)):
+        run_attempt(run_dir, attempt, prepare, lambda *_: ("succeeded", ""), supervised=supervised)
+    assert seen == [None, 10, 10, 20]
+    assert run_dir.attempts() == [1, 2, 3, 4]
+
+
+def test_a_run_that_another_process_works_on_is_refused(tmp_path):
+    run_dir = RunDir(tmp_path)
+    with hold(run_dir, 1):
+        before = sorted(tmp_path.rglob("*"))
+        with pytest.raises(BadInput, match="is working on this run"):
+            run_attempt(run_dir, None, lambda *_: None, lambda *_: ("succeeded", ""))
+        assert sorted(tmp_path.rglob("*")) == before
+    assert sorted(tmp_path.rglob("*")) == []
+
+
+def test_an_attempt_whose_lock_is_taken_stops(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "BEAT_S", 0.05)
+    run_dir = RunDir(tmp_path)
+
+    def go(_, progress):
+        later = run_attempt(run_dir, 2, lambda *_: None, lambda *_: ("succeeded", ""), supervised=True)
+        assert later["result"] == "succeeded"
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            progress.check()
+            time.sleep(0.02)
+        return "succeeded", ""
+
+    result = run_attempt(run_dir, 1, lambda *_: None, go, supervised=True)
+    assert (result["result"], "taken over" in result["why"]) == ("stopped", True)

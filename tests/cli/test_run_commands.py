@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import pytest
 
 from tests.toy_models import write_random_llama
 from training import config, samples
+from training.attempts.lock import hold
 from training.cli import main, runs
 from training.records import Episode, Move, SeatMove
 from training.rundir import RunDir
@@ -115,6 +117,20 @@ def test_run_and_resume(place, capfd):
     capfd.readouterr()
 
 
+def test_resume_of_a_live_run_names_the_holder_and_writes_nothing(place, capfd):
+    folder = place / "live"
+    assert main(["run", str(place / "run.toml"), "--dir", str(folder)]) == 0
+    with hold(RunDir(folder)):
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        capfd.readouterr()
+        assert main(["resume", str(folder)]) == 2
+        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    out, errors = capfd.readouterr()
+    assert out == ""
+    (line,) = errors.splitlines()
+    assert f"process {os.getpid()} on {socket.gethostname()} (attempt 2) is working on this run" in line
+
+
 @pytest.mark.slow
 def test_ctrl_c_saves_a_checkpoint_and_leaves_with_130(place, model):
     (place / "long.toml").write_text(CONFIG.format(model=model, steps=100_000), "utf-8")
@@ -146,8 +162,8 @@ def test_sft_takes_a_configuration_of_its_own_kind_or_of_none(place, capfd):
     assert not (place / "none").exists()
 
 
-def test_eval_holds_an_arena(place, capfd):
-    assert main(["eval", str(place / "run.toml"), "--dir", str(place / "arena"), "--json"]) == 0
+def test_eval_plays_a_head_to_head(place, capfd):
+    assert main(["eval", str(place / "run.toml"), "--dir", str(place / "eval"), "--json"]) == 0
     result = json.loads(capfd.readouterr().out)
     assert (result["kind"], result["result"]) == ("eval", "succeeded")
     assert result["conditions"]["conversations"] == 2

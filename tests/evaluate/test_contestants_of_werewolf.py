@@ -1,4 +1,4 @@
-"""Six seats with secret roles: sides in the head-to-head, the pool's sides, numbers by role, probes, and OMAR's reward."""
+"""Werewolf of six: sides of a head-to-head, the pool's sides, numbers by role, probes, and the reward of OMAR."""
 
 from collections import Counter
 

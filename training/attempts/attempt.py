@@ -1,61 +1,86 @@
-"""One attempt at a run of any kind: prepare it, carry it out, and tell how it ended.
+"""One attempt at a run of any kind: take the run's lock, prepare, run, and record how it ended.
 
-A wrong configuration raises `BadInput` before anything is written; every other failure ends as a failed run, not as an
-exception.
+A wrong configuration, or a run that another process works on, raises `BadInput` and leaves nothing behind; every other
+failure ends as a failed run, not as an exception.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from training.attempts.lock import RunLock, hold
 from training.attempts.progress import Progress, Result, StopAsked, logging_to
 from training.errors import BadInput, ParleyError, boundary
 from training.rundir import RunDir
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+Checkpoint = tuple[int, Path]
+"""A training step and the folder of the checkpoint after it."""
 
 
 def run_attempt(
     run_dir: RunDir,
     attempt: int | None,
-    prepare: Callable[[Progress], T],
+    prepare: Callable[[Progress, Checkpoint | None], T],
     go: Callable[[T, Progress], tuple[Result, str]],
     *,
     steps: int = 0,
-    found: tuple[int, Path] | None = None,
+    supervised: bool = False,
 ) -> dict[str, Any]:
     """Do one attempt; return `{"result", "why", "step", "attempt", "exit"}`.
 
-    `attempt` is the number of its folder, by default the next one; `found` the checkpoint it starts from. `prepare`
-    loads what `go` works with: signals act as usual meanwhile, for there is nothing to save yet. `exit`: 0 succeeded
-    or stopped, 1 failed, 130 stopped by SIGINT.
+    `attempt` is its number and its folder's, by default the next free one. A `supervised` attempt takes the lock from
+    an earlier supervised one and goes on from supervised attempts only. `prepare` loads what `go` works with, from the
+    newest checkpoint (step and folder) if there is one; signals act as usual meanwhile, for there is nothing to save
+    yet. `exit`: 0 succeeded or stopped, 1 failed, 130 stopped by SIGINT.
     """
-    number = attempt if attempt is not None else max(run_dir.attempts(), default=0) + 1
-    files = run_dir.attempt(number)
-    made = [folder for folder in (files.root, *files.root.parents) if not folder.exists()]
-    progress = Progress(files, steps, step=found[0] if found else 0)
+    attempts = run_dir.root / "attempts"
+    missing = [folder for folder in (attempts, *attempts.parents) if not folder.exists()]
+    try:
+        with hold(run_dir, attempt, supervised=supervised) as lock:
+            return _locked(run_dir, lock, prepare, go, steps)
+    except BadInput:
+        for folder in missing:
+            with suppress(OSError):  # not made, or not empty: somebody else's files are in it
+                folder.rmdir()
+        raise
+
+
+def _locked(
+    run_dir: RunDir,
+    lock: RunLock,
+    prepare: Callable[[Progress, Checkpoint | None], T],
+    go: Callable[[T, Progress], tuple[Result, str]],
+    steps: int,
+) -> dict[str, Any]:
+    number, supervised = lock.holder.attempt, lock.holder.supervised
+    files, checkpoint = run_dir.attempt(number), run_dir.latest_checkpoint(supervised=supervised)
+    is_new = not files.root.exists()
+    progress = Progress(files, steps, step=checkpoint[0] if checkpoint else 0, supervised=supervised)
+    lock.lost = progress.stop
     progress.phase("loading")
     progress.watch_input()
     result: Result
     try:
         with boundary():
-            prepared = prepare(progress)
+            prepared = prepare(progress, checkpoint)
     except BadInput:
         files.status.unlink()
-        for folder in made:
-            folder.rmdir()
+        if is_new:
+            files.root.rmdir()
         raise
     except ParleyError as error:
         result, why = _failed(progress, error)
     else:
         with progress.listening(), logging_to(progress):
             progress.phase("starting")
-            checkpoint = found[1].name if found else None
-            progress.event("started", attempt=number, step=progress.step, checkpoint=checkpoint)
+            name = checkpoint[1].name if checkpoint else None
+            progress.event("started", attempt=number, step=progress.step, checkpoint=name)
             try:
                 with boundary():
                     result, why = go(prepared, progress)

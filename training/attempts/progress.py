@@ -42,9 +42,10 @@ class StopAsked(ParleyError):
 class Progress:
     """One attempt's voice and ears. Methods may be called from the loop's thread only, but for `stop`."""
 
-    def __init__(self, attempt: AttemptDir, steps: int, *, step: int = 0) -> None:
+    def __init__(self, attempt: AttemptDir, steps: int, *, step: int = 0, supervised: bool = False) -> None:
         attempt.root.mkdir(parents=True, exist_ok=True)
         self.attempt, self.steps, self.step = attempt, steps, step
+        self.supervised = supervised
         self.reason = ""
         self._phase: Phase = "loading"
         self._facts: dict[str, Any] = {}
@@ -72,7 +73,14 @@ class Progress:
 
     def _write(self) -> None:
         self._beaten = time.monotonic()
-        status = {"phase": self._phase, "step": self.step, "steps": self.steps, "at": time.time(), "pid": os.getpid()}
+        status = {
+            "phase": self._phase,
+            "step": self.step,
+            "steps": self.steps,
+            "at": time.time(),
+            "pid": os.getpid(),
+            "supervised": self.supervised,
+        }
         write_json(self.attempt.status, status | self._facts)
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:

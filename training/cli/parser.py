@@ -73,7 +73,10 @@ def build() -> ArgumentParser:
     resume.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
     _attempt(resume)
     resume.set_defaults(resume=True)
-    _run(add("eval", "arena: two models in different seats of the same conversations", "training.cli.runs"), "eval")
+    _run(
+        add("eval", "head-to-head: two models swap seats in the same conversations", "training.cli.runs"),
+        "eval",
+    )
     _nashconv(
         add("nashconv", "how far a policy of Kuhn or Leduc poker is from an equilibrium", "training.cli.nashconv")
     )
@@ -137,6 +140,11 @@ def _run(parser: ArgumentParser, kind: str | None) -> None:
 def _attempt(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--attempt", type=COUNT, metavar="N", help="number of this attempt's folder (one more than the last)"
+    )
+    parser.add_argument(
+        "--supervised",
+        action="store_true",
+        help="for supervisors: take the run over from their earlier attempt, and go on from their attempts only",
     )
 
 

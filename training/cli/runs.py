@@ -1,4 +1,4 @@
-"""`python -m training run|sft|eval|resume`: runs in a run directory, each kind by the function that carries it out.
+"""`python -m training run|sft|eval|resume`: runs in a run directory, each kind by the `run` of its module.
 
 Ctrl-C asks a run to save a checkpoint and leave with exit code 130, SIGTERM with 0; a second one ends it at once.
 """
@@ -25,7 +25,7 @@ from training.rundir import RunDir
 from training.supervised import held_input
 
 RUNNERS = {"train": "training.evaluate.during", "sft": "training.learn.sft.cold_start", "eval": "training.evaluate.run"}
-"""Module of each kind of run: its `run(config, run_dir, attempt)` returns the result with `exit`, the exit code."""
+"""Module of each kind of run; `run(config, run_dir, attempt, supervised=…)` returns the result with its exit code."""
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     try:
         run_dir = RunDir(arguments.dir.absolute())
         if arguments.resume:
-            return _carry_out(reopen(run_dir), run_dir, arguments.attempt)
+            return _run_attempt(reopen(run_dir), run_dir, arguments)
         return _begin(_config(arguments.config, arguments.kind), run_dir, arguments)
     finally:
         root.removeHandler(handler)
@@ -53,7 +53,7 @@ def _begin(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> dict[str
         raise BadInput("not an empty directory; choose another, or go on with a run by `resume`", str(arguments.dir))
     try:
         _make(run_dir.root)
-        return _carry_out(start(config, run_dir, arguments.config.absolute().parent), run_dir, arguments.attempt)
+        return _run_attempt(start(config, run_dir, arguments.config.absolute().parent), run_dir, arguments)
     except BadInput:
         _take_back(run_dir, made)
         raise
@@ -78,8 +78,9 @@ def _config(path: Path, kind: str | None) -> RunConfig:
     return configs.parse(config.model_dump(mode="json", exclude_unset=True) | {"kind": kind}, str(path))
 
 
-def _carry_out(config: RunConfig, run_dir: RunDir, attempt: int | None) -> dict[str, Any]:
-    result: dict[str, Any] = import_module(RUNNERS[config.kind]).run(config, run_dir, attempt)
+def _run_attempt(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> dict[str, Any]:
+    runner = import_module(RUNNERS[config.kind])
+    result: dict[str, Any] = runner.run(config, run_dir, arguments.attempt, supervised=arguments.supervised)
     return {"kind": config.kind, "dir": str(run_dir.root), **result}
 
 
@@ -96,20 +97,20 @@ def _take_back(run_dir: RunDir, made: Sequence[Path]) -> None:
 
 def show(result: dict[str, Any]) -> str:
     """Return what came of the run, one fact a line; of a head-to-head, one number a line."""
-    found = {name: value for name, value in result.items() if name not in {"summary", "conditions"}}
-    lines = [f"{name}: {value}" for name, value in found.items() if value not in ("", None)]
-    return "\n".join([*lines, *(_arena(Summary.from_dict(result["summary"])) if "summary" in result else ())])
+    facts = {name: value for name, value in result.items() if name not in {"summary", "conditions"}}
+    lines = [f"{name}: {value}" for name, value in facts.items() if value not in ("", None)]
+    return "\n".join([*lines, *(_head_to_head(Summary.from_dict(result["summary"])) if "summary" in result else ())])
 
 
-def _arena(found: Summary) -> list[str]:
+def _head_to_head(summary: Summary) -> list[str]:
     """Return both sides' means with the interval of their difference, then what is of whole conversations."""
     lines = [
-        f"{found.used} of {found.conversations} conversations count; scenarios: {found.scenarios}",
+        f"{summary.used} of {summary.conversations} conversations count; scenarios: {summary.scenarios}",
         f"{'':28}{'a':>9}{'b':>9}  a - b",
     ]
-    for name, one in found.difference.items():
-        lines.append(f"{name:28}{found.a[name].mean:9.3f}{found.b[name].mean:9.3f}  {_interval(one)}")
-    return [*lines, *(f"{name:28}{'':18}  {_interval(one)}" for name, one in found.shared.items())]
+    for name, one in summary.difference.items():
+        lines.append(f"{name:28}{summary.a[name].mean:9.3f}{summary.b[name].mean:9.3f}  {_interval(one)}")
+    return [*lines, *(f"{name:28}{'':18}  {_interval(one)}" for name, one in summary.shared.items())]
 
 
 def _interval(one: Interval) -> str:

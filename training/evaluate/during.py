@@ -31,7 +31,7 @@ async def during(trainer: Trainer, step: int) -> dict[str, float]:
     return flat(summarise(matches, judgments, derive(config.seed, "intervals", step)))
 
 
-def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[str, Any]:
+def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, supervised: bool = False) -> dict[str, Any]:
     """Run or go on with a training run that holds a head-to-head every `evaluate.every` steps.
 
     Raises `BadInput` before anything is written, for a head-to-head that could not be held, too.
@@ -41,4 +41,4 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[
     if config.evaluate.every:
         drawn(config, run_dir)
         check(config.evaluate.opponent or config.model.base)
-    return trainer.run(config, run_dir, attempt, during)
+    return trainer.run(config, run_dir, attempt, during, supervised=supervised)

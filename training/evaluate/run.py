@@ -38,7 +38,7 @@ from training.store import sha256, write_json
 FILE = "evaluation.json"
 
 
-def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[str, Any]:
+def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, supervised: bool = False) -> dict[str, Any]:
     """Hold the head-to-head of a configuration as `run_attempt` says; what was found is added to what it returns."""
     command = f"python -m training eval config.json --dir {run_dir.root.name}"
     found: dict[str, Any] = {}
@@ -47,7 +47,7 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[
         found.update(asyncio.run(head_to_head.hold(progress, command)))
         return "succeeded", ""
 
-    return run_attempt(run_dir, attempt, lambda _: HeadToHead(config, run_dir), go) | found
+    return run_attempt(run_dir, attempt, lambda *_: HeadToHead(config, run_dir), go, supervised=supervised) | found
 
 
 def drawn(config: RunConfig, run_dir: RunDir) -> tuple[Path, list[Pairing]]:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
-from training.attempts.attempt import run_attempt
+from training.attempts.attempt import Checkpoint, run_attempt
 from training.attempts.progress import Progress, Result, StopAsked
 from training.config import RunConfig
 from training.errors import DivergedError
@@ -230,20 +230,24 @@ async def _timed(work: Awaitable[object]) -> float:
 
 
 def run(
-    config: RunConfig, run_dir: RunDir, attempt: int | None = None, evaluate: Evaluate | None = None
+    config: RunConfig,
+    run_dir: RunDir,
+    attempt: int | None = None,
+    evaluate: Evaluate | None = None,
+    *,
+    supervised: bool = False,
 ) -> dict[str, Any]:
     """Run or go on with a training run, as `run_attempt` says, from the newest complete checkpoint of the directory."""
-    found = run_dir.latest_checkpoint()
 
-    def prepare(progress: Progress) -> Trainer:
+    def prepare(progress: Progress, newest: Checkpoint | None) -> Trainer:
         with ExitStack() as failing:
-            parts = build(config, run_dir, found)
+            parts = build(config, run_dir, newest)
             failing.callback(lambda: asyncio.run(parts.close()))
             trainer = Trainer(parts, progress, evaluate)
             failing.pop_all()
         return trainer
 
-    return run_attempt(run_dir, attempt, prepare, _go, steps=config.learn.steps, found=found)
+    return run_attempt(run_dir, attempt, prepare, _go, steps=config.learn.steps, supervised=supervised)
 
 
 def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:

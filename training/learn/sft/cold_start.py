@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from training import bases
-from training.attempts.attempt import run_attempt
+from training.attempts.attempt import Checkpoint, run_attempt
 from training.attempts.progress import Progress, Result, StopAsked
 from training.config import RunConfig
 from training.errors import BadInput, DivergedError
@@ -181,12 +181,11 @@ def _put_back(model: PeftModel, state: TrainerState) -> None:
             parameter.copy_(saved)
 
 
-def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[str, Any]:
+def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, supervised: bool = False) -> dict[str, Any]:
     """Run or go on with a cold start, as `run_attempt` says, from the newest complete checkpoint of the directory."""
-    found = run_dir.latest_checkpoint()
 
-    def prepare(progress: Progress) -> ColdStart:
-        cold = ColdStart(config, run_dir, found)
+    def prepare(progress: Progress, newest: Checkpoint | None) -> ColdStart:
+        cold = ColdStart(config, run_dir, newest)
         progress.steps = cold.steps
         return cold
 
@@ -196,4 +195,4 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None) -> dict[
         log.info("the cold start took %.0f s", time.monotonic() - began)
         return told
 
-    return run_attempt(run_dir, attempt, prepare, go, found=found)
+    return run_attempt(run_dir, attempt, prepare, go, supervised=supervised)

@@ -1,0 +1,163 @@
+"""The lock of a run directory: one process at a time works on a run.
+
+`lock.json` names the holder (process, host, attempt). The holder renews it every `BEAT_S` seconds for as long as it
+lives and deletes it at its end. A lock is stale once its process is gone from this host, or, on another host, once it
+was not renewed for `LEASE_S` seconds; whoever comes next takes a stale lock over. A holder that was frozen and finds
+another name in its lock stops. A supervisor numbers its attempts, so an attempt of a supervisor takes the lock from an
+earlier one; it never takes it from a process that somebody started by hand.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from training.errors import BadInput
+from training.rundir import RunDir
+
+BEAT_S = 2.0
+LEASE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who works on a run. `started` (Unix seconds) tells a process from a later one with the same number."""
+
+    host: str
+    pid: int
+    started: float
+    attempt: int
+    supervised: bool
+    token: str
+
+    @classmethod
+    def this_process(cls, attempt: int, *, supervised: bool) -> Holder:
+        """Return this process as the holder for an attempt."""
+        started = psutil.Process().create_time()
+        return cls(socket.gethostname(), os.getpid(), started, attempt, supervised, secrets.token_hex(8))
+
+    def is_alive(self, renewed: float) -> bool:
+        """Return whether the holder still works, judged by its process here or by when it last renewed its lock."""
+        if self.host != socket.gethostname():
+            return time.time() - renewed < LEASE_S
+        try:
+            return bool(abs(psutil.Process(self.pid).create_time() - self.started) < 1.0)
+        except (psutil.NoSuchProcess, ValueError):
+            return False
+
+    def yields_to(self, other: Holder) -> bool:
+        """Return whether `other` may take the lock although this holder is alive."""
+        return self.supervised and other.supervised and self.attempt < other.attempt
+
+
+class RunLock:
+    """A lock that this process holds until it releases or loses it; `hold` takes it."""
+
+    def __init__(self, path: Path, holder: Holder) -> None:
+        self.path, self.holder = path, holder
+        self.lost: Callable[[str], None] = lambda _: None
+        """Called once, in another thread, with the reason if somebody else takes the lock over."""
+        self._released = threading.Event()
+        self._thread = threading.Thread(target=self._renew, name="run-lock", daemon=True)
+
+    def start(self) -> None:
+        """Renew the lock until it is released or lost."""
+        self._thread.start()
+
+    def release(self) -> None:
+        """Delete the lock if it is still this holder's."""
+        self._released.set()
+        self._thread.join()
+        with _opened(self.path) as file:
+            if _read(file) == self.holder:
+                self.path.unlink()
+
+    def _renew(self) -> None:
+        while not self._released.wait(BEAT_S):
+            try:
+                with _opened(self.path, create=False) as file:
+                    holder = _read(file)
+                    if holder == self.holder:
+                        os.utime(file)
+                        continue
+            except FileNotFoundError:
+                holder = None
+            self.lost("the run directory was taken over" + (f" by {_name(holder)}" if holder else ""))
+            return
+
+
+@contextmanager
+def hold(run_dir: RunDir, attempt: int | None = None, *, supervised: bool = False) -> Iterator[RunLock]:
+    """Hold a run directory's lock for one attempt, by default the next one.
+
+    Raises `BadInput` that names the holder, having written nothing, while somebody else works on the run.
+    """
+    path = run_dir.root / "lock.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _opened(path) as file:
+            other = _read(file)
+            number = attempt if attempt is not None else max(run_dir.attempts(), default=0) + 1
+            holder = Holder.this_process(number, supervised=supervised)
+            if other is not None and other.is_alive(os.fstat(file).st_mtime) and not other.yields_to(holder):
+                raise BadInput(
+                    f"{_name(other)} is working on this run; stop it first, or wait until it has ended",
+                    str(run_dir.root),
+                )
+            os.ftruncate(file, 0)
+            os.pwrite(file, json.dumps(asdict(holder)).encode(), 0)
+            os.fsync(file)
+    except OSError as error:
+        raise BadInput(f"the folder cannot be written to: {error.strerror}", str(run_dir.root)) from error
+    lock = RunLock(path, holder)
+    lock.start()
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _opened(path: Path, *, create: bool = True) -> Iterator[int]:
+    """Open the lock file for this process alone; the path names this very file for as long as the block runs."""
+    while True:
+        file = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if _is_at(file, path):
+                yield file
+                return
+        finally:
+            os.close(file)
+
+
+def _is_at(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _read(file: int) -> Holder | None:
+    """Return who holds the lock; None for a new file, or one that its writer left torn."""
+    try:
+        data: dict[str, Any] = json.loads(os.pread(file, 4096, 0))
+        return Holder(**data)
+    except (ValueError, TypeError):
+        return None
+
+
+def _name(holder: Holder) -> str:
+    return f"process {holder.pid} on {holder.host} (attempt {holder.attempt})"
