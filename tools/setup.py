@@ -7,14 +7,19 @@ from (PyTorch's own CPU wheels, say).
 """
 
 import argparse
+import contextlib
 import hashlib
+import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import venv
+from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -34,6 +39,7 @@ ASSETS = {  # in node_modules -> in static/vendor
     "@picocss/pico/LICENSE.md": "pico.LICENSE",
 }
 TEST_ASSETS = {"axe-core/axe.min.js": "axe.min.js"}  # in node_modules -> in .venv/assets; no page uses them
+WHEELS = ("--only-binary", ":all:")
 OLDEST_NPM = 7  # the first that reads package-lock version 3
 
 
@@ -41,20 +47,78 @@ class SetupError(Exception):
     """A step failed; the message says which and what to do."""
 
 
-def run(command: list[str], what: str, **environment: str) -> None:
-    """Run a command without input; on failure raise with the end of its output."""
-    done = subprocess.run(
+class Meter:
+    """Prints how far a long step has come and what is left of it: on a terminal in place, elsewhere now and then."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.began, self.share = what, time.monotonic(), 0.0
+        self.in_place = sys.stdout.isatty()
+        self._next = self.began + METER_S[self.in_place]
+        self._open = False
+
+    def reached(self, share: float) -> None:
+        """Take in the share of the work that is done; print it if the last line is old enough."""
+        self.share = max(self.share, share)
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + METER_S[self.in_place]
+        left = f", {clock((now - self.began) * (1 - self.share) / self.share)} left" if self.share > METER_LEAST else ""
+        line = f"setup: {self.what}: {self.share:.0%}{left}"
+        print(f"\r\033[K{line}" if self.in_place else line, end="" if self.in_place else "\n", flush=True)
+        self._open = self.in_place
+
+    def end(self) -> None:
+        """Close the line that was printed in place."""
+        if self._open:
+            print(f"\r\033[Ksetup: {self.what}: done in {clock(time.monotonic() - self.began)}", flush=True)
+
+
+METER_S = {True: 0.5, False: 15.0}
+"""Seconds between two lines on a terminal and elsewhere."""
+METER_LEAST = 0.02
+"""The pace of less than this share says nothing about the rest."""
+
+
+def clock(seconds: float) -> str:
+    """Seconds as a person would say them."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def run(
+    command: list[str],
+    what: str,
+    *,
+    look: Callable[[], None] = lambda: None,
+    read: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Run a command without input; on failure raise with the end of its output.
+
+    `read` is given each line that it prints; `look` is called every half second while it runs.
+    """
+    last: deque[str] = deque(maxlen=25)
+    with subprocess.Popen(
         command,
         cwd=ROOT,
-        env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise SetupError(f"{what} failed:\n" + "\n".join(done.stdout.strip().splitlines()[-25:]))
+    ) as process:
+
+        def listen() -> None:
+            for line in process.stdout or ():
+                last.append(line.rstrip())
+                read(line)
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        while process.poll() is None:
+            look()
+            listener.join(0.5)
+        listener.join()
+    if process.returncode:
+        raise SetupError(f"{what} failed:\n" + "\n".join(last))
 
 
 def key(*parts: str | Path) -> str:
@@ -94,31 +158,74 @@ def make_environment() -> None:
         raise SetupError(f"could not create .venv: {error}; {hint}") from error
 
 
-def pip(*arguments: str, what: str) -> None:
-    command = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--quiet", *arguments]
-    run(command, what)
+def pip(*arguments: str, what: str, verb: str = "install", packages: int = 1) -> None:
+    """Run pip; of `packages` that it names one by one, show how many it has collected."""
+    command = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", verb, "--progress-bar", "off"]
+    meter, collected = Meter(what), 0
+
+    def read(line: str) -> None:
+        nonlocal collected
+        collected += line.startswith(("Collecting ", "Requirement already satisfied"))
+        unpacking = line.startswith("Installing collected packages")
+        meter.reached(FETCHING if unpacking else FETCHING * min(1.0, collected / packages))
+
+    run([*command, *arguments], what, read=read, look=lambda: meter.reached(0.0))
+    meter.end()
+
+
+FETCHING = 0.7
+"""Share of an installation's time in which packages are fetched; then they are unpacked, of which pip says nothing."""
 
 
 def install(lock: str) -> None:
     """Install a lock: exactly these files, wheels only."""
     path = REQUIREMENTS / f"{lock}.txt"
+    packages = sum("==" in line for line in path.read_text().splitlines())
 
     def action() -> None:
-        pip("--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(path), what=f"installing {path.name}")
+        asked = ["--no-deps", "--require-hashes", *WHEELS, "-r", str(path)]
+        pip(*asked, what=f"installing {lock}", packages=packages)
 
     step(f"packages: {lock}", key(path), action)
 
 
 def install_torch() -> None:
-    """torch first: by version only, in the build that pip finds (or that TORCH_INDEX offers)."""
+    """torch in the build that pip finds for this machine (or that TORCH_INDEX offers), if its hash is a known one.
+
+    The build is chosen first and compared then: given hashes, pip would prefer any build whose page states them.
+    """
     index = os.environ.get("TORCH_INDEX", "")
-    path = REQUIREMENTS / "torch.txt"
-    where = ["--index-url", index] if index else []
-    step(
-        "packages: torch",
-        key(path, index),
-        lambda: pip("--only-binary", ":all:", *where, "-r", str(path), what="installing torch"),
-    )
+    source, lock = REQUIREMENTS / "torch.in", REQUIREMENTS / "torch.txt"
+
+    def action() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            where = ["--index-url", index] if index else []
+            asked = ["--no-deps", *WHEELS, *where, "-r", str(source)]
+            pip("--dest", folder, *asked, what="fetching torch", verb="download")
+            (wheel,) = Path(folder).glob("*.whl")
+            check_hash(wheel, lock.read_text(), chosen=bool(index))
+            pip("--no-deps", str(wheel), what="installing torch")
+
+    step("packages: torch", key(source, lock, index), action)
+    if needs_cuda():
+        install("torch-cuda")
+
+
+def check_hash(wheel: Path, lock: str, *, chosen: bool) -> None:
+    """Refuse a file that the lock does not know; one from an index that somebody has `chosen` is only reported."""
+    with wheel.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest in lock:
+        return
+    if not chosen:
+        raise SetupError(f"{wheel.name} has the hash {digest}, which requirements/torch.txt does not name")
+    print(f"setup: {wheel.name} comes from TORCH_INDEX; its hash is not known here and was not checked", flush=True)
+
+
+def needs_cuda() -> bool:
+    """Whether the installed torch was built for CUDA: then it asks for NVIDIA's libraries."""
+    code = "from importlib.metadata import requires; print(any(r.startswith('nvidia-') for r in requires('torch')))"
+    return answer([str(PYTHON), "-c", code]).stdout.strip() == "True"
 
 
 def answer(command: list[str]) -> subprocess.CompletedProcess[str]:
@@ -193,6 +300,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Build the environment; done steps are skipped.")
     parser.add_argument("--dev", action="store_true", help="also what `make test` and `make lint` need")
     parser.add_argument("--packages-only", action="store_true", help="no model, no database")
+    parser.add_argument("--models-later", action="store_true", help="no model: what starts the site prepares them")
     arguments = parser.parse_args()
     try:
         make_environment()
@@ -207,7 +315,7 @@ def main() -> int:
             wanted = key(ROOT / "package-lock.json", *TEST_ASSETS, *TEST_ASSETS.values())
             step("test assets", wanted, fetch_test_assets, made=TESTING / "axe.min.js")
         if not arguments.packages_only:
-            finish()
+            finish(models=not arguments.models_later)
     except SetupError as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1
@@ -220,14 +328,22 @@ def prepare_models() -> None:
     Asked each time, for only the model knows what its recipe depends on; where nothing is to do, the answer takes a
     fraction of a second.
     """
-    print("setup: models", flush=True)
     for model in MODELS:
-        run([str(PYTHON), "-m", "training", "models", "prepare", model], f"preparing {model}")
+        meter = Meter(f"model {model}")
+        state = HOME / "models" / f".{model}.preparing.json"
+
+        def look(meter: Meter = meter, state: Path = state) -> None:
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                meter.reached(json.loads(state.read_text())["share"])
+
+        run([str(PYTHON), "-m", "training", "models", "prepare", model], f"preparing {model}", look=look)
+        meter.end()
 
 
-def finish() -> None:
+def finish(*, models: bool = True) -> None:
     """The models, the database and, in production, the static files as they are served."""
-    prepare_models()
+    if models:
+        prepare_models()
     migrate = [str(PYTHON), "manage.py", "migrate", "--no-input", "--verbosity", "0"]
     where = os.environ.get("DATABASE_URL", "")
     cluster = None if where else HOME / "postgres" / "PG_VERSION"

@@ -238,6 +238,7 @@ def main() -> int:
             require_migrated()
             greeting = demo_data() if demo else ""
             wait_ready(supervisor, port, logs)
+            supervisor.startProcess("models", False)
             print(f"\n  Parley is ready: {address}\n", flush=True)
             if greeting:
                 print("  " + greeting.replace("\n", "\n  ") + "\n", flush=True)

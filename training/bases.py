@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
+
+from pydantic import Field
 
 from training.errors import BadInput
 from training.records import Record
-from training.store import MANIFEST, sha256, write_json
+from training.store import MANIFEST, loads, sha256, write_json
 
 INFO = "parley.json"
 """What a model folder says about itself (`ModelInfo`), beside the Hugging Face files."""
+
+PREPARING_S = 60.0
+"""A preparation that has said nothing for so long has ended."""
 
 UNSAFE = frozenset(
     {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".dill", ".npy", ".npz", ".py", ".so"}
@@ -125,6 +132,54 @@ def is_prepared(entry: BaseModel) -> bool:
     return (entry.folder / MANIFEST).is_file()
 
 
+class Preparation(Record):
+    """How far the preparation of a base model has come: `share` (0 to 1) of its work was done by `at`, Unix seconds."""
+
+    began: float
+    at: float
+    share: float = Field(ge=0, le=1)
+
+    def seconds_left(self, now: float) -> float | None:
+        """Return the seconds that the rest takes at the pace so far; None before there is a pace."""
+        if not self.share:
+            return None
+        return max(0.0, (self.at - self.began) * (1 - self.share) / self.share - (now - self.at))
+
+
+def preparation(entry: BaseModel) -> Preparation | None:
+    """Return how far the entry's preparation has come; None if nobody has worked on it for a minute."""
+    try:
+        state = Preparation.from_dict(loads(_preparation_file(entry).read_bytes()))
+    except (OSError, ValueError, BadInput):
+        return None
+    return state if time.time() - state.at < PREPARING_S else None
+
+
+class PreparationLog:
+    """Writes how far a preparation has come, at most once a second, and takes the file away at its end."""
+
+    def __init__(self, entry: BaseModel) -> None:
+        self.path, self.began, self._written = _preparation_file(entry), time.time(), 0.0
+
+    def __enter__(self) -> Self:
+        self.reached(0.0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.path.unlink(missing_ok=True)
+
+    def reached(self, share: float) -> None:
+        """Note that this share of the work is done."""
+        now = time.time()
+        if now - self._written >= 1.0:
+            self._written = now
+            write_json(self.path, Preparation(began=self.began, at=now, share=share).to_dict())
+
+
+def _preparation_file(entry: BaseModel) -> Path:
+    return models_root() / f".{entry.name}.preparing.json"
+
+
 def resolve(name_or_path: str | Path, roots: Sequence[Path] | None = None) -> Path:
     """Return the checked model folder behind a registered name, a hub name of the register, or a path.
 
@@ -133,10 +188,7 @@ def resolve(name_or_path: str | Path, roots: Sequence[Path] | None = None) -> Pa
     entry = find(str(name_or_path))
     if entry is not None:
         if not is_prepared(entry):
-            raise BadInput(
-                f"{entry.title} is not prepared on this machine; run `python -m training models prepare {entry.name}`",
-                "model",
-            )
+            raise BadInput(_not_prepared(entry), "model")
         return check_folder(entry.folder)
     folder = Path(name_or_path).expanduser()
     if roots is not None:
@@ -145,6 +197,16 @@ def resolve(name_or_path: str | Path, roots: Sequence[Path] | None = None) -> Pa
         known = ", ".join(REGISTRY)
         raise BadInput(f"no such model: {str(name_or_path)!r} is neither a folder nor one of {known}", "model")
     return check_folder(folder)
+
+
+def _not_prepared(entry: BaseModel) -> str:
+    state = preparation(entry)
+    if state is None:
+        return f"{entry.title} is not prepared on this machine; run `python -m training models prepare {entry.name}`"
+    left = state.seconds_left(time.time())
+    return f"{entry.title} is being prepared on this machine; try again " + (
+        "in a few minutes" if left is None else f"in {max(1, round(left))} s"
+    )
 
 
 def _below(folder: Path, roots: Sequence[Path]) -> Path:

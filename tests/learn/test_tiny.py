@@ -66,7 +66,7 @@ def test_a_prepared_tiny_is_kept_until_the_recipe_changes(folder, monkeypatch, t
     built = []
     monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
 
-    def build(target, recipe, digest):
+    def build(target, recipe, digest, reached):
         built.append(digest)
         (target / "config.json").write_text("{}")
         (target / "model.safetensors").write_bytes(b"x")

@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from tools import locks
 
-FILES = [*(lock.path for lock in locks.LOCKS), locks.REQUIREMENTS / "torch.txt"]
+FILES = [lock.path for lock in locks.LOCKS]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

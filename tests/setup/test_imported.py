@@ -37,10 +37,10 @@ def imported(folder):
 
 
 def asked(names):
-    """The distributions that these `.in` files (or torch.txt) name."""
+    """The distributions that these `.in` files name."""
     lines = []
     for name in names:
-        source = locks.REQUIREMENTS / (f"{name}.txt" if name == "torch" else f"{name}.in")
+        source = locks.REQUIREMENTS / f"{name}.in"
         lines += [line for line in source.read_text().splitlines() if line.strip() and not line.startswith("#")]
     return {canonicalize_name(Requirement(line).name) for line in lines}
 

@@ -1,4 +1,4 @@
-"""The locks are complete and hashed, agree with each other, and name no registry and no torch."""
+"""The locks are complete and hashed, agree with each other, and name no registry; torch is locked by itself."""
 
 import re
 import tomllib
@@ -28,21 +28,40 @@ def test_every_line_is_one_exact_version_with_hashes(lock):
 
 
 @pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
-def test_no_lock_names_a_registry_or_pins_torch(lock):
+def test_no_lock_names_a_registry_or_pins_torch_beside_its_own(lock):
     assert not re.search(r"https?://|index-url|find-links|trusted-host", lock.path.read_text())
-    assert not {"torch", "torchvision", "torchaudio", "torchcodec", "triton"} & set(locks.pins(lock.path.read_text()))
+    of_torch = {"torch", "torchvision", "torchaudio", "torchcodec"} & set(locks.pins(lock.path.read_text()))
+    assert of_torch == ({"torch"} if lock.is_torch else set())
 
 
-def test_torch_is_pinned_in_one_place_by_version_only():
-    (line,) = [line for line in (locks.REQUIREMENTS / "torch.txt").read_text().splitlines() if not line.startswith("#")]
+def test_torch_is_pinned_in_one_place():
+    source, lock = ((locks.REQUIREMENTS / f"torch.{kind}").read_text() for kind in ("in", "txt"))
+    (line,) = [line for line in source.splitlines() if not line.startswith("#")]
     assert re.fullmatch(r"torch==\d+\.\d+\.\d+", line)
+    assert lock.startswith(f"{line} \\\n")
+
+
+def test_torch_has_the_hashes_of_builds_that_are_not_on_pypi():
+    source, lock, builds = ((locks.REQUIREMENTS / f"torch{end}").read_text() for end in (".in", ".txt", "-builds.txt"))
+    (version,) = locks.pins(source)["torch"]
+    files = [line.split() for line in builds.splitlines() if not line.startswith("#")]
+    assert files
+    for digest, name in files:
+        assert f"--hash=sha256:{digest}" in lock
+        assert name.startswith(f"torch-{version}+")
+
+
+def test_a_lock_gains_hashes_once():
+    lock = "torch==1.2 \\\n    --hash=sha256:aa\n"
+    both = "torch==1.2 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n"
+    assert locks.with_hashes(lock, ["bb"]) == locks.with_hashes(both, ["aa", "bb"]) == both
 
 
 @pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS)
 def test_everything_asked_for_is_locked(lock):
     pinned = locks.pins(lock.path.read_text())
     for line in lock.source.read_text().splitlines():
-        if line.strip() and not line.startswith("#"):
+        if line.strip() and not line.startswith(("#", "-r")):
             wanted = Requirement(line)
             versions = pinned.get(canonicalize_name(wanted.name), set())
             assert versions, f"{lock.name}: {wanted.name} is not locked"
@@ -81,6 +100,6 @@ def test_every_package_asked_for_has_its_reason_in_the_documentation():
     told = set(re.findall(r"[a-z0-9][a-z0-9._-]*[a-z0-9]", text))
     for lock in LOCKS.values():
         for line in lock.source.read_text().splitlines():
-            if line.strip() and not line.startswith("#") and lock.name != "node":
+            if line.strip() and not line.startswith(("#", "-r")) and lock.name != "node":
                 name = Requirement(line).name.lower()
                 assert name in told or name == "intel-cmplr-lib-ur", f"{name} has no reason in docs/dependencies.md"

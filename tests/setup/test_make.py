@@ -29,7 +29,7 @@ def test_help_lists_every_target():
     shown = re.findall(r"^make (\w+) +\S", make("help").stdout, re.MULTILINE)
     declared = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
     assert shown == declared
-    assert {"setup", "demo", "up", "test", "lint", "help"} == set(declared)
+    assert {"setup", "site", "demo", "up", "test", "lint", "help"} == set(declared)
 
 
 def test_without_a_fitting_python_make_says_what_is_needed(tmp_path):
@@ -88,6 +88,39 @@ def test_a_failing_command_is_told_with_the_end_of_its_output():
         setup.run([sys.executable, "-c", code], "trying")
 
 
+def test_a_command_is_read_line_by_line_and_looked_at_while_it_runs():
+    lines, looks = [], []
+    code = "import time; print('one', flush=True); time.sleep(1.2); print('two')"
+    setup.run([sys.executable, "-c", code], "trying", read=lines.append, look=lambda: looks.append(len(lines)))
+    assert lines == ["one\n", "two\n"]
+    assert 1 in looks
+
+
+def test_a_long_step_says_what_is_left(monkeypatch, capsys):
+    times = iter([100.0, 110.0, 130.0, 131.0, 160.0])
+    monkeypatch.setattr(setup.time, "monotonic", lambda: next(times))
+    meter = setup.Meter("model tiny")
+    for share in (0.1, 0.25, 0.3, 0.5):
+        meter.reached(share)
+    # 30 s for the first quarter leave 90 s; 60 s for the first half leave 60 s; between two lines pass 15 s
+    assert capsys.readouterr().out == "setup: model tiny: 25%, 90 s left\nsetup: model tiny: 50%, 60 s left\n"
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_a_torch_of_another_hash_is_refused_unless_its_index_was_chosen(tmp_path, capsys, chosen):
+    wheel = tmp_path / "torch-1.0-py3-none-any.whl"
+    wheel.write_bytes(b"abc")
+    known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # of "abc", FIPS 180-2, appendix B.1
+    setup.check_hash(wheel, f"torch==1.0 --hash=sha256:{known}", chosen=chosen)
+    assert capsys.readouterr().out == ""
+    if chosen:
+        setup.check_hash(wheel, "torch==1.0", chosen=True)
+        assert "was not checked" in capsys.readouterr().out
+    else:
+        with pytest.raises(setup.SetupError, match=known):
+            setup.check_hash(wheel, "torch==1.0", chosen=False)
+
+
 def test_the_closing_line_has_pytests_form():
     line = test.closing(Counter(passed=12, skipped=1), 65.04)
     assert re.search(r"=+ 12 passed, 1 skipped in 65\.04s \(0:01:05\) =+$", line)
@@ -114,7 +147,7 @@ def test_outcomes_are_counted_from_a_report(tmp_path):
 def test_whether_a_model_is_up_to_date_is_the_models_own_word(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(setup, "HOME", tmp_path)
-    monkeypatch.setattr(setup, "run", lambda command, what: asked.append(command[1:]))
+    monkeypatch.setattr(setup, "run", lambda command, what, **_: asked.append(command[1:]))
     for model in setup.MODELS:
         (tmp_path / "models" / model).mkdir(parents=True)
         (tmp_path / "models" / model / "manifest.json").write_text("{}")

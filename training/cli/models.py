@@ -1,4 +1,4 @@
-"""`python -m training models`: the register of base models, and preparing one."""
+"""`python -m training models`: the register of base models, and preparing some of it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ QUIET = {"TQDM_DISABLE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """List the register, or prepare one model; raise `BadInput` for an unknown name."""
+    """List the register, or prepare models one after the other; raise `BadInput` for an unknown name."""
     if arguments.action == "prepare":
         if not sys.stderr.isatty():
             os.environ.update(QUIET)
         from training.learn.prepare import prepare
 
-        return {"name": arguments.name, "folder": str(prepare(arguments.name, force=arguments.force))}
+        folders = {name: prepare(name, force=arguments.force) for name in arguments.names}
+        return {"prepared": [{"name": name, "folder": str(folder)} for name, folder in folders.items()]}
     models = [
         {**entry.model_dump(), "prepared": bases.is_prepared(entry), "folder": str(entry.folder)}
         for entry in bases.REGISTRY.values()
@@ -29,9 +30,9 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return one line a model, or the folder of the prepared one."""
-    if "folder" in result:
-        return f"{result['name']} is ready in {result['folder']}"
+    """Return one line a model; of those just prepared, where they are."""
+    if "prepared" in result:
+        return "\n".join(f"{model['name']} is ready in {model['folder']}" for model in result["prepared"])
     width = max(len(model["name"]) for model in result["models"])
     lines = []
     for model in result["models"]:

@@ -167,8 +167,8 @@ def _models(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION")
     parser.set_defaults(action="list")
     listing = actions.add_parser("list", help="list the register of base models (what `models` alone does)")
-    prepare = actions.add_parser("prepare", help="convert, pretrain or download a base model")
-    prepare.add_argument("name", metavar="NAME", help="name of the model, as `models` lists it")
+    prepare = actions.add_parser("prepare", help="convert, pretrain or download base models")
+    prepare.add_argument("names", nargs="+", metavar="NAME", help="name of a model, as `models` lists it")
     prepare.add_argument("--force", action="store_true", help="make it anew even if it is complete")
     for parser_, action in ((listing, "list"), (prepare, "prepare")):
         parser_.add_argument("--json", action="store_true", default=SUPPRESS, help="print one JSON object")

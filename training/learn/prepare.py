@@ -31,7 +31,7 @@ def prepare(name: str, *, force: bool = False) -> Path:
         return prepare_tiny(force=force)
     if bases.is_prepared(entry) and not force:
         return bases.check_folder(entry.folder)
-    with atomic_directory(entry.folder) as folder:
+    with bases.PreparationLog(entry), atomic_directory(entry.folder) as folder:
         if entry.source == "package":
             _convert(entry, folder)
         else:

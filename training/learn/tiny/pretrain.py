@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,13 +86,13 @@ def prepare_tiny(*, force: bool = False) -> Path:
     wanted = key()
     if not force and bases.is_prepared(entry) and bases.read_info(entry.folder).dataset == (wanted,):
         return bases.check_folder(entry.folder)
-    with atomic_directory(entry.folder) as folder:
-        build(folder, RECIPE, wanted)
+    with bases.PreparationLog(entry) as progress, atomic_directory(entry.folder) as folder:
+        build(folder, RECIPE, wanted, progress.reached)
     return entry.folder
 
 
-def build(folder: Path, recipe: Recipe, digest: str) -> None:
-    """Pretrain a model by the recipe and write it into the existing `folder`."""
+def build(folder: Path, recipe: Recipe, digest: str, reached: Callable[[float], None] = lambda _: None) -> None:
+    """Pretrain a model by the recipe and write it into the existing `folder`; `reached` hears the share done."""
     entry = bases.REGISTRY["tiny"]
     info = bases.ModelInfo(
         name="tiny",
@@ -102,15 +102,21 @@ def build(folder: Path, recipe: Recipe, digest: str) -> None:
         dataset=(digest,),
         command="python -m training models prepare tiny",
     )
-    pretrain(folder, play(recipe.games, recipe.seed), recipe, info)
+    pretrain(folder, play(recipe.games, recipe.seed), recipe, info, reached=reached)
 
 
 def pretrain(
-    folder: Path, games: Sequence[Episode], recipe: Recipe, info: bases.ModelInfo, words: Sequence[str] = ()
+    folder: Path,
+    games: Sequence[Episode],
+    recipe: Recipe,
+    info: bases.ModelInfo,
+    words: Sequence[str] = (),
+    reached: Callable[[float], None] = lambda _: None,
 ) -> None:
     """Make tokenizer and model of the recipe's kind from `games`, and write them into the existing `folder`.
 
-    `words` are tokens by themselves wherever they stand, as names must be that a new model is to find again.
+    `words` are tokens by themselves wherever they stand, as names must be that a new model is to find again. `reached`
+    is called with the share of batches read.
     """
     from training.learn.models import save
     from training.learn.sft.data import plan
@@ -121,8 +127,27 @@ def pretrain(
     model = make_model(tokenizer, recipe)
     read = list(_traces(games, ChatTokenizer(tokenizer), recipe))
     log.info("%d games, %d tokens", len(games), sum(len(trace.tokens) for trace in read))
-    fit(model, tokenizer, read, plan([len(t.tokens) for t in read], recipe.sft, recipe.seed), recipe.sft)
+    batches = plan([len(t.tokens) for t in read], recipe.sft, recipe.seed)
+    fit(model, tokenizer, read, batches, recipe.sft, _Reporting(reached, len(batches)))
     save(model, tokenizer, folder, info)
+
+
+class _Reporting:
+    """Hooks of a fit that report the share of batches read."""
+
+    def __init__(self, reached: Callable[[float], None], batches: int) -> None:
+        self.reached, self.batches, self.done = reached, batches, 0
+
+    def batch(self) -> None:
+        """Count one batch."""
+        self.done += 1
+        self.reached(min(1.0, self.done / self.batches))
+
+    def begun(self, optimizer: object) -> None:
+        """Nothing was read yet."""
+
+    def update(self, step: int, metrics: dict[str, float]) -> None:
+        """Batches are counted, not updates."""
 
 
 def _traces(games: Sequence[Episode], chat: ChatTokenizer, recipe: Recipe) -> Iterator[Trace]:
