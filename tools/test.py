@@ -1,7 +1,8 @@
-"""`make test`: the whole test suite in two passes, closed by one line for both. Exits with pytest's own status.
+"""`make test`: the whole test suite in three passes, closed by one line for all. Exits with pytest's own status.
 
-First what is pure, on two processes; then, alone on the machine, what starts processes, measures time, runs vLLM or
-drives a browser. Chromium is installed with apt when root asks and there is none; otherwise browser tests are skipped.
+What is pure runs on two processes; beside it, one at a time, what drives a browser, runs vLLM or waits for processes of
+its own; then, alone on the machine, what measures time. Chromium is installed with apt when root asks and there is
+none; otherwise browser tests are skipped.
 """
 
 import os
@@ -13,11 +14,30 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parents[1]
-ALONE = "serial or browser or vllm"
-PASSES = (("pure tests, on two processes", ["-m", f"not ({ALONE})", "-n", "2"]), ("one at a time", ["-m", ALONE]))
+BESIDE = "(browser or vllm or process) and not serial"
+PURE = "not (browser or vllm or process or serial)"
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One run of pytest over the tests that its marks choose."""
+
+    title: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+TOGETHER = (
+    Pass("pure tests, on two processes", ("-m", PURE, "-n", "2"), {"OMP_NUM_THREADS": "1"}),
+    Pass("browser, vLLM and processes, beside the pure tests", ("-m", BESIDE)),
+)
+ALONE = Pass("what measures time, alone", ("-m", "serial"))
 NOTHING_COLLECTED = 5
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -66,20 +86,49 @@ def closing(outcomes: Counter[str], seconds: float) -> str:
     return f" {', '.join(parts) or 'no tests ran'} in {seconds:.2f}s ({clock}) ".center(80, "=")
 
 
+def start(part: Pass, report: Path, output: IO[str] | None) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "pytest", *part.arguments, f"--junitxml={report}", *sys.argv[1:]]
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **part.environment},
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        text=True,
+    )
+
+
+def together(first: Pass, second: Pass, folder: Path) -> list[int]:
+    """Run two passes at once, the second one's output after the first one's; return their exit codes."""
+    print(f"test: {first.title}", flush=True)
+    with (folder / "output").open("w+") as output:
+        processes = [start(first, folder / "0.xml", None), start(second, folder / "1.xml", output)]
+        try:
+            codes = [process.wait() for process in processes]
+        finally:
+            for process in processes:
+                process.kill()
+        print(f"test: {second.title}", flush=True)
+        output.seek(0)
+        shutil.copyfileobj(output, sys.stdout)
+        sys.stdout.flush()
+    return codes
+
+
 def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # tests press Ctrl-C; background jobs inherit a deaf ear
     browser()
-    status, outcomes, begun = 0, Counter[str](), time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        for number, (title, selection) in enumerate(PASSES):
-            print(f"test: {title}", flush=True)
-            report = Path(folder) / f"{number}.xml"
-            command = [sys.executable, "-m", "pytest", *selection, f"--junitxml={report}", *sys.argv[1:]]
-            done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
-            status = status or (0 if done.returncode == NOTHING_COLLECTED else done.returncode)
-            outcomes += count(report)
+    outcomes, begun = Counter[str](), time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        codes = together(*TOGETHER, folder)
+        print(f"test: {ALONE.title}", flush=True)
+        codes.append(start(ALONE, folder / "2.xml", None).wait())
+        for number in range(len(codes)):
+            outcomes += count(folder / f"{number}.xml")
     print(closing(outcomes, time.monotonic() - begun), flush=True)
-    return status or (0 if outcomes["passed"] else 1)
+    return max((code for code in codes if code != NOTHING_COLLECTED), default=0) or (0 if outcomes["passed"] else 1)
 
 
 if __name__ == "__main__":

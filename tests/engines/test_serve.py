@@ -111,7 +111,7 @@ def served(request, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.serial
+@pytest.mark.process
 def test_the_server_reads_what_training_reads(served):
     from training.engines.base import Sample
     from training.engines.local.loading import load_tokenizer

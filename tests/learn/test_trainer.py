@@ -337,7 +337,7 @@ def begun(tmp_path, stdin):
     return process, run_dir
 
 
-@pytest.mark.serial
+@pytest.mark.process
 @pytest.mark.parametrize("how, code", [("SIGINT", 130), ("SIGTERM", 0), ("control", 0), ("stdin", 0)])
 def test_a_process_saves_and_leaves_within_30_s(tmp_path, how, code):
     process, run_dir = begun(tmp_path, subprocess.PIPE if how == "stdin" else subprocess.DEVNULL)

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.vllm
-@pytest.mark.serial
+@pytest.mark.process
 @pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="vLLM is not installed")
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
 def test_sampler_and_trainer_agree_after_every_update(tmp_path, temperature):

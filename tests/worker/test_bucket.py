@@ -24,7 +24,7 @@ from webapp.scenarios import imports
 from worker import kinds, lifecycle
 from worker.supervise import supervise
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
 
 
 @pytest.fixture(autouse=True)

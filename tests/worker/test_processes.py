@@ -14,7 +14,7 @@ from webapp.core import pids
 from webapp.runs.models import Attempt
 from worker import lifecycle, processes
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
 
 FAMILY = (
     "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "

@@ -18,7 +18,7 @@ from webapp.runs.models import Attempt, Run
 from worker import kinds, lifecycle
 from worker.supervise import Supervisor, supervise
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
 
 
 def state(run):

@@ -8,7 +8,7 @@ import pytest
 
 from webapp.core import queue
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.process
 
 HEAVY = ("torch", "vllm", "transformers", "trl", "peft")
 

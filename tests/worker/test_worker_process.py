@@ -16,7 +16,7 @@ from webapp.core.models import Heartbeat
 from webapp.runs import attempts
 from webapp.runs.models import Run
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
 ROOT = Path(__file__).resolve().parents[2]
 
 

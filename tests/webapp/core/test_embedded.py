@@ -13,7 +13,7 @@ import redis
 
 from webapp.core import embedded, pids
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.process
 
 HOLDER = """
 import sys, os

@@ -39,7 +39,7 @@ def test_a_rolled_back_start_sends_nothing(sent):
     assert sent == []
 
 
-@pytest.mark.serial
+@pytest.mark.process
 def test_a_broker_that_is_away_is_logged_and_costs_little_time(caplog, monkeypatch, settings):
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1"
     monkeypatch.setattr(queue, "sender", queue.make_sender())
