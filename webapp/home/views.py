@@ -5,14 +5,20 @@ A guest's first page is their match.
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
+from training import bases
 from training.config import RunConfig
+from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, researchers
 from webapp.arena.models import Match
+from webapp.core.http import STOP_ASKING, render_block, wants_fragment
 from webapp.judgments.models import Queue
 from webapp.runs import services
 from webapp.runs.models import Checkpoint, Run
@@ -29,18 +35,32 @@ def index(request: HttpRequest) -> HttpResponse:
     if user.is_guest:
         seat = user.match_seats.order_by("-pk").first()
         return redirect("arena:table", seat.match_id) if seat else render(request, "arena/left.html")
+    if wants_fragment(request):
+        begin = _begin(user)
+        return render_block(request, "home/index.html", "begin", begin, 200 if begin["preparing"] else STOP_ASKING)
     runs = Run.objects.visible_to(user).experiments().listed()
     context = {
+        **_begin(user),
         "alive": runs.alive().with_progress().order_by("-pk")[:SHOWN],
         "recent": runs.over().order_by("-pk")[:SHOWN],
         "waiting": Match.objects.waiting().with_seats().order_by("-created_at")[:SHOWN],
         "mine": Match.objects.of(user).filter(state__in=["open", "running"]).with_seats().order_by("-pk")[:SHOWN],
         "judging": Queue.objects.assigned_to(user, unfinished=True)[:SHOWN],
         "fresh": user.is_researcher and not Run.objects.experiments().exists(),
-        "tiny": Checkpoint.objects.visible_to(user).filter(name=TINY).first(),
-        "finished": Match.objects.exportable().order_by("-pk").first(),
     }
     return render(request, "home/index.html", context)
+
+
+def _begin(user: User) -> dict[str, Any]:
+    """What the three ways to begin need: the tiny model, or how far its preparation on this machine has come."""
+    entry = bases.REGISTRY[TINY]
+    state = None if bases.is_prepared(entry) else bases.preparation(entry)
+    return {
+        "tiny": Checkpoint.objects.visible_to(user).filter(name=TINY).first(),
+        "finished": Match.objects.exportable().order_by("-pk").first(),
+        "preparing": state,
+        "seconds_left": state.seconds_left(time.time()) if state else None,
+    }
 
 
 @require_GET

@@ -11,7 +11,9 @@ from django.utils.html import strip_tags
 from tests.trust.matrix.arena import seated
 from tests.webapp.judgments.make import finished_match, people_queue
 from tests.webapp.runs.making import make_run
-from training import samples
+from training import bases, samples
+from training.errors import BadInput
+from training.store import write_json
 from webapp.accounts.models import User
 from webapp.home.management.commands import demo_data
 from webapp.runs import attempts
@@ -35,6 +37,25 @@ def test_a_new_installation_offers_three_ways_to_begin(client_of, researcher):
     assert started.redirect_chain[-1][0] == reverse("runs:detail", args=[run.pk])
     assert (run.base, run.state) == ("tiny", "queued")
     assert "Three ways" not in page(client)
+
+
+def test_the_cards_say_how_far_the_tiny_model_is(client_of, researcher, monkeypatch, tmp_path):
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
+    entry, client = bases.REGISTRY["tiny"], client_of(researcher)
+    with bases.PreparationLog(entry) as log:
+        now = time.time()
+        write_json(log.path, {"began": now - 30, "at": now, "share": 0.25})
+        first = page(client)
+        assert "being prepared: 25 %, 1 min 2" in first or "being prepared: 25 %, 1 min 30 s left" in first
+        assert "<button disabled>Start the quick trial" in first
+        part = client.get(reverse("home:index"), headers={"HX-Request": "true"})
+        assert (part.status_code, 'id="begin"' in part.content.decode()) == (200, True)
+        with pytest.raises(BadInput, match=r"being prepared on this machine; try again in (8|9)\d s"):
+            bases.resolve("tiny")
+        write_json(log.path, {"began": now - 300, "at": now - 100, "share": 0.25})  # nobody works on it any more
+        assert "being prepared" not in page(client)
+    part = client.get(reverse("home:index"), headers={"HX-Request": "true"})
+    assert (part.status_code, "<button>Start the quick trial" in part.content.decode()) == (286, True)
 
 
 def test_the_first_page_shows_what_is_ones_own(client_of, researcher, annotator, player):
