@@ -171,17 +171,17 @@ def sweep(parent: Path, name: str = "*") -> None:
     in another container counts as killed: nobody there may write to `parent` at the same time.
     """
     for left in parent.glob(f".{name}.*-*"):
-        found = LEFT.fullmatch(left.name)
-        if found and (int(found["pid"]) == os.getpid() or not _alive(int(found["pid"]))):
+        match = LEFT.fullmatch(left.name)
+        if match and (int(match["pid"]) == os.getpid() or not _alive(int(match["pid"]))):
             _clear(left)
 
 
 def _clear(left: Path) -> None:
     """Delete a folder that is named as in `LEFT`; one that was moved aside is put back if nothing took its place."""
-    found = LEFT.fullmatch(left.name)
-    assert found, "only such folders are deleted"
-    if found["kind"] == "old" and left.exists() and not left.with_name(found["name"]).exists():
-        left.replace(left.with_name(found["name"]))
+    match = LEFT.fullmatch(left.name)
+    assert match, "only such folders are deleted"
+    if match["kind"] == "old" and left.exists() and not left.with_name(match["name"]).exists():
+        left.replace(left.with_name(match["name"]))
     shutil.rmtree(left, ignore_errors=True)
 
 

@@ -48,10 +48,10 @@ def _take_in(path: str, run_dir: RunDir) -> str:
     source = Path(path)
     if source.is_relative_to(run_dir.inputs):
         return str(source.relative_to(run_dir.root))
-    own = run_dir.inputs / f"{sha256(source)}{source.suffix}"
-    if not own.exists():
-        own.parent.mkdir(parents=True, exist_ok=True)
-        part = own.with_suffix(".part")
+    copy = run_dir.inputs / f"{sha256(source)}{source.suffix}"
+    if not copy.exists():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        part = copy.with_suffix(".part")
         shutil.copyfile(source, part)
-        part.replace(own)
-    return str(own.relative_to(run_dir.root))
+        part.replace(copy)
+    return str(copy.relative_to(run_dir.root))

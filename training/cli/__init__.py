@@ -25,11 +25,11 @@ DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
-    given = sys.argv[1:] if argv is None else argv
+    words = sys.argv[1:] if argv is None else argv
     try:
-        arguments = build().parse_args(given)
+        arguments = build().parse_args(words)
     except WrongArguments as error:
-        return _misread(error, json_wanted="--json" in given)
+        return _misread(error, json_wanted="--json" in words)
     from training.errors import BadInput, ParleyError
 
     try:

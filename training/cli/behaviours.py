@@ -48,12 +48,12 @@ def _merged(files: Iterable[Iterable[Judged]]) -> Iterator[Judged]:
     """Yield each game once with the judgments of all files; games that look alike within one file stay apart."""
     found: dict[tuple[str, int], tuple[Episode, list[Judgment]]] = {}
     for games in files:
-        seen: Counter[str] = Counter()
+        repeats: Counter[str] = Counter()
         for episode, judgments in games:
             content = dumps([episode.scenario.to_dict(), [move.to_dict() for move in episode.moves]])
-            _, known = found.setdefault((content, seen[content]), (episode, []))
+            _, known = found.setdefault((content, repeats[content]), (episode, []))
             known += [judgment for judgment in judgments if judgment not in known]
-            seen[content] += 1
+            repeats[content] += 1
     yield from found.values()
 
 
@@ -112,5 +112,5 @@ def _share(share: Share) -> str:
 def _points(found: dict[str, Any] | None) -> str:
     if found is None:
         return "-"
-    one = Interval.from_dict(found)
-    return f"{100 * one.mean:+.0f} [{100 * one.low:+.0f}, {100 * one.high:+.0f}]"
+    points = Interval.from_dict(found)
+    return f"{100 * points.mean:+.0f} [{100 * points.low:+.0f}, {100 * points.high:+.0f}]"

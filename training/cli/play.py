@@ -81,12 +81,12 @@ def _starts(game: str, path: Path | None, players: int) -> list[Scenario]:
         return [Scenario(id=game, game=game, seats=tuple(f"Player {seat + 1}" for seat in range(seats)))]
     if not path.is_file():
         raise BadInput("no such file", str(path))
-    found = [line.scenario for line in dataset.read(path)]
-    if not found:
+    scenarios = [line.scenario for line in dataset.read(path)]
+    if not scenarios:
         raise BadInput("the file holds no scenario", str(path))
-    if other := next((scenario for scenario in found if scenario.game != game), None):
+    if other := next((scenario for scenario in scenarios if scenario.game != game), None):
         raise BadInput(f"scenario {other.id} is of the game {other.game}, not {game}", str(path))
-    return found
+    return scenarios
 
 
 def _check(scenario: Scenario, names: Sequence[str]) -> None:
@@ -117,8 +117,8 @@ def _lines(starts: Sequence[Scenario], episodes: Sequence[Episode], names: Seque
         if episode.error is None:
             games.setdefault(episode.scenario.id, []).append(Conversation(source=source, episode=episode))
     for start in starts:
-        if found := games.get(start.id):
-            yield DatasetLine(scenario=start, conversations=tuple(found))
+        if scenarios := games.get(start.id):
+            yield DatasetLine(scenario=start, conversations=tuple(scenarios))
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:

@@ -98,12 +98,12 @@ class BigramEngine:
 
     async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
         """Return the exact log p(continuation | prefix)."""
-        found = []
+        scores = []
         for continuation in continuations:
             path = [self._last(prefix), *continuation]
             pairs = itertools.pairwise(path)
-            found.append(float(sum(np.log(self._policy(last, 1.0)[token]) for last, token in pairs)))
-        return found
+            scores.append(float(sum(np.log(self._policy(last, 1.0)[token]) for last, token in pairs)))
+        return scores
 
     async def load_weights(self, weights: Weights) -> None:
         """Replace the table."""

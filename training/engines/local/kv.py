@@ -89,16 +89,16 @@ class PrefixStore:
 
 def _starts(tokens: tuple[int, ...]) -> Iterator[int]:
     """Yield the hash of every start that is whole blocks, the shortest first."""
-    found = 0
+    digest = 0
     for end in range(BLOCK, len(tokens) + 1, BLOCK):
-        found = hash((found, tokens[end - BLOCK : end]))
-        yield found
+        digest = hash((digest, tokens[end - BLOCK : end]))
+        yield digest
 
 
-def _shared(one: tuple[int, ...], other: tuple[int, ...], start: int) -> int:
+def _shared(first: tuple[int, ...], second: tuple[int, ...], start: int) -> int:
     """Return how many first tokens are the same, knowing that `start` are."""
-    pairs = enumerate(zip(one[start:], other[start:], strict=False), start)
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(first[start:], second[start:], strict=False), start)
+    return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 class _Layer(DynamicLayer):

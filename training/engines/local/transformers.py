@@ -158,11 +158,11 @@ class TransformersEngine:
 
     async def _settle(self) -> None:
         """Let every coroutine that can run come to its request."""
-        quiet, seen = 0, len(self._waiting)
+        quiet, before = 0, len(self._waiting)
         while quiet < SETTLE:
             await asyncio.sleep(0)
-            quiet = quiet + 1 if len(self._waiting) == seen else 0
-            seen = len(self._waiting)
+            quiet = quiet + 1 if len(self._waiting) == before else 0
+            before = len(self._waiting)
 
     async def _decode(self, rows: list[_Row]) -> list[_Row]:
         """Decode until the rows have ended or should be joined by those who wait; return the unfinished ones."""
@@ -230,10 +230,10 @@ class TransformersEngine:
 
         Rows with about as many new tokens are read together, so that little of it is padding; they come in that order.
         """
-        found = [(row, self._store.find(row.tokens)) for row in rows]
-        found.sort(key=lambda pair: _length(pair[1]) - len(pair[0].tokens))
-        rows, stored = [row for row, _ in found], [entry for _, entry in found]
-        new = [row.tokens[_length(entry) :] for row, entry in found]
+        matches = [(row, self._store.find(row.tokens)) for row in rows]
+        matches.sort(key=lambda pair: _length(pair[1]) - len(pair[0].tokens))
+        rows, stored = [row for row, _ in matches], [entry for _, entry in matches]
+        new = [row.tokens[_length(entry) :] for row, entry in matches]
         capacity = max(len(row.tokens) + row.room - len(row.logprobs) for row in rows)
         cache = RowCache(self._shape, stored, capacity, self._model.get_input_embeddings().weight)
         logits = [self._forward(new[part], cache, part) for part in alike([len(tokens) for tokens in new])]

@@ -155,43 +155,43 @@ class VllmEngine:
             started.put(error)
             return
         started.put(core.window)
-        held: deque[_Task] = deque()
+        backlog: deque[_Task] = deque()
         try:
-            while self._collect(held):
-                self._begin(core, held)
+            while self._collect(backlog):
+                self._begin(core, backlog)
                 self._forget_cancelled(core)
                 if self._running:
                     self._step(core)
         finally:
-            self._fail_all(held)
+            self._fail_all(backlog)
         with _ALONE, boundary(into=EngineError):
             core.shutdown()
 
-    def _fail_all(self, held: deque[_Task]) -> None:
+    def _fail_all(self, backlog: deque[_Task]) -> None:
         """Refuse further tasks and settle every one there is, those still in the inbox too."""
         with self._gate:
             self._closed = True
         while not self._inbox.empty():
             if (task := self._inbox.get()) is not None:
-                held.append(task)
-        for task in (*self._running.values(), *held):
+                backlog.append(task)
+        for task in (*self._running.values(), *backlog):
             task.settle(EngineError("the engine was closed"))
 
-    def _collect(self, held: deque[_Task]) -> bool:
-        """Move new tasks to `held`, waiting for one if there is nothing else to do; False = stop."""
+    def _collect(self, backlog: deque[_Task]) -> bool:
+        """Move new tasks to `backlog`, waiting for one if there is nothing else to do; False = stop."""
         while True:
             try:
-                task = self._inbox.get(block=not (held or self._running))
+                task = self._inbox.get(block=not (backlog or self._running))
             except queue.Empty:
                 return True
             if task is None:
                 return False
-            held.append(task)
+            backlog.append(task)
 
-    def _begin(self, core: VllmCore, held: deque[_Task]) -> None:
+    def _begin(self, core: VllmCore, backlog: deque[_Task]) -> None:
         """Begin the tasks whose turn has come, in order."""
-        while held and not (held[0].name is None and self._running):
-            task = held.popleft()
+        while backlog and not (backlog[0].name is None and self._running):
+            task = backlog.popleft()
             if task.answer.cancelled():
                 continue
             try:

@@ -194,8 +194,8 @@ class _Cut:
 
     def _forward(self, logits: Tensor, generators: Any, k: Tensor | None, p: Tensor | None) -> tuple[Tensor, Any]:
         if k is None and p is None:
-            found: tuple[Tensor, Any] = self._inner(logits, generators, k, p)
-            return found
+            result: tuple[Tensor, Any] = self._inner(logits, generators, k, p)
+            return result
         whole = logits.log_softmax(dim=-1, dtype=torch.float32)
         sampled, left = self._inner(logits, generators, k, p)
         kept = (whole - left).gather(1, sampled.long().view(-1, 1)).exp().view(-1).tolist()

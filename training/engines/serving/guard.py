@@ -40,5 +40,5 @@ class KeyGuard:
             await send({"type": "http.response.body", "body": ANSWER})
 
     def _knows(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
-        scheme, _, given = dict(headers).get(b"authorization", b"").partition(b" ")
-        return not self._key or (scheme.lower() == b"bearer" and hmac.compare_digest(given, self._key))
+        scheme, _, key = dict(headers).get(b"authorization", b"").partition(b" ")
+        return not self._key or (scheme.lower() == b"bearer" and hmac.compare_digest(key, self._key))

@@ -182,9 +182,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Serve one model, as the configuration of a run directory says.")
     parser.add_argument("directory", type=Path, metavar="RUN_DIR")
     parser.add_argument("--attempt", type=int, default=1)
-    given = parser.parse_args()
-    run = RunDir(given.directory)
-    attempt = run.attempt(given.attempt)
+    arguments = parser.parse_args()
+    run = RunDir(arguments.directory)
+    attempt = run.attempt(arguments.attempt)
     attempt.root.mkdir(parents=True, exist_ok=True)
     try:
         serving = Serving(ServeConfig.model_validate_json(run.config.read_text("utf-8")), attempt)

@@ -141,17 +141,19 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8100)
     parser.add_argument("--name", default="parley")
     parser.add_argument("--max-running", type=int, default=16, help="requests answered at once")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     import torch
 
     cuda = torch.cuda.is_available()
     options = EngineOptions(
-        dtype="bfloat16" if cuda else "float32", device="cuda" if cuda else "cpu", max_running=given.max_running
+        dtype="bfloat16" if cuda else "float32", device="cuda" if cuda else "cpu", max_running=arguments.max_running
     )
-    engine = TransformersEngine(given.folder, options)
-    chat = ChatTokenizer(load_tokenizer(given.folder))
-    server = KeyGuard(Server(engine, chat, given.name, window=engine.window))
-    uvicorn.run(server, host=given.host, port=given.port, log_level="warning", lifespan="off", server_header=False)
+    engine = TransformersEngine(arguments.folder, options)
+    chat = ChatTokenizer(load_tokenizer(arguments.folder))
+    server = KeyGuard(Server(engine, chat, arguments.name, window=engine.window))
+    uvicorn.run(
+        server, host=arguments.host, port=arguments.port, log_level="warning", lifespan="off", server_header=False
+    )
 
 
 if __name__ == "__main__":
