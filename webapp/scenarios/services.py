@@ -16,6 +16,7 @@ from webapp.accounts.models import User
 from webapp.core.deleting import refused_if_used
 from webapp.scenarios.importers.reading import check_line
 from webapp.scenarios.models import Dataset, DatasetVersion, StoredConversation, StoredScenario
+from webapp.scenarios.signals import version_stored
 from webapp.scenarios.titles import title_of
 
 BATCH = 500
@@ -75,6 +76,7 @@ def add_version(*, dataset: Dataset, by: User, lines: Iterable[DatasetLine], not
             version.conversation_count += len(line.conversations)
     version.scenario_count, version.games, version.sha256 = position, sorted(games), digest.hexdigest()
     version.save()
+    version_stored.send(sender=DatasetVersion, version=version)
     return version
 
 

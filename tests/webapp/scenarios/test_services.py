@@ -12,7 +12,8 @@ from tests.webapp.scenarios import files
 from training.dataset import DatasetLine
 from training.errors import BadInput
 from webapp.scenarios import imports, services
-from webapp.scenarios.models import Dataset, StoredConversation, StoredScenario
+from webapp.scenarios.models import Dataset, DatasetVersion, StoredConversation, StoredScenario
+from webapp.scenarios.signals import version_stored
 
 pytestmark = pytest.mark.django_db
 
@@ -87,6 +88,23 @@ def test_a_fork_has_the_same_hash_and_names_its_origin(researcher, other_researc
     version = stored_version(researcher)
     copy = services.fork(version=version, name="mine", by=other_researcher)
     assert (copy.sha256, copy.dataset.forked_from, copy.dataset.owner) == (version.sha256, version, other_researcher)
+
+
+def test_a_stored_version_is_announced_inside_its_transaction(researcher):
+    announced = []
+
+    def receive(sender, version, **_):
+        announced.append((sender, version.scenario_count, version.scenarios.count(), version.sha256 != ""))
+        raise ZeroDivisionError
+
+    version_stored.connect(receive)
+    try:
+        with pytest.raises(ZeroDivisionError):
+            stored_version(researcher)
+    finally:
+        version_stored.disconnect(receive)
+    assert announced == [(DatasetVersion, 1, 1, True)]
+    assert not DatasetVersion.objects.exists()
 
 
 def test_the_hash_is_that_of_the_export(researcher, tmp_path):

@@ -1,0 +1,11 @@
+"""Signals of the datasets."""
+
+from __future__ import annotations
+
+from django.dispatch import Signal
+
+version_stored = Signal()
+"""Sent by `DatasetVersion` with `version`, once its scenarios and conversations are stored.
+
+Receivers run inside the transaction that stores the version: an exception in one of them undoes the version.
+"""
