@@ -2,8 +2,9 @@
 
 The two lines of one dialogue stand next to each other and become one scenario; a line whose other half is missing
 stands alone. A selection by the last speaker becomes that seat's proposal and the other's acceptance. Without an
-agreement: `<no_agreement>` is walking away, `<disagree>` and `<disconnect>` run into the turn limit. Every way, no
-deal is worth 0. Source: Lewis et al., "Deal or No Deal?", EMNLP 2017.
+agreement, `<no_agreement>` is walking away; a record with `<disagree>` or `<disconnect>` has its own length as its turn
+limit, while the start made of it keeps the game's. In each case no deal is worth 0. Source: Lewis et al., "Deal or No
+Deal?", EMNLP 2017.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from pathlib import Path
 from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games import make
+from training.games.negotiation import NegotiationSettings
 from training.records import Move, Scenario, Seat, SeatMove
-from webapp.scenarios.importers.reading import WHOLE, Progress, Reading, noted, played, storable
+from webapp.scenarios.importers.reading import WHOLE, Progress, Reading, noted, played, read_text, scenario_of, storable
 
 ITEMS = ("book", "hat", "ball")
 SEATS = ("Player 1", "Player 2")
@@ -27,6 +29,8 @@ LINE = re.compile(
 )
 AGREED = re.compile(rf"item(\d)=({WHOLE.pattern})")
 SELECTION = "<selection>"
+TURN_LIMIT = NegotiationSettings.model_fields["turn_limit"].default
+"""Turns of a game that states no limit of its own."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,7 @@ class View:
 def read(path: Path, progress: Progress) -> Reading:
     """Read every line, join the two views of a dialogue, and count the ones that stand alone as notices."""
     reading = Reading()
-    try:
-        texts = path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise BadInput(f"not UTF-8 at byte {error.start}", path.name) from error
+    texts = read_text(path).splitlines()
     previous: View | None = None
     for number, text in enumerate(texts, 1):
         where = f"{path.name} line {number}"
@@ -125,7 +126,7 @@ def _line(view: View, number: int, where: str) -> DatasetLine:
     values = view.values if first_is_you else (view.values[1], view.values[0])
     moves = [SeatMove(seat=seat_of[you], move=Move(action="talk", text=text)) for you, text in view.talk[:-1]]
     moves += _ending(view, seat_of[view.talk[-1][0]], you_seat=seat_of[True])
-    scenario = Scenario.from_dict(
+    scenario = scenario_of(
         {
             "id": f"deal-{number}",
             "game": "negotiation",
@@ -139,23 +140,31 @@ def _line(view: View, number: int, where: str) -> DatasetLine:
                         for side in values
                     ],
                 },
-                "turn_limit": _turn_limit(view, len(moves)),
                 "first_seat": 0,
             },
             "seats": list(SEATS),
-        }
+        },
+        where,
     )
     try:
         make(scenario)
     except BadInput as error:
         raise BadInput(error.why, f"{where}, {error.where}") from error
-    conversation = played(scenario, moves, f"deal-or-no-deal:{number}", where)
+    recorded = _with_turn_limit(scenario, _turn_limit(view, len(moves)))
+    conversation = played(recorded, moves, f"deal-or-no-deal:{number}", where)
     return storable(DatasetLine(scenario=scenario, conversations=(conversation,)), where)
+
+
+def _with_turn_limit(scenario: Scenario, limit: int) -> Scenario:
+    """Return the scenario that was played in the record; the start for new games keeps the game's own limit."""
+    if limit == TURN_LIMIT:
+        return scenario
+    return scenario.model_copy(update={"settings": {**scenario.settings, "turn_limit": limit}})
 
 
 def _turn_limit(view: View, moves: int) -> int:
     """Return the record's length where talk ended without a deal and without leaving, so that the record ends there."""
-    return max(2, moves) if view.refusal in {"disagree", "disconnect"} else max(14, moves)
+    return max(2, moves) if view.refusal in {"disagree", "disconnect"} else max(TURN_LIMIT, moves)
 
 
 def _ending(view: View, selector: Seat, you_seat: Seat) -> list[SeatMove]:
