@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from pydantic import Field
 
 from training.errors import BadInput
 from training.records import Episode, Judgment, Record, Scenario
-from training.store import loads
+from training.store import check_file, loads
 
 log = logging.getLogger(__name__)
 
@@ -60,10 +61,15 @@ def parse_line(text: str | bytes, where: str) -> DatasetLine:
 
 
 def read(path: Path) -> Iterator[DatasetLine]:
-    """Yield the lines of a dataset file; raise `BadInput` at the first that is wrong or repeats a scenario's id."""
+    """Yield the lines of a dataset file; raise `BadInput` at the first that is wrong or repeats a scenario's id.
+
+    A byte order mark at the beginning is skipped.
+    """
+    check_file(path)
     seen: set[str] = set()
     with path.open("rb") as file:
-        for number, text in enumerate(file, 1):
+        for number, raw in enumerate(file, 1):
+            text = raw.removeprefix(BOM_UTF8) if number == 1 else raw
             if not text.strip():
                 continue
             where = f"{path.name} line {number}"

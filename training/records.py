@@ -7,11 +7,13 @@ over numpy arrays. Reading a malformed record raises `BadInput` with the field's
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from training.errors import BadInput
 
@@ -39,6 +41,52 @@ def explain(error: ValidationError) -> tuple[str, str]:
     return ".".join(str(part) for part in first["loc"]), str(first["msg"])
 
 
+DEEPEST = 100
+"""Levels of nesting in JSON data; what Parley writes has fewer than twenty."""
+WIDEST = 2**63
+"""Whole numbers lie in [-WIDEST, WIDEST): 64 bits, as the database and numpy hold them."""
+
+
+def check_json(data: Mapping[str, Any]) -> None:
+    """Raise `BadInput` with the path of a value that JSON, UTF-8 or 64 bits cannot hold, or that lies too deep.
+
+    What it passes can be written, stored and read again, whatever free-form settings it holds.
+    """
+    stack: list[tuple[tuple[str | int, ...], Mapping[str, Any] | Sequence[Any]]] = [((), data)]
+    while stack:
+        path, container = stack.pop()
+        if len(path) > DEEPEST:
+            raise BadInput(f"nested more than {DEEPEST} levels deep", _dotted(path[:3]) + ".…")
+        if isinstance(container, Mapping):
+            items: Iterable[tuple[str | int, Any]] = container.items()
+            for key in container:
+                if why := _unwritable(key):
+                    raise BadInput(f"a key: {why}", _dotted(path))
+        else:
+            items = enumerate(container)
+        for place, value in items:
+            if isinstance(value, dict | list | tuple | Mapping):
+                stack.append(((*path, place), value))
+            elif why := _unwritable(value):
+                raise BadInput(why, _dotted((*path, place)))
+
+
+def _dotted(path: Iterable[str | int]) -> str:
+    return ".".join(map(str, path))
+
+
+def _unwritable(value: object) -> str:
+    """Return why a value that is no container cannot be written as JSON; empty where it can."""
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else f"{value} is not a finite number"
+    if isinstance(value, int):
+        return "" if -WIDEST <= value < WIDEST else "a whole number must fit into 64 bits"
+    if isinstance(value, str):
+        half = not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value)
+        return "the text holds half of a surrogate pair, which is no character" if half else ""
+    return "" if value is None else f"{type(value).__name__} is no type of JSON"
+
+
 class Record(BaseModel):
     """Base of everything that is written to disk."""
 
@@ -46,9 +94,15 @@ class Record(BaseModel):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Build from JSON data; raise `BadInput` naming the field that is wrong."""
+        """Build from JSON data; raise `BadInput` naming the field that is wrong.
+
+        Types are strict: `true` and `"5"` are no numbers and 5.0 is no whole number, but 5 is a number.
+        """
+        if not isinstance(data, Mapping):
+            raise BadInput("expected an object")
+        check_json(data)
         try:
-            return cls.model_validate(data)
+            return cls.model_validate_json(json.dumps(data, default=dict), strict=True)
         except ValidationError as error:
             where, why = explain(error)
             raise BadInput(why, where) from error
@@ -58,13 +112,24 @@ class Record(BaseModel):
         return self.model_dump(mode="json")
 
 
+def _no_flag(value: object) -> object:
+    """Refuse `true`, which Python takes for the version 1."""
+    if isinstance(value, bool):
+        raise ValueError("expected 1")
+    return value
+
+
+Version = Annotated[Literal[1], BeforeValidator(_no_flag)]
+"""The version of a format; there is one so far."""
+
+
 class Scenario(Record):
     """One start of a game: `training.games.make(scenario)` needs nothing else.
 
     `seats` are the display names, one per player; `settings` are validated by the game's own settings model.
     """
 
-    version: Literal[1] = 1
+    version: Version = 1
     id: str = Field(min_length=1, max_length=200)
     game: str
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -270,7 +335,7 @@ class Episode(Record):
     them in the end; empty where the game has no roles.
     """
 
-    version: Literal[1] = 1
+    version: Version = 1
     scenario: Scenario
     moves: tuple[SeatMove, ...] = ()
     turns: tuple[Turn, ...] = ()
@@ -288,7 +353,7 @@ class Judgment(Record):
     `reasons` are a judge model's, one for each dimension; `reason` is a person's comment where there are values.
     """
 
-    version: Literal[1] = 1
+    version: Version = 1
     rubric: str
     rubric_version: int
     episode: str

@@ -5,10 +5,11 @@ Plain pydantic, so that the site can build forms from them without importing tor
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationInfo
 
 from training.records import Record
 
@@ -27,8 +28,13 @@ class LoraConfig(Record):
     ] = ()
 
 
-def _off(value: object) -> object:
-    return None if value is False else value
+def _off(value: object, info: ValidationInfo) -> object:
+    """Return None for `false`. Data that was JSON goes on as JSON, which has lists where Python has tuples."""
+    if value is False:
+        return None
+    if info.mode == "json" and isinstance(value, dict):
+        return LoraConfig.model_validate_json(json.dumps(value), strict=True)
+    return value
 
 
 MaybeLora = Annotated[LoraConfig | None, BeforeValidator(_off)]

@@ -15,6 +15,8 @@ import logging
 import os
 import re
 import shutil
+import stat
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,15 +37,46 @@ def dumps(data: object) -> str:
 
 
 def loads(text: str | bytes) -> Any:
-    """Return JSON data; whatever cannot be read raises `ValueError`, NaN, deep nesting and bytes not in UTF-8 too."""
+    """Return JSON data; raise `ValueError` for text that is not JSON.
+
+    NaN, a key that an object has twice, nesting that Python cannot follow and bytes that are not UTF-8 are refused too.
+    """
     try:
-        return json.loads(text if isinstance(text, str) else text.decode("utf-8"), parse_constant=_no_constant)
+        return json.loads(
+            text if isinstance(text, str) else text.decode("utf-8"),
+            parse_constant=_no_constant,
+            object_pairs_hook=unique_keys,
+        )
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
 
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; raise `ValueError` for a key that stands in it twice.
+
+    The standard library alone would keep the last value silently.
+    """
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the key {twice[:80]!r} stands twice in one object")
+    return data
+
+
 def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is not a number in JSON")
+
+
+def check_file(path: Path) -> None:
+    """Raise `BadInput` unless `path` is a regular file: reading a pipe or a device may never end."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise BadInput(error.strerror or "cannot be read", str(path)) from error
+    if stat.S_ISDIR(mode):
+        raise BadInput("a folder, where a file is expected", str(path))
+    if not stat.S_ISREG(mode):
+        raise BadInput("not a regular file but a pipe, a socket or a device; copy its content to a file", str(path))
 
 
 def append_line(path: Path, data: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 
 import pytest
 
@@ -96,6 +97,51 @@ def test_broken_json_says_line_and_column(tmp_path):
     ]
 
 
+def test_a_byte_order_mark_is_skipped(tmp_path):
+    assert len(read_text("casino", tmp_path, "\ufeff" + files.casino()).lines) == 1
+    assert len(read_text("deal-or-no-deal", tmp_path, "\ufeff" + files.AGREED, "val.txt").lines) == 1
+    assert len(read_text("jsonl", tmp_path, "\ufeff" + own_line()).lines) == 1
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path):
+    text = files.casino().replace('"dialogue_id": 7', '"dialogue_id": 7, "dialogue_id": 8')
+    (error,) = read_text("casino", tmp_path, text).errors
+    assert error == {"where": "data.json", "why": "not JSON: the key 'dialogue_id' stands twice in one object"}
+
+
+def test_a_setting_of_another_type_is_refused_with_its_path(tmp_path):
+    data = json.loads(own_line())
+    data["settings"]["turn_limit"] = "14"
+    (error,) = read_text("jsonl", tmp_path, json.dumps(data)).errors
+    assert error == {
+        "where": "data.json line 1, scenario.settings.turn_limit", "why": "Input should be a valid integer"
+    }  # fmt: skip
+
+
+def test_a_huge_id_names_its_file(tmp_path):
+    def huge(dialogue):
+        dialogue["dialogue_id"] = 10**300
+
+    (error,) = read_text("casino", tmp_path, files.casino(huge)).errors
+    assert error == {
+        "where": "data.json, dialogue 0, scenario.id", "why": "String should have at most 200 characters"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("format", [name for name, fmt in importers.FORMATS.items() if not fmt.folder])
+def test_a_pipe_is_refused_at_once(tmp_path, format):
+    os.mkfifo(tmp_path / "pipe")
+    (error,) = read(format, tmp_path / "pipe").errors
+    assert error["where"] == "pipe"
+    assert "a pipe" in error["why"]
+
+
+def test_a_pipe_in_a_folder_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "game.json")
+    (error,) = read("werewolf9", tmp_path).errors
+    assert error["where"] == "game.json"
+
+
 def test_two_views_of_a_deal_are_one_scenario(tmp_path):
     text = f"{files.AGREED}\n{files.AGREED_MIRROR}\n{files.NONE_AGREED}\n{files.DISAGREED}\n"
     reading = read_text("deal-or-no-deal", tmp_path, text, "val.txt")
@@ -107,6 +153,9 @@ def test_two_views_of_a_deal_are_one_scenario(tmp_path):
     assert none.moves[-1].move.action == "walk_away"
     assert [m.move.action for m in disagreed.moves] == ["talk", "talk"]
     assert none.returns == disagreed.returns == {0: 0.0, 1: 0.0}
+    # The record ends after its two turns; a new game from the same start has the game's fourteen.
+    assert disagreed.scenario.settings["turn_limit"] == 2
+    assert [make(line.scenario).settings.turn_limit for line in reading.lines] == [14, 14, 14]
     assert replay(disagreed.scenario, disagreed.moves).to_act() == frozenset()
 
 

@@ -78,15 +78,15 @@ def read(format: str, path: Path, progress: Progress) -> Reading:
     """Read a file (or, for a folder format, a folder); a path that cannot be read is an error of the reading."""
     if format not in FORMATS:
         raise BadInput(f"unknown format {format!r}; known: {', '.join(FORMATS)}", "format")
-    reading = Reading()
-    if FORMATS[format].folder != path.is_dir():
+    reading, name = Reading(), path.name or str(path)
+    if FORMATS[format].folder != path.is_dir() and path.exists():
         kind = f"a folder with {', '.join(FORMATS[format].names) or 'files'}" if FORMATS[format].folder else "a file"
-        reading.error(BadInput(f"expected {kind}", path.name))
+        reading.error(BadInput(f"expected {kind}, not a {'folder' if path.is_dir() else 'file'}", name))
         return reading
     try:
         return FORMATS[format].read(path, progress)
     except BadInput as error:
         reading.error(error)
     except OSError as error:
-        reading.error(BadInput(error.strerror or "cannot be read", path.name))
+        reading.error(BadInput(error.strerror or "cannot be read", name))
     return reading

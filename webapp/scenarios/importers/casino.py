@@ -14,7 +14,16 @@ from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games import make
 from training.records import ArgValue, Move, Scenario, Seat, SeatMove
-from webapp.scenarios.importers.reading import Progress, Reading, load_json, need, noted, played, storable
+from webapp.scenarios.importers.reading import (
+    Progress,
+    Reading,
+    load_json,
+    need,
+    noted,
+    played,
+    scenario_of,
+    storable,
+)
 
 ITEMS = ("Food", "Water", "Firewood")
 COUNT = 3
@@ -71,8 +80,8 @@ def _line(record: Any, where: str) -> DatasetLine:
         "first_seat": speakers[0],
         "max_chars": max(1000, longest),
     }
-    scenario = Scenario.from_dict(
-        {"id": f"casino-{key}", "game": "negotiation", "settings": settings, "seats": list(SEATS), "seed": 0}
+    scenario = scenario_of(
+        {"id": f"casino-{key}", "game": "negotiation", "settings": settings, "seats": list(SEATS), "seed": 0}, where
     )
     _playable(scenario, where)
     moves = [

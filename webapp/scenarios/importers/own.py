@@ -6,14 +6,14 @@ from pathlib import Path
 
 from training.dataset import parse_line
 from training.errors import BadInput
-from webapp.scenarios.importers.reading import Progress, Reading, check_line, noted
+from webapp.scenarios.importers.reading import Progress, Reading, check_line, noted, read_bytes
 
 
 def read(path: Path, progress: Progress) -> Reading:
     """Read every line; each that is wrong, repeats an id or does not replay is an error with its line number."""
     reading = Reading()
     seen: set[str] = set()
-    raw_lines = path.read_bytes().split(b"\n")
+    raw_lines = read_bytes(path).split(b"\n")
     for number, raw in enumerate(raw_lines, 1):
         if not raw.strip():
             continue

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from training.dataset import Conversation, DatasetLine
 from training.errors import BadInput, IllegalMove, ParleyError, boundary
-from training.games import Game, advance, make, replay
+from training.games import Game, advance, lookup, make, replay
 from training.games.actions import plain, write
-from training.records import Episode, Move, Scenario, SeatMove
+from training.records import Episode, Move, Scenario, SeatMove, explain
+from training.store import check_file, loads, unique_keys
 
 Progress = Callable[[int, int], None]
 """Called with (records done, records in all)."""
@@ -24,6 +28,9 @@ MAX_PROBLEMS = 200
 
 MAX_NOTICES = 2_000
 """So many notices are listed: an upload of a few megabytes may give rise to as many as it has lines."""
+
+LONGEST_TEXT = 600
+"""Characters of a place or a reason in a report, which a file's own keys may fill."""
 
 LONGEST_SOURCE = 200
 """Characters of where a conversation came from, as `StoredConversation` holds them."""
@@ -85,16 +92,59 @@ def noted(reading: Reading, where: str) -> Iterator[None]:
         reading.error(BadInput(f"cannot be read: {error}", where))
 
 
-def load_json(path: Path) -> Any:
-    """Return a JSON file's content; raise `BadInput` with line and column."""
+def read_bytes(path: Path) -> bytes:
+    """Return a file's content without a byte order mark; raise `BadInput` for what is no regular file."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise BadInput(f"not JSON: {error.msg}", f"{path.name} line {error.lineno} column {error.colno}") from error
+        check_file(path)
+    except BadInput as error:
+        raise BadInput(error.why, path.name) from error
+    return path.read_bytes().removeprefix(BOM_UTF8)
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text; raise `BadInput` for what is no regular file or not UTF-8."""
+    try:
+        return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadInput(f"not UTF-8 at byte {error.start}", path.name) from error
-    except (ValueError, RecursionError) as error:
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file that are not blank, with their numbers."""
+    return ((number, text) for number, text in enumerate(read_text(path).split("\n"), 1) if text.strip())
+
+
+def load_json(path: Path) -> Any:
+    """Return a JSON file's content; raise `BadInput` with line and column."""
+    text = read_text(path)
+    try:
+        return json.loads(text, object_pairs_hook=unique_keys)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"not JSON: {error.msg}", f"{path.name} line {error.lineno} column {error.colno}") from error
+    except RecursionError as error:
+        raise BadInput("not JSON: nested too deeply", path.name) from error
+    except ValueError as error:
         raise BadInput(f"not JSON: {error}", path.name) from error
+
+
+def from_json(text: str | bytes, where: str) -> Any:
+    """Return the JSON data of one line; raise `BadInput` with the column."""
+    try:
+        return loads(text)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"not JSON: {error.msg} at column {error.colno}", where) from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"not UTF-8 at byte {error.start}", where) from error
+    except ValueError as error:
+        raise BadInput(f"not JSON: {error}", where) from error
+
+
+def scenario_of(data: Mapping[str, Any], where: str) -> Scenario:
+    """Return a scenario; raise `BadInput` naming the place in the file besides the field."""
+    try:
+        return Scenario.from_dict(data)
+    except BadInput as error:
+        raise BadInput(error.why, f"{where}, scenario.{error.where}") from error
 
 
 WHOLE = re.compile(r"[0-9]{1,9}")
@@ -143,7 +193,9 @@ def _check_lengths(line: DatasetLine, where: str) -> None:
 
 
 def _clean(text: str) -> str:
-    """What a report can hold: characters that cannot be stored are shown as question marks."""
+    """Return what a report can hold: at most `LONGEST_TEXT` characters, and a question mark for what has no place."""
+    if len(text) > LONGEST_TEXT:
+        text = f"{text[: LONGEST_TEXT // 2]} … {text[-LONGEST_TEXT // 2 :]}"
     return text.encode("utf-8", "replace").decode().replace("\x00", "?")
 
 
@@ -151,6 +203,7 @@ def check_line(line: DatasetLine, where: str) -> None:
     """Make the scenario's game and replay its conversations; raise `BadInput` naming scenario, setting or move."""
     storable(line, where)
     try:
+        _check_types(line.scenario)
         make(line.scenario)
     except BadInput as error:
         raise BadInput(error.why, f"{where}, scenario.{error.where}") from error
@@ -159,6 +212,15 @@ def check_line(line: DatasetLine, where: str) -> None:
             replay(conversation.episode.scenario, conversation.episode.moves)
         except (IllegalMove, BadInput) as error:
             raise BadInput(f"does not replay: {error}", f"{where}, conversations.{number}") from error
+
+
+def _check_types(scenario: Scenario) -> None:
+    """Raise `BadInput` for a setting of another type, such as "5" for a number, which the game itself would convert."""
+    try:
+        lookup(scenario.game).settings.model_validate_json(json.dumps(scenario.settings), strict=True)
+    except ValidationError as error:
+        where, why = explain(error)
+        raise BadInput(why, f"settings.{where}" if where else "settings") from error
 
 
 def played(scenario: Scenario, moves: Iterable[SeatMove], source: str, where: str) -> Conversation:

@@ -8,17 +8,25 @@ read for nothing but the count: an environment states the relationship that its 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from training.dataset import DatasetLine
 from training.errors import BadInput
-from training.records import Scenario
-from webapp.scenarios.importers.reading import WHOLE, Progress, Reading, check_line, load_json, need, noted
+from webapp.scenarios.importers.reading import (
+    WHOLE,
+    Progress,
+    Reading,
+    check_line,
+    from_json,
+    load_json,
+    need,
+    noted,
+    scenario_of,
+    text_lines,
+)
 
 CLASSES = {
     "EnvironmentProfile": "environments",
@@ -72,7 +80,7 @@ def read_redis(path: Path, progress: Progress) -> Reading:
         if name not in CLASSES:
             reading.notice(where, f"a record of another class ({name or 'none'}); left out")
             continue
-        _file(reading, tables, CLASSES[name], where, partial(_decoded, value), "pk")
+        _file(reading, tables, CLASSES[name], where, value, "pk")
     return _finish(reading, tables, progress)
 
 
@@ -85,31 +93,14 @@ def read_jsonl(path: Path, progress: Progress) -> Reading:
         if other.name not in FILES:
             reading.notice(other.name, "not one of the four files; left out")
     for name, (table, id_field) in FILES.items():
-        for number, text in _text_lines(path / name):
-            _file(reading, tables, table, f"{name} line {number}", partial(json.loads, text), id_field)
+        for number, text in text_lines(path / name):
+            _file(reading, tables, table, f"{name} line {number}", text, id_field)
     return _finish(reading, tables, progress)
 
 
-def _text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        texts = path.read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"not UTF-8 at byte {error.start}", path.name) from error
-    return ((number, text) for number, text in enumerate(texts, 1) if text.strip())
-
-
-def _decoded(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) else value
-
-
-def _file(reading: Reading, tables: Tables, table: str, where: str, decode: Callable[[], Any], id_field: str) -> None:
+def _file(reading: Reading, tables: Tables, table: str, where: str, record: Any, id_field: str) -> None:
     with noted(reading, where):
-        try:
-            data = decode()
-        except json.JSONDecodeError as error:
-            raise BadInput(f"not JSON: {error.msg} at column {error.colno}", where) from error
-        except (ValueError, RecursionError) as error:
-            raise BadInput(f"not JSON: {error}", where) from error
+        data = from_json(record, where) if isinstance(record, str) else record
         tables.add(table, need(data, id_field, str, where), Found(where, data))
 
 
@@ -139,7 +130,7 @@ def _line(key: str, pairing: Found, tables: Tables, used: set[str]) -> DatasetLi
     goals = need(environment.data, "agent_goals", list, environment.where)
     if len(goals) != 2:
         raise BadInput(f"expected two goals, not {len(goals)}", f"{environment.where}, agent_goals")
-    scenario = Scenario.from_dict(
+    scenario = scenario_of(
         {
             "id": f"sotopia-{key}",
             "game": "dialogue",
@@ -156,7 +147,8 @@ def _line(key: str, pairing: Found, tables: Tables, used: set[str]) -> DatasetLi
                 },
             },
             "seats": _names(agents),
-        }
+        },
+        pairing.where,
     )
     line = DatasetLine(scenario=scenario)
     check_line(line, pairing.where)

@@ -19,9 +19,8 @@ from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games.werewolf import Role
 from training.records import Action, Move, Seat
-from training.store import loads
 from webapp.scenarios.importers import werewolf
-from webapp.scenarios.importers.reading import Progress, Reading, need, noted
+from webapp.scenarios.importers.reading import Progress, Reading, from_json, need, noted, read_bytes
 
 ROLES: tuple[Role, ...] = ("villager", "werewolf", "seer", "werewolf", "witch", "villager")
 DAYS = 50
@@ -56,11 +55,11 @@ class Answer:
 def read(path: Path, progress: Progress) -> Reading:
     """Read every game; one that does not fit the format is an error, one that leaves our rules a notice."""
     reading = Reading()
-    lines = [text for text in path.read_bytes().splitlines() if text.strip()]
+    lines = [text for text in read_bytes(path).splitlines() if text.strip()]
     for number, text in enumerate(lines, 1):
         where = f"{path.name}, line {number}"
         with noted(reading, where):
-            record = _record(text, where)
+            record = from_json(text, where)
             names, winners = _names(record, where), _winners(record, where)
             answers = _answers(record, reading, where)
             try:
@@ -74,13 +73,6 @@ def read(path: Path, progress: Progress) -> Reading:
 
 
 # --- the record ------------------------------------------------------------------------------------------------------
-
-
-def _record(text: bytes, where: str) -> Any:
-    try:
-        return loads(text)
-    except ValueError as error:
-        raise BadInput(f"not JSON: {error}", where) from error
 
 
 def _names(record: Any, where: str) -> list[str]:
