@@ -58,9 +58,9 @@ class UploadForm(forms.Form):
     )
     chosen = FilesField(
         label="File",
-        help_text=f"One file; for the JSONL form of SOTOPIA its four files together, for nine-player Werewolf "
-        f"all files, one a game. At most "
-        f"{importers.MAX_BYTES // 2**20} MiB.",
+        help_text="One file. Several together: the four files of SOTOPIA's JSONL form, episodes.jsonl with "
+        "scores.json for played episodes, all files of nine-player Werewolf (one per game). "
+        f"At most {importers.MAX_BYTES // 2**20} MiB.",
     )
     name = NameField()
     source = forms.CharField(

@@ -134,7 +134,8 @@ def _read_stored(claimed: Import) -> Reading:
             gone.error(BadInput("the uploaded file is gone; upload it again", name))
             return gone
         fmt = importers.FORMATS[claimed.format]
-        return importers.read(claimed.format, Path(folder) if fmt.folder else Path(folder) / claimed.files[0], progress)
+        whole = fmt.reads_folder(len(claimed.files))
+        return importers.read(claimed.format, Path(folder) if whole else Path(folder) / claimed.files[0], progress)
 
 
 @transaction.atomic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -14,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from training.errors import BadInput
 from training.games import REGISTRY, make, replay
-from training.records import ALL, Episode, Scenario
+from training.records import ALL, Episode, Judgment, Scenario
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core import streaming
 from webapp.core.http import integer, render_page, wants_fragment
@@ -201,7 +202,20 @@ def _conversation(row: StoredConversation) -> dict[str, Any]:
     """Return what the page shows of a conversation. Who had which role is its own: the start may be dealt anew."""
     episode = Episode.from_dict(row.data)
     roles = [(name, role) for name, role in zip(episode.scenario.seats, episode.roles, strict=False) if role]
-    return {"row": row, "lines": conversation_lines(episode), "metrics": row.data["metrics"], "roles": roles}
+    return {
+        "row": row,
+        "lines": conversation_lines(episode),
+        "metrics": row.data["metrics"],
+        "roles": roles,
+        "judgments": [_judgment(Judgment.from_dict(data), episode.scenario.seats) for data in row.judgments],
+    }
+
+
+def _judgment(record: Judgment, names: Sequence[str]) -> dict[str, Any]:
+    """Return one author's values for a seat, or for the conversation as a whole, with their mean."""
+    seat = "all" if record.seat is None else names[record.seat] if 0 <= record.seat < len(names) else str(record.seat)
+    mean = sum(record.values.values()) / len(record.values) if record.values else None
+    return {"record": record, "seat": seat, "mean": mean}
 
 
 def conversation_lines(episode: Episode) -> list[dict[str, str]]:

@@ -129,6 +129,74 @@ def write_sotopia_jsonl(folder):
     return folder
 
 
+NORA, JURI = "Nora Lind", "Juri Halm"
+NORAS = (
+    "Nora Lind is a 31-year-old woman baker. She/her pronouns. Nora bakes. Personality and values description: Warm."
+)
+JURIS = "Juri Halm is a 40-year-old man tram driver. He/him pronouns. Juri drives."
+GOALS = ("Get the big shelf", "Keep things tidy")
+
+
+def episode_context(goals=GOALS, backgrounds=(f"{NORAS} Nora's secrets: Hates cake.", JURIS)):
+    """What a judge reads of the scene, or an agent where parts are `Unknown`."""
+    lines = ["Here is the context of this interaction:", "Scenario: Two flatmates share one kitchen."]
+    lines += [f"Participants: {NORA} and {JURI}"]
+    lines += [f"{name}'s background: {text}" for name, text in zip((NORA, JURI), backgrounds, strict=True)]
+    return "\n".join([*lines, *(f"{name}'s goal: {goal}" for name, goal in zip((NORA, JURI), goals, strict=True))])
+
+
+SCORES = {
+    "believability": 9, "relationship": 2, "knowledge": 4, "secret": -1, "social_rules": 0,
+    "financial_and_material_benefits": -3, "goal": 10,
+}  # fmt: skip
+"""Their mean is (9 + 2 + 4 - 1 + 0 - 3 + 10) / 7 = 3."""
+
+
+def prompted_episode(**changes):
+    """An episode whose conversation stands in the judge's prompt; the last turn is empty."""
+    turns = [f'{NORA} said: "The big shelf is mine, Juri:\nTurn #9 is no turn."', f"{JURI} [action] moves his cups"]
+    turns += [f"{NORA} [non-verbal communication] smiles", ""]
+    prompt = "\n".join([episode_context(), *(f"Turn #{n}\n{turn}" for n, turn in enumerate(turns, 1))])
+    record = {"pk": "P1", "environment": "E1", "tag": "t", "models": ["judge-1", "m-a", "m-b"]}
+    return {**record, "rewards_prompt": f"Prompt after formatting:\n{prompt},", **changes}
+
+
+def episode_log(**changes):
+    """An episode as SOTOPIA logs it: each agent sees its own goal, and of the other what friends may know."""
+    own = {
+        NORA: episode_context((GOALS[0], "Unknown")),
+        JURI: episode_context(("Unknown", GOALS[1]), (NORAS, JURIS)),
+    }
+    quiet = {name: [name, "Environment", "did nothing"] for name in own}
+    messages = [
+        [["Environment", name, f"\n{text}\nConversation Starts:\n"] for name, text in own.items()],
+        [["Environment", NORA, "Turn #0: …"], quiet[NORA], [JURI, "Environment", 'said: "No, thanks."']],
+        [quiet[NORA], quiet[JURI]],
+        [quiet[NORA], [JURI, "Environment", "left the conversation"]],
+        [["Environment", NORA, "Turn #4: "]],
+    ]
+    messages[0] += [[NORA, "Environment", 'said: "The shelf, please."'], quiet[JURI]]
+    comments = ("Agent 1 comments:", "goal: She got it.", "knowledge: A little.", "Agent 2 comments:", "goal: No.")
+    return {
+        "pk": "L1",
+        "environment": "E1",
+        "agents": ["A1", "A2"],
+        "models": ["judge-1", "m-a", "m-b"],
+        "messages": messages,
+        "rewards": [[3.0, {**SCORES, "overall_score": 3.0}], 0.0],
+        "reasoning": "\n".join(("Environment comments: over", *comments)),
+        "rewards_prompt": "",
+        **changes,
+    }
+
+
+def write_sotopia_episodes(folder, *episodes, scores):
+    folder.mkdir(exist_ok=True)
+    (folder / "episodes.jsonl").write_text("".join(json.dumps(episode) + "\n" for episode in episodes))
+    (folder / "scores.json").write_text(json.dumps(scores))
+    return folder
+
+
 SIX = ("Ana", "Bo", "Cy", "Di", "Ed", "Flo")
 """A villager, a wolf, the seer, a wolf, the witch and a villager."""
 

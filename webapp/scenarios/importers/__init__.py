@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from training.errors import BadInput
-from webapp.scenarios.importers import casino, deal_or_no_deal, own, sotopia, werewolf6, werewolf9
+from webapp.scenarios.importers import casino, deal_or_no_deal, own, sotopia, sotopia_episodes, werewolf6, werewolf9
 from webapp.scenarios.importers.reading import Progress, Reading
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -19,7 +19,10 @@ LONGEST_NAME = 150
 
 @dataclass(frozen=True)
 class Format:
-    """One import format. The reader of a `folder` is given one that holds the files in `names`, or `several` others."""
+    """One import format. The reader of a `folder` is given one that holds the files in `names`, or `several` others.
+
+    `alone`: the reader takes one file of any name as well.
+    """
 
     title: str
     read: Callable[[Path, Progress], Reading]
@@ -27,11 +30,16 @@ class Format:
     licence: str = ""
     names: tuple[str, ...] = ()
     several: bool = False
+    alone: bool = False
 
     @property
     def folder(self) -> bool:
-        """Whether the format is a folder of files instead of one file."""
+        """Whether the format may be a folder of files."""
         return bool(self.names) or self.several
+
+    def reads_folder(self, files: int) -> bool:
+        """Return whether an upload of so many files is read as a folder."""
+        return self.folder and not (self.alone and files == 1)
 
 
 FORMATS: dict[str, Format] = {
@@ -42,6 +50,13 @@ FORMATS: dict[str, Format] = {
     "sotopia-redis": Format("SOTOPIA: Redis dump (JSON)", sotopia.read_redis, "SOTOPIA", "CC BY-SA 4.0"),
     "sotopia-jsonl": Format(
         "SOTOPIA: four JSONL files", sotopia.read_jsonl, "SOTOPIA", "CC BY-SA 4.0", names=tuple(sotopia.FILES)
+    ),
+    "sotopia-episodes": Format(
+        "SOTOPIA: played episodes with scores (one file of episode logs, or episodes.jsonl and scores.json)",
+        sotopia_episodes.read,
+        "SOTOPIA",
+        names=(sotopia_episodes.EPISODES, sotopia_episodes.SCORES),
+        alone=True,
     ),
     "werewolf6": Format(
         "Werewolf: six language models (JSONL)", werewolf6.read, "Werewolf games of language models", "MIT"
@@ -66,10 +81,10 @@ def check_upload(format: str, files: Sequence[tuple[str, int]]) -> None:
     names = [name for name, _size in files]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadInput(f"two files are called {twice[0]}", "file")
-    wanted = FORMATS[format].names
-    if not FORMATS[format].folder and len(files) != 1:
+    fmt = FORMATS[format]
+    if not fmt.folder and len(files) != 1:
         raise BadInput(f"this format is one file, not {len(files)}", "file")
-    missing = set(wanted) - set(names)
+    missing = set(fmt.names) - set(names) if fmt.reads_folder(len(files)) else set()
     if missing:
         raise BadInput(f"missing {', '.join(sorted(missing))}", "file")
 
@@ -78,13 +93,13 @@ def read(format: str, path: Path, progress: Progress) -> Reading:
     """Read a file (or, for a folder format, a folder); a path that cannot be read is an error of the reading."""
     if format not in FORMATS:
         raise BadInput(f"unknown format {format!r}; known: {', '.join(FORMATS)}", "format")
-    reading, name = Reading(), path.name or str(path)
-    if FORMATS[format].folder != path.is_dir() and path.exists():
-        kind = f"a folder with {', '.join(FORMATS[format].names) or 'files'}" if FORMATS[format].folder else "a file"
+    reading, name, fmt = Reading(), path.name or str(path), FORMATS[format]
+    if fmt.folder != path.is_dir() and path.exists() and not fmt.alone:
+        kind = f"a folder with {', '.join(fmt.names) or 'files'}" if fmt.folder else "a file"
         reading.error(BadInput(f"expected {kind}, not a {'folder' if path.is_dir() else 'file'}", name))
         return reading
     try:
-        return FORMATS[format].read(path, progress)
+        return fmt.read(path, progress)
     except BadInput as error:
         reading.error(error)
     except OSError as error:

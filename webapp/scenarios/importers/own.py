@@ -26,6 +26,7 @@ def read(path: Path, progress: Progress) -> Reading:
             seen.add(line.scenario.id)
             reading.lines.append(line)
         progress(number, len(raw_lines))
+    reading.with_judgments = reading.judgments > 0
     if not reading.lines and not reading.errors:
         reading.error(BadInput("the file holds no scenario", path.name))
     return reading

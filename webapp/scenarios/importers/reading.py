@@ -46,6 +46,8 @@ class Reading:
     lines: list[DatasetLine] = field(default_factory=list)
     errors: list[dict[str, str]] = field(default_factory=list)
     notices: list[dict[str, str]] = field(default_factory=list)
+    with_judgments: bool = False
+    """Whether the format has judgments, so that the report counts them."""
 
     def error(self, problem: BadInput) -> None:
         """Note why the import is refused; beyond `MAX_PROBLEMS` only the last line says that there are more."""
@@ -60,11 +62,18 @@ class Reading:
         """How many conversations were read."""
         return sum(len(line.conversations) for line in self.lines)
 
+    @property
+    def judgments(self) -> int:
+        """How many judgments were read with the conversations."""
+        return sum(len(played.judgments) for line in self.lines for played in line.conversations)
+
     def report(self) -> dict[str, Any]:
         """Return what `import_dataset --json` prints."""
+        judged = {"judgments": self.judgments} if self.with_judgments else {}
         return {
             "scenarios": len(self.lines),
             "conversations": self.conversations,
+            **judged,
             "errors": self.errors,
             "notices": self.notices,
         }
@@ -212,6 +221,9 @@ def check_line(line: DatasetLine, where: str) -> None:
             replay(conversation.episode.scenario, conversation.episode.moves)
         except (IllegalMove, BadInput) as error:
             raise BadInput(f"does not replay: {error}", f"{where}, conversations.{number}") from error
+        for place, judgment in enumerate(conversation.judgments):
+            if judgment.seat is not None and not 0 <= judgment.seat < len(conversation.episode.scenario.seats):
+                raise BadInput("no such seat", f"{where}, conversations.{number}.judgments.{place}.seat")
 
 
 def _check_types(scenario: Scenario) -> None:

@@ -19,7 +19,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("format", choices=sorted(importers.FORMATS), help="how the data is written")
-        parser.add_argument("path", type=Path, help="the file; for sotopia-jsonl and werewolf9 the folder of files")
+        parser.add_argument(
+            "path",
+            type=Path,
+            help="the file; for sotopia-jsonl and werewolf9 the folder of files; for sotopia-episodes either",
+        )
         parser.add_argument("--name", required=True, help="name of the dataset: letters, digits, hyphens")
         parser.add_argument("--owner", default="", help="who owns it (default: the first admin)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -48,6 +52,8 @@ class Command(BaseCommand):
         for notice in reading.notices:
             self.stderr.write(f"notice: {notice['where']}: {notice['why']}")
         counts = f"{len(reading.lines)} scenarios, {reading.conversations} conversations"
+        if reading.with_judgments:
+            counts += f", {reading.judgments} judgments"
         self.stdout.write(f"{counts}; {'stored as ' + stored if stored else 'nothing stored'}")
 
 
