@@ -1,5 +1,8 @@
 #!/usr/bin/env python
-"""Parley's command line for the site: every command finds the databases running, or starts the embedded ones."""
+"""Parley's command line for the site: every command finds the databases running, or starts the embedded ones.
+
+A command that cannot be done says so in one line and exits with 2; `--traceback` shows where it failed.
+"""
 
 import os
 import sys
@@ -8,13 +11,16 @@ import sys
 def main() -> None:
     """Join (or start) the databases, then hand over to Django."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
-    from webapp.core import embedded
+    from webapp.core.commands import reported
 
-    embedded.join()
+    with reported(sys.argv):
+        from webapp.core import embedded
 
-    from django.core.management import execute_from_command_line
+        embedded.join()
 
-    execute_from_command_line(sys.argv)
+        from django.core.management import execute_from_command_line
+
+        execute_from_command_line(sys.argv)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ import shutil
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from training.errors import BadInput
 
@@ -132,12 +132,26 @@ def _warn_of_line(path: Path, offset: int) -> None:
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
     """Replace `path` atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as file:
+    with atomic_file(path) as file:
         file.write(dumps(data))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[TextIO]:
+    """Yield a text file that takes the place of `path` when the block ends well, and vanishes when it does not.
+
+    Raises `OSError` where the file cannot be made or written; what was at `path` is then unchanged.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def append_member(path: Path, data: Mapping[str, Any]) -> tuple[int, int]:

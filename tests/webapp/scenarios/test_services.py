@@ -1,6 +1,8 @@
 """Writes of datasets: versions, edits, forks; and that bad input changes nothing."""
 
+import errno
 import json
+import os
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -138,6 +140,42 @@ def test_an_export_of_nothing_is_said_and_exits_2(researcher, capsys, arguments)
         call_command("export_dataset", *arguments)
     assert refused.value.returncode == 2
     assert capsys.readouterr().out == ""
+
+
+def test_an_export_replaces_a_file_only_when_it_is_forced(researcher, tmp_path):
+    imported(researcher)
+    path = tmp_path / "out.jsonl"
+    path.write_text("mine")
+    with pytest.raises(CommandError, match="exists already; --force replaces it") as refused:
+        call_command("export_dataset", "camp", "--output", str(path))
+    assert (refused.value.returncode, path.read_text()) == (2, "mine")
+    call_command("export_dataset", "camp", "--output", str(path), "--force")
+    assert "casino-7" in path.read_text()
+    assert [left.name for left in tmp_path.iterdir() if left.is_file()] == ["out.jsonl"]
+
+
+def test_an_export_that_fails_leaves_the_old_file(researcher, tmp_path, monkeypatch):
+    imported(researcher)
+    path = tmp_path / "out.jsonl"
+    path.write_text("mine")
+
+    def full(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(DatasetLine, "dumps", full)
+    with pytest.raises(CommandError, match="cannot be written: No space left on device") as refused:
+        call_command("export_dataset", "camp", "--output", str(path), "--force")
+    assert (refused.value.returncode, path.read_text()) == (2, "mine")
+    assert [left.name for left in tmp_path.iterdir() if left.is_file()] == ["out.jsonl"]
+
+
+@pytest.mark.parametrize("output, why", [("/dev/null", "is not a file"), ("nowhere/out.jsonl", "No such file")])
+def test_an_export_to_where_no_file_can_be_is_refused(researcher, tmp_path, monkeypatch, output, why):
+    imported(researcher)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CommandError, match=why) as refused:
+        call_command("export_dataset", "camp", "--output", output, "--force")
+    assert refused.value.returncode == 2
 
 
 def test_exporting_takes_a_fixed_number_of_queries(researcher, django_assert_num_queries):

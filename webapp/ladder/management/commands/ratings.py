@@ -20,7 +20,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         unknown = sorted(set(options["games"]) - REGISTRY.keys())
         if unknown:
-            raise CommandError(f"unknown game {unknown[0]!r}; known: {', '.join(sorted(REGISTRY))}")
+            known = ", ".join(sorted(REGISTRY))
+            raise CommandError(f"unknown game {unknown[0]!r}; known: {known}", returncode=2)
         wrong = []
         for game in options["games"] or sorted(REGISTRY):
             if options["check"]:
