@@ -82,14 +82,35 @@ def test_an_unreadable_answer_is_a_notice_and_a_silence(tmp_path):
     assert [e.move.origin for e in moves if e.seat == 4 and e.move.action == "speak"] == ["default"]
 
 
-def test_saving_somebody_who_was_not_attacked_saves_nobody(tmp_path):
-    turns = [
-        *("Bo: kill Ana", "Di: kill Ana", "Cy: inspect Ed", "Ed: save Cy"),
-        *('Bo: "Hm."', 'Cy: "Ed is good."', 'Di: "Cy lies."', 'Ed: "So."', 'Flo: "Oh."'),
-        *("Bo: vote Cy", "Cy: vote Di", "Di: vote Cy", "Ed: vote Di", "Flo: vote Cy"),
+def test_an_action_at_a_player_that_our_rules_do_not_allow_is_not_dropped(tmp_path):
+    """A potion for somebody who was not attacked, a vote for or a look at oneself: none becomes a pass."""
+    for old, new in (
+        ("Ed: save Flo", "Ed: save Cy"),
+        ("Bo: vote Cy", "Bo: vote Bo"),
+        ("Cy: inspect Bo", "Cy: inspect Cy"),
+    ):
+        assert old in files.SIX_SAVED
+        turns = [new if turn == old else turn for turn in files.SIX_SAVED]
+        reading = six(tmp_path, files.six(turns, files.VILLAGE))
+        assert reading.lines == []
+        (notice,) = reading.notices
+        at = turns.index(new)
+        assert notice["why"] == f"left out: turn {at} is '{new.partition(': ')[2]}', which our rules do not allow there"
+
+
+def test_words_that_name_no_player_are_a_notice_and_skipping_is_none(tmp_path):
+    turns = [{"Bo: kill Ana": "Bo: kill Zoe", "Ed: poison Bo": "Ed: skip"}.get(turn, turn) for turn in files.SIX_SAVED]
+    day = ('Bo: "Hm."', 'Cy: "Bo."', 'Ed: "Bo."', 'Flo: "Bo."')
+    votes = ("Bo: vote Cy", "Cy: vote Bo", "Ed: vote Bo", "Flo: vote Bo")
+    turns = [*turns[:16], "Bo: kill Ana", "Cy: inspect Bo", "Ed: skip", *day, *votes]
+    reading = six(tmp_path, files.six(turns, files.VILLAGE))
+    assert len(reading.lines) == 1
+    assert reading.notices == [
+        {
+            "where": "games.jsonl, line 1, turns.0",
+            "why": "'kill Zoe' is no action at a player of the game; the player does nothing there",
+        }
     ]
-    (line,) = six(tmp_path, files.six(turns, files.WOLVES)).lines
-    assert line.conversations[0].episode.returns == {0: 0, 1: 1, 2: 0, 3: 1, 4: 0, 5: 0}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +151,7 @@ def test_a_wrong_line_of_six_players_is_an_error(tmp_path, line, where):
 
 def nine(tmp_path, **changes):
     folder = tmp_path / "games"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "one.json").write_text(json.dumps({**files.nine(), **changes}), encoding="utf-8")
     (folder / "notes.txt").write_text("notes", encoding="utf-8")
     return read("werewolf9", folder)
@@ -152,6 +173,77 @@ def test_a_game_of_nine_people_is_followed_to_its_winner(tmp_path):
     assert [seat for seat, _ in spoken[:12]] == [4, 3, 2, 1, 9, 8, 7, 6, 5, 7, 6, 6]
     assert [text for _, text in spoken[9:12]] == ["Not 7!", "Not 6!", "You were wrong."]
     assert [seat for seat, _ in spoken[12:]] == [5, 7, 8, 9, 2, 3, 4]
+
+
+def changed(**entries):
+    """The game of nine with some entries of nights and days changed; None takes one away."""
+    state = files.nine()["game_state"]
+    for place, value in entries.items():
+        part, _, entry = place.replace("_", " ").partition(": ")
+        inside = dict(state[part])
+        inside[entry] = value
+        state[part] = {name: content for name, content in inside.items() if content is not None}
+    return state
+
+
+def left_out(tmp_path, **changes):
+    reading = nine(tmp_path, **changes)
+    assert (reading.errors, reading.lines) == ([], [])
+    assert {notice["where"] for notice in reading.notices} == {"notes.txt", "one.json"}
+    return next(notice["why"] for notice in reading.notices if notice["where"] == "one.json")
+
+
+@pytest.mark.parametrize(
+    "entries, why",
+    [
+        ({"Day 1 Daytime: suicide": 7}, "entries that this reader does not know: Day 1 Daytime, suicide"),
+        ({"Day 2 Night: Hunter": 7}, "entries that this reader does not know: Day 2 Night, Hunter"),
+        ({"Day 2 Night: Death Message": [1, 4]}, "Day 2 Night: [1, 4] died in the record, [1] by our rules"),
+        ({"Day 2 Daytime: Voting Result": 8}, "Day 2 Daytime: 8 was voted out in the record, 3 by our rules"),
+        ({"Day 2 Daytime: Voting Result": -1}, "-1 was voted out in the record, 3 by our rules"),
+        ({"Day 1 Night: Witch antidote": 4}, "Day 1 Night, Witch antidote: our rules do not allow save at 4 there"),
+        ({"Day 2 Night: Seer": 6}, "Day 2 Night, Seer: our rules do not allow inspect at 6 there"),
+        ({"Day 2 Night: Witch": 3}, "our rules do not ask for Day 2 Night, Witch"),
+        ({"Day 1 Daytime: Voting Pattern (Round 2)": {"7": 6}}, "ends before the game does"),
+    ],
+)
+def test_a_game_of_nine_that_our_rules_do_not_repeat_is_left_out(tmp_path, entries, why):
+    assert why in left_out(tmp_path, game_state=changed(**entries))
+
+
+def test_what_is_recorded_after_our_end_is_not_dropped(tmp_path):
+    """Three wolves are as many as the rest after the second vote; a day that goes on was played by other rules."""
+    state = files.nine()["game_state"]
+    state["Day 3 Night"] = {"Werewolf": 4, "Death Message": [4]}
+    state["Day 3 Daytime"] = {"Voting Pattern": {"2": 7, "5": 2}}
+    why = left_out(tmp_path, game_state=state)
+    assert "our rules do not ask for Day 3 Night, Werewolf; Day 3 Daytime, Voting Pattern, 2; " in why
+
+
+def test_what_was_said_after_our_end_is_not_dropped(tmp_path):
+    audio = files.nine()["audio"] | {"Day 2 Daytime - [3] gives the last words": {"text": "Bye."}}
+    assert "Day 2 Daytime - [3] gives the last words" in left_out(tmp_path, audio=audio)
+    audio = files.nine()["audio"] | {"Day 2 Daytime - [3] sings": {"text": "La."}}
+    assert "does not know: audio, Day 2 Daytime - [3] sings" in left_out(tmp_path, audio=audio)
+
+
+def test_the_fate_of_every_player_is_compared(tmp_path):
+    fates = dict.fromkeys(map(str, range(1, 10)), "in_game") | {"1": "killed", "3": "exiled", "6": "exiled"}
+    assert len(nine(tmp_path, game_state=files.nine()["game_state"] | {"final": fates}).lines) == 1
+    for number, fate, why in (
+        ("4", "killed", "Player 4 is in_game by our rules, not killed"),
+        ("3", "shot", "Player 3 is exiled by our rules, not shot"),
+        ("9", "suicide", "entries that this reader does not know: final, 9: suicide"),
+    ):
+        assert why in left_out(tmp_path, game_state=files.nine()["game_state"] | {"final": fates | {number: fate}})
+
+
+def test_last_words_of_the_night_are_played_under_rules_that_have_them(tmp_path):
+    audio = files.nine()["audio"] | {"Day 2 Daytime - [1] gives the last words": {"text": "It was 8."}}
+    (line,) = nine(tmp_path, audio=audio).lines
+    episode = line.conversations[0].episode
+    assert episode.scenario.settings["last_words"] == "all"
+    assert [entry.seat for entry in episode.moves if entry.move.text == "It was 8."] == [0]
 
 
 def test_a_wrong_file_of_nine_players_is_an_error(tmp_path):

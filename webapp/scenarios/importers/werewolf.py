@@ -1,26 +1,28 @@
 """What the readers of recorded Werewolf games share: our engine goes through the record, asking it move by move.
 
-`follow` raises `BadInput` where the record leaves our rules.
+`follow` raises `BadInput` where the record leaves our rules. It reports every death with its day and cause, so that a
+reader can compare them with the record's.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from training.dataset import DatasetLine
 from training.errors import BadInput
-from training.games import make, redrawn
-from training.games.werewolf import Role
+from training.games import redrawn
+from training.games.werewolf import Role, Werewolf
 from training.games.werewolf.actions import NOBODY, TARGET
-from training.records import Action, Move, Scenario, Seat, SeatMove
+from training.records import ALL, Action, Move, Scenario, Seat, SeatMove
 from webapp.scenarios.importers.reading import played, storable
 
 Offers = Mapping[Seat, Mapping[str, Action]]
 """The actions of each seat that is to act, by name."""
-Decide = Callable[[Offers], Mapping[Seat, Move | None]]
-"""What these seats did in the record; None = nothing that our rules allow."""
+Decide = Callable[[Offers, str], Mapping[Seat, Move | None]]
+"""Return what these seats did in the record, in a phase such as `Day 2: vote`; None = nothing that our rules allow."""
 
 LIMIT = 400
 """Moves after which a record is taken to run in circles."""
@@ -33,23 +35,45 @@ def scenario(key: str, roles: Sequence[Role], names: Sequence[str], settings: di
     return Scenario.from_dict(found)
 
 
-def follow(start: Scenario, decide: Decide, where: str) -> list[SeatMove]:
-    """Return the moves of a record as our engine asks for them; a seat that did nothing legal plays the default."""
-    game, moves = make(start), list[SeatMove]()
+@dataclass(frozen=True, order=True)
+class Death:
+    """Who died on which day, or in the night before it, and of what: `killed`, `poisoned`, `exiled` or `shot`."""
+
+    day: int
+    seat: Seat
+    cause: str
+
+
+def follow(start: Scenario, decide: Decide, where: str) -> tuple[list[SeatMove], list[Death]]:
+    """Return the moves of a record as our engine asks for them, and the deaths that come of them.
+
+    A seat that did nothing legal plays the default.
+    """
+    game, moves, deaths = Werewolf(start), list[SeatMove](), dict[Seat, Death]()
+    poisoned: set[Seat] = set()
     while acting := sorted(game.to_act()):
         if len(moves) > LIMIT:
             raise BadInput("does not come to an end", where)
-        decided = decide({seat: {action.name: action for action in game.observe(seat).actions} for seat in acting})
+        offers = {seat: {action.name: action for action in game.observe(seat).actions} for seat in acting}
+        decided = decide(offers, game.phase(ALL))
         joint = {seat: decided.get(seat) or game.default(seat) for seat in acting}
+        poisoned |= {start.seats.index(str(m.args[TARGET])) for m in joint.values() if m.action == "poison"}
+        by_day = "exiled" if _offered("vote", offers) else "shot" if _offered("shoot", offers) else ""
         game.step(joint)
         moves += [SeatMove(seat=seat, move=move) for seat, move in joint.items()]
-    return moves
+        for seat, day in game.village.died.items():
+            deaths.setdefault(seat, Death(day, seat, by_day or ("poisoned" if seat in poisoned else "killed")))
+    return moves, sorted(deaths.values())
+
+
+def _offered(name: str, offers: Offers) -> bool:
+    return any(name in offered for offered in offers.values())
 
 
 def aim(offered: Mapping[str, Action], name: str, target: str | None) -> Move | None:
     """Return the move of action `name` at `target`, if both are offered."""
     action = offered.get(name)
-    if action is None or target is None or target not in action.args[0].choices:
+    if action is None or not action.args or target is None or target not in action.args[0].choices:
         return None
     return Move(action=name, args={TARGET: target})
 

@@ -2,8 +2,10 @@
 
 The first player listed is a villager, then a werewolf, the seer, the other werewolf, the witch and a villager. A split
 vote of the wolves and a tie of the village were decided by chance; what came of it is read from who goes on acting,
-and tried until the rest of the record fits. A game that our rules do not bring to the recorded winner is left out with
-a notice.
+and tried until the rest of the record fits. The record states no deaths: they follow from who acts, turn by turn. A
+game is left out with a notice if our rules do not bring it to the recorded winner, or if an action at one of its
+players is none of ours, such as a vote for somebody dead. Words that name no action at a player are a notice, too: the
+player does nothing there.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from webapp.scenarios.importers.reading import Progress, Reading, from_json, nee
 ROLES: tuple[Role, ...] = ("villager", "werewolf", "seer", "werewolf", "witch", "villager")
 DAYS = 50
 """More than any record has."""
+SKIPPED = re.compile(r"\W*(skip|none|pass|nothing|no action|do nothing)\b", re.IGNORECASE)
+"""Words for doing nothing on purpose."""
 MOST_WAYS = 100
 """In which one record is read: a few ties leave a few each."""
 SETTINGS = {
@@ -63,9 +67,14 @@ def read(path: Path, progress: Progress) -> Reading:
             names, winners = _names(record, where), _winners(record, where)
             answers = _answers(record, reading, where)
             try:
-                reading.lines.append(_line(f"werewolf6-{number}", names, answers, winners, where))
+                line, ignored = _line(f"werewolf6-{number}", names, answers, winners, where)
             except BadInput as error:
                 reading.notice(where, f"left out: {error.why}")
+            else:
+                reading.lines.append(line)
+                for turn, words in ignored:
+                    why = f"{words[:80]!r} is no action at a player of the game; the player does nothing there"
+                    reading.notice(f"{where}, turns.{turn}", why)
         progress(number, len(lines))
     if not lines:
         reading.error(BadInput("the file holds no game", path.name))
@@ -124,7 +133,13 @@ class Chance(Exception):
         self.events: list[dict[str, Any]] = [{"event": event, "day": day, "seats": [seat]} for seat in seats]
 
 
-def _line(key: str, names: list[str], answers: list[Answer], winners: set[Seat], where: str) -> DatasetLine:
+Ignored = list[tuple[int, str]]
+"""Turns whose words are no action at a player of the game, with these words."""
+
+
+def _line(
+    key: str, names: list[str], answers: list[Answer], winners: set[Seat], where: str
+) -> tuple[DatasetLine, Ignored]:
     """Go through the record; where chance decided something, state it and begin anew, until one way fits all of it."""
     seats = list(range(len(names)))
     ways: list[list[dict[str, Any]]] = [
@@ -146,16 +161,16 @@ def _line(key: str, names: list[str], answers: list[Answer], winners: set[Seat],
 
 def _followed(
     key: str, names: list[str], answers: list[Answer], winners: set[Seat], fixed: list[dict[str, Any]], where: str
-) -> DatasetLine:
+) -> tuple[DatasetLine, Ignored]:
     """Return the game in which chance decided what `fixed` states."""
     longest = max((len(answer.said) for answer in answers), default=0)
     settings = {**SETTINGS, "fixed": fixed, "max_chars": max(1000, longest)}
     start = werewolf.scenario(key, ROLES, names, settings)
     reader = _Reader(names, answers, fixed, winners, where)
-    moves = werewolf.follow(start, reader.decide, where)
+    moves, _ = werewolf.follow(start, reader.decide, where)
     if left := len(answers) - reader.at:
         raise BadInput(f"goes on for {left} turns after the end that our rules come to", where)
-    return werewolf.line(start, moves, f"werewolf6:{key.rpartition('-')[2]}", winners, where)
+    return werewolf.line(start, moves, f"werewolf6:{key.rpartition('-')[2]}", winners, where), reader.ignored
 
 
 class _Reader:
@@ -170,12 +185,13 @@ class _Reader:
         where: str,
     ) -> None:
         self.at = 0
+        self.ignored: Ignored = []
         self._names, self._answers, self._winners, self._where = names, answers, winners, where
         self._fixed: dict[tuple[Event, int], Seat] = {(f["event"], f["day"]): f["seats"][0] for f in fixed}
         self._day = 0
         self._victim: str | None = None
 
-    def decide(self, offers: werewolf.Offers) -> Mapping[Seat, Move | None]:
+    def decide(self, offers: werewolf.Offers, _phase: str) -> Mapping[Seat, Move | None]:
         """Return what the seats did; raise `BadInput` if others are next in the record."""
         moves: dict[Seat, Move | None] = {}
         for _ in offers:
@@ -191,14 +207,28 @@ class _Reader:
         return moves
 
     def _move(self, answer: Answer, offered: Mapping[str, Action]) -> Move | None:
+        """Return what a player did; raise `BadInput` for an action at a player of the game that our rules do not allow.
+
+        Words without such an action are noted as ignored.
+        """
         if "speak" in offered:
+            self._ignore(answer.done)
             return werewolf.speak(answer.said)
-        if "save" in offered and self._victim is not None and answer.target("save") == self._victim:
-            return Move(action="save")
-        for verb in ("kill", "inspect", "vote", "poison"):
-            if move := werewolf.aim(offered, verb, answer.target(verb)):
-                return move
+        for verb in ("save", "poison") if "pass" in offered else offered:
+            target = answer.target(verb)
+            if target not in self._names:
+                continue
+            saved = verb == "save" and "save" in offered and target == self._victim
+            move = Move(action="save") if saved else werewolf.aim(offered, verb, target)
+            if move is None:
+                raise BadInput(f"turn {self.at} is '{verb} {target}', which our rules do not allow there", self._where)
+            return move
+        self._ignore(answer.said or answer.done)
         return Move(action="pass") if "pass" in offered and answer.done else None
+
+    def _ignore(self, words: str) -> None:
+        if words and not SKIPPED.match(words):
+            self.ignored.append((self.at, words))
 
     def _settle(self, offers: werewolf.Offers, moves: Mapping[Seat, Move | None]) -> None:
         """After a vote of the wolves or of the village: find out what chance made of a tie."""

@@ -1,31 +1,50 @@
 """Reads nine-player Werewolf games of people: one JSON file a game, with roles, nights, votes and what was said.
 
 Players are called by number. What a player said stands under "Day n Daytime - [p] is speaking", again as "(round 2)"
-before a second vote, and as last words; the order of these keys is the order of speaking. A game that our rules do not
-bring to the recorded winner is left out with a notice. Source: Wu et al., "Enhance Reasoning for Large Language Models
-in the Game Werewolf", 2024.
+before a second vote, and as last words; the order of these keys is the order of speaking. Our engine plays the record
+under each variant of the rules that may have been used. A game is imported only if all of it fits: every recorded
+action is played, and every death has the recorded day and cause. Otherwise it is left out with a notice that says what
+does not fit. Source: Wu et al., "Enhance Reasoning for Large Language Models in the Game Werewolf", 2024.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from training.dataset import DatasetLine
 from training.errors import BadInput
-from training.games.werewolf import NINE, Role
+from training.games.werewolf import NINE, Role, WerewolfSettings
 from training.games.werewolf.actions import NOBODY
 from training.records import Action, Move, Seat
 from webapp.scenarios.importers import werewolf
 from webapp.scenarios.importers.reading import Progress, Reading, load_json, need, noted
 
-SETTINGS = {"order": "seat", "reveal": False, "tie": "runoff", "last_words": "voted", "wolf_win": "side"}
+SETTINGS = {"order": "seat", "reveal": False, "tie": "runoff"}
+VARIANTS: dict[str, tuple[str, ...]] = {"wolf_win": ("side",), "last_words": ("voted", "all")}
+"""The settings that records may differ in, the usual value first; all other values of `wolf_win` are tried, too."""
 WINNERS = {"Werewolves Win": True, "The good side wins": False}
 """Whether the wolves have won, by the words of the record."""
-BALLOTS = ("Voting Pattern", "Voting Pattern (Round 2)")
 SPEECH = re.compile(r"Day (\d+) Daytime - \[(\d+)\] (is speaking|gives the last words)( \(round 2\))?")
+PART = re.compile(r"Day \d+ (Night|Daytime)")
+BALLOTS = {"vote": "Voting Pattern", "run-off": "Voting Pattern (Round 2)"}
+"""The recorded votes of a phase."""
+NIGHT = {"kill": "Werewolf", "inspect": "Seer", "poison": "Witch poison"}
+"""The recorded target of an action."""
+DEATHS, EXILED, ANTIDOTE, FINAL = "Death Message", "Voting Result", "Witch antidote", "final"
+KNOWN = {
+    "Night": {*NIGHT.values(), ANTIDOTE, "Witch", DEATHS},
+    "Daytime": {*BALLOTS.values(), EXILED},
+    "": {"roles", FINAL, "Game Result", "Automatically Passed for Not Speaking", "player_id"},
+}
+"""The entries of nights, of days, and beside them."""
+ALIVE = "in_game"
+FATES = {ALIVE, "killed", "poisoned", "exiled", "shot"}
+"""What `final` may say of a player; the causes are those of `werewolf.Death`."""
 
 
 def read(path: Path, progress: Progress) -> Reading:
@@ -47,87 +66,190 @@ def read(path: Path, progress: Progress) -> Reading:
 def _read(file: Path, reading: Reading) -> None:
     record = load_json(file)
     state = need(record, "game_state", dict, file.name)
+    audio = need(record, "audio", dict, file.name)
     roles = _roles(need(state, "roles", dict, f"{file.name}, game_state"), file.name)
     result = need(state, "Game Result", str, f"{file.name}, game_state")
     if result not in WINNERS:
         raise BadInput(f"unknown result {result!r}", f"{file.name}, game_state, Game Result")
     winners = {seat for seat, role in enumerate(roles) if (role == "werewolf") == WINNERS[result]}
-    reader = _Reader(state, need(record, "audio", dict, file.name), file.name)
-    settings = {**SETTINGS, "fixed": reader.fixed, "max_chars": max(1000, reader.longest)}
-    names = [f"Player {seat + 1}" for seat in range(len(roles))]
-    start = werewolf.scenario(f"werewolf9-{file.stem}", roles, names, settings)
-    try:
-        moves = werewolf.follow(start, reader.decide, file.name)
-        reading.lines.append(werewolf.line(start, moves, f"werewolf9:{file.stem}", winners, file.name))
-    except BadInput as error:
-        reading.notice(file.name, f"left out: {error.why}")
+    if unknown := _unknown(state, audio):
+        reading.notice(file.name, f"left out: entries that this reader does not know: {', '.join(unknown)}")
+        return
+    problem = None
+    for variant in _variants():
+        try:
+            reading.lines.append(_line(file, state, audio, roles, winners, variant))
+        except BadInput as error:
+            problem = problem or error
+        else:
+            return
+    assert problem is not None, "there is a variant"
+    reading.notice(file.name, f"left out: {problem.why}")
 
 
-def _roles(found: Mapping[str, Any], where: str) -> list[Role]:
+def _roles(listed: Mapping[str, Any], where: str) -> list[Role]:
     known: dict[str, Role] = {role.capitalize(): role for role in NINE}
     roles = []
     for number in range(1, len(NINE) + 1):
-        role = need(found, str(number), str, f"{where}, game_state, roles")
+        role = need(listed, str(number), str, f"{where}, game_state, roles")
         if role not in known:
             raise BadInput(f"unknown role {role!r}; expected {', '.join(known)}", f"{where}, game_state, roles")
         roles.append(known[role])
     return roles
 
 
+def _unknown(state: Mapping[str, Any], audio: Mapping[str, Any]) -> list[str]:
+    """Return the entries of a record that may hold actions or deaths which this reader does not understand."""
+    unknown = [f"audio, {key}" for key in audio if not SPEECH.fullmatch(key)]
+    for key, value in state.items():
+        part = PART.fullmatch(key)
+        if part is None:
+            unknown += [key] if key not in KNOWN[""] else []
+        elif isinstance(value, dict):
+            unknown += [f"{key}, {entry}" for entry in value if entry not in KNOWN[part[1]]]
+        else:
+            unknown.append(key)
+    final = state.get(FINAL, {})
+    if not isinstance(final, dict):
+        return [*unknown, FINAL]
+    return [*unknown, *(f"{FINAL}, {number}: {fate}" for number, fate in final.items() if fate not in FATES)]
+
+
+def _variants() -> list[dict[str, str]]:
+    """Return the combinations of settings under which a record may have been played, the usual one first."""
+    offered = get_args(WerewolfSettings.model_fields["wolf_win"].annotation)
+    usual = VARIANTS["wolf_win"]
+    values = {**VARIANTS, "wolf_win": (*usual, *(value for value in offered if value not in usual))}
+    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
+
+
+def _line(
+    file: Path,
+    state: Mapping[str, Any],
+    audio: Mapping[str, Any],
+    roles: Sequence[Role],
+    winners: Collection[Seat],
+    variant: Mapping[str, str],
+) -> DatasetLine:
+    """Return the game as it is played under these rules; raise `BadInput` unless it is the recorded one."""
+    reader = _Reader(state, audio, file.name)
+    settings = {**SETTINGS, **variant, "fixed": reader.fixed, "max_chars": max(1000, reader.longest)}
+    names = [_name(seat + 1) for seat in range(len(roles))]
+    start = werewolf.scenario(f"werewolf9-{file.stem}", roles, names, settings)
+    moves, deaths = werewolf.follow(start, reader.decide, file.name)
+    reader.check_played()
+    reader.check_deaths(deaths)
+    return werewolf.line(start, moves, f"werewolf9:{file.stem}", set(winners), file.name)
+
+
+def _name(number: object) -> str:
+    return f"Player {number}"
+
+
 class _Reader:
-    """Answers what the engine asks from the record of nights, votes and speeches."""
+    """Answers what the engine asks from the record of nights, votes and speeches, and remembers what it has used."""
 
     def __init__(self, state: Mapping[str, Any], audio: Mapping[str, Any], where: str) -> None:
         self._state, self._where = state, where
-        self._day = 0
-        self._ballots: deque[Mapping[str, Any]] = deque()
-        self._said: dict[tuple[int, Seat], deque[str]] = defaultdict(deque)
-        self.longest = 0
+        self._said: dict[str, str] = {}
+        self._unplayed = dict.fromkeys((*_actions(state), *audio))  # in the order of the file
         spoke: dict[tuple[str, int], list[Seat]] = defaultdict(list)
         for key, entry in audio.items():
             found = SPEECH.fullmatch(key)
-            if found is None:
-                continue
-            day, seat = int(found[1]), int(found[2]) - 1
-            text = need(entry, "text", str, f"{where}, audio, {key}")
-            self._said[day, seat].append(text)
-            self.longest = max(self.longest, len(text))
+            assert found, "other keys are unknown entries"
+            self._said[key] = need(entry, "text", str, f"{where}, audio, {key}")
             if found[3] == "is speaking":
-                spoke["runoff" if found[4] else "speakers", day].append(seat)
+                spoke["runoff" if found[4] else "speakers", int(found[1])].append(int(found[2]) - 1)
+        self.longest = max(map(len, self._said.values()), default=0)
         self.fixed = [{"event": event, "day": day, "seats": seats} for (event, day), seats in spoke.items()]
 
-    def decide(self, offers: werewolf.Offers) -> Mapping[Seat, Move | None]:
-        """Return what the seats did."""
-        if any("kill" in offered for offered in offers.values()):
-            self._day += 1
-            daytime = self._part("Daytime")
-            self._ballots = deque(daytime[key] for key in BALLOTS if key in daytime)
-        ballot = self._ballots.popleft() if self._ballots and self._votes(offers) else {}
-        return {seat: self._move(seat, offered, ballot) for seat, offered in offers.items()}
+    def decide(self, offers: werewolf.Offers, phase: str) -> Mapping[Seat, Move | None]:
+        """Return what the seats did; raise `BadInput` for a recorded action that our rules do not offer."""
+        return {seat: self._move(seat, offered, phase) for seat, offered in offers.items()}
 
-    @staticmethod
-    def _votes(offers: werewolf.Offers) -> bool:
-        return any("vote" in offered for offered in offers.values())
-
-    def _part(self, part: str) -> Mapping[str, Any]:
-        key = f"Day {self._day} {part}"
-        found: Mapping[str, Any] = need(self._state, key, dict, self._where) if key in self._state else {}
-        return found
-
-    def _move(self, seat: Seat, offered: Mapping[str, Action], ballot: Mapping[str, Any]) -> Move | None:
-        night = self._part("Night")
+    def _move(self, seat: Seat, offered: Mapping[str, Action], phase: str) -> Move | None:
+        day, _, kind = phase.partition(": ")
+        day = f"Day {day.rpartition(' ')[2]}"
         if "speak" in offered:
-            said = self._said[self._day, seat]
-            return werewolf.speak(said.popleft()) if said else None
-        if "save" in offered and night.get("Witch antidote", -1) != -1:
-            return Move(action="save")
-        named = {
-            "kill": night.get("Werewolf"),
-            "inspect": night.get("Seer"),
-            "poison": night.get("Witch poison"),
-            "vote": ballot.get(str(seat + 1)),
-        }
-        for name, number in named.items():
-            if name in offered and number is not None:
-                return werewolf.aim(offered, name, NOBODY if number == -1 else f"Player {number}")
+            return self._speech(f"{day} Daytime - [{seat + 1}]", kind)
+        if "vote" in offered:
+            ballot = self._part(f"{day} Daytime").get(BALLOTS[kind], {})
+            return self._aimed(
+                offered, "vote", ballot.get(str(seat + 1)), f"{day} Daytime, {BALLOTS[kind]}, {seat + 1}"
+            )
+        night = f"{day} Night"
+        if night not in self._state:
+            raise BadInput("ends before the game does", self._where)
+        part = self._part(night)
+        if "pass" in offered and part.get(ANTIDOTE, -1) != -1:
+            return self._saved(offered, part, f"{night}, {ANTIDOTE}")
+        for name, entry in NIGHT.items():
+            if name in offered and entry in part:
+                return self._aimed(offered, name, part[entry], f"{night}, {entry}")
         return Move(action="pass") if "pass" in offered else None
+
+    def _speech(self, begin: str, kind: str) -> Move | None:
+        told = {"discussion": "is speaking", "run-off": "is speaking (round 2)", "last words": "gives the last words"}
+        key = f"{begin} {told[kind]}"
+        self._unplayed.pop(key, None)
+        return werewolf.speak(self._said.get(key, ""))
+
+    def _aimed(self, offered: Mapping[str, Action], name: str, number: object, entry: str) -> Move | None:
+        """Return a recorded action at a player or at nobody (-1); None where nothing is recorded."""
+        if number is None:
+            return None
+        move = werewolf.aim(offered, name, NOBODY if number == -1 else _name(number))
+        if move is None and number != -1:
+            raise BadInput(f"{entry}: our rules do not allow {name} at {number} there", self._where)
+        self._unplayed.pop(entry, None)
+        return move or (Move(action="pass") if "pass" in offered else None)
+
+    def _part(self, key: str) -> Mapping[str, Any]:
+        return need(self._state, key, dict, self._where) if key in self._state else {}
+
+    def _saved(self, offered: Mapping[str, Action], night: Mapping[str, Any], entry: str) -> Move:
+        """Return that the witch saves whom the wolves attacked: the antidote can be given to nobody else."""
+        if "save" not in offered or night[ANTIDOTE] != night.get(NIGHT["kill"]):
+            raise BadInput(f"{entry}: our rules do not allow save at {night[ANTIDOTE]} there", self._where)
+        self._unplayed.pop(entry, None)
+        return Move(action="save")
+
+    def check_played(self) -> None:
+        """Raise `BadInput` if the record holds actions for which our rules did not ask."""
+        if left := list(self._unplayed):
+            more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+            raise BadInput(f"our rules do not ask for {'; '.join(left[:3])}{more}", self._where)
+
+    def check_deaths(self, deaths: Sequence[werewolf.Death]) -> None:
+        """Raise `BadInput` if others died, on another day or of something else than the record says."""
+        self._check_days(deaths)
+        causes = {str(death.seat + 1): death.cause for death in deaths}
+        for number, fate in self._part(FINAL).items():
+            if causes.get(number, ALIVE) != fate:
+                raise BadInput(f"{_name(number)} is {causes.get(number, ALIVE)} by our rules, not {fate}", self._where)
+
+    def _check_days(self, deaths: Sequence[werewolf.Death]) -> None:
+        for key in self._state:
+            found = PART.fullmatch(key)
+            part = self._part(key) if found else {}
+            day = int(key.split()[1]) if found else 0
+            night = [d.seat + 1 for d in deaths if d.day == day and d.cause in ("killed", "poisoned")]
+            exiled = [d.seat + 1 for d in deaths if d.day == day and d.cause == "exiled"] or [-1]
+            if DEATHS in part and sorted(part[DEATHS]) != night:
+                raise BadInput(f"{key}: {part[DEATHS]} died in the record, {night} by our rules", self._where)
+            if EXILED in part and [part[EXILED]] != exiled:
+                why = f"{key}: {part[EXILED]} was voted out in the record, {exiled[0]} by our rules"
+                raise BadInput(why, self._where)
+
+
+def _actions(state: Mapping[str, Any]) -> list[str]:
+    """Return the entries of nights and days in which somebody did something; -1 stands for nobody."""
+    actions = []
+    for key, part in state.items():
+        if not PART.fullmatch(key):
+            continue
+        actions += [f"{key}, {entry}" for entry in (*NIGHT.values(), ANTIDOTE, "Witch") if part.get(entry, -1) != -1]
+        for ballot in BALLOTS.values():
+            votes = part.get(ballot) or {}
+            actions += [f"{key}, {ballot}, {voter}" for voter, vote in votes.items() if vote != -1]
+    return actions
