@@ -1,4 +1,4 @@
-"""Dataset files: JSONL, one scenario a line with its conversations; the form that exports, runs and cold starts share.
+"""Dataset files: JSONL, one scenario per line with its conversations; exports, runs and cold starts share this form.
 
 A line is `{"scenario": {…}, "conversations": [{"source", "episode", "judgments"}, …]}`, or a bare scenario. Every
 problem is reported with file, line and field; nothing is skipped silently.
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Conversation(Record):
-    """A played or imported game without tokens, where it came from, and what was judged of it."""
+    """A played or imported game without tokens, with its source and its judgments."""
 
     source: str
     episode: Episode
@@ -36,7 +36,10 @@ class DatasetLine(Record):
     conversations: tuple[Conversation, ...] = Field(default=())
 
     def dumps(self) -> str:
-        """Return the line as it is written to a file, without its line break; keys sorted, so its hash is its own."""
+        """Return the line as it is written to a file, without its line break.
+
+        Keys are sorted, so that equal lines have equal hashes.
+        """
         return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True)
 
 
@@ -81,19 +84,19 @@ def read(path: Path) -> Iterator[DatasetLine]:
 
 
 def read_game(path: Path, game: str) -> Iterator[DatasetLine]:
-    """Yield the lines of a dataset file whose scenarios play `game`; the log tells how many others were left out.
+    """Yield the lines of a dataset file whose scenarios play `game`; the log says how many others are left out.
 
     Raises `BadInput` like `read`, and at the end for a file that holds no scenario of the game.
     """
-    found, left_out, others = 0, 0, set[str]()
+    kept, left_out, others = 0, 0, set[str]()
     for line in read(path):
         if line.scenario.game == game:
-            found += 1
+            kept += 1
             yield line
         else:
             others.add(line.scenario.game)
             left_out += 1
-    if not found:
+    if not kept:
         has = f"it has {', '.join(sorted(others))}" if others else "it is empty"
         raise BadInput(f"the file holds no scenario of {game}: {has}", str(path))
     if left_out:

@@ -1,4 +1,4 @@
-"""Imports: an upload is kept, read by a worker, and stored as a dataset only on a yes; or read at once by a command."""
+"""Imports: a worker reads an upload and stores it as a dataset once it is confirmed; a command does both at once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def upload(
 ) -> Import:
     """Keep the uploaded files and queue their reading; raise `BadInput` if they do not fit the format.
 
-    The row is there before the first file, so whatever fails, or dies, leaves no file that nobody knows of.
+    The row is created before the first file is saved, so that no failure leaves a file without a row.
     """
     chosen = list(files)
     importers.check_upload(format, [(file.name or "", file.size or 0) for file in chosen])
@@ -82,10 +82,10 @@ def forget_unfinished() -> int:
     return len(left)
 
 
-def _claim(found: ImportQuerySet, pk: int, state: str) -> Import | None:
-    """Take an import that nobody works at now; None if there is nothing to do."""
+def _claim(waiting: ImportQuerySet, pk: int, state: str) -> Import | None:
+    """Claim an import that no worker holds; None if there is nothing to do."""
     with transaction.atomic():
-        claimed = found.select_for_update(skip_locked=True).filter(pk=pk).first()
+        claimed = waiting.select_for_update(skip_locked=True).filter(pk=pk).first()
         if claimed:
             claimed.state, claimed.claimed_until = state, Now() + LEASE
             claimed.save(update_fields=["state", "claimed_until"])
@@ -93,12 +93,12 @@ def _claim(found: ImportQuerySet, pk: int, state: str) -> Import | None:
 
 
 def claim_import(*, pk: int) -> Import | None:
-    """Take an import that nobody reads now; None if there is nothing to do."""
+    """Claim an import that no worker is reading; None if there is nothing to do."""
     return _claim(Import.objects.unread(), pk, Import.State.READING)
 
 
 def read_import(*, pk: int) -> None:
-    """Read an uploaded import and leave its report: waiting for a yes, or refused. Safe to call twice."""
+    """Read an uploaded import and store its report: waiting for confirmation, or refused. Safe to call twice."""
     claimed = claim_import(pk=pk)
     if claimed is None:
         return
@@ -117,7 +117,7 @@ def read_import(*, pk: int) -> None:
 
 
 def _read_stored(claimed: Import) -> Reading:
-    """Read the kept files; how far it is can be seen meanwhile, and renews the lease."""
+    """Read the kept files; every progress report renews the lease."""
     mine = Import.objects.filter(pk=claimed.pk, state=claimed.state)
 
     def progress(done: int, total: int) -> None:
@@ -140,9 +140,9 @@ def _read_stored(claimed: Import) -> Reading:
 
 @transaction.atomic
 def accept_import(*, pk: int) -> None:
-    """The yes: queue what was read to be stored; raise `BadInput` if it is not waiting, or the name is taken now.
+    """Confirm an import: queue it to be stored; raise `BadInput` if it is not waiting, or the name is taken.
 
-    Saying yes twice changes nothing.
+    Confirming twice changes nothing.
     """
     waiting = Import.objects.select_for_update().get(pk=pk)
     if waiting.state in {Import.State.STORING, Import.State.STORED}:
@@ -158,7 +158,7 @@ def accept_import(*, pk: int) -> None:
 def store_import(*, pk: int) -> DatasetVersion | None:
     """Store an accepted import as a dataset and forget its files; None if there is nothing to do. Safe to call twice.
 
-    If it cannot be stored any more (somebody took the name meanwhile), nothing is, and its page says why. What the
+    If it cannot be stored any more (another dataset took the name), nothing is, and its page says why. What the
     database cannot hold is refused for good.
     """
     claimed = _claim(Import.objects.unstored(), pk, Import.State.STORING)
@@ -179,7 +179,7 @@ def store_import(*, pk: int) -> DatasetVersion | None:
 
 
 def _end(claimed: Import, state: str, report: dict[str, Any]) -> None:
-    """Leave what came of an import, unless it was dropped meanwhile."""
+    """Store the outcome of an import, unless it was dropped meanwhile."""
     Import.objects.filter(pk=claimed.pk, state=claimed.state).update(state=state, report=report, progress=1)
 
 
@@ -209,7 +209,7 @@ def _store(pk: int, reading: Reading) -> DatasetVersion | None:
 
 @transaction.atomic
 def drop_import(*, pk: int) -> None:
-    """The no: forget what was uploaded. Dropping twice, or after it was stored, changes nothing."""
+    """Drop an import and delete its files. Dropping twice, or after it was stored, changes nothing."""
     waiting = Import.objects.select_for_update().get(pk=pk)
     if not waiting.is_over or waiting.state == Import.State.REFUSED:
         waiting.state = Import.State.DROPPED

@@ -25,14 +25,14 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
         """Return datasets with `latest` (time of the newest version) and `used` (of the newest run), filtered and
         ordered.
         """
-        found = self.select_related("owner").annotate(
+        rows = self.select_related("owner").annotate(
             latest=Max("versions__created_at"), used=Max("versions__runs__created_at")
         )
         if words:
-            found = found.filter(Q(name__icontains=words) | Q(title__icontains=words) | Q(source__icontains=words))
+            rows = rows.filter(Q(name__icontains=words) | Q(title__icontains=words) | Q(source__icontains=words))
         if game:
-            found = found.filter(versions__games__contains=[game])
-        return found.order_by(order, "name")
+            rows = rows.filter(versions__games__contains=[game])
+        return rows.order_by(order, "name")
 
 
 class DatasetVersionQuerySet(models.QuerySet["DatasetVersion"]):
@@ -44,8 +44,8 @@ class DatasetVersionQuerySet(models.QuerySet["DatasetVersion"]):
 
     def playable(self, game: str = "") -> DatasetVersionQuerySet:
         """Versions with at least one scenario, of `game` if named: what a run or a table can start from."""
-        found = self.filter(scenario_count__gt=0).select_related("dataset").order_by("dataset__name", "-number")
-        return found.filter(games__contains=[game]) if game else found
+        versions = self.filter(scenario_count__gt=0).select_related("dataset").order_by("dataset__name", "-number")
+        return versions.filter(games__contains=[game]) if game else versions
 
 
 class Dataset(models.Model):
@@ -107,8 +107,8 @@ class StoredScenarioQuerySet(models.QuerySet["StoredScenario"]):
 
     def with_counts(self) -> StoredScenarioQuerySet:
         """With `conversation_count`, counted for the rows of a page only (a join would count the whole version)."""
-        held = StoredConversation.objects.filter(scenario=OuterRef("pk")).order_by().values("scenario")
-        count = Subquery(held.annotate(number=Count("pk")).values("number"))
+        conversations = StoredConversation.objects.filter(scenario=OuterRef("pk")).order_by().values("scenario")
+        count = Subquery(conversations.annotate(number=Count("pk")).values("number"))
         return self.annotate(conversation_count=Coalesce(count, 0))
 
     def around(self, position: int) -> dict[str, StoredScenario | None]:

@@ -106,7 +106,7 @@ def _store(version: DatasetVersion, lines: list[DatasetLine], start: int) -> Non
 
 
 def lines_of(version: DatasetVersion) -> Iterator[DatasetLine]:
-    """Yield the version's lines in order: the export, and what a run is given."""
+    """Yield the version's lines in order, as exports and runs read them."""
     scenarios = version.scenarios.order_by("position").prefetch_related("conversations")
     for stored in scenarios.iterator(chunk_size=BATCH):
         yield line_of(stored)
@@ -153,7 +153,7 @@ def change_scenario(*, stored: StoredScenario, scenario: Scenario, by: User, not
 
 
 def fork(*, version: DatasetVersion, name: str, by: User) -> DatasetVersion:
-    """Copy a version into a new dataset of one's own, with its origin noted."""
+    """Copy a version into a new dataset of `by`, which names its origin."""
     return create_dataset(
         name=name,
         owner=by,

@@ -35,8 +35,8 @@ def dataset_list(request: HttpRequest) -> HttpResponse:
     words, game = request.GET.get("q", ""), request.GET.get("game", "")
     asked = request.GET.get("order", "")
     order = asked if asked in ORDERS else ORDERS[0]
-    found = Dataset.objects.visible_to(current_user(request)).listed(words, game, order)
-    page = Paginator(found.prefetch_related("versions"), PAGE).get_page(integer(request, "page", 1, 1))
+    datasets = Dataset.objects.visible_to(current_user(request)).listed(words, game, order)
+    page = Paginator(datasets.prefetch_related("versions"), PAGE).get_page(integer(request, "page", 1, 1))
     context = {
         "page": page, "words": words, "game": game, "order": order, "games": sorted(REGISTRY),
         "imports": Import.objects.filter(owner=current_user(request)).under_way(),
@@ -49,11 +49,11 @@ def dataset_list(request: HttpRequest) -> HttpResponse:
 def upload(request: HttpRequest) -> HttpResponseBase:
     form = UploadForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
+        cleaned = form.cleaned_data
         try:
             made = imports.upload(
-                owner=current_user(request), format=given["format"], name=given["name"], files=given["chosen"],
-                source=given["source"], licence=given["licence"],
+                owner=current_user(request), format=cleaned["format"], name=cleaned["name"], files=cleaned["chosen"],
+                source=cleaned["source"], licence=cleaned["licence"],
             )  # fmt: skip
         except BadInput as error:  # somebody took the name meanwhile
             form.add_error("name", error.why)
@@ -102,8 +102,8 @@ def import_drop(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def _version(request: HttpRequest, name: str, number: int) -> DatasetVersion:
-    found = DatasetVersion.objects.visible_to(current_user(request)).select_related("dataset__owner")
-    return get_or_404(found, dataset__name=name, number=number)
+    versions = DatasetVersion.objects.visible_to(current_user(request)).select_related("dataset__owner")
+    return get_or_404(versions, dataset__name=name, number=number)
 
 
 @require_GET
@@ -118,8 +118,8 @@ def newest(request: HttpRequest, name: str) -> HttpResponseBase:
 def version_page(request: HttpRequest, name: str, number: int) -> HttpResponse:
     version = _version(request, name, number)
     words = request.GET.get("q", "")
-    found = version.scenarios.matching(words).with_counts().order_by("position")
-    page = Paginator(found, PAGE).get_page(integer(request, "page", 1, 1))
+    scenarios = version.scenarios.matching(words).with_counts().order_by("position")
+    page = Paginator(scenarios, PAGE).get_page(integer(request, "page", 1, 1))
     context = {
         "version": version,
         "dataset": version.dataset,

@@ -12,7 +12,7 @@ from training.games import make, replay
 from training.records import Scenario
 from webapp.arena.models import MatchSeat
 from webapp.scenarios import importers
-from webapp.scenarios.importers import casino, deal_or_no_deal, own, sotopia, werewolf6
+from webapp.scenarios.importers import casino, deal_or_no_deal, parley_jsonl, sotopia, werewolf6
 from webapp.scenarios.importers.reading import LONGEST_SEAT, LONGEST_SOURCE
 from webapp.scenarios.models import StoredConversation
 
@@ -316,7 +316,7 @@ TWICE = {
     "deal-or-no-deal": (deal_or_no_deal, "storable", f"{files.AGREED}\n{files.AGREED}\n"),
     "sotopia-redis": (sotopia, "check_line", json.dumps(files.redis_dump(**SECOND_PAIRING))),
     "werewolf6": (werewolf6, "_line", f"{files.six([], ())}\n{files.six([], ())}\n"),
-    "jsonl": (own, "check_line", f"{own_line()}\n{own_line(id='b')}\n"),
+    "jsonl": (parley_jsonl, "check_line", f"{own_line()}\n{own_line(id='b')}\n"),
 }
 """For a format its reader, the last of what it calls for a record, and a file of two records."""
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from training.errors import BadInput
-from webapp.scenarios.importers import casino, deal_or_no_deal, own, sotopia, sotopia_episodes, werewolf6, werewolf9
+from webapp.scenarios.importers import (
+    casino,
+    deal_or_no_deal,
+    parley_jsonl,
+    sotopia,
+    sotopia_episodes,
+    werewolf6,
+    werewolf9,
+)
 from webapp.scenarios.importers.reading import Progress, Reading
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -64,7 +72,7 @@ FORMATS: dict[str, Format] = {
     "werewolf9": Format(
         "Werewolf: nine people (JSON files)", werewolf9.read, "Werewolf games of people", "MIT", several=True
     ),
-    "jsonl": Format("Parley: JSONL of scenarios and conversations", own.read),
+    "jsonl": Format("Parley: JSONL of scenarios and conversations", parley_jsonl.read),
 }
 
 __all__ = ["FORMATS", "MAX_BYTES", "Format", "Progress", "Reading", "check_upload", "read"]

@@ -1,7 +1,7 @@
 """Reads CaSiNo: one JSON list of human dialogues about dividing food, water and firewood before a camping trip.
 
 One dialogue is one scenario with one conversation. `Submit-Deal`, `Accept-Deal`, `Reject-Deal` and `Walk-Away` are
-turns of their own; everything else is talk. Source: Chawla et al., "CaSiNo", NAACL 2021.
+separate turns; everything else is talk. Source: Chawla et al., "CaSiNo", NAACL 2021.
 """
 
 from __future__ import annotations

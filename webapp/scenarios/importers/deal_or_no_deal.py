@@ -77,18 +77,18 @@ def read(path: Path, progress: Progress) -> Reading:
 
 def parse(text: str, where: str) -> View:
     """Return one line as a `View`; raise `BadInput` naming the part that is malformed."""
-    found = LINE.fullmatch(text.strip())
-    if not found:
+    match = LINE.fullmatch(text.strip())
+    if not match:
         raise BadInput("expected <input>, <dialogue>, <output> and <partner_input>", where)
-    own, partner = (_pairs(found[name], f"{where}, {name}") for name in ("own", "partner"))
+    own, partner = (_pairs(match[name], f"{where}, {name}") for name in ("own", "partner"))
     if [n for n, _ in own] != [n for n, _ in partner]:
         raise BadInput("the two sides see different counts", f"{where}, partner_input")
     counts = tuple(n for n, _ in own)
-    talk = tuple(_utterance(part, f"{where}, dialogue") for part in found["talk"].split(" <eos> "))
+    talk = tuple(_utterance(part, f"{where}, dialogue") for part in match["talk"].split(" <eos> "))
     if talk[-1][1] != SELECTION:
         raise BadInput(f"must end with {SELECTION}", f"{where}, dialogue")
-    shares = _shares(found["output"], counts, f"{where}, output")
-    refusal = "" if shares else found["output"].split()[0].strip("<>")
+    shares = _shares(match["output"], counts, f"{where}, output")
+    refusal = "" if shares else match["output"].split()[0].strip("<>")
     return View(counts, (tuple(v for _, v in own), tuple(v for _, v in partner)), talk, shares, refusal)
 
 

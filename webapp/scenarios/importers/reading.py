@@ -79,11 +79,11 @@ class Reading:
         }
 
 
-def _list(found: list[dict[str, str]], where: str, why: str, most: int) -> None:
-    if len(found) < most:
-        found.append({"where": _clean(where), "why": _clean(why)})
-    elif len(found) == most:
-        found.append({"where": "", "why": f"more than {most} of them; the rest is not listed"})
+def _list(entries: list[dict[str, str]], where: str, why: str, most: int) -> None:
+    if len(entries) < most:
+        entries.append({"where": _clean(where), "why": _clean(why)})
+    elif len(entries) == most:
+        entries.append({"where": "", "why": f"more than {most} of them; the rest is not listed"})
 
 
 @contextmanager

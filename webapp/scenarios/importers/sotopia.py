@@ -44,7 +44,7 @@ CONSTRAINTS = ("age_constraint", "occupation_constraint", "agent_constraint")
 
 
 @dataclass(frozen=True)
-class Found:
+class SourceRecord:
     """One record and the place it was read from."""
 
     where: str
@@ -55,17 +55,17 @@ class Found:
 class Tables:
     """The records of both forms by their ids."""
 
-    environments: dict[str, Found] = field(default_factory=dict)
-    agents: dict[str, Found] = field(default_factory=dict)
-    pairings: dict[str, Found] = field(default_factory=dict)
-    relationships: dict[str, Found] = field(default_factory=dict)
+    environments: dict[str, SourceRecord] = field(default_factory=dict)
+    agents: dict[str, SourceRecord] = field(default_factory=dict)
+    pairings: dict[str, SourceRecord] = field(default_factory=dict)
+    relationships: dict[str, SourceRecord] = field(default_factory=dict)
 
-    def add(self, table: str, key: str, found: Found) -> None:
+    def add(self, table: str, key: str, record: SourceRecord) -> None:
         """File a record; raise `BadInput` if the id is there already."""
-        records: dict[str, Found] = getattr(self, table)
+        records: dict[str, SourceRecord] = getattr(self, table)
         if key in records:
-            raise BadInput(f"a second record with the id {key!r}; the first is at {records[key].where}", found.where)
-        records[key] = found
+            raise BadInput(f"a second record with the id {key!r}; the first is at {records[key].where}", record.where)
+        records[key] = record
 
 
 def read_redis(path: Path, progress: Progress) -> Reading:
@@ -101,7 +101,7 @@ def read_jsonl(path: Path, progress: Progress) -> Reading:
 def _file(reading: Reading, tables: Tables, table: str, where: str, record: Any, id_field: str) -> None:
     with noted(reading, where):
         data = from_json(record, where) if isinstance(record, str) else record
-        tables.add(table, need(data, id_field, str, where), Found(where, data))
+        tables.add(table, need(data, id_field, str, where), SourceRecord(where, data))
 
 
 def _finish(reading: Reading, tables: Tables, progress: Progress) -> Reading:
@@ -111,15 +111,15 @@ def _finish(reading: Reading, tables: Tables, progress: Progress) -> Reading:
             reading.lines.append(_line(key, pairing, tables, used))
         progress(number + 1, len(tables.pairings))
     for table in (tables.environments, tables.agents):
-        for key, found in table.items():
+        for key, record in table.items():
             if key not in used:
-                reading.notice(found.where, "no pairing uses it; left out")
+                reading.notice(record.where, "no pairing uses it; left out")
     if not tables.pairings and not reading.errors:
         reading.error(BadInput("no pairing of an environment with two agents", "EnvAgentComboStorage"))
     return reading
 
 
-def _line(key: str, pairing: Found, tables: Tables, used: set[str]) -> DatasetLine:
+def _line(key: str, pairing: SourceRecord, tables: Tables, used: set[str]) -> DatasetLine:
     env_id = need(pairing.data, "env_id", str, pairing.where)
     agent_ids = need(pairing.data, "agent_ids", list, pairing.where)
     if len(agent_ids) != 2 or not all(isinstance(agent_id, str) for agent_id in agent_ids):
@@ -155,27 +155,27 @@ def _line(key: str, pairing: Found, tables: Tables, used: set[str]) -> DatasetLi
     return line
 
 
-def _get(table: Mapping[str, Found], key: str, where: str) -> Found:
+def _get(table: Mapping[str, SourceRecord], key: str, where: str) -> SourceRecord:
     if key not in table:
         raise BadInput(f"names {key!r}, which is not in this upload", where)
     return table[key]
 
 
-def _relationship(environment: Found) -> int:
+def _relationship(environment: SourceRecord) -> int:
     value = environment.data.get("relationship")
     if str(value) not in {"0", "1", "2", "3", "4", "5"}:
         raise BadInput(f"expected a code from 0 to 5, not {value!r}", f"{environment.where}, relationship")
     return int(str(value))
 
 
-def _names(agents: list[Found]) -> list[str]:
+def _names(agents: list[SourceRecord]) -> list[str]:
     names = [
         f"{need(a.data, 'first_name', str, a.where)} {need(a.data, 'last_name', str, a.where)}".strip() for a in agents
     ]
     return names if names[0] != names[1] else [names[0], f"{names[1]} (2)"]
 
 
-def _profile(agent: Found) -> dict[str, Any]:
+def _profile(agent: SourceRecord) -> dict[str, Any]:
     data = agent.data
 
     def text(name: str) -> str:

@@ -61,10 +61,10 @@ def _labelled(text: str, labels: Iterable[tuple[str, str]]) -> dict[tuple[str, s
     """Return what follows each label such as `Ada Berg's goal:`, up to the next label or the first turn."""
     text = re.split(r"^(?:Conversation Starts:|Turn #\d+)", text, maxsplit=1, flags=re.MULTILINE)[0]
     places = [(text.find(f"{name}'s {kind}:"), (name, kind)) for name, kind in labels]
-    found = sorted((place, label) for place, label in places if place >= 0)
-    ends = [place for place, _ in found[1:]] + [len(text)]
+    present = sorted((place, label) for place, label in places if place >= 0)
+    ends = [place for place, _ in present[1:]] + [len(text)]
     parts = {}
-    for (place, (name, kind)), end in zip(found, ends, strict=True):
+    for (place, (name, kind)), end in zip(present, ends, strict=True):
         words = text[place + len(f"{name}'s {kind}:") : end].strip()
         parts[name, kind] = "" if words == UNKNOWN else words
     return parts

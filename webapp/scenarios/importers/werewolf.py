@@ -29,10 +29,10 @@ LIMIT = 400
 
 
 def scenario(key: str, roles: Sequence[Role], names: Sequence[str], settings: dict[str, Any]) -> Scenario:
-    """Return a recorded game's start: what chance decided stands in its settings, and nothing is told late."""
+    """Return a recorded game's start: its settings state what chance decided, and spectators see all at once."""
     stated = {"roles": list(roles), "deal": list(roles), "wolf_talk": 0, "max_words": 0, "spectator_delay": 0}
-    found = {"id": key, "game": "werewolf", "settings": {**stated, **settings}, "seats": list(names), "seed": 1}
-    return Scenario.from_dict(found)
+    data = {"id": key, "game": "werewolf", "settings": {**stated, **settings}, "seats": list(names), "seed": 1}
+    return Scenario.from_dict(data)
 
 
 @dataclass(frozen=True, order=True)

@@ -52,8 +52,8 @@ class Answer:
 
     def target(self, verb: str) -> str | None:
         """Return the name behind a verb, such as the one of `kill Ada`."""
-        found = re.search(rf"\b{verb}\b\W+(\w+)", self.done, re.IGNORECASE)
-        return found.group(1) if found else None
+        match = re.search(rf"\b{verb}\b\W+(\w+)", self.done, re.IGNORECASE)
+        return match.group(1) if match else None
 
 
 def read(path: Path, progress: Progress) -> Reading:
@@ -112,8 +112,8 @@ def _answers(record: Any, reading: Reading, where: str) -> list[Answer]:
 
 def _answer(seat: Seat, response: str, reading: Reading, where: str) -> Answer:
     try:
-        found = json.loads(response)
-        kind, content = found["action_type"], found["argument"]
+        content_of = json.loads(response)
+        kind, content = content_of["action_type"], content_of["argument"]
     except (ValueError, KeyError, TypeError, RecursionError):
         reading.notice(where, "an answer that is no JSON with an action; the player does nothing there")
         return Answer(seat)
@@ -150,8 +150,8 @@ def _line(
         fixed = ways.pop()
         try:
             return _followed(key, names, answers, winners, fixed, where)
-        except Chance as found:
-            ways += [[*fixed, event] for event in reversed(found.events)]
+        except Chance as chance:
+            ways += [[*fixed, event] for event in reversed(chance.events)]
         except BadInput as error:
             problem = problem or error
         if not ways:

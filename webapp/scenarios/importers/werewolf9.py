@@ -155,11 +155,11 @@ class _Reader:
         self._unplayed = dict.fromkeys((*_actions(state), *audio))  # in the order of the file
         spoke: dict[tuple[str, int], list[Seat]] = defaultdict(list)
         for key, entry in audio.items():
-            found = SPEECH.fullmatch(key)
-            assert found, "other keys are unknown entries"
+            match = SPEECH.fullmatch(key)
+            assert match, "other keys are unknown entries"
             self._said[key] = need(entry, "text", str, f"{where}, audio, {key}")
-            if found[3] == "is speaking":
-                spoke["runoff" if found[4] else "speakers", int(found[1])].append(int(found[2]) - 1)
+            if match[3] == "is speaking":
+                spoke["runoff" if match[4] else "speakers", int(match[1])].append(int(match[2]) - 1)
         self.longest = max(map(len, self._said.values()), default=0)
         self.fixed = [{"event": event, "day": day, "seats": seats} for (event, day), seats in spoke.items()]
 
@@ -189,8 +189,12 @@ class _Reader:
         return Move(action="pass") if "pass" in offered else None
 
     def _speech(self, begin: str, kind: str) -> Move | None:
-        told = {"discussion": "is speaking", "run-off": "is speaking (round 2)", "last words": "gives the last words"}
-        key = f"{begin} {told[kind]}"
+        words = {
+            "discussion": "is speaking",
+            "run-off": "is speaking (round 2)",
+            "last words": "gives the last words",
+        }
+        key = f"{begin} {words[kind]}"
         self._unplayed.pop(key, None)
         return werewolf.speak(self._said.get(key, ""))
 
@@ -230,9 +234,9 @@ class _Reader:
 
     def _check_days(self, deaths: Sequence[werewolf.Death]) -> None:
         for key in self._state:
-            found = PART.fullmatch(key)
-            part = self._part(key) if found else {}
-            day = int(key.split()[1]) if found else 0
+            match = PART.fullmatch(key)
+            part = self._part(key) if match else {}
+            day = int(key.split()[1]) if match else 0
             night = [d.seat + 1 for d in deaths if d.day == day and d.cause in ("killed", "poisoned")]
             exiled = [d.seat + 1 for d in deaths if d.day == day and d.cause == "exiled"] or [-1]
             if DEATHS in part and sorted(part[DEATHS]) != night:

@@ -58,8 +58,8 @@ class Command(BaseCommand):
 
 
 def _owner(username: str) -> User:
-    found = User.objects.filter(username=username) if username else User.objects.filter(role=Role.ADMIN).order_by("pk")
-    owner = found.first()
+    people = User.objects.filter(username=username) if username else User.objects.filter(role=Role.ADMIN).order_by("pk")
+    owner = people.first()
     if owner is None and not username:
         owner = User(username="parley", role=Role.ADMIN)
         owner.set_unusable_password()
