@@ -2,9 +2,9 @@
 
 `toy`: steps until the reward holds at 90 %. `negotiation`: a training run per form and seed with the real trainer, then
 a head-to-head of its last checkpoint against the frozen cold start, seats swapped on every scenario. `werewolf` and
-`hack` are in `bench.werewolf`. Intervals: 95 %, percentile bootstrap over seeds; beside them each head-to-head's own,
-over scenarios. A run that fails is told, not left out. What was measured stays in `row.json` of its folder: the same
-command again goes on where it was broken off.
+`hack` are in `bench.werewolf`. Intervals: 95 %, Student's t over seeds; beside them each head-to-head's own, over
+scenarios. A run that fails is reported, not left out. Each row stays in `row.json` of its folder: the same command
+continues where it was interrupted.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def toy(forms: list[str], seeds: int, most_steps: int) -> dict[str, Any]:
             "steps": reached,
             "median": median(steps[form]),
             "not_reached": reached.count(None),
-            **over_seeds("mean", steps[form], form),
+            **over_seeds("mean", steps[form]),
             "seconds": round(time.monotonic() - began, 1),
         }
     return {"task": _task(size), "seeds": seeds, "forms": found, **against(steps, forms, "steps")}
@@ -110,7 +110,7 @@ def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, fo
     found: dict[str, Any] = {}
     for form in forms:
         of_form = list(gains[form].values())
-        found[form] = {"runs": rows[form], **(over_seeds("gain", of_form, form) if of_form else {})}
+        found[form] = {"runs": rows[form], **(over_seeds("gain", of_form) if of_form else {})}
     shared = [seed for seed in range(seeds) if all(seed in gains[form] for form in forms)]
     paired = {form: [gains[form][seed] for seed in shared] for form in forms}
     return {
@@ -201,10 +201,11 @@ def _last_metrics(run_dir: Any) -> dict[str, float]:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return one line a form."""
+    """Return one line per form: mean, 95 % interval (Student's t over seeds) and the number of seeds."""
     rows = []
     for form, found in result["forms"].items():
         mean = found.get("mean", found.get("gain"))
         low, high = found.get("interval", (float("nan"), float("nan")))
-        rows.append(f"{form:<14} {mean if mean is not None else float('nan'):>10.3f}   [{low:.3f}, {high:.3f}]")
+        count = f"n = {found['n']}" if "n" in found else ""
+        rows.append(f"{form:<14} {mean if mean is not None else float('nan'):>10.3f}   [{low:.3f}, {high:.3f}] {count}")
     return "\n".join(rows)

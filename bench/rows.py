@@ -8,10 +8,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from training.errors import BadInput
-from training.seeding import derive
 from training.store import loads, write_json
 
 INTERRUPTED = 130
@@ -31,12 +31,12 @@ def kept(folder: Path, wanted: Mapping[str, Any], measure: Callable[[], dict[str
     return row
 
 
-def over_seeds(name: str, values: list[float], form: str) -> dict[str, Any]:
-    """Return a mean over seeds with its interval."""
-    from training.evaluate.intervals import interval
+def over_seeds(name: str, values: list[float]) -> dict[str, Any]:
+    """Return a mean over seeds with its Student's t interval (95 %), absent for a single seed."""
+    from training.evaluate import intervals
 
-    found = interval(values, derive(0, "miniature", form))
-    return {name: found.mean, "interval": [found.low, found.high]}
+    estimate: dict[str, Any] = {name: fmean(values), "n": len(values)}
+    return estimate | ({"interval": list(intervals.over_seeds(values))} if len(values) > 1 else {})
 
 
 def against(values: dict[str, list[float]], forms: list[str], what: str) -> dict[str, Any]:
@@ -44,17 +44,17 @@ def against(values: dict[str, list[float]], forms: list[str], what: str) -> dict
     first = forms[0]
     return {
         f"{what}_minus_{first}": {
-            form: over_seeds("mean", [a - b for a, b in zip(values[form], values[first], strict=True)], form)
+            form: over_seeds("mean", [a - b for a, b in zip(values[form], values[first], strict=True)])
             for form in forms[1:]
         }
     }
 
 
-def unless_interrupted(told: dict[str, Any]) -> dict[str, Any]:
-    """Return what a run came to; raise for the Ctrl-C that it took for itself. A rule's stop is a result."""
-    if told["exit"] == INTERRUPTED:
+def unless_interrupted(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return the outcome of a run; raise `KeyboardInterrupt` if Ctrl-C ended it. A rule's stop is an outcome."""
+    if outcome["exit"] == INTERRUPTED:
         raise KeyboardInterrupt
-    return told
+    return outcome
 
 
 def metrics_of(run_dir: Any) -> list[dict[str, Any]]:

@@ -40,7 +40,7 @@ def werewolf(seeds: int, steps: int, games: int, folder: Path) -> dict[str, Any]
         rows.append(kept(own, wanted, partial(_wolves, cold, seed, steps, games, own)))
         print(f"seed {seed}: {rows[-1]['difference']}", file=sys.stderr)
     gains = [row["difference"]["mean"] for row in rows if row["difference"]]
-    found = {"runs": rows, **(over_seeds("gain", gains, "werewolf") if gains else {})}
+    found = {"runs": rows, **(over_seeds("gain", gains) if gains else {})}
     return {"task": _task("werewolf", steps), "games": games, "seeds": seeds, "forms": {"default": found}}
 
 
@@ -59,7 +59,7 @@ def hack(filters: list[str], seeds: int, steps: int, folder: Path) -> dict[str, 
     shared = [seed for seed in range(seeds) if all(found[name]["runs"][seed]["last"] is not None for name in filters)]
     last = {name: [found[name]["runs"][seed]["last"] for seed in shared] for name in filters}
     for name in filters if shared else ():
-        found[name] |= over_seeds("mean", last[name], name)
+        found[name] |= over_seeds("mean", last[name])
     task = _task(leak.NAME, steps) | {"leak": leak.LEAK}
     compared = against(last, filters, "malformed") if shared else {}
     return {"task": task, "seeds": seeds, "compared_seeds": shared, "forms": found, **compared}
@@ -79,23 +79,22 @@ def _wolves(cold: Path, seed: int, steps: int, games: int, folder: Path) -> dict
     starts = derive(seed, "arena")
     sides = {"trained": latest[1], "base": cold}
     held = {name: werewolf_setup.played(wolves, cold, games, starts) for name, wolves in sides.items()}
-    return {**row, **compared(held["trained"], held["base"], seed), "arena_s": round(time.monotonic() - began, 1)}
+    return {**row, **compared(held["trained"], held["base"]), "arena_s": round(time.monotonic() - began, 1)}
 
 
-def compared(trained: list[Episode], base: list[Episode], seed: int) -> dict[str, Any]:
+def compared(trained: list[Episode], base: list[Episode]) -> dict[str, Any]:
     """Return the wolves' shares of won games, and their difference over the starts that both played without an error.
 
-    The interval is the percentile bootstrap over starts, 95 %.
+    The interval is Student's t over the paired differences of starts, 95 %.
     """
-    from training.evaluate.intervals import interval
+    from training.evaluate.intervals import paired
 
     pairs = [(a, b) for a, b in zip(trained, base, strict=True) if not (a.error or b.error)]
     won = [(a.metrics["wolves_win"], b.metrics["wolves_win"]) for a, b in pairs]
-    found = interval([a - b for a, b in won], derive(seed, "miniature", "wolves"))
     return {
         "errors": len(trained) - len(pairs),
         "won": {"trained": fmean(a for a, _ in won), "base": fmean(b for _, b in won)},
-        "difference": found.to_dict(),
+        "difference": paired([a for a, _ in won], [b for _, b in won]).to_dict(),
     }
 
 

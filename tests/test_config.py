@@ -121,6 +121,29 @@ def test_toml_says_none_by_false(tmp_path):
     assert found.sft.lora is None
 
 
+def test_a_head_to_head_samples_as_training_does_unless_told_otherwise(tmp_path):
+    data = {"sampling": {"temperature": 0.7}}
+    resolved = config.resolve(config.parse(data), tmp_path)
+    assert resolved.evaluate.temperature == resolved.head_to_head_sampling.temperature == 0.7
+    own = config.resolve(config.parse({**data, "evaluate": {"temperature": 1.0}}), tmp_path)
+    assert own.head_to_head_sampling.temperature == 1.0
+
+
+@pytest.mark.parametrize(
+    "evaluate, kind, common",
+    [
+        ({"opponent": "random"}, "train", "tiny"),  # what the run started from
+        ({"model": "scripted", "opponent": "random"}, "eval", "tiny"),
+        ({"opponent": "random"}, "eval", "random"),  # the base itself is measured
+        ({"opponent": "random", "common": "scripted"}, "eval", "scripted"),
+    ],
+)
+def test_the_common_opponent_is_the_start_unless_that_is_measured(tmp_path, evaluate, kind, common):
+    data = {"kind": kind, "model": {"base": "tiny"}, "evaluate": {**evaluate, "side": ["werewolf"]}}
+    resolved = config.resolve(config.parse(data), tmp_path)
+    assert resolved.evaluate.common == resolved.common_opponent == common
+
+
 def test_resolving_leaves_nothing_open(tmp_path):
     (tmp_path / "starts.jsonl").write_text("")
     (tmp_path / "model").mkdir()

@@ -153,8 +153,14 @@ class RunConfig(Record):
 
     @property
     def head_to_head_sampling(self) -> Sampling:
-        """How both sides of a head-to-head sample: as in training, at the head-to-head's own temperature."""
-        return self.sampling.model_copy(update={"temperature": self.evaluate.temperature})
+        """How the models of a head-to-head sample: as in training, unless it has a temperature of its own."""
+        return self.sampling.model_copy(update={"temperature": self.evaluate.temperature or self.sampling.temperature})
+
+    @property
+    def common_opponent(self) -> str:
+        """Who holds the other seats against both models of a head-to-head over a side."""
+        measured = self.kind == "eval" and not self.evaluate.model
+        return self.evaluate.common or (measured and self.evaluate.opponent) or self.model.base
 
     @property
     def reward_low(self) -> float:
@@ -198,6 +204,8 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
             "path": _file(config.evaluate.path, folder, "evaluate.path"),
             "model": _model(config.evaluate.model, folder),
             "opponent": _model(config.evaluate.opponent, folder),
+            "common": _model(config.common_opponent, folder) if config.evaluate.side else config.evaluate.common,
+            "temperature": config.head_to_head_sampling.temperature,
         },
         "model": {"base": _model(config.model.base, folder)},
     }

@@ -168,7 +168,7 @@ class RewardSection(Record):
 
 
 class EvaluateSection(Record):
-    """The head-to-head: two models hold different seats of the same conversations, then swap."""
+    """The head-to-head: two models play the same scenarios in both seatings."""
 
     every: int = Field(default=0, ge=0, description="Training steps between head-to-heads during a run; 0 = none.")
     conversations: int = Field(default=100, ge=2, description="Conversations per head-to-head, both seatings counted.")
@@ -177,12 +177,24 @@ class EvaluateSection(Record):
     )
     opponent: str = Field(default="", description="The other model; empty = what the run started from.")
     path: str = Field(default="", description="Dataset with the scenarios to be measured on; empty = data.path.")
-    temperature: float = Field(default=1.0, gt=0, le=5, description="Sampling temperature of both.")
+    temperature: float | None = Field(
+        default=None, gt=0, le=5, description="Sampling temperature of all models; empty = sampling.temperature."
+    )
     judge: bool = Field(default=False, description="Let the judge score each conversation.")
     side: tuple[str, ...] = Field(
         default=(),
-        description="Roles that one model holds together, such as werewolf; the other model holds all other seats, "
-        "then they swap. Empty = each holds half of the seats.",
+        description="Roles that each model holds in turn, such as werewolf, from the same starts. Empty = each model "
+        "holds half of the seats, then they swap.",
+    )
+    opposition: Literal["common", "each_other"] = Field(
+        default="common",
+        description="With a side, who holds all other seats: common = the same opponent against both models. "
+        "each_other = the other model, whose skill in the other roles then enters the comparison.",
+    )
+    common: str = Field(
+        default="",
+        description="The common opponent. Empty = what the run started from (model.base), or the opponent, where "
+        "model.base itself is measured.",
     )
 
 

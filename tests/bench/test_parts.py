@@ -102,6 +102,7 @@ def test_the_toy_prints_one_object(capfd):
         "not_reached": 2,
         "mean": 6,
         "interval": [6, 6],
+        "n": 2,
         "seconds": 0,
     }
     assert found["steps_minus_default"]["flat"]["mean"] == 0

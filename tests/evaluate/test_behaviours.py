@@ -7,7 +7,7 @@ import pytest
 
 from training.errors import BadInput
 from training.evaluate.behaviours import JudgedGame, judged_game, report
-from training.evaluate.intervals import difference, interval
+from training.evaluate.intervals import difference, paired
 from training.players import make as player
 from training.records import Episode, Judgment, Scenario
 from training.rewards.rubrics import BEHAVIOURS, SOTOPIA
@@ -121,7 +121,8 @@ async def test_played_games_of_a_known_truth():
     found = rows(report(games, BEHAVIOURS).tables[0])
     for name in ("identity_concealment", "protecting_power_roles"):
         one = found[name].difference
-        assert (one.low, one.mean, one.high) == (1.0, 1.0, 1.0)
+        assert one.mean == one.high == 1
+        assert 0.6 < one.low < 1  # all of some forty games say so
     for name in ("voting_manipulation", "team_collaboration", "recognising_deception"):
         assert found[name].difference.low < 0 < found[name].difference.high
     lived = sum(
@@ -131,34 +132,39 @@ async def test_played_games_of_a_known_truth():
     assert (wolves.surviving.asked, wolves.eliminated.asked) == (lived, 80 - lived)
 
 
-def test_with_one_value_of_each_kind_a_game_it_is_the_interval_of_the_mean_difference():
+def test_with_one_value_of_each_kind_a_game_it_is_the_paired_interval():
     values = np.random.default_rng(5).normal([1.0, 0.4], 1.0, (40, 2))
-    found = difference([((a,), (b,)) for a, b in values], seed=1)
-    plain = interval((values[:, 0] - values[:, 1]).tolist(), seed=2)
-    assert found.mean == pytest.approx(plain.mean)
-    width = plain.high - plain.low
-    assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=0.03 * width)
+    pooled = difference([((a,), (b,)) for a, b in values])
+    pairs = paired(*values.T)
+    assert (pooled.mean, pooled.low, pooled.high) == pytest.approx((pairs.mean, pairs.low, pairs.high))
 
 
-def test_games_are_drawn_with_all_their_values():
-    """The interval written out: draw games with replacement, pool their values, take the difference of the means."""
+def test_the_difference_covers_the_truth_although_players_of_a_game_depend_on_each_other():
+    """Games differ in their own level, and in how many of their players live; the true difference is 0.2."""
     generator = np.random.default_rng(8)
-    games = [(list(generator.integers(0, 2, n % 3)), list(generator.integers(0, 2, 2 - n % 3))) for n in range(30)]
-    drawn = []
-    for _ in range(20_000):
-        chosen = [games[at] for at in generator.integers(0, 30, 30)]
-        first, second = ([value for game in chosen for value in game[kind]] for kind in (0, 1))
-        drawn.append(np.mean(first) - np.mean(second))
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    found = difference(games, seed=3)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=0.03 * (high - low))
-    assert found.n == 30
-    assert found == difference(games, seed=3)
+    covered = 0
+    for _ in range(1000):
+        games = []
+        for lived, level in zip(generator.integers(0, 5, 30), generator.uniform(0.1, 0.7, 30), strict=True):
+            games.append((list(generator.random(lived) < level + 0.2), list(generator.random(4 - lived) < level)))
+        estimate = difference(games)
+        covered += estimate.low <= 0.2 <= estimate.high
+    assert 925 <= covered <= 975  # 950 expected, with a standard error of 7; drawing players, not games, covers less
+
+
+def test_shares_that_never_vary_have_the_exact_bounds_of_each():
+    games = [((1.0, 1.0), (0.0,))] * 8 + [((1.0,), ())] * 4
+    estimate = difference(games)
+    # Clopper-Pearson: 12 of 12 games from 0.025 ** (1 / 12) up, 0 of 8 games up to 1 - 0.025 ** (1 / 8)
+    low = 0.025 ** (1 / 12) - (1 - 0.025 ** (1 / 8))
+    assert (estimate.mean, estimate.low, estimate.high) == pytest.approx((1, low, 1))
 
 
 def test_a_difference_needs_both_kinds():
     for games in ([], [((1.0,), ())], [((), (0.0,)), ((), ())]):
         with pytest.raises(BadInput, match="no difference"):
-            difference(games, seed=0)
-    only = difference([((1.0, 0.0), (0.0,))], seed=0)
-    assert (only.low, only.mean, only.high, only.n) == (0.5, 0.5, 0.5, 1)
+            difference(games)
+    only = difference([((1.0, 0.0), (0.0,))])
+    assert (only.low, only.mean, only.high, only.n) == (-1, 0.5, 1, 1)  # one game says nothing of others
+    with pytest.raises(BadInput, match="one game only"):
+        difference([((5.0, 0.0), (0.0,))])

@@ -33,7 +33,7 @@ def chance(scenario, seat):
 
 
 async def test_wolves_against_a_village_with_an_interval():
-    pairs = pairings(villages(20), 40, 3, ("werewolf",))
+    pairs = pairings(villages(20), 40, 3, ("werewolf",), "each_other")
     side = Contestant("random", chance)
     matches = await play(pairs, side, side, lanes=8, rules=RolloutPolicy(seed=3))
     assert all(match.episode.error is None for match in matches)
@@ -41,7 +41,7 @@ async def test_wolves_against_a_village_with_an_interval():
         roles = match.episode.roles
         wolves = {seat for seat, role in enumerate(roles) if role == "werewolf"}
         assert wolves in [set(match.pairing.seats_of(name)) for name in "ab"]
-    found = summarise(matches, {}, 0)
+    found = summarise(matches, {})
     by_hand = [m.episode.metrics["wolves_win"] for m in matches]
     assert found.shared["wolves_win"].mean == pytest.approx(sum(by_hand) / 40)
     as_wolves = [m.episode.metrics["wolves_win"] for m in matches[::2]]

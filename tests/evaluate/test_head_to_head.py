@@ -12,7 +12,7 @@ from training.errors import BadInput, EngineError
 from training.evaluate.behaviours import judged_game, report
 from training.evaluate.head_to_head import Match, pairings, play
 from training.evaluate.social import judge_all
-from training.evaluate.summary import summarise
+from training.evaluate.summary import Summary, summarise
 from training.players import make as make_player
 from training.players.base import Reply
 from training.players.contestants import Contestant
@@ -82,7 +82,7 @@ def test_what_cannot_be_swapped_is_refused(scenarios):
 
 async def test_the_seats_advantage_cancels():
     matches = await held(side("skilled", lambda seat, seed: 3), side("other", lambda seat, seed: 1))
-    found = summarise(matches, {}, 0)
+    found = summarise(matches, {})
     # Level i is shared by both; the bias of 5 falls to each side once a scenario. So a - b = 3 - 1 everywhere.
     assert found.difference["return"].mean == found.difference["return"].low == found.difference["return"].high == 2
     assert found.a["points"].mean == pytest.approx(3 + 2.5 + 2.5)  # skill, mean level of 0..5, half the bias
@@ -101,7 +101,7 @@ async def test_a_model_against_itself_covers_zero():
     covered = 0
     for seed in range(20):
         matches = await held(side("one", noisy), side("same", noisy), count=30, conversations=60, seed=seed)
-        interval = summarise(matches, {}, seed).difference["return"]
+        interval = summarise(matches, {}).difference["return"]
         covered += interval.low <= 0 <= interval.high
         assert interval.low < interval.high
     assert covered >= 17  # of 20 at 95 %: 19 expected, 17 or more with probability 0.98
@@ -112,7 +112,7 @@ async def test_scripted_players_negotiate_and_the_games_own_numbers_come_out():
     chance = Contestant("random", lambda scenario, seat: make_player("random", scenario, seat))
     starts = [negotiation().model_copy(update={"id": f"n{i}", "seed": i}) for i in range(5)]
     pairs = pairings(starts, 20, 1)
-    found = summarise(await play(pairs, scripted, scripted, lanes=5, rules=RolloutPolicy()), {}, 0)
+    found = summarise(await play(pairs, scripted, scripted, lanes=5, rules=RolloutPolicy()), {})
     assert found.used == 20
     assert found.scenarios == 5
     assert {"agreement", "efficiency", "turns"} <= found.shared.keys()
@@ -120,7 +120,7 @@ async def test_scripted_players_negotiate_and_the_games_own_numbers_come_out():
     assert found.a["parse_rate"].mean == 1
     lead = found.difference["return"]
     assert lead.low <= 0 <= lead.high
-    mixed = summarise(await play(pairs, scripted, chance, lanes=5, rules=RolloutPolicy()), {}, 0)
+    mixed = summarise(await play(pairs, scripted, chance, lanes=5, rules=RolloutPolicy()), {})
     assert mixed.shared["agreement"].mean < found.shared["agreement"].mean
 
 
@@ -136,9 +136,20 @@ async def test_unread_replies_and_forfeits_go_to_who_wrote_them():
         lanes=2,
         rules=RolloutPolicy(retries=1, on_refused="forfeit"),
     )
-    found = summarise(matches, {}, 0)
+    found = summarise(matches, {})
     assert (found.a["parse_rate"].mean, found.b["parse_rate"].mean) == (0, 1)
     assert (found.a["forfeits"].mean, found.b["forfeits"].mean) == (1, 0)
+
+
+def test_few_scenarios_are_a_caution():
+    def summary(count):
+        return summarise([match(p, {0: 1.0, 1: 0.0}) for p in pairings(biased.scenarios(count), 2 * count, 0)], {})
+
+    assert summary(29).caution.startswith("29 scenarios, fewer than 30")
+    assert summary(30).caution == ""
+    old = summary(30).to_dict()
+    del old["caution"]  # files that were written before it was known
+    assert Summary.from_dict(old) == summary(30)
 
 
 async def test_a_failed_conversation_takes_its_partner_along():
@@ -151,7 +162,7 @@ async def test_a_failed_conversation_takes_its_partner_along():
         return (Fails if broken else biased.Says)(lambda seat, seed: 3)
 
     matches = await held(Contestant("fails once", player), side("other", lambda seat, seed: 1))
-    found = summarise(matches, {}, 0)
+    found = summarise(matches, {})
     assert found.errors == {"engine": 1}
     assert (found.conversations, found.used, found.scenarios) == (12, 10, 5)
     assert found.difference["return"].mean == 2
@@ -170,10 +181,10 @@ def test_repetitions_are_averaged_inside_their_scenario():
     for p in pairs:
         gain = gains[p.scenario.id, p.repeat]
         matches.append(match(p, {p.names.index("a"): gain, p.names.index("b"): 0.0}))
-    found = summarise(matches, {}, 0).difference["return"]
+    found = summarise(matches, {}).difference["return"]
     assert (found.mean, found.n) == (6.0, 2)  # (2 + 10) / 2: scenarios weigh the same
     matches[-1] = match(pairs[-1], {}, ErrorRecord(kind="engine", message="x"))
-    found = summarise(matches, {}, 0)
+    found = summarise(matches, {})
     assert found.difference["return"].mean == 6.0
     assert found.used == 6
 
@@ -192,7 +203,7 @@ def test_what_could_not_be_scored_is_counted_and_left_out():
         scores = {p.names.index("a"): 8.0, p.names.index("b"): 6.0}
         judgments[p.number] = [judged(p.number, seat, goal=value) for seat, value in scores.items()]
     judgments[0][1] = judged(0, 1)  # one seat of the first scenario's first seating
-    found = summarise(matches, judgments, 0)
+    found = summarise(matches, judgments)
     assert found.difference["sotopia.goal"].mean == 2
     assert found.difference["sotopia.goal"].n == 2  # s0 is left out, not counted as zero
     assert found.a["sotopia.mean"].mean == 8
@@ -217,7 +228,7 @@ async def test_the_judge_reads_every_seat_under_both_rubrics_and_not_who_sat_the
     judgments = await judge_all(matches, Judge(Middle(), "j"), 0)
     assert [len(found) for found in judgments.values()] == [4, 4]  # two seats, two rubrics
     assert "secret-model-name" not in str(asked)
-    found = summarise(matches, judgments, 0)
+    found = summarise(matches, judgments)
     assert {"sotopia.goal", "sotopia.mean", "fine-grained.empathy_expression"} <= found.a.keys()
     assert "return" not in found.a  # a judged game has none of its own
 
@@ -235,14 +246,16 @@ async def test_the_judge_of_a_village_says_too_what_each_role_did():
 
     chance = Contestant("random", lambda scenario, seat: make_player("random", scenario, seat))
     start = Scenario(id="v", game="werewolf", seats=("Ann", "Bob", "Cleo", "Dan", "Eva", "Finn"))
-    matches = await play(pairings([start], 2, 0, ("werewolf",)), chance, chance, lanes=2, rules=RolloutPolicy())
+    matches = await play(
+        pairings([start], 2, 0, ("werewolf",), "each_other"), chance, chance, lanes=2, rules=RolloutPolicy()
+    )
     judgments = await judge_all(matches, Judge(Yes(), "j"), 0)
     assert [len(found) for found in judgments.values()] == [18, 18]  # six seats, three rubrics
     games = [judged_game(match.episode, judgments[match.pairing.number]) for match in matches]
     rows = {row.behaviour: row for row in report(games, BEHAVIOURS).tables[0].rows}
     assert rows["identity_concealment"].eliminated.scored + rows["identity_concealment"].surviving.scored == 4
     assert rows["recognising_deception"].eliminated.scored + rows["recognising_deception"].surviving.scored == 8
-    found = summarise(matches, judgments, 0)
+    found = summarise(matches, judgments)
     assert found.a["werewolf-behaviours.voting_manipulation/werewolf"].mean == 0
     assert found.a["werewolf-behaviours.identity_concealment/werewolf"].mean == 1
     assert "werewolf-behaviours.identity_concealment/seer" not in found.a
@@ -256,7 +269,7 @@ def hidden(monkeypatch):
 
 
 def test_a_side_holds_its_roles_and_then_all_others(hidden):
-    first, second, *_ = pairings(hidden_roles.scenarios(2), 4, 0, ("werewolf",))
+    first, second, *_ = pairings(hidden_roles.scenarios(2), 4, 0, ("werewolf",), "each_other")
     assert (first.seats_of("a"), first.seats_of("b")) == ((1, 4), (0, 2, 3, 5))
     assert (second.seats_of("a"), second.seats_of("b")) == ((0, 2, 3, 5), (1, 4))
     for side in (("mayor",), ("werewolf", "seer", "villager")):
@@ -281,16 +294,17 @@ def test_without_sides_each_holds_half_and_the_half_moves_on(monkeypatch):
 async def test_the_wolves_rate_of_winning_by_who_played_them(hidden):
     # A says 2 everywhere, B says 1: whoever is A wins, so wolves win when A holds them, and only then.
     matches = await play(
-        pairings(hidden_roles.scenarios(4), 8, 0, ("werewolf",)),
+        pairings(hidden_roles.scenarios(4), 8, 0, ("werewolf",), "each_other"),
         side("strong", lambda seat, seed: 2),
         side("weak", lambda seat, seed: 1),
         lanes=4,
         rules=RolloutPolicy(),
     )
-    found = summarise(matches, {}, 0)
+    found = summarise(matches, {})
     assert (found.a["won/werewolf"].mean, found.b["won/werewolf"].mean) == (1, 0)
     assert (found.a["won/seer"].mean, found.b["won/seer"].mean) == (1, 0)
     assert found.difference["won/werewolf"].mean == 1
+    assert found.difference["won/werewolf"].low == pytest.approx(1 - 2 * (1 - 0.025**0.25))  # exact, four scenarios
     assert (found.a["won"].mean, found.a["return"].mean) == (1, 1)
     assert found.shared["wolves_win"].mean == 0.5
     assert found.a["won/werewolf"].n == 4
@@ -301,15 +315,72 @@ async def test_the_interval_of_the_wolves_rate_is_over_scenarios(hidden):
         return random.Random(seed).random()
 
     matches = await play(
-        pairings(hidden_roles.scenarios(40), 80, 0, ("werewolf",)),
+        pairings(hidden_roles.scenarios(40), 80, 0, ("werewolf",), "each_other"),
         side("one", noisy),
         side("same", noisy),
         lanes=8,
         rules=RolloutPolicy(seed=3),
     )
-    found = summarise(matches, {}, 0)
+    found = summarise(matches, {})
     won = [m.episode.returns[1] for m in matches if m.pairing.names[1] == "a"]
     assert found.a["won/werewolf"].mean == pytest.approx(sum(won) / 40)
     lead = found.difference["won/werewolf"]
     assert lead.low < 0 < lead.high
     assert lead.n == 40
+
+
+def test_both_models_hold_the_side_against_a_common_opponent(hidden):
+    first, second, third, _ = pairings(hidden_roles.scenarios(2), 4, 0, ("werewolf",))
+    assert (first.seats_of("a"), first.seats_of("common"), first.seats_of("b")) == ((1, 4), (0, 2, 3, 5), ())
+    assert (second.seats_of("b"), second.seats_of("common"), second.seats_of("a")) == ((1, 4), (0, 2, 3, 5), ())
+    assert first.scenario == second.scenario != third.scenario
+    with pytest.raises(BadInput, match="seer, villager, werewolf"):
+        pairings(hidden_roles.scenarios(1), 2, 0, ("mayor",))
+
+
+@pytest.mark.parametrize("opposition, lead", [("common", 0.0), ("each_other", 1.0)])
+async def test_a_stronger_village_does_not_leak_into_the_wolves_difference(hidden, opposition, lead):
+    """A's and B's wolves both say 2. A's village says 3, B's says 1, the common one says 1.
+
+    The wolves win if their mean is above the village's. Against each other A's wolves always meet B's weak village and
+    win, and B's wolves meet A's strong village and lose, although both models' wolves are the same.
+    """
+
+    def model(village):
+        return Contestant(
+            f"village {village}",
+            lambda scenario, seat: biased.Says(
+                lambda seat, seed: 2 if hidden_roles.ROLES[seat] == "werewolf" else village
+            ),
+        )
+
+    matches = await play(
+        pairings(hidden_roles.scenarios(40), 80, 0, ("werewolf",), opposition),
+        model(3),
+        model(1),
+        common=model(1),
+        lanes=8,
+        rules=RolloutPolicy(seed=3),
+    )
+    summary = summarise(matches, {})
+    assert summary.difference["won/werewolf"].mean == lead
+    assert summary.used == 80
+    assert "won/seer" in summary.a if opposition == "each_other" else "won/seer" not in summary.a
+
+
+async def test_the_difference_against_a_common_opponent_is_paired_over_starts(hidden):
+    """A's wolves win with every start, B's with none: 1 and 0, and exactly 1 apart with every start."""
+    matches = await play(
+        pairings(hidden_roles.scenarios(6), 24, 0, ("werewolf",)),
+        side("strong", lambda seat, seed: 2),
+        side("weak", lambda seat, seed: 0),
+        common=side("village", lambda seat, seed: 1),
+        lanes=4,
+        rules=RolloutPolicy(),
+    )
+    summary = summarise(matches, {})
+    assert (summary.a["won/werewolf"].mean, summary.b["won/werewolf"].mean) == (1, 0)
+    assert (summary.difference["won/werewolf"].mean, summary.difference["won/werewolf"].n) == (1, 6)
+    assert summary.difference["return"].mean == 1  # of a model's own seats, not of the village's
+    assert (summary.conversations, summary.used, summary.scenarios) == (24, 24, 6)
+    assert summary.shared["wolves_win"].mean == 0.5

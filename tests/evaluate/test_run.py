@@ -97,6 +97,23 @@ def test_probes_are_kept_with_the_episodes_and_change_nothing(head_to_head, tmp_
         assert all(sum(belief.probabilities.values()) == pytest.approx(1) for belief in episode.beliefs)
 
 
+def test_wolves_meet_a_common_village_unless_told_otherwise(head_to_head):
+    village = dealt("villager", "werewolf", "villager", day_limit=1, wolf_talk=0)
+    sections = {"start_from": village, "game": {"name": "werewolf"}, "model": {"base": "random", "device": "cpu"}}
+    side = {"model": "scripted", "opponent": "random", "side": ["werewolf"]}
+    conditions, seats = {}, {}
+    for opposition in ("common", "each_other"):
+        _, attempt = head_to_head({**side, "opposition": opposition}, **sections)
+        conditions[opposition] = json.loads((attempt.root / "evaluation.json").read_text())["conditions"]
+        with gzip.open(attempt.episodes(0), "rt") as file:
+            seats[opposition] = json.loads(file.readline())["seats"]
+    assert seats == {"common": {"a": [1], "b": [], "common": [0, 2]}, "each_other": {"a": [1], "b": [0, 2]}}
+    assert conditions["common"]["common"]["title"] == "random"  # model.base, what the run starts from
+    assert "common opponent" in conditions["common"]["seats"]
+    assert "common" not in conditions["each_other"]
+    assert "Student's t over scenarios" in conditions["common"]["intervals"]
+
+
 def test_a_remote_side(head_to_head, monkeypatch):
     with Stub("Let us share.") as stub:
         monkeypatch.setenv("MODEL_ADDRESSES", stub.url)

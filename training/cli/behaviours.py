@@ -35,7 +35,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
             left_out += 1
     if not games:
         raise BadInput(f"of {_games(left_out)} none tells who survived as what in a village with werewolves", "FILE")
-    return report(games, BEHAVIOURS, arguments.seed).to_dict() | {"left_out": left_out}
+    return report(games, BEHAVIOURS).to_dict() | {"left_out": left_out}
 
 
 def _game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:

@@ -160,7 +160,7 @@ def _behaviours(parser: ArgumentParser) -> None:
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help="judged games: a dataset (JSONL) or a run's episodes (.gz)"
     )
-    parser.add_argument("--seed", type=SEED, default=0, metavar="S", help="the intervals are drawn from it (0)")
+    parser.add_argument("--seed", type=SEED, default=0, metavar="S", help="has no effect: nothing is drawn (0)")
 
 
 def _models(parser: ArgumentParser) -> None:

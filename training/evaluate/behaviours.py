@@ -16,7 +16,6 @@ from training.errors import BadInput
 from training.evaluate.intervals import Interval, difference
 from training.records import Episode, Judgment, Record, Seat
 from training.rewards.rubrics import Dimension, Rubric
-from training.seeding import derive
 
 By = Literal["people", "models", "both"]
 PERSON = "person:"
@@ -69,30 +68,30 @@ class JudgedGame:
 
 
 def judged_game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
-    """Return an episode as a game of the report; raise `BadInput` if its roles or `survived_N` are not told."""
-    told = [episode.metrics.get(f"survived_{seat}") for seat in range(len(episode.scenario.seats))]
-    survived = [bool(value) for value in told if value is not None]
-    if not len(episode.roles) == len(survived) == len(told):
+    """Return an episode as a game of the report; raise `BadInput` if its roles or `survived_N` are unknown."""
+    fates = [episode.metrics.get(f"survived_{seat}") for seat in range(len(episode.scenario.seats))]
+    survived = [bool(fate) for fate in fates if fate is not None]
+    if not len(episode.roles) == len(survived) == len(fates):
         raise BadInput(f"{episode.scenario.id!r} does not tell every seat's role and whether it survived", "episode")
     return JudgedGame(episode.roles, survived, judgments)
 
 
-def report(games: Sequence[JudgedGame], rubric: Rubric, seed: int = 0) -> Report:
+def report(games: Sequence[JudgedGame], rubric: Rubric) -> Report:
     """Return the tables of a rubric's yes-or-no questions; judgments under another rubric or version do not count."""
     asked = [dimension for dimension in rubric.dimensions if dimension.yes_no]
     kinds: tuple[By, ...] = ("people", "models")
-    found = [table for by in kinds if (table := _table(games, rubric, asked, by, seed)).games]
-    if len(found) == len(kinds):
-        found.append(_table(games, rubric, asked, "both", seed))
-    return Report(rubric=rubric.name, version=rubric.version, games=len(games), tables=tuple(found))
+    tables = [table for by in kinds if (table := _table(games, rubric, asked, by)).games]
+    if len(tables) == len(kinds):
+        tables.append(_table(games, rubric, asked, "both"))
+    return Report(rubric=rubric.name, version=rubric.version, games=len(games), tables=tuple(tables))
 
 
-def _table(games: Sequence[JudgedGame], rubric: Rubric, asked: Iterable[Dimension], by: By, seed: int) -> Table:
+def _table(games: Sequence[JudgedGame], rubric: Rubric, asked: Iterable[Dimension], by: By) -> Table:
     counted = [(game, _values(game, rubric, _of(by))) for game in games]
     return Table(
         by=by,
         games=sum(bool(values) for _, values in counted),
-        rows=tuple(_row(counted, dimension, derive(seed, by, dimension.name)) for dimension in asked),
+        rows=tuple(_row(counted, dimension) for dimension in asked),
     )
 
 
@@ -106,17 +105,17 @@ Values = dict[tuple[Seat, str], float]
 
 def _values(game: JudgedGame, rubric: Rubric, counts: Callable[[Judgment], bool]) -> Values:
     """Return by seat and dimension the mean over the judgments that count."""
-    given: dict[tuple[Seat, str], list[float]] = {}
+    scores: dict[tuple[Seat, str], list[float]] = {}
     for judgment in game.judgments:
         under = (judgment.rubric, judgment.rubric_version) == (rubric.name, rubric.version)
         if judgment.seat is not None and under and counts(judgment):
             for name, value in (judgment.values or {}).items():
-                given.setdefault((judgment.seat, name), []).append(value)
-    return {key: fmean(values) for key, values in given.items()}
+                scores.setdefault((judgment.seat, name), []).append(value)
+    return {key: fmean(values) for key, values in scores.items()}
 
 
-def _row(counted: Sequence[tuple[JudgedGame, Values]], dimension: Dimension, seed: int) -> Row:
-    found: tuple[list[list[float]], list[list[float]]] = ([], [])
+def _row(counted: Sequence[tuple[JudgedGame, Values]], dimension: Dimension) -> Row:
+    values_of: tuple[list[list[float]], list[list[float]]] = ([], [])  # surviving, eliminated; a list per game
     asked = [0, 0]
     for game, values in counted:
         for place, survived in enumerate((True, False)):
@@ -124,8 +123,10 @@ def _row(counted: Sequence[tuple[JudgedGame, Values]], dimension: Dimension, see
                 seat for seat, role in enumerate(game.roles) if dimension.asks(role) and game.survived[seat] == survived
             ]
             asked[place] += len(seats)
-            found[place].append([values[seat, dimension.name] for seat in seats if (seat, dimension.name) in values])
-    surviving, eliminated = (_share(each, count) for each, count in zip(found, asked, strict=True))
+            values_of[place].append(
+                [values[seat, dimension.name] for seat in seats if (seat, dimension.name) in values]
+            )
+    surviving, eliminated = (_share(each, count) for each, count in zip(values_of, asked, strict=True))
     both = surviving.scored and eliminated.scored
     return Row(
         behaviour=dimension.name,
@@ -133,7 +134,7 @@ def _row(counted: Sequence[tuple[JudgedGame, Values]], dimension: Dimension, see
         roles=dimension.roles,
         surviving=surviving,
         eliminated=eliminated,
-        difference=difference(list(zip(*found, strict=True)), seed) if both else None,
+        difference=difference(list(zip(*values_of, strict=True))) if both else None,
     )
 
 

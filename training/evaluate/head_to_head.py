@@ -1,7 +1,10 @@
-"""The head-to-head: two models hold different seats of the same conversations, and swap on every scenario.
+"""The head-to-head: two models play the same scenarios, and each scenario is played in both seatings.
 
-A side is the seats that one model holds: those with certain roles, or half of them. Source: OMAR, §4 (evaluation);
-swapping on every scenario is ours. Raises `BadInput` for games that are not fair to swap, or lack the roles.
+Without roles each model holds half of the seats, against the other, and they swap. With a `side` (the seats with
+certain roles) each model holds that side against the same common opponent, who holds all other seats in both seatings;
+`opposition="each_other"` seats the other model there instead, which then lets the other roles' skill into the
+comparison. Source: OMAR, section 4 (evaluation); both seatings of every scenario are ours. Raises `BadInput` for games
+that are not fair to swap, or lack the roles.
 """
 
 from __future__ import annotations
@@ -21,25 +24,29 @@ from training.seeding import rng, seeded
 
 Name = Literal["a", "b"]
 NAMES: tuple[Name, Name] = ("a", "b")
+"""The two models that are compared."""
+COMMON = "common"
+"""The policy name of the common opponent, whose own results are not compared."""
+Opposition = Literal["common", "each_other"]
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """One conversation to be held: which scenario, which repetition of it, and who sits where."""
+    """One conversation to be played: its scenario, its repetition, and who sits where: a, b or the common opponent."""
 
     number: int
     scenario: Scenario
     repeat: int
-    names: tuple[Name, ...]
+    names: tuple[str, ...]
 
-    def seats_of(self, name: Name) -> tuple[Seat, ...]:
-        """Return the seats that a side holds."""
-        return tuple(seat for seat, held in enumerate(self.names) if held == name)
+    def seats_of(self, name: str) -> tuple[Seat, ...]:
+        """Return the seats that a contestant holds."""
+        return tuple(seat for seat, contestant in enumerate(self.names) if contestant == name)
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A pairing with what came of it."""
+    """A pairing with the episode that was played."""
 
     pairing: Pairing
     episode: Episode
@@ -47,18 +54,25 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Who is told as a head-to-head is held: `seen` of each conversation that ended, `replied` of each reply in one."""
+    """Callbacks during a head-to-head: `seen` after each conversation, `replied` after each reply."""
 
     seen: Callable[[Match], None] = lambda match: None
     replied: Callable[[Reply], None] = lambda reply: None
 
 
-def pairings(scenarios: Sequence[Scenario], conversations: int, seed: int, side: Collection[str] = ()) -> list[Pairing]:
+def pairings(
+    scenarios: Sequence[Scenario],
+    conversations: int,
+    seed: int,
+    side: Collection[str] = (),
+    opposition: Opposition = "common",
+) -> list[Pairing]:
     """Return at least `conversations` pairings: every scenario in both seatings, repeated if needed.
 
-    If half as many scenarios suffice, they are drawn from the seed. Both seatings of a repetition are the same start;
-    in the first, a holds the seats with the roles `side`, or the first half of the seats; in a game of more than two,
-    the half moves on by one seat from start to start.
+    If half as many scenarios suffice, they are drawn from the seed. Both seatings of a repetition are the same start.
+    With a `side`, a holds it in the first and b in the second; all other seats are the common opponent's, or with
+    `each_other` the other model's. Without one, a holds the first half of the seats and b the rest, then they swap; in
+    a game of more than two seats the half moves on by one seat from start to start.
     """
     if not scenarios:
         raise BadInput("a head-to-head needs at least one scenario", "data.path")
@@ -70,29 +84,39 @@ def pairings(scenarios: Sequence[Scenario], conversations: int, seed: int, side:
     if couples < len(chosen):
         kept = sorted(rng(seed, "arena").sample(range(len(chosen)), couples))
         chosen = [chosen[i] for i in kept]
-    found: list[Pairing] = []
+    pairs: list[Pairing] = []
     for repeat in range(-(-couples // len(chosen))):
         for scenario in chosen:
             start = seeded(scenario, seed, repeat)
-            names = _roles(start, side) if side else _halves(start, len(found) // 2)
-            swapped: tuple[Name, ...] = tuple("b" if name == "a" else "a" for name in names)
-            found += [Pairing(len(found) + i, start, repeat, held) for i, held in enumerate((names, swapped))]
-    return found
+            if side:
+                seatings = _roles(start, side, opposition)
+            else:
+                halves = _halves(start, len(pairs) // 2)
+                seatings = (halves, _swapped(halves))
+            pairs += [Pairing(len(pairs) + i, start, repeat, names) for i, names in enumerate(seatings)]
+    return pairs
 
 
-def _roles(start: Scenario, side: Collection[str]) -> tuple[Name, ...]:
-    """Give a the seats with the roles of `side`, and b all others."""
+def _roles(start: Scenario, side: Collection[str], opposition: Opposition) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return both seatings of a start: a holds the seats with the roles of `side`, then b does."""
     roles = make(start).roles()
-    names: tuple[Name, ...] = tuple("a" if role in side else "b" for role in roles)
-    if set(names) != set(NAMES):
+    if len({role in side for role in roles}) < 2:
         raise BadInput(
             f"{start.id} has the roles {', '.join(sorted(set(roles))) or 'of no game'}: name some, not all, of them",
             "evaluate.side",
         )
-    return names
+    if opposition == "each_other":
+        first = tuple("a" if role in side else "b" for role in roles)
+        return first, _swapped(first)
+    first, second = (tuple(name if role in side else COMMON for role in roles) for name in NAMES)
+    return first, second
 
 
-def _halves(start: Scenario, turn: int) -> tuple[Name, ...]:
+def _swapped(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple("b" if name == "a" else "a" for name in names)
+
+
+def _halves(start: Scenario, turn: int) -> tuple[str, ...]:
     """Give a half of the seats, rounded down, in a row; in a game of more than two it begins `turn` seats later."""
     count = len(start.seats)
     first = turn % count if count > 2 else 0
@@ -106,18 +130,19 @@ async def play(
     *,
     lanes: int,
     rules: RolloutPolicy,
+    common: Contestant | None = None,
     tool: Tool | None = None,
     tell: Tell | None = None,
 ) -> list[Match]:
-    """Hold every pairing; the result is in the order of `pairs`."""
+    """Play every pairing; the result is in the order of `pairs`. `common` is needed where pairings seat it."""
     tell = tell or Tell()
     by_number = {pairing.number: pairing for pairing in pairs}
     jobs = [Job(p.number, p.scenario, p.names) for p in pairs]
-    players = {"a": a.player, "b": b.player}
-    found: dict[int, Match] = {}
+    players = {"a": a.player, "b": b.player} | ({COMMON: common.player} if common else {})
+    matches: dict[int, Match] = {}
     # closed at once when `seen` raises: nothing may be in flight when the caller closes the engines
     async with aclosing(rollout(jobs, players, lanes=lanes, rules=rules, tool=tool, replied=tell.replied)) as playing:
         async for job, episode in playing:
-            found[job.number] = Match(by_number[job.number], episode)
-            tell.seen(found[job.number])
-    return [found[pairing.number] for pairing in pairs]
+            matches[job.number] = Match(by_number[job.number], episode)
+            tell.seen(matches[job.number])
+    return [matches[pairing.number] for pairing in pairs]

@@ -1,5 +1,8 @@
-"""Intervals by bootstrap over scenarios (or games): that is what is resampled, whatever was averaged inside it.
+"""Confidence intervals of means: Student's t over seeds and over scenarios (or games), exact for proportions.
 
+The unit is a seed, a scenario or a game, whatever was averaged inside it. Student's t holds its level on normal data
+from two values on; on skewed data it covers less, which `docs/results/intervals.md` measures against the bootstrap.
+Below `ENOUGH` values that shortfall can be large, and whoever shows such an interval says so (`Interval.few`).
 Raises `BadInput` where there is nothing to average.
 """
 
@@ -16,12 +19,15 @@ from training.records import Record
 if TYPE_CHECKING:
     from training.records import Floats
 
-RESAMPLES = 10_000
+ENOUGH = 30
+"""From so many values on, Student's t is within about two points of its level on data as skewed as the exponential."""
+CAUTION = f"fewer than {ENOUGH}: on skewed values an interval covers the truth less often than its level says"
+METHOD = "95 %, Student's t over scenarios; exact (Clopper-Pearson) for proportions of scenarios"
 
 
 class Interval(Record):
-    """An estimate with its bootstrap interval. `n` is the number of scenarios (or matches) behind it; a mean of one
-    scenario has no width to show.
+    """An estimate with its interval. `n` is the number of seeds, scenarios or games behind it; a mean of a single one
+    has no width to show.
     """
 
     mean: float
@@ -30,53 +36,134 @@ class Interval(Record):
     n: int
     level: float = 0.95
 
+    @property
+    def few(self) -> bool:
+        """Whether `n` is so small that the interval needs `CAUTION` beside it."""
+        return self.n < ENOUGH
 
-def interval(values: Sequence[float], seed: int, level: float = 0.95) -> Interval:
-    """Return the mean of one value per scenario with its percentile bootstrap interval (scipy).
 
-    For a paired comparison the values are the scenarios' differences, both seatings and all seeds averaged first:
-    resampling scenarios then keeps every pair together.
+def over_seeds(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
+    """Return Student's t interval (low, high) of the mean over seeds; `BadInput` for fewer than two values."""
+    data = _numbers(values)
+    if data.size < 2:
+        raise BadInput("an interval over seeds needs at least two values", "values")
+    return _student(data, level)
+
+
+def over_scenarios(values: Sequence[float], level: float = 0.95, seed: int = 0) -> tuple[float, float]:
+    """Return the interval (low, high) of the mean of one value per scenario; `BadInput` for too few values.
+
+    Values that are all 0 or 1 are a proportion: its interval is exact (Clopper-Pearson), and has a width also where
+    the proportion is 0 or 1. Any other values get Student's t, from two on; those that never differ have no width.
+    Nothing is drawn, so `seed` has no effect: the intervals of the bootstrap cover less at every size that was measured.
     """
-    from scipy.stats import bootstrap
+    del seed
+    data = _numbers(values)
+    if data.size and np.isin(data, (0.0, 1.0)).all():
+        return _exact(int(data.sum()), data.size, level)
+    if data.size < 2:
+        raise BadInput("an interval over scenarios needs at least two values", "values")
+    return _student(data, level)
 
-    data = np.asarray(values, dtype=np.float64)
+
+def interval(values: Sequence[float], level: float = 0.95) -> Interval:
+    """Return the mean of one value per scenario with its interval `over_scenarios`.
+
+    For a paired comparison use `paired`. `BadInput` for no values, NaN or infinity.
+    """
+    data = _numbers(values)
     if data.size == 0:
         raise BadInput("no scenario has a value, so there is no mean", "values")
-    mean = float(data.mean())
-    if np.ptp(data) == 0:  # one value only: every resample is the same
-        return Interval(mean=mean, low=mean, high=mean, n=data.size, level=level)
-    found = bootstrap(
-        (data,),
-        np.mean,
-        confidence_level=level,
-        n_resamples=RESAMPLES,
-        batch=1000,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
-    return Interval(mean=mean, low=float(found.low), high=float(found.high), n=data.size, level=level)
+    low, high = (data[0], data[0]) if data.size == 1 else over_scenarios(data.tolist(), level)
+    return _interval(float(data.mean()), low, high, data.size, level)
 
 
-def difference(games: Sequence[tuple[Sequence[float], Sequence[float]]], seed: int, level: float = 0.95) -> Interval:
-    """Return the mean of all first values minus that of all second ones, with a bootstrap interval over games.
+def paired(first: Sequence[float], second: Sequence[float], level: float = 0.95) -> Interval:
+    """Return the mean difference first - second over scenarios; each scenario has one value of either kind.
 
-    Each game brings as many values of either kind as it has, none of a kind included, and is drawn with all of them.
-    Draws in which one kind is missing have no difference and are left out. `n` counts the games with any value.
+    Where the difference is the same in every scenario and all values lie between 0 and 1, the interval is as wide as
+    the exact one of a proportion allows: scenarios with another difference may be as many as `_unseen` says.
+    """
+    a, b = _numbers(first), _numbers(second)
+    if a.size != b.size or a.size == 0:
+        raise BadInput("a paired difference needs as many values of either kind, at least one", "values")
+    differences = a - b
+    mean = float(differences.mean())
+    if a.size == 1:
+        return _interval(mean, mean, mean, 1, level)
+    if np.ptp(differences) == 0 and all(0 <= value <= 1 for value in (*a, *b)):
+        unseen = _unseen(a.size, level)
+        return _interval(mean, mean - unseen * (mean + 1), mean + unseen * (1 - mean), a.size, level)
+    low, high = _student(differences, level)
+    return _interval(mean, low, high, a.size, level)
+
+
+def difference(games: Sequence[tuple[Sequence[float], Sequence[float]]], level: float = 0.95) -> Interval:
+    """Return the mean of all first values minus that of all second ones, with an interval over games.
+
+    Each game brings as many values of either kind as it has, none of a kind included. The variance is that of the
+    linearised difference of ratios (Cochran, Sampling Techniques, section 6), games being the unit; the degrees of
+    freedom are those of the kind that fewer games have. Shares that are 0 or 1 in all games get the exact bounds of
+    each kind's share of games, and of shares with one game of a kind nothing is known: -1 to 1. `n` counts the games
+    with any value. `BadInput` without a value of either kind, or for values beyond 0 to 1 from one game of a kind.
     """
     sums = np.array([[sum(a), len(a), sum(b), len(b)] for a, b in games if a or b], dtype=np.float64).reshape(-1, 4)
     if not (sums[:, 1].any() and sums[:, 3].any()):
         raise BadInput("one of the two kinds has no value, so there is no difference", "values")
-    generator, count = np.random.default_rng(seed), len(sums)
-    alike, often = np.unique(sums, axis=0, return_counts=True)  # games that say the same are drawn as one kind: faster
-    times = (generator.multinomial(count, often / count, size=1000) for _ in range(RESAMPLES // 1000))
-    totals = np.concatenate([drawn @ alike for drawn in times])
-    whole = totals[(totals[:, 1] > 0) & (totals[:, 3] > 0)]
-    low, high = np.quantile(_differences(whole), [(1 - level) / 2, (1 + level) / 2])
-    mean = float(_differences(sums.sum(axis=0, keepdims=True))[0])
-    return Interval(mean=mean, low=float(low), high=float(high), n=count, level=level)
+    shares = [float(sums[:, at].sum() / sums[:, at + 1].sum()) for at in (0, 2)]
+    counts = [int(np.count_nonzero(sums[:, at + 1])) for at in (0, 2)]
+    low, high = _difference_bounds(sums, shares, counts, level)
+    return _interval(shares[0] - shares[1], low, high, len(sums), level)
 
 
-def _differences(totals: Floats) -> Floats:
-    """Return the difference of means for rows of (sum, count, sum, count)."""
-    found: Floats = totals[:, 0] / totals[:, 1] - totals[:, 2] / totals[:, 3]
-    return found
+def _difference_bounds(
+    sums: Floats, means: Sequence[float], counts: Sequence[int], level: float
+) -> tuple[float, float]:
+    """Return the bounds of `difference` from rows of (sum, count, sum, count) per game."""
+    from scipy import stats
+
+    fewest, mean = min(counts), means[0] - means[1]
+    first, second = ((sums[:, at] - means[at // 2] * sums[:, at + 1]) / sums[:, at + 1].sum() for at in (0, 2))
+    if not (first.any() or second.any()) and set(means) <= {0.0, 1.0}:
+        a, b = (_exact(int(share) * count, count, level) for share, count in zip(means, counts, strict=True))
+        return a[0] - b[1], a[1] - b[0]
+    if fewest == 1:
+        if not all(0 <= value <= 1 for value in means):
+            raise BadInput("one of the two kinds has values from one game only, so there is no interval", "values")
+        return -1.0, 1.0
+    error = float(np.sqrt(np.square(first - second).sum() * fewest / (fewest - 1)))
+    half = float(stats.t.ppf((1 + level) / 2, fewest - 1)) * error
+    return mean - half, mean + half
+
+
+def _numbers(values: Sequence[float]) -> Floats:
+    data = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(data).all():
+        raise BadInput("an interval needs finite numbers, and one of these is NaN or infinite", "values")
+    return data
+
+
+def _student(data: Floats, level: float) -> tuple[float, float]:
+    from scipy import stats
+
+    mean = float(data.mean())
+    if np.ptp(data) == 0:
+        return mean, mean
+    half = float(stats.t.ppf((1 + level) / 2, data.size - 1) * data.std(ddof=1) / np.sqrt(data.size))
+    return mean - half, mean + half
+
+
+def _exact(successes: int, n: int, level: float) -> tuple[float, float]:
+    from scipy import stats
+
+    bounds = stats.binomtest(successes, n).proportion_ci(confidence_level=level, method="exact")
+    return float(bounds.low), float(bounds.high)
+
+
+def _unseen(n: int, level: float) -> float:
+    """Return the largest share of scenarios that may be otherwise although none of `n` is: Clopper-Pearson's bound."""
+    return _exact(0, n, level)[1]
+
+
+def _interval(mean: float, low: float, high: float, n: int, level: float) -> Interval:
+    return Interval(mean=mean, low=float(low), high=float(high), n=n, level=level)

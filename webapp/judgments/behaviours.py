@@ -33,7 +33,7 @@ def of_queue(queue: Queue) -> Table | None:
             survived = _survived(*known)
             if survived is not None:
                 told[match, episode] = JudgedGame(known[0], survived, judged[match, episode])
-    tables = report(list(told.values()), rubric, seed=queue.pk).tables
+    tables = report(list(told.values()), rubric).tables
     return tables[0] if tables else None
 
 

@@ -42,7 +42,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "model": ("base",),
     "data": ("path",),
-    "evaluate": ("path", "model", "opponent"),
+    "evaluate": ("path", "model", "opponent", "common"),
     "game": ("name",),
 }
 
@@ -104,8 +104,8 @@ PRESETS: dict[str, Preset] = {
         changes={"kind": "sft", "name": "Cold start", "model": {"base": "smollm2-135m"}},
     ),
     "eval": Preset(
-        "Arena of two models",
-        "Two models hold the same conversations in both seatings; points, agreement and intervals.",
+        "Head-to-head of two models",
+        "Two models play the same scenarios in both seatings; points, agreement and intervals.",
         changes={
             "kind": "eval", "name": "Arena", "model": {"base": "smollm2-135m"}, "evaluate": {"conversations": 100},
         },

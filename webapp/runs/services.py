@@ -74,7 +74,7 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
         raise BadInput("choose a dataset version with all its games; paths are for the command line", "mixture")
     for opponent in config.opponents:
         _check_opponent(opponent.source)
-    if config.evaluate.model or config.evaluate.opponent:
+    if config.evaluate.model or config.evaluate.opponent or config.evaluate.common:
         raise BadInput("choose checkpoints; paths are for the command line", "evaluate")
     if config.judge is not None:
         check_remote(config.judge, "judge")

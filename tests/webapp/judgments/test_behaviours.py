@@ -141,13 +141,14 @@ def test_the_table_of_a_queue(client_of, researcher, match):
     for row, count, all_seats in zip(table.rows, (*lived[:1] * 3, *lived[1:] * 2), (4, 4, 4, 8, 8), strict=True):
         assert (row.surviving.share, row.surviving.scored, row.surviving.asked) == (1.0, count, count)
         assert (row.eliminated.share, row.eliminated.asked) == (0.0, all_seats - count)
-        assert (row.difference.low, row.difference.mean, row.difference.high) == (1.0, 1.0, 1.0)
+        assert (row.difference.mean, row.difference.high, row.difference.n) == (1.0, 1.0, 2)
+        assert row.difference.low < 0  # two games bound neither share
     page = client_of(researcher).get(reverse("judgments:queue", args=[queue.pk])).content.decode()
     shown = page.split("Surviving and eliminated players")[1].split("</table>")[0]
     assert shown.count("+100 ") == 5
     assert f"scored {lived[0]:.0f} of {lived[0]:.0f}" in shown
     assert shown.count("<progress") == 10
-    assert "95 % interval by bootstrap over 2 games" in shown
+    assert "95 % interval (Student's t) over 2 games" in shown
     said = page.split("Judgments and their reasons")[1].split("</li>")[0]
     assert said.count(f"<dd>{'yes' if match.metrics['survived_0'] else 'no'}</dd>") == 3
 
