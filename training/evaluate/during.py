@@ -1,4 +1,4 @@
-"""The head-to-head during training: the learner after some steps against what the run started from, or another opponent.
+"""The head-to-head during training: the learner against what the run started from, or another opponent.
 
 Failures of an opponent's engine end the run as any engine's failure does.
 """

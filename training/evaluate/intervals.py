@@ -55,7 +55,8 @@ def over_scenarios(values: Sequence[float], level: float = 0.95, seed: int = 0) 
 
     Values that are all 0 or 1 are a proportion: its interval is exact (Clopper-Pearson), and has a width also where
     the proportion is 0 or 1. Any other values get Student's t, from two on; those that never differ have no width.
-    Nothing is drawn, so `seed` has no effect: the intervals of the bootstrap cover less at every size that was measured.
+    Nothing is drawn, so `seed` has no effect. The bootstrap (BCa) stays below 93 % on normal data at 30 values, and
+    covers more than Student's t only where values are strongly skewed and 30 or more.
     """
     del seed
     data = _numbers(values)
