@@ -66,6 +66,15 @@ def parser() -> ArgumentParser:
     table.add_argument("--seconds", type=COUNT, default=60, metavar="S", help="how long it is watched (60)")
     start = add("start", "the whole site from an installed environment; the command line's help", parents=(common,))
     start.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted starts of each (3)")
+    intervals = add(
+        "intervals", "how often 95 % intervals cover the mean, by method and kind of data", parents=(common,)
+    )
+    intervals.add_argument("--samples", type=COUNT, default=2000, metavar="N", help="samples of each kind (2000)")
+    intervals.add_argument("--seed", type=SEED, default=0, metavar="S", help="everything random is drawn from it (0)")
+    results = add("results", "the tables of docs/results from their raw numbers", parents=(common,))
+    results.add_argument(
+        "--dir", type=Path, default=Path("docs/results"), metavar="DIR", help="the pages and their raw numbers"
+    )
     _miniature(add("miniature", "forms of credit on a toy, item negotiation or Werewolf with tiny", parents=(common,)))
     return made
 

@@ -1,0 +1,205 @@
+"""The tables of `docs/results` from the raw numbers beside them, and what a page says otherwise.
+
+Each function returns the lines that its page must hold, word for word. Intervals over seeds and over starts are
+computed here from the single values. `BadInput` for a folder without the raw files.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from training.errors import BadInput
+from training.evaluate.intervals import Interval, interval, over_seeds, paired
+from training.store import loads
+
+Raw = Mapping[str, Any]
+FORMS = {
+    "default": "default",
+    "undiscounted": "default, γ_turn = 1",
+    "paper": "the paper's form",
+    "flat": "`flat`",
+    "turn_only": "`turn_only`",
+}
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Return by page its computed lines, and those that the page does not hold."""
+    pages = {}
+    for name, lines in PAGES.items():
+        computed = list(lines(_read(arguments.dir / f"{name}.json")))
+        text = _text(arguments.dir / f"{name}.md")
+        pages[name] = {"lines": computed, "missing": [line for line in computed if line not in text]}
+    return {"pages": pages, "ok": not any(page["missing"] for page in pages.values())}
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return every page's lines; those that its page does not hold begin with `!`."""
+    lines = []
+    for name, page in result["pages"].items():
+        lines += ["", f"{name}.md", *(f"{'!' if line in page['missing'] else ' '} {line}" for line in page["lines"])]
+    return "\n".join(lines[1:])
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", str(path)) from error
+
+
+def _read(path: Path) -> Raw:
+    raw: Raw = loads(_text(path))
+    return raw
+
+
+def toy(raw: Raw) -> Iterator[str]:
+    """Yield a row per form of credit: steps of each seed, mean, interval, paired difference from the default."""
+    steps = {form: [float(value) for value in found["steps"]] for form, found in raw["forms"].items()}
+    for form, values in steps.items():
+        low, high = over_seeds(values)
+        title = "default (γ_turn = 0.9)" if form == "default" else FORMS[form]
+        seeds = ", ".join(f"{value:.0f}" for value in values)
+        lead = _lead(values, steps["default"], 1) if form != "default" else ""
+        yield f"| {title} | {seeds} | {fmean(values):.1f} | {low:.1f} to {high:.1f} | {lead} |"
+
+
+def miniature(raw: Raw) -> Iterator[str]:
+    """Yield a row per form of credit: gains of each seed, mean, interval, difference, agreement, parse rate."""
+    runs = {form: found["runs"] for form, found in raw["forms"].items()}
+    gains = {form: [run["difference"]["mean"] for run in each] for form, each in runs.items()}
+    for form, values in gains.items():
+        low, high = over_seeds(values)
+        seeds = ", ".join(f"{value:.2f}" for value in values)
+        lead = _lead(values, gains["default"], 3) if form != "default" else ""
+        rates = " | ".join(
+            f"{fmean(run[name]['mean'] for run in runs[form]):.2f}" for name in ("agreement", "parse_rate")
+        )
+        yield f"| {FORMS[form]} | {seeds} | {fmean(values):.3f} | {low:.3f} to {high:.3f} | {lead} | {rates} |"
+
+
+def werewolf(raw: Raw) -> Iterator[str]:
+    """Yield the rows of the miniature, of the planted bug and of SmolLM2's wolves."""
+    yield from _wolves(raw["miniature"]["forms"]["default"]["runs"])
+    yield from _hack(raw["hack"])
+    yield from _smollm2(raw["smollm2"]["arena"])
+
+
+def _wolves(runs: Sequence[Raw]) -> Iterator[str]:
+    for run in runs:
+        won, lead = run["won"], Interval.from_dict(run["difference"])
+        times = " | ".join(f"{run[name] / 60:.1f} min" for name in ("train_s", "arena_s"))
+        yield f"| {run['seed']} | {won['base']:.3f} | {won['trained']:.3f} | **{_estimate(lead, 3)}** | {times} |"
+    gains = [run["difference"]["mean"] for run in runs]
+    yield f"| mean, n = {len(gains)} | | | {_over_seeds(gains, 3)} | | |"
+
+
+def _hack(raw: Raw) -> Iterator[str]:
+    titles = {"off": "`off`", "zero": "`zero`, the paper's", "min": "`min`, the default"}
+    for name, title in titles.items():
+        for run in raw["forms"][name]["runs"]:
+            curves = run["curves"]
+            parts = [
+                fmean(curves["malformed"][a - 1 : b]) for a, b in ((1, 10), (21, 30), (41, 50), (71, 80), (141, 150))
+            ]
+            parts += [fmean(curves[each][140:150]) for each in ("reward", "leaked")]
+            shares = " | ".join(f"{part:.2f}" for part in parts)
+            yield f"| {title} | {run['seed']} | {shares} | {run['train_s'] / 60:.1f} min |"
+    last = {name: [run["last"] for run in raw["forms"][name]["runs"]] for name in titles}
+    for name in ("zero", "min"):
+        yield f"`{name}` minus `off`: {_lead(last[name], last['off'], 2)}"
+
+
+def _smollm2(arena: Raw) -> Iterator[str]:
+    """Games are (whose wolves, won) by start; all are against the cold start's village, which holds B's seats.
+
+    In `base` both models are the cold start, so the games of either's wolves count.
+    """
+    kept = {
+        name: {
+            start: [won for wolves, won in games if wolves in whose]
+            for start, games in arena[name]["wolves_won_by_start"].items()
+        }
+        for name, whose in (("base", "ab"), ("trained", "a"))
+    }
+    starts = [start for start in kept["base"] if start in kept["trained"]]
+    means = {name: [fmean(games[start]) for start in starts] for name, games in kept.items()}
+    for name, title in (("base", "cold start"), ("trained", "OMAR, step 30")):
+        count = sum(len(kept[name][start]) for start in starts)
+        yield f"| {title} | {count} | {_estimate(interval(means[name]), 3, signed=False)} |"
+    yield f"| difference, same starts | | **{_estimate(paired(means['trained'], means['base']), 3)}** |"
+
+
+def casino(raw: Raw) -> Iterator[str]:
+    """Yield a row per head-to-head; the raw file has no values by scenario, so these are its own intervals."""
+    for title, arena in raw["arenas"].items():
+        summary = arena["summary"]
+        points = [Interval.from_dict(summary[group]["points"]) for group in ("a", "b", "difference")]
+        agreement, parsed = (
+            Interval.from_dict(x) for x in (summary["shared"]["agreement"], summary["a"]["parse_rate"])
+        )
+        if agreement.mean == 0:
+            none = interval([0.0] * agreement.n)
+            rest = f"0 in each of {agreement.n} | 0 (0 to {none.high:.2f}, exact)"
+        else:
+            rest = f"{_estimate(points[2], 2)} | {_estimate(agreement, 2, signed=False)}"
+        yield f"{title} | {points[0].mean:.2f} | {points[1].mean:.2f} | {rest} | {_estimate(parsed, 3, signed=False)} |"
+
+
+def intervals(raw: Raw) -> Iterator[str]:
+    """Yield a row per kind of data and size."""
+    for name, sizes in raw["means"].items():
+        for n, methods in sizes.items():
+            yield (
+                f"| {name} | {n} | "
+                + " | ".join(f"{100 * methods[each]:.1f}" for each in ("t", "bca", "percentile"))
+                + " |"
+            )
+    for share, sizes in raw["proportions"].items():
+        for n, methods in sizes.items():
+            yield (
+                f"| {share} | {n} | " + " | ".join(f"{100 * methods[each]:.1f}" for each in ("exact", "wilson")) + " |"
+            )
+
+
+def poker(raw: Raw) -> Iterator[str]:
+    """Yield NashConv and exploitability of each policy."""
+    for row in raw["nashconv"]:
+        digits = 4 if row["policy"] == "cfr" else 3
+        yield f"{row['nash_conv']:.{digits}f}"
+        yield f"{row['exploitability']:.{digits}f}"
+
+
+def _lead(values: Sequence[float], first: Sequence[float], digits: int) -> str:
+    """Return the paired difference over seeds."""
+    return _over_seeds([a - b for a, b in zip(values, first, strict=True)], digits)
+
+
+def _over_seeds(values: Sequence[float], digits: int) -> str:
+    low, high = over_seeds(values)
+    return f"{_signed(fmean(values), digits)} ({_signed(low, digits)} to {_signed(high, digits)})"
+
+
+def _estimate(estimate: Interval, digits: int, *, signed: bool = True) -> str:
+    mean, low, high = (
+        _signed(value, digits) if signed else f"{value:.{digits}f}"
+        for value in (estimate.mean, estimate.low, estimate.high)
+    )
+    return f"{mean} ({low} to {high})"
+
+
+def _signed(value: float, digits: int) -> str:
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
+    "toy": toy,
+    "miniature": miniature,
+    "werewolf": werewolf,
+    "casino": casino,
+    "intervals": intervals,
+    "poker": poker,
+}

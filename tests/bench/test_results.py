@@ -1,0 +1,55 @@
+"""The published tables are what their raw numbers give."""
+
+import json
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from scipy import stats
+
+from bench import results
+from bench.__main__ import main
+
+DOCS = Path("docs/results")
+
+
+@pytest.mark.parametrize("page", results.PAGES)
+def test_every_page_says_what_its_raw_numbers_give(page):
+    raw, text = (DOCS / f"{page}.json").read_text("utf-8"), (DOCS / f"{page}.md").read_text("utf-8")
+    lines = list(results.PAGES[page](json.loads(raw)))
+    assert len(lines) > 3
+    assert [line for line in lines if line not in text] == []
+
+
+def test_a_page_that_says_otherwise_is_found(tmp_path, capsys):
+    for page in results.PAGES:
+        for suffix in ("json", "md"):
+            (tmp_path / f"{page}.{suffix}").write_bytes((DOCS / f"{page}.{suffix}").read_bytes())
+    changed = (tmp_path / "miniature.md").read_text("utf-8").replace("0.315 to 0.443", "0.341 to 0.422")
+    (tmp_path / "miniature.md").write_text(changed, "utf-8")
+    assert main(["results", "--dir", str(tmp_path)]) == 0
+    marked = [line for line in capsys.readouterr().out.splitlines() if line.startswith("!")]
+    assert len(marked) == 1
+    assert "0.315 to 0.443" in marked[0]
+    (tmp_path / "toy.json").unlink()
+    assert main(["results", "--dir", str(tmp_path)]) == 2
+
+
+def test_the_stored_intervals_over_seeds_are_students_t():
+    """The derived numbers beside the raw ones, by scipy's own test of a mean."""
+    raw = json.loads((DOCS / "miniature.json").read_text("utf-8"))
+    gains = {form: [run["difference"]["mean"] for run in found["runs"]] for form, found in raw["forms"].items()}
+    for form, found in raw["forms"].items():
+        expected = stats.ttest_1samp(gains[form], 0).confidence_interval(0.95)
+        assert (found["gain"], *found["interval"]) == pytest.approx((fmean(gains[form]), *expected))
+        assert found["n"] == 5
+    for form, found in raw["gain_minus_default"].items():
+        expected = stats.ttest_rel(gains[form], gains["default"]).confidence_interval(0.95)
+        assert found["interval"] == pytest.approx(list(expected))
+
+
+def test_the_coverage_of_students_t_is_measured(capsys):
+    assert main(["intervals", "--samples", "60", "--json"]) == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert measured["means"]["normal"]["10"]["t"] > 0.8
+    assert measured["proportions"]["0.5"]["30"]["exact"] > 0.8
