@@ -65,6 +65,7 @@ def toy(raw: Raw) -> Iterator[str]:
         seeds = ", ".join(f"{value:.0f}" for value in values)
         lead = _lead(values, steps["default"], 1) if form != "default" else ""
         yield f"| {title} | {seeds} | {fmean(values):.1f} | {low:.1f} to {high:.1f} | {lead} |"
+    yield f"γ_turn = 1 minus `flat`: {_lead(steps['undiscounted'], steps['flat'], 1)}"
 
 
 def miniature(raw: Raw) -> Iterator[str]:

@@ -10,6 +10,7 @@ from training.errors import BadInput
 from webapp.runs import attempts, batches, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import SORTS
+from webapp.runs.reports import evaluation
 
 pytestmark = pytest.mark.django_db
 
@@ -331,9 +332,85 @@ def test_an_arena_shows_intervals_for_both_sides(page, researcher):
     attempt = run.attempts.create(number=1, fence=1, lease_until="2026-01-01T00:00:00Z")
     run.events.create(attempt=attempt, kind="evaluation", data={"step": 0, "points": 0.5}, at="2026-01-01T00:00:00Z")
     shown = body(page("evaluation", run.pk))
-    assert "While it trained" not in shown
-    for text in ("98 of 100", "[0.4, 0.6]", "sotopia: could not be scored", "agreement"):
+    assert "During training" not in shown
+    for text in ("98 of 100", "[0.4, 0.6]", "sotopia: could not be scored", "Agreement"):
         assert text in shown
+
+
+def arena_of(researcher, difference, scenarios=40, **config):
+    """A head-to-head with these differences, of two models that have names."""
+    estimates = {
+        name: {"mean": m, "low": low, "high": high, "n": scenarios} for name, (m, low, high) in difference.items()
+    }
+    summary = {"a": estimates, "b": estimates, "difference": estimates, "shared": {}, "conversations": 2 * scenarios,
+               "used": 2 * scenarios, "scenarios": scenarios, "errors": {}, "scored": {}, "unscored": {}}  # fmt: skip
+    conditions = {"a": {"title": "omar step 30"}, "b": {"title": "cold <start>"}}
+    run = make_run(researcher, kind="eval", result={"summary": summary, "conditions": conditions})
+    if config:
+        Run.objects.filter(pk=run.pk).update(config={**run.config, "evaluate": config})
+    return run
+
+
+@pytest.mark.parametrize(
+    "difference, scenarios, verdict",
+    [
+        ({"points": (0.02, -0.03, 0.07)}, 40,
+         "omar step 30 and cold &lt;start&gt; are indistinguishable in points: 0.02 ± 0.05 points over 40 scenarios."),
+        ({"points": (6.0, 4.0, 8.0), "won": (0.0, -1.0, 1.0)}, 40,
+         "omar step 30 is better than cold &lt;start&gt; in points, by 6.0 ± 2.0 points over 40 scenarios."),
+        ({"return": (-0.2, -0.35, -0.1)}, 12,
+         "cold &lt;start&gt; is better than omar step 30 in return, by 0.20 [0.10, 0.35] over 12 scenarios."),
+        ({"won/werewolf": (0.18, 0.08, 0.28), "won": (0.5, 0.4, 0.6)}, 60,
+         ("omar step 30 is better than cold &lt;start&gt; in games won as werewolf, by 18 ± 10 percentage points "
+          "over 60 scenarios.")),
+    ],
+)  # fmt: skip
+def test_a_verdict_names_both_models(page, researcher, difference, scenarios, verdict):
+    run = arena_of(researcher, difference, scenarios, side=["werewolf"])
+    shown = body(page("evaluation", run.pk))
+    assert verdict in shown
+    assert ("fewer than 30" in shown) == (scenarios < 30)
+    assert "cold <start>" not in shown
+
+
+def test_models_of_the_same_name_are_told_apart(page, researcher):
+    run = make_run(researcher, kind="eval", result={"summary": {"a": {}, "b": {}, "difference": {}}})
+    shown = body(page("evaluation", run.pk))
+    for place in ("(measured)", "(opponent)"):
+        assert f"{run.base} {place}" in shown
+
+
+def test_the_plot_draws_shares_on_one_axis_around_zero(page, researcher):
+    run = arena_of(researcher, {"won": (0.25, 0.0, 0.5), "parse_rate": (-0.1, -0.2, 0.0), "turns": (4.0, 2.0, 8.0)})
+    marks = {row.name: row.mark for row in evaluation.of_run(run)["rows"]}
+    # half a plot, less its margin, is 95: for the widest share 0.5, and for turns their own 8
+    assert (marks["won"].low, marks["won"].mean, marks["won"].high) == (100, 147.5, 195)
+    assert (marks["parse_rate"].low, marks["parse_rate"].mean, marks["parse_rate"].high) == (62, 81, 100)
+    assert (marks["turns"].low, marks["turns"].high) == (123.8, 195)
+    shown = body(page("evaluation", run.pk))
+    assert 'x1="62.0" x2="100.0"' in shown
+    assert "Share of turns whose replies could all be read as a move." in shown
+    assert "style=" not in shown.split('class="forest"')[1].split("</figure>")[0]
+
+
+def test_a_runs_page_opens_on_the_tab_that_has_something(page, researcher):
+    def tab(run, query=""):
+        shown = body(page("detail", run.pk, query=query)).split('class="tabs"')[1].split("</nav>")[0]
+        return shown.split('aria-current="page">')[1].split("<")[0]
+
+    assert tab(arena_of(researcher, {"points": (1.0, 0.5, 1.5)})) == "Evaluation"
+    failed = make_run(researcher, state="failed", error="no model")
+    assert tab(failed) == "Log"
+    assert tab(failed, "?tab=curves") == "Curves"
+    running = make_run(researcher, state="running")
+    assert tab(running) == "Curves"
+    attempt = running.attempts.create(number=1, fence=1, lease_until="2026-01-01T00:00:00Z")
+    running.events.create(
+        attempt=attempt, kind="evaluation", data={"step": 2, "a.points": 5}, at="2026-01-01T00:00:00Z"
+    )
+    assert tab(running) == "Evaluation"
+    shown = body(page("detail", running.pk))
+    assert "Points, learner" in shown
 
 
 def test_an_arena_with_a_judge_shows_both_sides_as_bars_on_each_scale(page, researcher):
@@ -351,7 +428,8 @@ def test_an_arena_with_a_judge_shows_both_sides_as_bars_on_each_scale(page, rese
     assert "points" in plain
     assert "compromise_seeking" not in plain
     seven, five = social[:2]
-    assert 'value="0.75" max="1" aria-label="Keeping the secret, A, on its scale"' in seven  # -2.5 of -10 to 0
+    keeping = 'value="0.75" max="1" aria-label="Keeping the secret, tiny (measured), on its scale"'
+    assert keeping in seven  # -2.5 of -10 to 0
     assert seven.count("<progress") == 1
     for shown in (
         "Compromise seeking", "0 to 10", "[7, 8]", 'value="0.75" max="1" aria-label="Compromise seeking, A',
@@ -404,7 +482,7 @@ def test_the_other_side_of_an_arena_shows_it_too_with_the_lead_turned_round(page
              "b": {"points": {"mean": 0.375, "low": 0.25, "high": 0.45}},
              "difference": {"points": {"mean": 0.125, "low": -0.05, "high": 0.35}}}  # fmt: skip
     make_run(researcher, kind="eval", start_checkpoint=a, opponent_checkpoint=b, name="held", result={"summary": found})
-    shown = body(page("checkpoint", b.pk)).split("<h2>Arenas</h2>")[1]
+    shown = body(page("checkpoint", b.pk)).split("<h2>Head-to-heads</h2>")[1]
     for text in (">held<", ">c1<", "0.375", "[0.25, 0.45]", "-0.125", "[-0.35, 0.05]"):
         assert text in shown
     assert ">c2<" not in shown.split("</table>")[0]
@@ -442,8 +520,8 @@ def test_a_result_says_of_each_side_what_has_to_be_said(page, researcher):
     conditions = {"a": {"note": "dequantised from 4 bits"}, "b": {"note": "pretrained on scripted players"}}
     run = make_run(researcher, kind="eval", result={"summary": {"used": 2}, "conditions": conditions})
     head = body(page("evaluation", run.pk)).split("<tbody>")[0]
-    assert "A: dequantised from 4 bits." in head
-    assert "B: pretrained on scripted players." in head
+    assert "tiny (measured): dequantised from 4 bits." in head
+    assert "tiny (opponent): pretrained on scripted players." in head
 
 
 def test_a_checkpoint_downloads_as_a_zip(page, researcher):

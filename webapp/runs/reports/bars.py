@@ -1,4 +1,4 @@
-"""A head-to-head's social metrics as bars: where both sides stand on every dimension a judge was asked (OMAR, figure
+"""A head-to-head's social metrics as bars: where both models stand on every dimension a judge was asked (OMAR, figure
 3).
 """
 
@@ -15,15 +15,15 @@ Interval = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Bar:
-    """One side's mean with its 95 % interval; `share` is where the mean lies on the scale, from 0 to 1."""
+    """One model's mean with its 95 % interval; `share` is where the mean lies on the scale, from 0 to 1."""
 
-    found: Interval
+    estimate: Interval
     share: float
 
 
 @dataclass(frozen=True)
 class Bars:
-    """One dimension: both sides' bars (None: not judged) and the paired difference. `name` is the summary's."""
+    """One dimension: both models' bars (None: not judged) and the paired difference. `name` is the summary's."""
 
     name: str
     dimension: Dimension
@@ -32,10 +32,10 @@ class Bars:
     difference: Interval | None
 
 
-def of_arena(summary: Mapping[str, Any]) -> dict[str, list[Bars]]:
+def of_summary(summary: Mapping[str, Any]) -> dict[str, list[Bars]]:
     """Return the bars of a head-to-head's summary by the rubric's title, as far as its seats were judged."""
     a, b, difference = (summary.get(group, {}) for group in ("a", "b", "difference"))
-    found: dict[str, list[Bars]] = {}
+    titled: dict[str, list[Bars]] = {}
     for rubric in RUBRICS.values():
         for dimension in rubric.dimensions:
             name = f"{rubric.name}.{dimension.name}"
@@ -43,11 +43,11 @@ def of_arena(summary: Mapping[str, Any]) -> dict[str, list[Bars]]:
                 bars = Bars(
                     name, dimension, _bar(dimension, a.get(name)), _bar(dimension, b.get(name)), difference.get(name)
                 )
-                found.setdefault(rubric.title, []).append(bars)
-    return found
+                titled.setdefault(rubric.title, []).append(bars)
+    return titled
 
 
-def _bar(dimension: Dimension, found: Interval | None) -> Bar | None:
-    if found is None:
+def _bar(dimension: Dimension, estimate: Interval | None) -> Bar | None:
+    if estimate is None:
         return None
-    return Bar(found, (found["mean"] - dimension.low) / (dimension.high - dimension.low))
+    return Bar(estimate, (estimate["mean"] - dimension.low) / (dimension.high - dimension.low))

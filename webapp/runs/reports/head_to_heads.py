@@ -1,4 +1,4 @@
-"""What head-to-heads found out about a checkpoint, at whichever of the two sides it played."""
+"""The results of the head-to-heads that a checkpoint took part in, as either of the two models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Interval = Mapping[str, float]
 
 @dataclass(frozen=True)
 class HeadToHead:
-    """One head-to-head from one checkpoint's side: `lead` is its points less the other's, both with 95 % intervals."""
+    """One head-to-head as one checkpoint sees it: `lead` is its points minus the other's, both with 95 % intervals."""
 
     run: Run
     against: Checkpoint | None
@@ -25,23 +25,23 @@ class HeadToHead:
     lead: Interval | None
 
 
-def held_with(checkpoint: Checkpoint) -> list[HeadToHead]:
-    """The latest head-to-heads of a checkpoint, newest first; against itself it is side A."""
-    own = Q(start_checkpoint=checkpoint) | Q(opponent_checkpoint=checkpoint)
-    found = Run.objects.filter(own, kind=Run.Kind.EVAL).select_related("start_checkpoint", "opponent_checkpoint")
-    return [_arena(run, checkpoint) for run in found.order_by("-pk")[:LATEST]]
+def of_checkpoint(checkpoint: Checkpoint) -> list[HeadToHead]:
+    """Return the latest head-to-heads of a checkpoint, newest first; against itself it is the measured one."""
+    either = Q(start_checkpoint=checkpoint) | Q(opponent_checkpoint=checkpoint)
+    runs = Run.objects.filter(either, kind=Run.Kind.EVAL).select_related("start_checkpoint", "opponent_checkpoint")
+    return [_head_to_head(run, checkpoint) for run in runs.order_by("-pk")[:LATEST]]
 
 
-def _arena(run: Run, checkpoint: Checkpoint) -> HeadToHead:
+def _head_to_head(run: Run, checkpoint: Checkpoint) -> HeadToHead:
     summary: Mapping[str, Any] = (run.result or {}).get("summary", {})
     lead = summary.get("difference", {}).get("points")
     if run.start_checkpoint_id == checkpoint.pk:
         points = summary.get("a", {}).get("points")
         return HeadToHead(run, run.opponent_checkpoint, summary.get("used"), points, lead)
     points = summary.get("b", {}).get("points")
-    return HeadToHead(run, run.start_checkpoint, summary.get("used"), points, _turned(lead))
+    return HeadToHead(run, run.start_checkpoint, summary.get("used"), points, _reversed(lead))
 
 
-def _turned(lead: Interval | None) -> Interval | None:
-    """The same lead as the other side sees it."""
+def _reversed(lead: Interval | None) -> Interval | None:
+    """Return the same lead as the other model sees it."""
     return None if lead is None else {"mean": -lead["mean"], "low": -lead["high"], "high": -lead["low"]}

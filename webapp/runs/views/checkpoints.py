@@ -76,7 +76,7 @@ def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
         "metrics": [(title, value) for title, value, main in shown if main],
         "more_metrics": [(title, value) for title, value, main in shown if not main],
         "tree": lineage.tree(found) if user.is_researcher else [],
-        "arenas": head_to_heads.held_with(found) if user.is_researcher else [],
+        "head_to_heads": head_to_heads.of_checkpoint(found) if user.is_researcher else [],
         "change": Checkpoint.objects.changeable_by(user).filter(pk=found.pk).exists(),
     }
     return render(request, "runs/checkpoint.html", context)

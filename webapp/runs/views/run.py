@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,8 @@ from webapp.core.http import STOP_ASKING, accepted, integer, render_block
 from webapp.runs import services
 from webapp.runs.models import Run
 from webapp.runs.querysets import OVER
-from webapp.runs.reports import bars, comparing, curves, lineage, pulse
+from webapp.runs.reports import comparing, curves, lineage, pulse
+from webapp.runs.reports import evaluation as reports
 
 
 def visible(request: HttpRequest, run_id: int) -> Run:
@@ -40,9 +42,12 @@ def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> H
 @require_GET
 @researchers
 def detail(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Curves."""
+    """The curves, if they are asked for by `?tab=curves` or there are any; else the tab that has something to show."""
     run = visible(request, run_id)
     names = set(comparing.last_metrics([run]).get(run.pk, {}))
+    if "tab" not in request.GET and (opening := _opening(run, names)) is not None:
+        shown: HttpResponse = opening(request, run_id)
+        return shown
     address = reverse("runs:metrics", args=[run.pk])
     drawn = {
         "live": run.state not in OVER,
@@ -51,6 +56,17 @@ def detail(request: HttpRequest, run_id: int) -> HttpResponse:
     }
     events = run.events.filter(kind__in=("warning", "error", "interrupted", "lapsed")).order_by("-pk")[:20]
     return page(request, run, "curves", {"curves": drawn, "events": events})
+
+
+def _opening(run: Run, metrics: set[str]) -> Callable[..., HttpResponse] | None:
+    """Return the view that a run's page opens with in place of the curves; None for the curves."""
+    if run.kind == Run.Kind.EVAL and run.result and "summary" in run.result:
+        return evaluation
+    if metrics:
+        return None
+    if run.events.filter(kind="evaluation").exists():
+        return evaluation
+    return log if run.state == Run.State.FAILED else None
 
 
 @require_GET
@@ -78,47 +94,27 @@ def metrics(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_GET
 @researchers
 def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
-    """What head-to-heads found: the run's own result, and those held while it trained."""
+    """The numbers of head-to-heads: of the run's own, and of those that were played while it trained."""
     run = visible(request, run_id)
-    held = run.events.filter(kind="evaluation").order_by("data__step") if run.kind == "train" else ()
-    rows = [(event.data.get("step"), event.data) for event in held]
+    events = run.events.filter(kind="evaluation").order_by("data__step") if run.kind == "train" else ()
+    rows = [(event.data.get("step"), event.data) for event in events]
     names = curves.known({name for _, data in rows for name in data if name != "step"})
     shown = [name for name in names if not name.endswith(("_low", "_high"))]
     table = [(step, [_cell(data, name) for name in shown]) for step, data in rows]
-    return page(request, run, "evaluation", {"summary": _summary(run), "columns": shown, "table": table, **_notes(run)})
+    columns = [reports.column_of(name) for name in shown]
+    context = {"summary": reports.of_run(run), "columns": columns, "table": table, **_notes(run)}
+    return page(request, run, "evaluation", context)
 
 
 def _notes(run: Run) -> dict[str, str]:
-    """What has to be said of the models of both sides, as the result itself says it, else as the base model does."""
+    """What has to be said of both models, as the result itself says it, else as the base model does."""
     conditions = (run.result or {}).get("conditions", {})
-    own, other = (conditions.get(side, {}).get("note", "") for side in ("a", "b"))
+    own, other = (conditions.get(model, {}).get("note", "") for model in ("a", "b"))
     return {"note": own or lineage.note(run.base), "other_note": other}
 
 
 def _cell(data: dict[str, Any], name: str) -> dict[str, Any]:
     return {"mean": data.get(name), "low": data.get(f"{name}_low"), "high": data.get(f"{name}_high")}
-
-
-def _summary(run: Run) -> dict[str, Any] | None:
-    """The head-to-head's result as rows: name, and an interval each for A, B and their difference; and as bars what a
-    judge said of both sides.
-    """
-    if not run.result or "summary" not in run.result:
-        return None
-    found = run.result["summary"]
-    social = bars.of_arena(found)
-    drawn = {one.name for rows in social.values() for one in rows}
-    names = sorted({name for group in ("a", "b", "difference") for name in found.get(group, {})} - drawn)
-    rows = [(name, [found.get(group, {}).get(name) for group in ("a", "b", "difference")]) for name in names]
-    return {
-        "rows": rows,
-        "social": social,
-        "shared": sorted(found.get("shared", {}).items()),
-        "conversations": found.get("conversations"),
-        "used": found.get("used"),
-        "unscored": found.get("unscored") or {},
-        "conditions": list(comparing.flat(run.result.get("conditions", {}))),
-    }
 
 
 @require_GET

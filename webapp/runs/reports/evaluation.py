@@ -1,0 +1,209 @@
+"""A head-to-head's result for people: both models by name, a verdict, a forest plot, and rows with plain names.
+
+Results of earlier versions, without `scenarios` or titles in their conditions, are shown as far as they go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from training.evaluate.intervals import CAUTION, ENOUGH
+from webapp.runs.models import Run
+from webapp.runs.reports import bars, comparing, curves
+
+Interval = Mapping[str, float]
+MODELS = ("a", "b")
+WIDTH, MIDDLE = 200, 100
+"""Of the plot's coordinates; zero is in the middle."""
+NAMES: dict[str, tuple[str, str]] = {
+    "points": ("Points", "What a model's seats earn by the game's own count."),
+    "return": ("Return", "The game's result as training counts it: in negotiation, a share of what could be reached."),
+    "won": ("Games won", "Share of games that the model's side wins."),
+    "wolves_win": ("Wolves win", "Share of games that the werewolves win, whoever plays them."),
+    "agreement": ("Agreement", "Share of conversations that end with a deal."),
+    "efficiency": ("Efficiency", "Joint points as a share of the most that both together could earn."),
+    "joint_points": ("Joint points", "What both seats earn together."),
+    "pareto": ("Pareto-optimal deals", "Share of conversations with a deal that no other improves for both."),
+    "nash_product": ("Nash product", "Product of what both gain over no deal, as a share of the game's range."),
+    "parse_rate": ("Readable replies", "Share of turns whose replies could all be read as a move."),
+    "legal_rate": ("Legal replies", "Share of turns whose first reply was a legal move."),
+    "failing": ("Failing turns", "Share of turns that fail a quality filter."),
+    "defaults": ("Default moves", "Moves per conversation that the game made after refused replies."),
+    "forfeits": ("Forfeits", "Seats per conversation that gave up after refused replies."),
+    "survived": ("Survival", "Share of seats that live to the end of the game."),
+    "votes_on_wolves": ("Votes on wolves", "Share of votes that are for a werewolf."),
+    "reply_tokens": ("Tokens per reply", "Mean length of a sampled reply."),
+    "turns": ("Turns", "Turns per conversation."),
+    "attempts": ("Attempts", "Replies per conversation, refused ones included."),
+    "cut": ("Cut replies", "Share of replies that reached the longest length."),
+    "sotopia.mean": ("Social score", "Mean of the seven SOTOPIA dimensions, as the judge scored them."),
+}  # fmt: skip
+"""Title and help of a number, without its role."""
+KEYS = ("points", "sotopia.mean", "won", "return")
+"""The first of these that a result has decides the verdict; a role's wins come before them all."""
+SHARES = {"won", "agreement", "parse_rate", "legal_rate", "failing", "survived", "votes_on_wolves"}
+"""Numbers between 0 and 1, whose differences share one axis in the plot."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An interval in the plot's coordinates."""
+
+    low: float
+    mean: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number: title, help, an interval each for both models (None: not known) and their difference, as drawn."""
+
+    name: str
+    title: str
+    help: str
+    models: tuple[Interval | None, ...]
+    difference: Interval | None
+    mark: Mark | None
+
+
+def title_of(name: str) -> str:
+    """Return the plain name of a number: `won/werewolf` is "Games won as werewolf"."""
+    stem, _, role = name.partition("/")
+    title = NAMES[stem][0] if stem in NAMES else curves.title(stem).capitalize()
+    return f"{title} as {role}" if role else title
+
+
+def help_of(name: str) -> str:
+    """Return one sentence on what a number counts; nothing for the numbers that only their game knows."""
+    return NAMES.get(name.partition("/")[0], ("", ""))[1]
+
+
+def column_of(name: str) -> str:
+    """Return the title of a number from a head-to-head during training: `a.won/werewolf`, `conversations`."""
+    group, _, number = name.partition(".")
+    whose = {"a": "learner", "b": "opponent", "difference": "difference", "shared": ""}.get(group)
+    if not number or whose is None:
+        return title_of(name)
+    return f"{title_of(number)}, {whose}" if whose else title_of(number)
+
+
+def models(run: Run) -> tuple[str, str]:
+    """Return the names of both models: as the result has them, else as the run does. They always differ."""
+    conditions = (run.result or {}).get("conditions", {})
+    chosen = (run.start_checkpoint, run.opponent_checkpoint)
+    first, second = (
+        conditions.get(key, {}).get("title") or (str(checkpoint) if checkpoint else run.base)
+        for key, checkpoint in zip(MODELS, chosen, strict=True)
+    )
+    return (first, second) if first != second else (f"{first} (measured)", f"{second} (opponent)")
+
+
+def of_run(run: Run) -> dict[str, Any] | None:
+    """Return what the page shows of a run's own head-to-head; None if it has no result yet."""
+    if not run.result or "summary" not in run.result:
+        return None
+    summary = run.result["summary"]
+    social = bars.of_summary(summary)
+    drawn = {bar.name for rows in social.values() for bar in rows}
+    names = {name for group in (*MODELS, "difference") for name in summary.get(group, {})} - drawn
+    count = scenarios(summary)
+    return {
+        "models": models(run),
+        "verdict": verdict(run, summary),
+        "rows": rows_of(summary, names),
+        "social": social,
+        "shared": [(title_of(name), help_of(name), cell) for name, cell in sorted(summary.get("shared", {}).items())],
+        "conversations": summary.get("conversations"),
+        "used": summary.get("used"),
+        "scenarios": count,
+        "method": run.result.get("conditions", {}).get("intervals", ""),
+        "caution": CAUTION if count is not None and 0 < count < ENOUGH else "",
+        "unscored": summary.get("unscored") or {},
+        "common": run.result.get("conditions", {}).get("common", {}).get("title", ""),
+        "conditions": list(comparing.flat(run.result.get("conditions", {}))),
+    }
+
+
+def scenarios(summary: Mapping[str, Any]) -> int | None:
+    """Return over how many scenarios a result is; None where it does not say."""
+    counts = [int(estimate["n"]) for estimate in summary.get("difference", {}).values() if "n" in estimate]
+    count: int | None = summary.get("scenarios", max(counts, default=None))
+    return count
+
+
+def rows_of(summary: Mapping[str, Any], names: Iterable[str]) -> list[Row]:
+    """Return the rows of these numbers: those that decide first, then by title."""
+    differences = summary.get("difference", {})
+    shares = [_reach(differences[name]) for name in names if name in differences and _is_share(name)]
+    widest = max(shares, default=0.0)
+
+    def row(name: str) -> Row:
+        difference = differences.get(name)
+        reach = widest if _is_share(name) else _reach(difference)
+        values = tuple(summary.get(model, {}).get(name) for model in MODELS)
+        return Row(name, title_of(name), help_of(name), values, difference, _mark(difference, reach))
+
+    return [row(name) for name in sorted(names, key=lambda name: (_rank(name), title_of(name)))]
+
+
+def _is_share(name: str) -> bool:
+    return name.partition("/")[0] in SHARES
+
+
+def _rank(name: str) -> int:
+    if name.startswith("won/"):
+        return -1
+    return KEYS.index(name) if name in KEYS else len(KEYS)
+
+
+def _reach(interval: Interval | None) -> float:
+    return max(abs(interval["low"]), abs(interval["high"])) if interval else 0.0
+
+
+def _mark(interval: Interval | None, reach: float) -> Mark | None:
+    if interval is None:
+        return None
+    scale = 0.95 * MIDDLE / reach if reach else 0.0
+    low, mean, high = (round(MIDDLE + scale * interval[name], 1) for name in ("low", "mean", "high"))
+    return Mark(low, mean, high)
+
+
+def verdict(run: Run, summary: Mapping[str, Any]) -> str:
+    """Return one sentence: which model is better, by how much, over how many scenarios; empty without a difference."""
+    differences: Mapping[str, Interval] = summary.get("difference", {})
+    side = [f"won/{role}" for role in run.config.get("evaluate", {}).get("side") or ()]
+    name = next((name for name in (*side, *KEYS) if name in differences), None)
+    if name is None:
+        return ""
+    first, second = models(run)
+    estimate = differences[name]
+    count = int(estimate["n"]) if "n" in estimate else scenarios(summary)
+    over = "" if count is None else f" over {count} scenario{'' if count == 1 else 's'}"
+    what = title_of(name)[0].lower() + title_of(name)[1:]
+    if count == 1:
+        return f"One scenario cannot tell {first} and {second} apart."
+    if estimate["low"] <= 0 <= estimate["high"]:
+        return f"{first} and {second} are indistinguishable in {what}: {_spread(estimate, name, 1)}{over}."
+    sign = 1 if estimate["mean"] > 0 else -1
+    better, other = (first, second) if sign > 0 else (second, first)
+    return f"{better} is better than {other} in {what}, by {_spread(estimate, name, sign)}{over}."
+
+
+def _spread(estimate: Interval, name: str, sign: int) -> str:
+    """Return `6.0 ± 2.1`, or the interval's ends where it is not symmetric; shares in percentage points."""
+    share = _is_share(name)
+    mean, low, high = (sign * (100 if share else 1) * estimate[key] for key in ("mean", "low", "high"))
+    low, high = sorted((low, high))
+    digits = _digits(high - low)
+    unit = " percentage points" if share else " points" if name == "points" else ""
+    if math.isclose(mean - low, high - mean, rel_tol=0.02, abs_tol=1e-9):
+        return f"{mean:.{digits}f} ± {(high - low) / 2:.{digits}f}{unit}"
+    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]{unit}"
+
+
+def _digits(width: float) -> int:
+    """Return how many decimals show two digits of a width."""
+    return max(0, min(4, 1 - math.floor(math.log10(width)))) if width else 2
