@@ -69,7 +69,8 @@ def _one_thread() -> None:
 
 def toy(forms: list[str], seeds: int, most_steps: int) -> dict[str, Any]:
     """Return per form the steps to 90 % over seeds; a seed that did not get there counts with the most steps."""
-    from bench.toy import Toy, steps_to_reach
+    from bench.signal import noise_to_signal
+    from bench.toy import DECIDES, Toy, steps_to_reach
 
     size = Toy(most_steps=most_steps) if most_steps else Toy()
     found: dict[str, Any] = {}
@@ -83,6 +84,12 @@ def toy(forms: list[str], seeds: int, most_steps: int) -> dict[str, Any]:
             "median": median(steps[form]),
             "not_reached": reached.count(None),
             **over_seeds("mean", steps[form]),
+            "noise_to_signal": {
+                critic: noise_to_signal(
+                    OmarConfig(**FORMS[form]).build(), size, 1 + DECIDES, converged=critic == "converged"
+                )
+                for critic in ("blank", "converged")
+            },
             "seconds": round(time.monotonic() - began, 1),
         }
     return {"task": _task(size), "seeds": seeds, "forms": found, **against(steps, forms, "steps")}

@@ -57,14 +57,16 @@ def _read(path: Path) -> Raw:
 
 
 def toy(raw: Raw) -> Iterator[str]:
-    """Yield a row per form of credit: steps of each seed, mean, interval, paired difference from the default."""
+    """Yield a row per form of credit: steps of each seed, mean, interval, difference, noise to signal."""
     steps = {form: [float(value) for value in found["steps"]] for form, found in raw["forms"].items()}
     for form, values in steps.items():
         low, high = over_seeds(values)
         title = "default (γ_turn = 0.9)" if form == "default" else FORMS[form]
         seeds = ", ".join(f"{value:.0f}" for value in values)
         lead = _lead(values, steps["default"], 1) if form != "default" else ""
-        yield f"| {title} | {seeds} | {fmean(values):.1f} | {low:.1f} to {high:.1f} | {lead} |"
+        ratios = raw["forms"][form]["noise_to_signal"]
+        noise = f"{ratios['blank']:.1f} | {ratios['converged']:.1f}"
+        yield f"| {title} | {seeds} | {fmean(values):.1f} | {low:.1f} to {high:.1f} | {lead} | {noise} |"
     yield f"γ_turn = 1 minus `flat`: {_lead(steps['undiscounted'], steps['flat'], 1)}"
 
 

@@ -96,6 +96,14 @@ def test_every_measurement_names_a_module_that_runs(capsys):
 def test_the_toy_prints_one_object(capfd):
     assert main(["miniature", "toy", "--seeds", "2", "--steps", "6", "--forms", "default,flat", "--json"]) == 0
     found = json.loads(capfd.readouterr().out)
+    # by hand, for a blank critic: sqrt(7/8 * 1/8 * 4 * sum(0.81^j, j = 0..7) - signal^2) / signal, with a signal of
+    # 0.9^7 * 1/8 * sqrt(7/8); without a discount sqrt(7/8 * 1/8 * 32 / signal^2 - 1) = sqrt(255)
+    ratios = {form: found["forms"][form].pop("noise_to_signal") for form in ("default", "flat")}
+    assert ratios["flat"]["blank"] == pytest.approx(255**0.5)
+    signal = 0.9**7 / 8 * (7 / 8) ** 0.5
+    noise = (7 / 64 * 4 * sum(0.81**j for j in range(8)) - signal**2) ** 0.5
+    assert ratios["default"]["blank"] == pytest.approx(noise / signal)
+    assert ratios["default"]["converged"] == pytest.approx(13**0.5)  # the deciding token alone has an advantage
     assert found["forms"]["default"] | {"seconds": 0} == {
         "steps": [None, None],
         "median": 6,
