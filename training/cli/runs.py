@@ -96,22 +96,23 @@ def _take_back(run_dir: RunDir, made: Sequence[Path]) -> None:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return what came of the run, one fact a line; of a head-to-head, one number a line."""
+    """Return what came of the run, one fact per line; of a head-to-head, one number per line."""
     facts = {name: value for name, value in result.items() if name not in {"summary", "conditions"}}
     lines = [f"{name}: {value}" for name, value in facts.items() if value not in ("", None)]
     return "\n".join([*lines, *(_head_to_head(Summary.from_dict(result["summary"])) if "summary" in result else ())])
 
 
 def _head_to_head(summary: Summary) -> list[str]:
-    """Return both sides' means with the interval of their difference, then what is of whole conversations."""
+    """Return both models' means with the interval of their difference, then the numbers of whole conversations."""
     lines = [
         f"{summary.used} of {summary.conversations} conversations count; scenarios: {summary.scenarios}",
+        *([f"caution: {summary.caution}"] if summary.caution else []),
         f"{'':28}{'a':>9}{'b':>9}  a - b",
     ]
-    for name, one in summary.difference.items():
-        lines.append(f"{name:28}{summary.a[name].mean:9.3f}{summary.b[name].mean:9.3f}  {_interval(one)}")
-    return [*lines, *(f"{name:28}{'':18}  {_interval(one)}" for name, one in summary.shared.items())]
+    for name, lead in summary.difference.items():
+        lines.append(f"{name:28}{summary.a[name].mean:9.3f}{summary.b[name].mean:9.3f}  {_interval(lead)}")
+    return [*lines, *(f"{name:28}{'':18}  {_interval(value)}" for name, value in summary.shared.items())]
 
 
-def _interval(one: Interval) -> str:
-    return f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]"
+def _interval(estimate: Interval) -> str:
+    return f"{estimate.mean:.3f} [{estimate.low:.3f}, {estimate.high:.3f}] n = {estimate.n}"

@@ -389,7 +389,7 @@ def test_the_plot_draws_shares_on_one_axis_around_zero(page, researcher):
     assert (marks["turns"].low, marks["turns"].high) == (123.8, 195)
     shown = body(page("evaluation", run.pk))
     assert 'x1="62.0" x2="100.0"' in shown
-    assert "Share of turns whose replies could all be read as a move." in shown
+    assert "Share of replies that could be read as a move." in shown
     assert "style=" not in shown.split('class="forest"')[1].split("</figure>")[0]
 
 
@@ -432,8 +432,8 @@ def test_an_arena_with_a_judge_shows_both_sides_as_bars_on_each_scale(page, rese
     assert keeping in seven  # -2.5 of -10 to 0
     assert seven.count("<progress") == 1
     for shown in (
-        "Compromise seeking", "0 to 10", "[7, 8]", 'value="0.75" max="1" aria-label="Compromise seeking, A',
-        "[4.5, 5.5]", 'value="0.5" max="1" aria-label="Compromise seeking, B', "[2, 3]",
+        "Compromise seeking", "0 to 10", "[7, 8]", 'value="0.75" max="1" aria-label="Compromise seeking, tiny (measured)',
+        "[4.5, 5.5]", 'value="0.5" max="1" aria-label="Compromise seeking, tiny (opponent)', "[2, 3]",
     ):  # fmt: skip
         assert shown in five
 
