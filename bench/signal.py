@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from training.records import Episode, Move, Scenario, ScoredEpisode, Trace, Turn
+from training.records import Episode, Move, Scenario, ScoredEpisode, Seat, Trace, Turn
 
 if TYPE_CHECKING:
     from bench.toy import Toy
@@ -64,7 +64,7 @@ def _episode(toy: Toy, values: dict[str, Floats], outcome: int) -> ScoredEpisode
         logprobs=(0.0,) * length,
     )
     turns = (Turn(seat=0, reply="", move=Move(action="say"), passed=True),) * toy.turns
-    returns = {0: float(outcome)}
+    returns: dict[Seat, float | None] = {0: float(outcome)}
     scenario = Scenario(id="toy", game="toy", seats=("learner",))
     return ScoredEpisode(
         episode=Episode(scenario=scenario, turns=turns, traces=(trace,), returns=returns),

@@ -66,6 +66,13 @@ def test_who_has_won_all_games_has_an_interval_with_width():
     assert best.points.low < best.points.mean < best.points.high
 
 
+def test_the_interval_is_students_t_of_the_spread():
+    # the draws 900 and 1100 have a standard deviation of 141.42; 5 games: t with four degrees of freedom is 2.776445
+    estimate = ratings._interval(np.array([1010.0, 900.0, 1100.0]), 5)
+    half = 2.776445 * 2**0.5 * 100 * (5 / 4) ** 0.5
+    assert (estimate.mean, estimate.low, estimate.high) == pytest.approx((1010, 1010 - half, 1010 + half), abs=0.01)
+
+
 def test_more_games_make_the_interval_narrower():
     """Its width falls with the root of the number of games: nine times as many, a third of it."""
     widths = [

@@ -9,9 +9,9 @@ they are no comparison: a team shares its result, which does not say who of it i
 1 / (rated seats - 1), so that a match weighs one game to each seat, however many sit there.
 
 The prior is one drawn game of every player, seat and role against the average: who has won all games has a finite
-rating, and what the log cannot tell apart is shared out. Intervals are the weighted bootstrap over matches: a random
-weight (exponential, mean 1) for every match and every drawn game of the prior. Drawing matches with replacement would
-give no width to who has won all their games.
+rating, and what the log cannot tell apart is shared out. Intervals are Student's t over games, with the spread of a
+weighted bootstrap over matches: a random weight (exponential, mean 1) for every match and every drawn game of the
+prior. Drawing matches with replacement would give no width to who has won all their games.
 
 Points are Elo's: 400 for odds of 10 to 1, and 1000 is the mean of those who are rated. The order of the log does not
 matter, and the same log gives the same numbers, rounded to hundredths of a point. Nothing here can fail on a log.
@@ -37,7 +37,7 @@ from training.records import Record
 if TYPE_CHECKING:
     from training.records import Floats
 
-METHOD = "bradley-terry/2"
+METHOD = "bradley-terry/3"
 """Part of every digest: raise it when the same log gives other numbers."""
 POINTS = 400 / np.log(10)
 MEAN = 1000.0
@@ -267,7 +267,10 @@ def _centred(found: Floats, chosen: Sequence[bool]) -> Floats:
 
 
 def _interval(values: Floats, n: int) -> Interval:
-    """Return the first value with the percentile interval of the rest."""
-    tail = 50 * (1 - LEVEL)
-    low, high = np.percentile(values[1:], [tail, 100 - tail])
+    """Return the first value with Student's t interval over n games, from the spread of the rest, its bootstrap."""
+    from scipy import stats
+
+    spread = values[1:].std(ddof=1) * np.sqrt(n / (n - 1))
+    half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1) * spread)
+    low, high = values[0] - half, values[0] + half
     return Interval(mean=round(values[0], 2), low=round(low, 2), high=round(high, 2), n=n, level=LEVEL)

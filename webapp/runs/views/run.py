@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
@@ -41,13 +42,12 @@ def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> H
 
 @require_GET
 @researchers
-def detail(request: HttpRequest, run_id: int) -> HttpResponse:
+def detail(request: HttpRequest, run_id: int) -> HttpResponseBase:
     """The curves, if they are asked for by `?tab=curves` or there are any; else the tab that has something to show."""
     run = visible(request, run_id)
     names = set(comparing.last_metrics([run]).get(run.pk, {}))
     if "tab" not in request.GET and (opening := _opening(run, names)) is not None:
-        shown: HttpResponse = opening(request, run_id)
-        return shown
+        return opening(request, run_id)
     address = reverse("runs:metrics", args=[run.pk])
     drawn = {
         "live": run.state not in OVER,
@@ -58,7 +58,7 @@ def detail(request: HttpRequest, run_id: int) -> HttpResponse:
     return page(request, run, "curves", {"curves": drawn, "events": events})
 
 
-def _opening(run: Run, metrics: set[str]) -> Callable[..., HttpResponse] | None:
+def _opening(run: Run, metrics: set[str]) -> Callable[..., HttpResponseBase] | None:
     """Return the view that a run's page opens with in place of the curves; None for the curves."""
     if run.kind == Run.Kind.EVAL and run.result and "summary" in run.result:
         return evaluation
