@@ -64,10 +64,10 @@ def _episode(toy: Toy, values: dict[str, Floats], outcome: int) -> ScoredEpisode
         logprobs=(0.0,) * length,
     )
     turns = (Turn(seat=0, reply="", move=Move(action="say"), passed=True),) * toy.turns
-    returns: dict[Seat, float | None] = {0: float(outcome)}
+    returns: dict[Seat, float] = {0: float(outcome)}
     scenario = Scenario(id="toy", game="toy", seats=("learner",))
     return ScoredEpisode(
-        episode=Episode(scenario=scenario, turns=turns, traces=(trace,), returns=returns),
+        episode=Episode(scenario=scenario, turns=turns, traces=(trace,), returns={**returns}),
         returns=returns,
         turn_rewards=(0.0,) * toy.turns,
         passed=(True,) * toy.turns,

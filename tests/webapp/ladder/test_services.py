@@ -44,7 +44,7 @@ def test_a_changed_row_and_a_new_match_are_found(league, player, good, researche
     assert services.differences(GAME) == [f"person:{player.pk}"]
     with pytest.raises(CommandError, match="not the one"):
         call_command("ratings", GAME, "--check")
-    Fit.objects.update(seats={**fit.seats, "0": fit.seats["1"]}, matches=11)
+    Fit.objects.update(seats={**fit.seats, "0": {**fit.seats["0"], "mean": 7.0}}, matches=11)
     assert services.differences(GAME) == [f"person:{player.pk}", "matches", "seats"]
     played(player, good, returns=(1.0, 0.0), host=researcher)
     assert services.refit(game=GAME).log_digest != fit.log_digest
