@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -274,6 +275,27 @@ class SeatMove(Record):
     move: Move
 
 
+_SEAT_SUFFIX = re.compile(r"^(.+)_(\d+)$")
+
+
+def split_seat_metrics(
+    metrics: Mapping[str, float], seats: int
+) -> tuple[dict[str, float], dict[Seat, dict[str, float]]]:
+    """Return (the game's numbers, each seat's numbers) of metrics in the old form, where `won_3` is `won` of seat 3.
+
+    A number that names no seat below `seats` belongs to the game.
+    """
+    whole: dict[str, float] = {}
+    by_seat: dict[Seat, dict[str, float]] = {}
+    for name, value in metrics.items():
+        suffixed = _SEAT_SUFFIX.match(name)
+        if suffixed and int(suffixed[2]) < seats:
+            by_seat.setdefault(int(suffixed[2]), {})[suffixed[1]] = value
+        else:
+            whole[name] = value
+    return whole, by_seat
+
+
 Voice = Literal["player", "strategist", "speaker", "probe"]
 
 
@@ -331,8 +353,9 @@ class ErrorRecord(Record):
 class Episode(Record):
     """One played game. `returns[seat]` None = needs a judge. With `error` set nothing of it is scored or learned.
 
-    An imported or exported conversation is an Episode without traces. `roles` has one name a seat, as the game told
-    them in the end; empty where the game has no roles.
+    An imported or exported conversation is an Episode without traces. `metrics` are numbers of the whole game and
+    `seat_metrics` those of each seat. `roles` has one name a seat, as the game reports them at its end; empty where the
+    game has no roles.
     """
 
     version: Version = 1
@@ -342,9 +365,21 @@ class Episode(Record):
     traces: tuple[Trace, ...] = ()
     returns: dict[Seat, float | None] = Field(default_factory=dict)
     metrics: dict[str, float] = Field(default_factory=dict)
+    seat_metrics: dict[Seat, dict[str, float]] = Field(default_factory=dict)
     roles: tuple[str, ...] = ()
     beliefs: tuple[Belief, ...] = ()
     error: ErrorRecord | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old_seat_metrics(cls, data: Any) -> Any:
+        """Read records written before `seat_metrics` existed: they name a seat's numbers `won_0`, `won_1`, …."""
+        if not isinstance(data, Mapping) or "seat_metrics" in data or not isinstance(data.get("metrics"), Mapping):
+            return data
+        scenario = data.get("scenario")
+        seats = scenario.seats if isinstance(scenario, Scenario) else (scenario or {}).get("seats", ())
+        metrics, seat_metrics = split_seat_metrics(data["metrics"], len(seats))
+        return {**data, "metrics": metrics, "seat_metrics": seat_metrics}
 
 
 class Judgment(Record):

@@ -14,8 +14,8 @@ from training.store import dumps
 
 def episode(number, survived):
     scenario = Scenario(id=f"v{number}", game="werewolf", seats=("Ann", "Bob", "Cleo", "Dan"), seed=number + 1)
-    metrics = {f"survived_{seat}": float(lived) for seat, lived in enumerate(survived)}
-    return Episode(scenario=scenario, roles=ROLES, metrics=metrics)
+    metrics = {seat: {"survived": float(lived)} for seat, lived in enumerate(survived)}
+    return Episode(scenario=scenario, roles=ROLES, seat_metrics=metrics)
 
 
 PLAYED = [(episode(number, game.survived), game.judgments) for number, game in enumerate(GAMES)]

@@ -81,6 +81,10 @@ def test_random_play_ends_with_returns_in_the_declared_range(name, scenario, see
     assert len(game.roles()) in (0, len(scenario.seats))
     assert game.metrics()
     assert all(isinstance(value, float) for value in game.metrics().values())
+    assert set(game.seat_metrics()) <= set(range(len(scenario.seats)))
+    for metrics in game.seat_metrics().values():
+        assert all(isinstance(value, float) for value in metrics.values())
+    assert not replay(scenario.with_seed(seed), flat[:-1]).seat_metrics()
     with pytest.raises(IllegalMove):
         game.step({0: FORFEIT})
 

@@ -49,8 +49,10 @@ class Biased:
         return ()
 
     def metrics(self):
-        found = self.returns()
-        return {"points_0": found[0], "points_1": found[1], "total": found[0] + found[1]}
+        return {"total": sum(self.returns().values())}
+
+    def seat_metrics(self):
+        return {seat: {"points": value} for seat, value in self.returns().items()}
 
 
 SPEC = GameSpec(

@@ -45,7 +45,10 @@ class Hidden:
         return {seat: self._won(seat) if self.said else None for seat in range(6)}
 
     def metrics(self):
-        return {f"won_{seat}": self._won(seat) for seat in range(6)} | {"wolves_win": self._won(1)}
+        return {"wolves_win": self._won(1)}
+
+    def seat_metrics(self):
+        return {seat: {"won": self._won(seat)} for seat in range(6)}
 
     def roles(self):
         return ROLES

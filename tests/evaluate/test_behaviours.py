@@ -93,11 +93,11 @@ def test_without_a_judgment_there_is_no_table():
 
 def test_only_an_episode_that_tells_who_survived_as_what_is_a_game():
     scenario = Scenario(id="v", game="werewolf", seats=("A", "B"))
-    metrics = {"survived_0": 1.0, "survived_1": 0.0}
-    game = judged_game(Episode(scenario=scenario, roles=("seer", "werewolf"), metrics=metrics), ())
+    metrics = {0: {"survived": 1.0}, 1: {"survived": 0.0}}
+    game = judged_game(Episode(scenario=scenario, roles=("seer", "werewolf"), seat_metrics=metrics), ())
     assert (game.roles, game.survived) == (("seer", "werewolf"), [True, False])
-    for changed in ({"metrics": {"survived_0": 1.0}}, {"roles": ()}):
-        fields = {"scenario": scenario, "roles": ("seer", "werewolf"), "metrics": metrics, **changed}
+    for changed in ({"seat_metrics": {0: {"survived": 1.0}}}, {"roles": ()}):
+        fields = {"scenario": scenario, "roles": ("seer", "werewolf"), "seat_metrics": metrics, **changed}
         with pytest.raises(BadInput, match="'v' does not tell"):
             judged_game(Episode(**fields), ())
 
@@ -115,7 +115,7 @@ async def test_played_games_of_a_known_truth():
         given = []
         for seat, role in enumerate(episode.roles):
             first, *others = [dimension.name for dimension in BEHAVIOURS.of(role).dimensions]
-            lived = episode.metrics[f"survived_{seat}"]
+            lived = episode.seat_metrics[seat]["survived"]
             given.append(judged(seat, "model:m", **{first: lived}, **{name: draw.random() < 0.5 for name in others}))
         games.append(judged_game(episode, given))
     found = rows(report(games, BEHAVIOURS).tables[0])

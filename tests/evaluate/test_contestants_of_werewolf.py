@@ -72,7 +72,7 @@ async def test_numbers_by_role_are_counted_over_the_seats_that_held_it():
     survived = Counter()
     for episode in found:
         for seat, role in enumerate(episode.roles):
-            survived[role] += episode.metrics[f"survived_{seat}"]
+            survived[role] += episode.seat_metrics[seat]["survived"]
     assert numbers["survived/villager"] == pytest.approx(
         survived["villager"] / sum(e.roles.count("villager") for e in found)
     )
@@ -106,18 +106,21 @@ async def test_everybody_alive_is_asked_after_a_speech_and_the_game_does_not_not
         assert {with_probes.roles[NAMES.index(name)] for name in belief.truth} <= {"werewolf"}
 
 
-async def test_omar_pays_the_games_own_return_on_each_seats_last_own_turn():
-    """A seat that died early has 0.75 of a win from the game itself: it is not cut a second time."""
+async def test_omar_discounts_the_win_of_a_seat_that_died_early_once():
     jobs = [Job(number, start.with_seed(number + 1), ("random",) * 6) for number, start in enumerate(villages(12))]
     found = await collect(jobs, {"random": chance}, lanes=4, rules=RolloutPolicy())
-    assert {value for episode in found for value in episode.returns.values()} == {0.0, 0.75, 1.0}
+    assert {value for episode in found for value in episode.returns.values()} == {0.0, 1.0}
+    rewards = set()
     method = OmarConfig(advantage="flat", critic_heads="two").build()
     for episode in found:
         scored = _as_learned(episode)
         [credit] = method.credit([scored])
         for trace, one in zip(scored.episode.traces, credit.traces, strict=True):
-            # with values 0 and no discount in the flat form every token carries the return of its seat
-            assert one.ppo[1:] == pytest.approx(episode.returns[trace.seat])
+            # with values 0 and no discount in the flat form every token carries the reward of its seat
+            kept = 0.75 if episode.seat_metrics[trace.seat]["eliminated"] else 1
+            assert one.ppo[1:] == pytest.approx(episode.returns[trace.seat] * kept)
+            rewards.add(float(one.ppo[1]))
+    assert rewards == {0.0, 0.75, 1.0}
 
 
 def _as_learned(episode):

@@ -319,6 +319,7 @@ def playthrough(title, scenario, lines):
             out.append("  refused: " + str(error).replace("\n", "\n    "))
     assert not game.to_act(), title
     out += ["", f"returns {dict(game.returns())}", f"metrics {dict(game.metrics())}"]
+    out += [f"metrics of {name(seat, scenario)} {dict(metrics)}" for seat, metrics in game.seat_metrics().items()]
     for viewer in viewers(scenario):
         out += ["", f"## what {name(viewer, scenario)} saw"]
         for message in game.observe(viewer).messages:

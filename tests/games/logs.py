@@ -35,6 +35,7 @@ def end(game):
         "returns": {str(seat): value for seat, value in game.returns().items()},
         "roles": list(game.roles()),
         "metrics": dict(game.metrics()),
+        "seat_metrics": {str(seat): dict(metrics) for seat, metrics in game.seat_metrics().items()},
         "lines": {str(viewer): len(messages) for viewer, messages in heard.items()},
         "said": hashlib.sha256(dumps(said).encode()).hexdigest(),
     }

@@ -17,7 +17,16 @@ def everything(game):
     """All that can be read of a game."""
     seen = {viewer: game.observe(viewer) for viewer in viewers(game.scenario)}
     shown = {v: (game.acting(v), game.phase(v), game.board(v)) for v in seen}
-    return seen, shown, game.to_act(), dict(game.probes()), dict(game.returns()), dict(game.metrics()), game.roles()
+    return (
+        seen,
+        shown,
+        game.to_act(),
+        dict(game.probes()),
+        dict(game.returns()),
+        dict(game.metrics()),
+        game.seat_metrics(),
+        game.roles(),
+    )
 
 
 def reply(scenario, seat, seen, seed, name="random"):

@@ -172,6 +172,11 @@ def test_the_imposter_finds_bodies_but_cannot_report_them():
 # --- meetings ---
 
 
+def elimination(game):
+    """Whether each seat left before the last round, and in which."""
+    return {seat: (of["eliminated"], of.get("eliminated_round")) for seat, of in game.seat_metrics().items()}
+
+
 def test_a_meeting_by_hand():
     game = to_meeting()
     for viewer in (*range(5), SPECTATOR):
@@ -199,9 +204,11 @@ def test_a_meeting_by_hand():
     assert game.returns() == {0: 1, 1: -1, 2: 1, 3: 1, 4: 1}
     found = game.metrics()
     assert (found["kills"], found["meetings"], found["ejected_wrong"], found["rounds"]) == (1, 1, 0, 4)
-    assert (found["won_1"], found["won_2"], found["survived_1"], found["survived_2"]) == (0, 1, 1, 0)
-    assert (found["votes_right_0"], found["votes_right_4"]) == (1, 1)
-    assert "votes_right_3" not in found
+    ben, cleo, dan = (game.seat_metrics()[seat] for seat in (1, 2, 3))
+    assert (ben["won"], cleo["won"], ben["survived"], cleo["survived"]) == (0, 1, 1, 0)
+    assert [game.seat_metrics()[seat]["votes_right"] for seat in (0, 4)] == [1, 1]
+    assert "votes_right" not in dan
+    assert elimination(game) == {0: (0, None), 1: (0, None), 2: (1, 3), 3: (0, None), 4: (0, None)}
 
 
 def test_after_a_vote_that_changes_nothing_all_are_in_the_first_room_and_the_cooldown_begins_again():
@@ -236,6 +243,7 @@ def test_a_meeting_stops_work_and_it_must_be_begun_again():
     step(game, Ada="<wait/>")
     assert (game.metrics()["end_tasks"], game.metrics()["rounds"]) == (1, 7)
     assert game.returns() == pytest.approx({0: -1, 1: 1.2, 2: 1.2, 3: 1})
+    assert elimination(game) == {0: (0, None), 1: (0, None), 2: (0, None), 3: (1, 3)}
 
 
 def test_a_wrong_vote_can_end_the_game():
@@ -247,6 +255,8 @@ def test_a_wrong_vote_can_end_the_game():
     step(game, Ada="<wait/>", Ben="<wait/>", Dan="<wait/>")
     step(game, Ben="<kill>Dan</kill>")
     assert last(game, SPECTATOR) == "The imposter wins: only one crewmate is left. The imposter was Ben."
+    # Cleo is killed in round 3 and Eva ejected in round 4; Dan is killed in round 7, the last
+    assert elimination(game) == {0: (0, None), 1: (0, None), 2: (1, 3), 3: (0, None), 4: (1, 4)}
 
 
 def test_the_open_tasks_of_the_dead_do_not_count():
@@ -378,7 +388,9 @@ def test_in_every_game(seed, size, cooldown):
             resets = game.world.round
     found = game.metrics()
     assert found["kills"] == len(kills)
-    assert sum(found[f"survived_{seat}"] for seat in range(size)) == size - len(kills) - found["ejected_wrong"]
+    assert (
+        sum(game.seat_metrics()[seat]["survived"] for seat in range(size)) == size - len(kills) - found["ejected_wrong"]
+    )
     assert game.roles().count("imposter") == 1
     assert sum(found[f"end_{end}"] for end in ("ejected", "tasks", "kills", "limit")) == 1
     assert all(message.channel == "public" for message in game.observe(SPECTATOR).messages)

@@ -144,14 +144,13 @@ def test_kinds_of_turns_are_told_to_others():
     ]
     assert game.metrics() == {
         "turns": 5.0,
-        "turns_0": 3.0,
-        "turns_1": 2.0,
         "end_leave": 1.0,
         "end_goal": 0.0,
         "end_silence": 0.0,
         "end_limit": 0.0,
         "end_forfeit": 0.0,
     }
+    assert game.seat_metrics() == {0: {"turns": 3.0}, 1: {"turns": 2.0}}
     assert game.returns() == {0: None, 1: None}
 
 
@@ -196,9 +195,8 @@ def test_limits(settings, turns):
     assert f"at most {settings.get('turn_limit', 20)} turns" in rules
     assert ("each person at most" in rules) == ("turns_per_seat" in settings)
     play_on(game)
-    metrics = game.metrics()
-    assert [metrics["turns_0"], metrics["turns_1"]] == turns
-    assert metrics["end_limit"] == 1
+    assert [game.seat_metrics()[seat]["turns"] for seat in (0, 1)] == turns
+    assert game.metrics()["end_limit"] == 1
     assert last(game) == "The conversation is over: all turns are used up."
 
 
@@ -251,7 +249,8 @@ def test_the_tool_seat_is_asked_after_every_turn_and_ends_the_game_when_a_goal_i
     assert last(game, 1) == "The conversation is over: a goal has been reached."
     assert "Goal reached by: Ada." in [text for _, text in said(game, ALL)]
     assert "Goal reached by: Ada." not in [text for _, text in said(game, 0)]
-    assert (game.metrics()["goal_0"], game.metrics()["goal_1"], game.metrics()["end_goal"]) == (1, 0, 1)
+    assert [game.seat_metrics()[seat]["goal"] for seat in (0, 1)] == [1, 0]
+    assert game.metrics()["end_goal"] == 1
 
 
 def test_goal_checks_can_be_rarer_and_come_after_a_joint_step():

@@ -57,8 +57,6 @@ def test_a_deal_by_hand():
     assert game.metrics() == pytest.approx(
         {
             "agreement": 1,
-            "points_0": 18,
-            "points_1": 22,
             "joint_points": 40,
             "efficiency": 40 / 42,
             "pareto": 0,  # Ben's food for one of Ada's water: 19 and 23
@@ -69,6 +67,7 @@ def test_a_deal_by_hand():
             "forfeit": 0,
         }
     )
+    assert game.seat_metrics() == {0: {"points": 18}, 1: {"points": 22}}
     assert last(game, 1) == (
         "Ada accepts. Deal: Ada gets food 2, water 2, firewood 0; Ben gets food 1, water 1, firewood 3. "
         "For you: 22 of 36 points."
@@ -204,7 +203,7 @@ def test_best_joint_split_and_pareto_agree_with_brute_force():
             x >= mine and y >= theirs and (x, y) != (mine, theirs) for x, y in (worth(other) for other in all_splits)
         )
         metrics = game.metrics()
-        assert (metrics["points_0"], metrics["points_1"]) == (mine, theirs)
+        assert game.seat_metrics() == {0: {"points": mine}, 1: {"points": theirs}}
         assert metrics["efficiency"] == pytest.approx((mine + theirs) / best)
         assert metrics["pareto"] == (not dominated)
 

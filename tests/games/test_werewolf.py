@@ -416,11 +416,12 @@ def test_random_games_keep_the_rules(scenario, seed):
         is_wolf = game.roles()[seat] == "werewolf"
         died = int(row[1].text.split()[-1]) if row[1].text != "alive" else None
         early = died is not None and died < metrics["days"]
-        assert metrics[f"survived_{seat}"] == (died is None)
-        assert metrics[f"won_{seat}"] == (is_wolf == (won == "wolves"))
-        assert game.returns()[seat] == metrics[f"won_{seat}"] * (0.75 if early else 1)
-        assert metrics[f"votes_{seat}"] == votes[seat]
-        assert metrics[f"votes_on_wolves_{seat}"] == on_wolves[seat]
+        of_seat = game.seat_metrics()[seat]
+        assert of_seat["survived"] == (died is None)
+        assert of_seat["won"] == game.returns()[seat] == (is_wolf == (won == "wolves"))
+        assert (of_seat["eliminated"], of_seat.get("eliminated_round")) == (early, died if early else None)
+        assert of_seat["votes"] == votes[seat]
+        assert of_seat["votes_on_wolves"] == on_wolves[seat]
 
 
 def test_nobody_dies_of_silence_and_the_village_wins_at_the_day_limit():
@@ -432,14 +433,18 @@ def test_nobody_dies_of_silence_and_the_village_wins_at_the_day_limit():
     assert {game.returns()[seat] for seat, role in enumerate(game.roles()) if role == "werewolf"} == {0.0}
 
 
-def test_winners_who_left_in_an_earlier_round_keep_three_quarters():
+def test_a_win_counts_whole_and_who_left_before_the_last_round_is_named():
     game = make(dealt("werewolf", "villager", "villager", "villager", "villager", **QUIET))
     go(game, Ada="<kill>Ben</kill>")
     silent_until(game, "Night 2")
     go(game, Ada="<kill>Cleo</kill>")
     silent_until(game, "vote")
     vote(game, "Dan", "Ada", "Ada")
-    assert game.returns() == {0: 0.0, 1: 0.75, 2: 1.0, 3: 1.0, 4: 1.0}
+    assert game.returns() == {0: 0.0, 1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0}
+    of_seats = game.seat_metrics()
+    assert [of_seats[seat]["survived"] for seat in range(5)] == [0, 0, 0, 1, 1]
+    assert [of_seats[seat]["eliminated"] for seat in range(5)] == [0, 1, 0, 0, 0]  # Ada and Cleo left in the last round
+    assert [of_seats[seat].get("eliminated_round") for seat in range(5)] == [None, 1, None, None, None]
 
 
 @pytest.mark.parametrize("wolf_win, over", [("parity", False), ("side", True)])
@@ -552,7 +557,7 @@ def test_claims_are_counted():
     go(game, Ada="I am a villager.")
     go(game, Ben="Good morning.")
     go(game)
-    assert [game.metrics()[f"claims_{seat}"] for seat in range(3)] == [2, 0, 0]
+    assert [game.seat_metrics()[seat]["claims"] for seat in range(3)] == [2, 0, 0]
 
 
 @pytest.mark.parametrize(

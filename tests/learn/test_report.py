@@ -66,7 +66,9 @@ def test_credit_in_numbers():
 
 def test_with_others_at_the_table_only_the_learners_seats_count():
     one = scored([trace("..00"), trace("..1", seat=1, policy="past 3")], {0: 1.0, 1: 0.25})
-    episode = one.episode.model_copy(update={"roles": ("wolf", "villager"), "metrics": {"won_0": 1.0, "won_1": 0.0}})
+    episode = one.episode.model_copy(
+        update={"roles": ("wolf", "villager"), "seat_metrics": {0: {"won": 1.0}, 1: {"won": 0.0}}}
+    )
     first = Rollout(0, episode, Score({0: 1.0, 1: 0.25}, (0.0, 0.0), (True, False)), policies=("learner", "past 3"))
     mirror = Rollout(1, episode, Score({0: 0.5, 1: 0.0}, (0.0, 0.0), (True, False)))
     found = outcome_metrics([first])

@@ -3,7 +3,7 @@
 import pytest
 
 from training.records import Episode, Move, Scenario, SeatMove, Trace, Turn
-from training.rollout.roles import by_role, of_seat, seat_numbers
+from training.rollout.roles import by_role, seat_numbers
 
 SCENARIO = Scenario(id="x", game="g", seats=("A", "B", "C"))
 SAID = Move(action="say", text="hi")
@@ -24,10 +24,17 @@ def trace(seat, sampled):
 
 
 def episode(roles=("wolf", "villager", "villager"), **changes):
-    metrics = {"won_0": 0.0, "won_1": 1.0, "won_2": 1.0, "unread_0": 1, "unread_1": 0, "unread_2": 0, "days": 2}
+    metrics = {seat: {"won": float(seat > 0), "unread": float(seat == 0)} for seat in range(3)}
     turns = (turn(0), turn(0, legal=False), turn(0, legal=False), turn(1), turn(2), turn(2))
     moves = (SeatMove(seat=0, move=SAID), SeatMove(seat=1, move=Move(action="say", origin="default")))
-    given = {"metrics": metrics, "turns": turns, "moves": moves, "roles": roles, "traces": (trace(0, 3), trace(2, 4))}
+    given = {
+        "metrics": {"days": 2},
+        "seat_metrics": metrics,
+        "turns": turns,
+        "moves": moves,
+        "roles": roles,
+        "traces": (trace(0, 3), trace(2, 4)),
+    }
     return Episode(scenario=SCENARIO, **{**given, **changes})
 
 
@@ -43,7 +50,10 @@ def test_a_seats_numbers_by_hand():
 
 
 def test_the_mean_over_the_seats_that_held_a_role():
-    first, other = episode(), episode(roles=("villager", "wolf", "seer"), metrics={"won_0": 0.0, "won_1": 1.0})
+    first, other = (
+        episode(),
+        episode(roles=("villager", "wolf", "seer"), seat_metrics={0: {"won": 0.0}, 1: {"won": 1.0}}),
+    )
     found = by_role((one, seat_numbers(one)) for one in (first, other))
     assert found["won/wolf"] == 0.5  # lost once, won once
     assert found["won/villager"] == pytest.approx(2 / 3)  # won twice, lost once
@@ -56,10 +66,3 @@ def test_the_mean_over_the_seats_that_held_a_role():
 def test_no_roles_no_numbers_by_role():
     plain = episode(roles=())
     assert by_role([(plain, seat_numbers(plain))]) == {}
-
-
-@pytest.mark.parametrize(
-    "name, found", [("won_2", ("won", 2)), ("won_3", None), ("agreement", None), ("a_b_0", ("a_b", 0))]
-)
-def test_what_a_number_is_about(name, found):
-    assert of_seat(name, 3) == found

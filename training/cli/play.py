@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,17 +53,25 @@ def _jobs(starts: Sequence[Scenario], names: tuple[str, ...], episodes: int, see
 
 
 def summary(episodes: Sequence[Episode]) -> dict[str, Any]:
-    """Return counts and means: `returns` has one mean a seat (None where no game of it had a result)."""
+    """Return counts and means: `returns` has one mean for each seat (None where no game of it had a result).
+
+    `seat_metrics` has one mapping for each seat.
+    """
     whole = [episode for episode in episodes if episode.error is None]
     seats = len(episodes[0].scenario.seats)
-    names = dict.fromkeys(name for episode in whole for name in episode.metrics)
     return {
         "episodes": len(episodes),
         "errors": len(episodes) - len(whole),
         "returns": [_mean([episode.returns[seat] for episode in whole]) for seat in range(seats)],
         "forfeits": sum(int(episode.metrics["forfeits"]) for episode in whole),
-        "metrics": {name: _mean([episode.metrics.get(name) for episode in whole]) for name in names},
+        "metrics": _means([episode.metrics for episode in whole]),
+        "seat_metrics": [_means([episode.seat_metrics.get(seat, {}) for episode in whole]) for seat in range(seats)],
     }
+
+
+def _means(rows: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _mean([row.get(name) for row in rows]) for name in names}
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -136,4 +144,6 @@ def show(result: dict[str, Any]) -> str:
         f"forfeits: {result['forfeits']}, errors: {result['errors']}",
     ]
     lines += [f"{name}: {mean:.3f}" for name, mean in result["metrics"].items() if mean is not None]
+    for seat, metrics in enumerate(result["seat_metrics"]):
+        lines += [f"{name} of seat {seat}: {mean:.3f}" for name, mean in metrics.items() if mean is not None]
     return "\n".join(lines)

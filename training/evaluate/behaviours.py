@@ -68,10 +68,14 @@ class JudgedGame:
 
 
 def judged_game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
-    """Return an episode as a game of the report; raise `BadInput` if its roles or `survived_N` are unknown."""
-    fates = [episode.metrics.get(f"survived_{seat}") for seat in range(len(episode.scenario.seats))]
-    survived = [bool(fate) for fate in fates if fate is not None]
-    if not len(episode.roles) == len(survived) == len(fates):
+    """Return an episode as a game of the report; raise `BadInput` if it lacks seats' roles or `survived`."""
+    seats = range(len(episode.scenario.seats))
+    survived = [
+        bool(metrics["survived"])
+        for metrics in map(episode.seat_metrics.get, seats)
+        if metrics and "survived" in metrics
+    ]
+    if not len(episode.roles) == len(survived) == len(seats):
         raise BadInput(f"{episode.scenario.id!r} does not tell every seat's role and whether it survived", "episode")
     return JudgedGame(episode.roles, survived, judgments)
 

@@ -16,7 +16,7 @@ from statistics import fmean
 from training.evaluate.head_to_head import NAMES, Match, Name
 from training.evaluate.intervals import CAUTION, ENOUGH, Interval, interval, paired
 from training.records import Judgment, Record, Seat
-from training.rollout.roles import Numbers, by_role, of_seat, seat_numbers
+from training.rollout.roles import Numbers, by_role, seat_numbers
 
 
 class Summary(Record):
@@ -132,10 +132,9 @@ def _numbers(match: Match, judgments: Sequence[Judgment]) -> _Conversation:
             numbers |= {f"{judgment.rubric}.{name}": value for name, value in judgment.values.items()}
             numbers[f"{judgment.rubric}.mean"] = fmean(judgment.values.values())
     sides = {name: {seat: seats[seat] for seat in match.pairing.seats_of(name)} for name in NAMES}
-    shared = {key: value for key, value in episode.metrics.items() if not of_seat(key, len(seats))}
     return _Conversation(
         {name: _means(seated) | by_role([(episode, seated)]) if seated else {} for name, seated in sides.items()},
-        shared,
+        episode.metrics,
     )
 
 

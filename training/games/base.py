@@ -40,9 +40,13 @@ class Game(Protocol):
         """Return each player's result; None = needs a judge, or the game is not over."""
 
     def metrics(self) -> Mapping[str, float]:
-        """Return what happened as numbers (agreement, points, length …), for an ended game.
+        """Return what happened in an ended game as numbers (agreement, length …); empty before the end."""
 
-        A name that ends in `_N` is about seat N: reports take their means per role.
+    def seat_metrics(self) -> Mapping[Seat, Mapping[str, float]]:
+        """Return each player's own numbers (points, won, survived …) in an ended game; empty before the end.
+
+        Reports average them by role. A game that eliminates players gives every seat `eliminated`: 1.0 if it left
+        before the final round, else 0.0; and those that did also `eliminated_round`.
         """
 
     def roles(self) -> tuple[str, ...]:

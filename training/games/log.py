@@ -56,6 +56,13 @@ def check_names(scenario: Scenario, taken: str) -> None:
         seen.add(name.lower())
 
 
+def elimination(left: int | None, final: int) -> dict[str, float]:
+    """Return the metrics of a seat that left the game in round `left` (None: never) of a game of `final` rounds."""
+    if left is None or left >= final:
+        return {"eliminated": 0.0}
+    return {"eliminated": 1.0, "eliminated_round": float(left)}
+
+
 class Log:
     """One list of messages per viewer; the tool seat reads what ALL reads."""
 
@@ -154,6 +161,10 @@ class LoggedGame(ABC):
         for seat, move in moves.items():
             self.check(seat, move)
         self._apply(dict(sorted(moves.items())))
+
+    def seat_metrics(self) -> Mapping[Seat, Mapping[str, float]]:
+        """Return nothing: a game without numbers of its seats."""
+        return {}
 
     def roles(self) -> tuple[str, ...]:
         """Return nothing: most games have no roles."""

@@ -37,9 +37,10 @@ def outcome_metrics(played: Sequence[Rollout], *, by_game: bool = False) -> dict
 
 
 def _of_games(episodes: Sequence[Episode]) -> dict[str, float]:
-    """Return the mean of every number of the games, and how many tokens they took, whoever played."""
-    names = sorted({name for episode in episodes for name in episode.metrics})
-    means = {name: _mean(e.metrics[name] for e in episodes if name in e.metrics) for name in names}
+    """Return the mean of every number of the games and of each seat (`won_3`), and how many tokens they took."""
+    rows = [episode.metrics | _by_seat(episode) for episode in episodes]
+    names = sorted({name for row in rows for name in row})
+    means = {name: _mean(row[name] for row in rows if name in row) for name in names}
     traces = [trace for episode in episodes for trace in episode.traces]
     return means | {
         "turns": _mean(len(episode.turns) for episode in episodes),
@@ -47,6 +48,11 @@ def _of_games(episodes: Sequence[Episode]) -> dict[str, float]:
         "sampled_tokens": float(sum(sum(trace.mask) for trace in traces)),
         "trace_tokens": float(sum(len(trace.tokens) for trace in traces)),
     }
+
+
+def _by_seat(episode: Episode) -> dict[str, float]:
+    """Return the seats' numbers as a line of metrics names them: a line is flat, one name for each curve."""
+    return {f"{name}_{seat}": value for seat, values in episode.seat_metrics.items() for name, value in values.items()}
 
 
 def _of_learner(good: Sequence[Rollout]) -> dict[str, float]:
@@ -75,7 +81,7 @@ def _of_learner(good: Sequence[Rollout]) -> dict[str, float]:
         "reply_tokens": sampled / max(1, len(legal)),
     }
     if legal:
-        unread = sum(one.episode.metrics.get(f"unread_{seat}", 0.0) for one in good for seat in one.learners)
+        unread = sum(one.episode.seat_metrics.get(seat, {}).get("unread", 0.0) for one in good for seat in one.learners)
         found |= {"parse_rate": 1 - unread / len(legal), "legal_rate": _mean(legal)}
     return found
 
@@ -164,6 +170,7 @@ def summary(episode: Episode, returns: Mapping[Seat, float]) -> dict[str, Any]:
         "turns": len(episode.turns),
         "refused": sum(not turn.passed for turn in episode.turns),
         "metrics": episode.metrics,
+        "seat_metrics": {str(seat): values for seat, values in episode.seat_metrics.items()},
         "roles": list(episode.roles),
         "error": episode.error.to_dict() if episode.error else None,
     }

@@ -157,11 +157,12 @@ class Omar:
         ]
 
     def _results(self, scored: ScoredEpisode) -> dict[Seat, float]:
-        """Return each seat's reward; one that was eliminated early (metric `eliminated_<seat>`) keeps a share."""
-        out = scored.episode.metrics
+        """Return each seat's reward; one that was eliminated early (seat metric `eliminated`) keeps a share."""
+        metrics = scored.episode.seat_metrics
         keep = self.config.elimination_discount
         return {
-            seat: r * (keep if out.get(f"eliminated_{seat}", 0.0) > 0 else 1.0) for seat, r in scored.returns.items()
+            seat: reward * (keep if metrics.get(seat, {}).get("eliminated", 0.0) > 0 else 1.0)
+            for seat, reward in scored.returns.items()
         }
 
     def _turn_level(self, scored: ScoredEpisode, episode: int, line: SeatTrajectory) -> _Part:

@@ -58,6 +58,7 @@ async def play(
         traces=traces,
         returns=dict(returns),
         metrics={} if error else table.metrics(traces),
+        seat_metrics={} if error else table.seat_metrics(),
         roles=table.game.roles(),
         beliefs=tuple(table.beliefs),
         error=error,
@@ -166,9 +167,16 @@ class _Table:
         }
         if attempts:
             found["parse_rate"] = (attempts - sum(self._unread.values())) / attempts
-            found |= {f"unread_{seat}": count for seat, count in self._unread.items()}
             found["legal_rate"] = passed / attempts
             counted = [seat.player.totals() for seat in self._seats if isinstance(seat.player, Measured)]
             for name in {name: None for totals in counted for name in totals}:
                 found[name] = sum(totals.get(name, 0.0) for totals in counted) / attempts
         return {**self.game.metrics(), **found}
+
+    def seat_metrics(self) -> dict[Seat, dict[str, float]]:
+        """Return what the game reports of each seat, and how many of its attempts could not be read (`unread`)."""
+        metrics = {seat: dict(self.game.seat_metrics().get(seat, {})) for seat in range(len(self._seats))}
+        if self.turns:
+            for seat, count in self._unread.items():
+                metrics[seat]["unread"] = float(count)
+        return metrics

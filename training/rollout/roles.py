@@ -5,22 +5,12 @@ Pure functions over episodes; a game without roles has no numbers by role.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from training.records import Episode, Seat
 
-OF_SEAT = re.compile(r"^(.+)_(\d+)$")
-"""How a number about one seat is named: `won_3` is `won` of seat 3."""
-
 Numbers = dict[str, float]
-
-
-def of_seat(name: str, seats: int) -> tuple[str, Seat] | None:
-    """Return (`won`, 3) of `won_3`; None for a name that is not about one of `seats` seats."""
-    found = OF_SEAT.match(name)
-    return (found[1], int(found[2])) if found and int(found[2]) < seats else None
 
 
 def seat_numbers(episode: Episode, passed: Sequence[bool] | None = None) -> dict[Seat, Numbers]:
@@ -30,27 +20,24 @@ def seat_numbers(episode: Episode, passed: Sequence[bool] | None = None) -> dict
     did not. `reply_tokens` is the mean length of its sampled replies, where tokens are known.
     """
     seats = len(episode.scenario.seats)
-    found: dict[Seat, Numbers] = {seat: {} for seat in range(seats)}
-    for name, value in episode.metrics.items():
-        if about := of_seat(name, seats):
-            found[about[1]][about[0]] = value
+    by_seat: dict[Seat, Numbers] = {seat: dict(episode.seat_metrics.get(seat, {})) for seat in range(seats)}
     sampled = [0] * seats
     for trace in episode.traces:
         sampled[trace.seat] += sum(trace.mask)
-    for seat, numbers in found.items():
-        own = [index for index, turn in enumerate(episode.turns) if turn.seat == seat]
+    for seat, numbers in by_seat.items():
+        attempts = [index for index, turn in enumerate(episode.turns) if turn.seat == seat]
         unread = numbers.pop("unread", 0.0)
-        if own:
-            numbers["parse_rate"] = 1 - unread / len(own)
-            numbers["legal_rate"] = fmean(episode.turns[index].passed for index in own)
+        if attempts:
+            numbers["parse_rate"] = 1 - unread / len(attempts)
+            numbers["legal_rate"] = fmean(episode.turns[index].passed for index in attempts)
             if passed is not None:
-                numbers["failing"] = fmean(not passed[index] for index in own)
+                numbers["failing"] = fmean(not passed[index] for index in attempts)
             if sampled[seat]:
-                numbers["reply_tokens"] = sampled[seat] / len(own)
+                numbers["reply_tokens"] = sampled[seat] / len(attempts)
         moves = [entry.move.origin for entry in episode.moves if entry.seat == seat]
         numbers["forfeits"] = float(moves.count("forfeit"))
         numbers["defaults"] = float(moves.count("default"))
-    return found
+    return by_seat
 
 
 def by_role(seated: Iterable[tuple[Episode, Mapping[Seat, Numbers]]]) -> Numbers:
@@ -65,4 +52,4 @@ def by_role(seated: Iterable[tuple[Episode, Mapping[Seat, Numbers]]]) -> Numbers
         for seat, numbers in seats.items():
             for name, value in numbers.items():
                 values.setdefault(f"{name}/{episode.roles[seat]}", []).append(value)
-    return {name: fmean(found) for name, found in sorted(values.items())}
+    return {name: fmean(numbers) for name, numbers in sorted(values.items())}

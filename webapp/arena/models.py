@@ -116,6 +116,7 @@ class Match(models.Model):
     step = models.PositiveIntegerField(default=0, help_text="Completed steps of the game.")
     returns = models.JSONField(default=dict)
     metrics = models.JSONField(default=dict)
+    seat_metrics = models.JSONField(default=dict)
     roles = models.JSONField(default=list, help_text="Each seat's role, once it is over; empty without roles.")
     step_until = models.DateTimeField(
         null=True, blank=True, help_text="When the time for this step is up for every seat whose player is awake."

@@ -12,6 +12,7 @@ from typing import Any
 
 from training.evaluate.behaviours import JudgedGame, Table, report
 from training.records import Judgment as JudgmentRecord
+from training.records import split_seat_metrics
 from training.rewards.rubrics import Rubric
 from webapp.judgments.games import GameId
 from webapp.judgments.models import Judgment, Queue
@@ -24,12 +25,12 @@ def of_queue(queue: Queue) -> Table | None:
         return None
     judged = _judged(queue, rubric)
     rows = queue.targets.order_by("position").values_list(
-        "match_id", "episode_id", "match__roles", "match__metrics", "episode__summary"
+        "match_id", "episode_id", "match__roles", "match__seat_metrics", "episode__summary"
     )
     told: dict[GameId, JudgedGame] = {}
     for match, episode, roles, metrics, summary in rows:
         if (match, episode) not in told:
-            known = (roles, metrics) if match else (summary.get("roles"), summary.get("metrics"))
+            known = (roles, metrics) if match else (summary.get("roles"), _seat_metrics(summary))
             survived = _survived(*known)
             if survived is not None:
                 told[match, episode] = JudgedGame(known[0], survived, judged[match, episode])
@@ -37,9 +38,17 @@ def of_queue(queue: Queue) -> Table | None:
     return tables[0] if tables else None
 
 
-def _survived(roles: Sequence[str] | None, metrics: Mapping[str, Any] | None) -> list[bool] | None:
-    told = [(metrics or {}).get(f"survived_{seat}") for seat in range(len(roles or ()))]
-    return [bool(value) for value in told] if told and None not in told else None
+def _seat_metrics(summary: Mapping[str, Any]) -> Mapping[str, Mapping[str, float]]:
+    """Return the seats' metrics of an episode's summary; older summaries name them `survived_0` among the game's."""
+    if "seat_metrics" in summary:
+        return summary["seat_metrics"]
+    _, by_seat = split_seat_metrics(summary.get("metrics") or {}, len(summary.get("roles") or ()))
+    return {str(seat): metrics for seat, metrics in by_seat.items()}
+
+
+def _survived(roles: Sequence[str] | None, metrics: Mapping[str, Mapping[str, float]] | None) -> list[bool] | None:
+    values = [(metrics or {}).get(str(seat), {}).get("survived") for seat in range(len(roles or ()))]
+    return [bool(value) for value in values] if values and None not in values else None
 
 
 def _judged(queue: Queue, rubric: Rubric) -> dict[GameId, list[JudgmentRecord]]:

@@ -46,6 +46,7 @@ class JudgedGame:
             moves=self.moves,
             returns=dict(game.returns()),
             metrics=dict(game.metrics()),
+            seat_metrics={seat: dict(metrics) for seat, metrics in game.seat_metrics().items()},
             roles=game.roles(),
         )
 

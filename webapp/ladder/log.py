@@ -55,7 +55,10 @@ def read(matches: Sequence[int]) -> list[RatedGame]:
     void = _void(matches)
     log = []
     for match in (
-        Match.objects.filter(pk__in=matches).order_by("pk").only("pk", "game", "roles", "returns", "metrics").iterator()
+        Match.objects.filter(pk__in=matches)
+        .order_by("pk")
+        .only("pk", "game", "roles", "returns", "seat_metrics")
+        .iterator()
     ):
         if match.pk in void:
             continue
@@ -85,7 +88,7 @@ def _result(match: Match, seat: int) -> float | None:
     Within a side returns differ too, by tasks done or by who lived to the end, which is not to come out above.
     """
     value: float | None = match.returns.get(str(seat))
-    return None if value is None else match.metrics.get(f"won_{seat}", value)
+    return None if value is None else match.seat_metrics.get(str(seat), {}).get("won", value)
 
 
 def _sat(match: Match, seat: MatchSeat, moves: Counter[str]) -> RatedSeat:

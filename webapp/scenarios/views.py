@@ -202,10 +202,15 @@ def _conversation(row: StoredConversation) -> dict[str, Any]:
     """Return what the page shows of a conversation. Who had which role is its own: the start may be dealt anew."""
     episode = Episode.from_dict(row.data)
     roles = [(name, role) for name, role in zip(episode.scenario.seats, episode.roles, strict=False) if role]
+    metrics = episode.metrics | {
+        f"{name} of {episode.scenario.seats[seat]}": value
+        for seat, values in episode.seat_metrics.items()
+        for name, value in values.items()
+    }
     return {
         "row": row,
         "lines": conversation_lines(episode),
-        "metrics": row.data["metrics"],
+        "metrics": metrics,
         "roles": roles,
         "judgments": [_judgment(Judgment.from_dict(data), episode.scenario.seats) for data in row.judgments],
     }

@@ -92,7 +92,7 @@ def test_the_end_is_written_down(two_people):
     assert two_people.state == Match.State.FINISHED
     # Ann keeps 2 food (5 each) and 1 water (4): 14 of 36; Ben gets 1 food (3), 2 water (4), 3 firewood (5): 26 of 36.
     assert two_people.returns == {"0": pytest.approx(14 / 36), "1": pytest.approx(26 / 36)}
-    assert two_people.metrics["points_0"] == 14
+    assert two_people.seat_metrics["0"] == {"points": 14}
     assert not two_people.due.exists()
     with pytest.raises(IllegalMove, match="not running"):
         say(two_people, 0, "too late", step=2)

@@ -65,6 +65,9 @@ class Vigil(LoggedGame):
     def metrics(self):
         return {}
 
+    def seat_metrics(self):
+        return {}
+
     def roles(self):
         return tuple("watcher" if seat == self.watcher else "sleeper" for seat in range(len(self.names)))
 

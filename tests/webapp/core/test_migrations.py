@@ -1,5 +1,6 @@
 """The migrations make the tables that the models describe: one chain for each app, and nothing is left to make."""
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,9 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
+
+from tests.webapp.judgments.make import finished_match
+from webapp.arena.models import Match
 
 OURS = [config for config in apps.get_app_configs() if config.name.startswith("webapp.") and any(config.get_models())]
 
@@ -26,3 +30,19 @@ def test_an_apps_migrations_are_one_chain(config):
     graph = MigrationLoader(connection).graph
     assert graph.root_nodes(config.label) == [(config.label, names[0])]
     assert graph.leaf_nodes(config.label) == [(config.label, names[-1])]
+
+
+@pytest.mark.django_db
+def test_stored_matches_give_the_numbers_of_a_seat_to_the_seat_and_back(researcher):
+    match = finished_match(researcher)
+    shared, of_seats = match.metrics, match.seat_metrics
+    assert of_seats == {"0": {"points": 1}, "1": {"points": 4}}  # one pen is kept, two go over at 2 points each
+    old = shared | {"points_0": 1, "points_1": 4}
+    Match.objects.filter(pk=match.pk).update(metrics=old, seat_metrics={})
+    migration = import_module("webapp.arena.migrations.0005_seat_metrics")
+    migration.split(apps, connection.schema_editor())
+    match.refresh_from_db()
+    assert (match.metrics, match.seat_metrics) == (shared, of_seats)
+    migration.join(apps, connection.schema_editor())
+    match.refresh_from_db()
+    assert match.metrics == old

@@ -34,7 +34,7 @@ def queue_of(owner, *matches, annotators=(), **given):
 def judge_all(queue, by, value):
     """Give every seat of a queue the value that `value(target, survived)` says, for all that is asked about it."""
     for target in queue.targets.with_games():
-        survived = target.match.metrics[f"survived_{target.seat}"]
+        survived = target.match.seat_metrics[str(target.seat)]["survived"]
         services.annotate(target=target, by=by, values=dict.fromkeys(asked(target), value(target, survived)))
 
 
@@ -54,9 +54,16 @@ def test_games_without_such_roles_are_not_queued(researcher):
         queue_of(researcher, finished_match(researcher))
 
 
-def test_seats_of_an_episode_are_asked_by_the_roles_in_its_summary(researcher):
+@pytest.mark.parametrize(
+    "survived",
+    [
+        {"metrics": {}, "seat_metrics": {"0": {"survived": 1.0}, "1": {"survived": 0.0}}},
+        {"metrics": {"survived_0": 1.0, "survived_1": 0.0}},  # as release 0.1.0 wrote it
+    ],
+)
+def test_seats_of_an_episode_are_asked_by_the_roles_in_its_summary(researcher, survived):
     played = make_episode(make_run(researcher), record=RECORD)
-    played.summary |= {"roles": ["werewolf", "imposter"], "metrics": {"survived_0": 1.0, "survived_1": 0.0}}
+    played.summary |= {"roles": ["werewolf", "imposter"], **survived}
     played.save()
     queue = services.create_queue(
         name="q", owner=researcher, rubric_version=version(BEHAVIOURS.name), episodes=[played], annotators=[researcher]
@@ -131,7 +138,7 @@ def test_the_table_of_a_queue(client_of, researcher, match):
     assert behaviours.of_queue(queue) is None
     judge_all(queue, researcher, lambda target, survived: survived)
     lived = [
-        sum(game.metrics[f"survived_{seat}"] for game in (match, other) for seat in seats)
+        sum(game.seat_metrics[str(seat)]["survived"] for game in (match, other) for seat in seats)
         for seats in (WOLVES, (1, 3, 4, 5))
     ]
     assert 0 < lived[0] < 4, "the games were chosen so that wolves lived and died"
@@ -150,7 +157,7 @@ def test_the_table_of_a_queue(client_of, researcher, match):
     assert shown.count("<progress") == 10
     assert "95 % interval (Student's t) over 2 games" in shown
     said = page.split("Judgments and their reasons")[1].split("</li>")[0]
-    assert said.count(f"<dd>{'yes' if match.metrics['survived_0'] else 'no'}</dd>") == 3
+    assert said.count(f"<dd>{'yes' if match.seat_metrics['0']['survived'] else 'no'}</dd>") == 3
 
 
 def test_other_rubrics_have_no_table(client_of, researcher, match):

@@ -39,9 +39,9 @@ def test_a_match_that_was_played_is_read_as_the_table_wrote_it(player):
 
 def test_in_a_game_of_sides_it_counts_which_side_has_won(player, good, researcher):
     """Returns of one side may differ: in Among Us by the tasks that each has done."""
-    played(player, good, returns=(1.2, 1.05), host=researcher, metrics={"won_0": 1.0, "won_1": 1.0})
-    played(player, good, returns=(-1.0, 1.05), host=researcher, metrics={"won_0": 0.0, "won_1": 1.0})
-    played(player, good, returns=(None, None), host=researcher, metrics={"won_0": 0.0, "won_1": 1.0})
+    played(player, good, returns=(1.2, 1.05), host=researcher, seat_metrics={"0": {"won": 1.0}, "1": {"won": 1.0}})
+    played(player, good, returns=(-1.0, 1.05), host=researcher, seat_metrics={"0": {"won": 0.0}, "1": {"won": 1.0}})
+    played(player, good, returns=(None, None), host=researcher, seat_metrics={"0": {"won": 0.0}, "1": {"won": 1.0}})
     assert [[seat.value for seat in match.seats] for match in read()] == [[1.0, 1.0], [0.0, 1.0], [None, None]]
 
 

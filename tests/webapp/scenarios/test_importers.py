@@ -38,7 +38,7 @@ def test_a_casino_dialogue_becomes_a_scenario_with_a_conversation(tmp_path):
     assert [(m.seat, m.move.action) for m in episode.moves] == [
         (1, "talk"), (0, "talk"), (1, "propose"), (0, "reject"), (0, "talk"), (1, "propose"), (0, "accept"),
     ]  # fmt: skip
-    assert (episode.metrics["points_0"], episode.metrics["points_1"]) == files.CASINO_POINTS
+    assert tuple(episode.seat_metrics[seat]["points"] for seat in (0, 1)) == files.CASINO_POINTS
     assert episode.returns == {0: 23 / 36, 1: 18 / 36}
     assert line.scenario.settings["deal"]["sides"][0]["reasons"]["food"] == "Long hikes."
     assert episode.moves[2].move.text == "<propose>food 0, water 3, firewood 2</propose>"
@@ -148,7 +148,7 @@ def test_two_views_of_a_deal_are_one_scenario(tmp_path):
     assert reading.errors == []
     agreed, none, disagreed = [line.conversations[0].episode for line in reading.lines]
     # By hand: the opener takes the book (4 points); the other two hats and the ball (8 + 0).
-    assert (agreed.metrics["points_0"], agreed.metrics["points_1"]) == (4.0, 8.0)
+    assert agreed.seat_metrics == {0: {"points": 4.0}, 1: {"points": 8.0}}
     assert agreed.moves[-1].move.action == "accept"
     assert none.moves[-1].move.action == "walk_away"
     assert [m.move.action for m in disagreed.moves] == ["talk", "talk"]

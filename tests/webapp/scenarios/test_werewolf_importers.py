@@ -165,7 +165,7 @@ def test_a_game_of_nine_people_is_followed_to_its_winner(tmp_path):
     assert line.scenario.id == "werewolf9-one"
     episode = line.conversations[0].episode
     # Players 6 (voted out), 1 (night 2) and 3 (voted out) die; 2, 4, 5 and the three wolves are left: parity.
-    assert {seat for seat in range(9) if episode.metrics[f"survived_{seat}"]} == {1, 3, 4, 6, 7, 8}
+    assert {seat for seat in range(9) if episode.seat_metrics[seat]["survived"]} == {1, 3, 4, 6, 7, 8}
     assert {seat for seat, value in episode.returns.items() if value} == {6, 7, 8}
     assert {seat for seat, role in enumerate(episode.roles) if role == "werewolf"} == {6, 7, 8}
     assert all(judged_game(episode, ()).survived[seat] == (seat in {1, 3, 4, 6, 7, 8}) for seat in range(9))

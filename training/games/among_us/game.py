@@ -98,8 +98,13 @@ class AmongUs(LoggedGame):
         if not self._end:
             return {}
         ends = {f"end_{end}": float(self._end == end) for end in words.ENDS}
-        won = {f"won_{seat}": float(self._won(seat)) for seat in range(len(self.names))}
-        return {"crew_won": float(self._crew_won()), **ends, **won, **self._tally.metrics()}
+        return {"crew_won": float(self._crew_won()), **ends, **self._tally.metrics()}
+
+    def seat_metrics(self) -> Mapping[Seat, Mapping[str, float]]:
+        if not self._end:
+            return {}
+        seats = range(len(self.names))
+        return {seat: {"won": float(self._won(seat)), **self._tally.metrics_of(seat)} for seat in seats}
 
     def roles(self) -> tuple[str, ...]:
         return tuple("imposter" if seat == self.world.imposter else "crewmate" for seat in range(len(self.names)))
@@ -219,6 +224,7 @@ class AmongUs(LoggedGame):
         """Let the imposter kill; return who saw it, and so does not wait any longer."""
         event = self.world.kill(victim)
         self._tally.kills += 1
+        self._tally.lost(victim)
         self._tell([Event(event.kind, event.room, event.who, event.seen - {victim}, victim=victim)])
         killer = self.names[event.who] if victim in event.seen else None
         self._log.tell_each({victim: words.killed(self.names[victim], killer)}, channel="private")
@@ -282,6 +288,7 @@ class AmongUs(LoggedGame):
             self._finish("ejected")
         elif out is not None:
             self._tally.wrong += 1
+            self._tally.lost(out)
             self._log.tell(f"{self.names[out]} was not the imposter.")
             self.world.people[out].alive = False
             self._check_crew()

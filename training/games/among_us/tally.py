@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from training.games.among_us.meeting import Ballot
 from training.games.among_us.world import World
+from training.games.log import elimination
 from training.records import Seat
 
 
@@ -20,6 +21,11 @@ class Tally:
         self.kills = self.meetings = self.wrong = 0
         self._votes = [0] * len(world.people)
         self._right = [0] * len(world.people)
+        self._left: dict[Seat, int] = {}
+
+    def lost(self, seat: Seat) -> None:
+        """Note the round in which a seat was killed or ejected."""
+        self._left[seat] = self._world.round
 
     def voted(self, voters: Collection[Seat], ballots: Mapping[Seat, Ballot]) -> None:
         """Count the ballots that were cast, and those that named the imposter."""
@@ -28,16 +34,21 @@ class Tally:
             self._right[seat] += ballots[seat] == self._world.imposter
 
     def metrics(self) -> dict[str, float]:
-        """Return the counts by name; `_N` is about seat N. `votes_right_N` is only there for crewmates who voted."""
-        world, seats = self._world, range(len(self.done))
-        found = {
-            "rounds": float(world.round),
+        """Return the counts of the game by name."""
+        return {
+            "rounds": float(self._world.round),
             "kills": float(self.kills),
             "meetings": float(self.meetings),
             "ejected_wrong": float(self.wrong),
             "tasks": sum(self.done) / sum(self._dealt),
         }
-        found |= {f"survived_{seat}": float(world.people[seat].alive) for seat in seats}
-        found |= {f"tasks_{seat}": float(self.done[seat]) for seat in seats if seat != world.imposter}
-        cast = [seat for seat in seats if self._votes[seat] and seat != world.imposter]
-        return found | {f"votes_right_{seat}": self._right[seat] / self._votes[seat] for seat in cast}
+
+    def metrics_of(self, seat: Seat) -> dict[str, float]:
+        """Return the counts of one seat; `tasks` only of crewmates, `votes_right` only of crewmates who voted."""
+        world = self._world
+        metrics = {"survived": float(world.people[seat].alive)}
+        if seat != world.imposter:
+            metrics["tasks"] = float(self.done[seat])
+            if self._votes[seat]:
+                metrics["votes_right"] = self._right[seat] / self._votes[seat]
+        return metrics | elimination(self._left.get(seat), world.round)

@@ -95,12 +95,17 @@ class Dialogue(LoggedGame):
     def metrics(self) -> Mapping[str, float]:
         if not self._end:
             return {}
-        turns = self._order.turns
-        found = {"turns": float(sum(turns)), "turns_0": float(turns[0]), "turns_1": float(turns[1])}
-        found |= {f"end_{end}": float(self._end == end) for end in get_args(End)}
+        ends = {f"end_{end}": float(self._end == end) for end in get_args(End)}
+        return {"turns": float(sum(self._order.turns)), **ends}
+
+    def seat_metrics(self) -> Mapping[Seat, Mapping[str, float]]:
+        if not self._end:
+            return {}
+        by_seat = {seat: {"turns": float(turns)} for seat, turns in enumerate(self._order.turns)}
         if self.settings.goal_check:
-            found |= {f"goal_{seat}": float(self._reached in (str(seat), "both")) for seat in (0, 1)}
-        return found
+            for seat, metrics in by_seat.items():
+                metrics["goal"] = float(self._reached in (str(seat), "both"))
+        return by_seat
 
     # --- one turn ---
 

@@ -84,8 +84,6 @@ class Negotiation(LoggedGame):
         )
         return {
             "agreement": float(self._end == "deal"),
-            "points_0": points[0],
-            "points_1": points[1],
             "joint_points": sum(points),
             "efficiency": sum(points) / best,
             "pareto": float(pareto),
@@ -95,6 +93,9 @@ class Negotiation(LoggedGame):
             "walk_away": float(self._end == "walk_away"),
             "forfeit": float(self._end == "forfeit"),
         }
+
+    def seat_metrics(self) -> Mapping[Seat, Mapping[str, float]]:
+        return {seat: {"points": points} for seat, points in enumerate(self._points())} if self._end else {}
 
     # --- one turn ---
 

@@ -123,11 +123,19 @@ class OpenSpielGame(LoggedGame):
         if self.to_act():
             return {}
         result = self._result()
-        best = [seat for seat, value in enumerate(result) if value == max(result)]
-        found = {"turns": float(sum(self._turns)), "forfeit": float(self._loser is not None or bool(self._gone))}
+        return {
+            "turns": float(sum(self._turns)),
+            "forfeit": float(self._loser is not None or bool(self._gone)),
+            "even": float(len(set(result)) == 1),
+            "joint_return": float(sum(result)),
+        }
+
+    def seat_metrics(self) -> Mapping[Seat, Mapping[str, float]]:
+        if self.to_act():
+            return {}
+        result = self._result()
         even = len(set(result)) == 1
-        wins = {f"win_{seat}": float(seat in best and not even) for seat in self._log.players}
-        return {**found, "even": float(even), "joint_return": float(sum(result)), **wins}
+        return {seat: {"win": float(value == max(result) and not even)} for seat, value in enumerate(result)}
 
     def board(self, viewer: Viewer) -> tuple[Zone, ...]:
         chosen = {action: text for text, action in self._choices.items()} if viewer in self.to_act() else {}

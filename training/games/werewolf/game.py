@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from training.errors import BadInput
-from training.games.log import LoggedGame, check_names, read_settings
+from training.games.log import LoggedGame, check_names, elimination, read_settings
 from training.games.werewolf import words
 from training.games.werewolf.actions import NOBODY
 from training.games.werewolf.board import zone
@@ -19,9 +19,6 @@ from training.games.werewolf.roles import Team, team
 from training.games.werewolf.settings import WerewolfSettings
 from training.games.werewolf.village import Plan, Step, Village
 from training.records import ALL, SPECTATOR, Action, Move, Probe, Scenario, Seat, Viewer, Zone
-
-ELIMINATED = 0.75
-"""Share of a win that is left to a seat eliminated before the final round."""
 
 
 class Werewolf(LoggedGame):
@@ -80,24 +77,33 @@ class Werewolf(LoggedGame):
         v = self.village
         if not v.won:
             return dict.fromkeys(range(len(self.names)))
-        found: dict[Seat, float | None] = {}
-        for seat, role in enumerate(v.roles):
-            won = float(team(role) == v.won)
-            found[seat] = won * (ELIMINATED if v.died.get(seat, v.day) < v.day else 1.0)
-        return found
+        return {seat: float(team(role) == v.won) for seat, role in enumerate(v.roles)}
 
     def metrics(self) -> Mapping[str, float]:
         v = self.village
         if not v.won:
             return {}
-        found = {"days": v.day, "wolves_win": v.won == "wolves", "village_wins": v.won == "village"}
-        found["at_day_limit"] = v.winner() is None
-        for seat, role in enumerate(v.roles):
-            found[f"won_{seat}"] = team(role) == v.won
-            found[f"survived_{seat}"] = seat not in v.died
-            found[f"claims_{seat}"] = self._claims[seat]
-            found |= {f"{name}_{seat}": counts[seat] for name, counts in v.counts.items()}
-        return {name: float(value) for name, value in found.items()}
+        return {
+            "days": float(v.day),
+            "wolves_win": float(v.won == "wolves"),
+            "village_wins": float(v.won == "village"),
+            "at_day_limit": float(v.winner() is None),
+        }
+
+    def seat_metrics(self) -> Mapping[Seat, Mapping[str, float]]:
+        v = self.village
+        return {seat: self._metrics_of(seat) for seat in range(len(v.roles))} if v.won else {}
+
+    def _metrics_of(self, seat: Seat) -> dict[str, float]:
+        """Return one seat's numbers in an ended game; a round is a night with the day that follows."""
+        v = self.village
+        metrics = {
+            "won": float(team(v.roles[seat]) == v.won),
+            "survived": float(seat not in v.died),
+            "claims": float(self._claims[seat]),
+            **{name: float(counts[seat]) for name, counts in v.counts.items()},
+        }
+        return metrics | elimination(v.died.get(seat), v.day)
 
     def roles(self) -> tuple[str, ...]:
         return self.village.roles

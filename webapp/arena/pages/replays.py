@@ -134,14 +134,16 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
 
 def _metrics(match: Match) -> dict[str, float]:
     """What happened in numbers, in words: without flags of what did not happen, with names instead of seat numbers."""
-    named = {}
-    for name, value in sorted(match.metrics.items()):
-        stem, _, last = name.rpartition("_")
-        seat = int(last) if last.isdigit() and int(last) < len(match.scenario["seats"]) else None
-        label = name if seat is None else f"{stem} of {match.scenario['seats'][seat]}"
-        if value:
-            named[label.replace("end_", "ended by ").replace("_", " ")] = value
-    return named
+    seats = match.scenario["seats"]
+    rows = [(name, "", value) for name, value in match.metrics.items()]
+    rows += [
+        (name, f" of {seats[int(seat)]}", value)
+        for seat, metrics in match.seat_metrics.items()
+        for name, value in metrics.items()
+    ]
+    return {
+        name.replace("end_", "ended by ").replace("_", " ") + of: value for name, of, value in sorted(rows) if value
+    }
 
 
 def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:

@@ -202,8 +202,10 @@ def _next_step(match: Match, now: MatchState) -> None:
         match.ended_at = database_now()
         match.returns = {str(seat): value for seat, value in now.game.returns().items()}
         match.metrics = dict(now.game.metrics())
+        match.seat_metrics = {str(seat): dict(metrics) for seat, metrics in now.game.seat_metrics().items()}
         match.roles = list(now.game.roles())
-    match.save(update_fields=["step", "state", "step_until", "ended_at", "returns", "metrics", "roles"])
+    ended = ["ended_at", "returns", "metrics", "seat_metrics", "roles"]
+    match.save(update_fields=["step", "state", "step_until", *ended])
 
 
 def _write_due(match: Match, due: frozenset[Seat]) -> None:

@@ -255,6 +255,7 @@ def played(scenario: Scenario, moves: Iterable[SeatMove], source: str, where: st
         moves=tuple(stored),
         returns=dict(game.returns()),
         metrics=dict(game.metrics()),
+        seat_metrics={seat: dict(metrics) for seat, metrics in game.seat_metrics().items()},
         roles=game.roles(),
     )
     return Conversation(source=source, episode=episode)
