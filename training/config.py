@@ -12,7 +12,7 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from training import bases, games, players, rewards
 from training.engines.base import Sampling
@@ -41,14 +41,20 @@ from training.run_sections import (
 from training.sections import SftConfig
 from training.store import loads
 
+DEFAULT_METHOD = "omar"
 CONFIGS = Path(__file__).parent / "configs"
 
 if TYPE_CHECKING:
     AnyMethod = MethodConfig
 else:
-    # the union of the registry's classes, told apart by `name`; with one class there is nothing to tell apart
-    _CLASSES = tuple(REGISTRY.values())
-    AnyMethod = Annotated[reduce(or_, _CLASSES), Field(discriminator="name")] if len(_CLASSES) > 1 else _CLASSES[0]
+
+    def _method(value: Any) -> str | None:
+        """Return which method a section configures; the default one where it does not say."""
+        return value.get("name", DEFAULT_METHOD) if isinstance(value, dict) else getattr(value, "name", None)
+
+    # The union of the registry's classes, told apart by `name`; pydantic wants at least two for that.
+    _CLASSES = tuple(Annotated[one, Tag(name)] for name, one in REGISTRY.items())
+    AnyMethod = Annotated[reduce(or_, _CLASSES), Discriminator(_method)] if len(_CLASSES) > 1 else _CLASSES[0]
 
 
 class RunConfig(Record):

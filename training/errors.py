@@ -62,6 +62,12 @@ class JudgeError(OutsideError):
     kind = "judge"
 
 
+class PluginError(OutsideError):
+    """The code of an installed plugin failed while it was imported."""
+
+    kind = "plugin"
+
+
 class DivergedError(OutsideError):
     """Training left the finite numbers for several steps in a row."""
 

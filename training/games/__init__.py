@@ -11,9 +11,22 @@ from training.games.dialogue import SPEC as DIALOGUE
 from training.games.negotiation import SPEC as NEGOTIATION
 from training.games.openspiel import PREFIX, SPECS, generic
 from training.games.werewolf import SPEC as WEREWOLF
+from training.plugins import Registry
 from training.records import Move, Scenario, Seat, SeatMove
 
-REGISTRY: dict[str, GameSpec] = {spec.name: spec for spec in (NEGOTIATION, DIALOGUE, *SPECS, WEREWOLF, AMONG_US)}
+
+def _check(name: str, loaded: object) -> GameSpec:
+    if not isinstance(loaded, GameSpec):
+        raise BadInput(f"is no GameSpec but {type(loaded).__name__}")
+    if loaded.name != name:
+        raise BadInput(f"its GameSpec is called {loaded.name!r}")
+    return loaded
+
+
+REGISTRY: Registry[GameSpec] = Registry(
+    "parley.games", {spec.name: spec for spec in (NEGOTIATION, DIALOGUE, *SPECS, WEREWOLF, AMONG_US)}, _check
+)
+"""All games by name: those that come with Parley, then those of installed distributions."""
 
 __all__ = ["REGISTRY", "Game", "GameSpec", "lookup", "make", "redrawn", "replay"]
 
@@ -26,7 +39,7 @@ def lookup(name: str) -> GameSpec:
     if name.startswith(PREFIX):
         return generic(name)
     if name not in REGISTRY:
-        raise BadInput(f"unknown game {name!r}; known: {', '.join(sorted(REGISTRY))}, openspiel:NAME", "game")
+        REGISTRY.refuse(name, f"unknown game {name!r}; known: {', '.join(sorted(REGISTRY))}, openspiel:NAME", "game")
     return REGISTRY[name]
 
 

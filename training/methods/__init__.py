@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from training.errors import BadInput
 from training.methods.base import Method, MethodConfig
 from training.methods.omar import OmarConfig
+from training.plugins import Registry
 
-REGISTRY: dict[str, type[MethodConfig]] = {"omar": OmarConfig}
-"""Configuration classes by name; `REGISTRY[name](…).build()` is the method."""
+
+def _check(name: str, loaded: Any) -> type[MethodConfig]:
+    if not (isinstance(loaded, type) and issubclass(loaded, MethodConfig)):
+        raise BadInput("is no subclass of MethodConfig")
+    if loaded.model_fields["name"].default != name:
+        raise BadInput(f"its field name must be Literal[{name!r}] with that default")
+    return loaded
+
+
+REGISTRY: Registry[type[MethodConfig]] = Registry("parley.methods", {"omar": OmarConfig}, _check)
+"""Configuration classes by name, those of installed distributions last; `REGISTRY[name](…).build()` is the method."""
 
 __all__ = ["REGISTRY", "Method", "MethodConfig"]

@@ -5,23 +5,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from training.errors import BadInput
 from training.players.base import Player
+from training.plugins import Registry
 from training.records import Scenario, Seat
 
-NAMES: dict[str, str] = {
-    "scripted": "training.players.scripted:make",
-    "random": "training.players.random:make",
-    "mcts:N": "training.players.search:mcts",
-    "nash": "training.players.table:nash",
-    "cfr": "training.players.table:cfr",
-}
-"""What makes each player, imported when first asked for: `make(scenario, seat) -> Player`.
+Factory = Callable[..., Player]
 
-N in a name stands for a number, which is given as well: `mcts:100` searches with 100 simulations a move.
+
+def _named(target: str) -> Factory:
+    """Return a factory that is imported when it first makes a player."""
+    module, _, function = target.partition(":")
+
+    def make(scenario: Scenario, seat: Seat, *number: int) -> Player:
+        player: Player = getattr(import_module(module), function)(scenario, seat, *number)
+        return player
+
+    return make
+
+
+def _check(name: str, loaded: Any) -> Factory:
+    if not callable(loaded):
+        raise BadInput(f"is no function of (scenario, seat) but {type(loaded).__name__}")
+    factory: Factory = loaded
+    return factory
+
+
+NAMES: Registry[Factory] = Registry(
+    "parley.players",
+    {
+        "scripted": _named("training.players.scripted:make"),
+        "random": _named("training.players.random:make"),
+        "mcts:N": _named("training.players.search:mcts"),
+        "nash": _named("training.players.table:nash"),
+        "cfr": _named("training.players.table:cfr"),
+    },
+    _check,
+)
+"""What makes each player: `make(scenario, seat) -> Player`; those of installed distributions follow Parley's own.
+
+N in a name stands for a number, which is passed as well: `mcts:100` searches with 100 simulations per move.
 """
 MOST = 100_000
 """Largest number that a name may carry."""
@@ -46,12 +73,12 @@ def known(name: str) -> bool:
 
 def make(name: str, scenario: Scenario, seat: Seat) -> Player:
     """Return a fresh player called `name` for one seat of one episode."""
-    found = _find(name)
-    if found is None:
-        raise BadInput(f"unknown player {name!r}; known: {', '.join(sorted(NAMES))} (N: 1 to {MOST})", "players")
-    module, _, function = NAMES[found[0]].partition(":")
-    player: Player = getattr(import_module(module), function)(scenario, seat, *found[1])
-    return player
+    entry = _find(name)
+    if entry is None:
+        known = f"unknown player {name!r}; known: {', '.join(sorted(NAMES))} (N: 1 to {MOST})"
+        NAMES.refuse(name, known, "players")
+    key, number = entry
+    return NAMES[key](scenario, seat, *number)
 
 
 def facts(name: str) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from training.errors import BadInput
+from training.plugins import Registry
 from webapp.scenarios.importers import (
     casino,
     deal_or_no_deal,
@@ -50,7 +52,7 @@ class Format:
         return self.folder and not (self.alone and files == 1)
 
 
-FORMATS: dict[str, Format] = {
+BUILT_IN = {
     "casino": Format("CaSiNo: campsite negotiations (JSON)", casino.read, "CaSiNo", "CC BY 4.0"),
     "deal-or-no-deal": Format(
         "Deal or No Deal: item division (text)", deal_or_no_deal.read, "Deal or No Deal", "CC BY-NC 4.0"
@@ -75,13 +77,23 @@ FORMATS: dict[str, Format] = {
     "jsonl": Format("Parley: JSONL of scenarios and conversations", parley_jsonl.read),
 }
 
+
+def _check(name: str, loaded: Any) -> Format:
+    if not isinstance(loaded, Format):
+        raise BadInput(f"is no Format but {type(loaded).__name__}")
+    return loaded
+
+
+FORMATS: Registry[Format] = Registry("parley.importers", BUILT_IN, _check)
+"""All formats by name: those that come with Parley, then those of installed distributions."""
+
 __all__ = ["FORMATS", "MAX_BYTES", "Format", "Progress", "Reading", "check_upload", "read"]
 
 
 def check_upload(format: str, files: Sequence[tuple[str, int]]) -> None:
     """Refuse what cannot be this format before any of it is stored; `files` are (name, bytes)."""
     if format not in FORMATS:
-        raise BadInput(f"unknown format {format!r}; known: {', '.join(FORMATS)}", "format")
+        FORMATS.refuse(format, f"unknown format {format!r}; known: {', '.join(FORMATS)}", "format")
     if sum(size for _name, size in files) > MAX_BYTES:
         raise BadInput(f"larger than {MAX_BYTES // 2**20} MiB in all", "file")
     if any(len(name.encode("utf-8", "replace")) > LONGEST_NAME for name, _size in files):
@@ -100,7 +112,7 @@ def check_upload(format: str, files: Sequence[tuple[str, int]]) -> None:
 def read(format: str, path: Path, progress: Progress) -> Reading:
     """Read a file (or, for a folder format, a folder); a path that cannot be read is an error of the reading."""
     if format not in FORMATS:
-        raise BadInput(f"unknown format {format!r}; known: {', '.join(FORMATS)}", "format")
+        FORMATS.refuse(format, f"unknown format {format!r}; known: {', '.join(FORMATS)}", "format")
     reading, name, fmt = Reading(), path.name or str(path), FORMATS[format]
     if fmt.folder != path.is_dir() and path.exists() and not fmt.alone:
         kind = f"a folder with {', '.join(fmt.names) or 'files'}" if fmt.folder else "a file"
