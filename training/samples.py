@@ -1,4 +1,4 @@
-"""The project's own sample scenarios, as JSONL beside this file: `NAMES`.
+"""The sample scenarios of all games, as JSONL files that their games name in `GameSpec.samples`.
 
 `load` raises `BadInput` for an unknown name.
 """
@@ -9,41 +9,49 @@ import hashlib
 from pathlib import Path
 
 from training.errors import BadInput
+from training.games import REGISTRY, lookup
 from training.records import Scenario
 from training.store import dumps, read_lines
 
-FOLDER = Path(__file__).with_suffix("")
-NAMES = ("items", "prices", "dialogues", "strategic", "werewolf", "among_us")
-"""Item negotiations, price bargains over listings, social dialogues, strategic games of every kind, villages with
-werewolves, and ships with an imposter aboard."""
 
-GAMES = {
-    "negotiation": ("items", "prices"),
-    "dialogue": ("dialogues",),
-    **dict.fromkeys(("tic_tac_toe", "connect_four", "kuhn_poker", "leduc_poker", "hanabi"), ("strategic",)),
-    "werewolf": ("werewolf",),
-    "among_us": ("among_us",),
-}
-"""Which samples belong to which game."""
+def names() -> tuple[str, ...]:
+    """Return the names of all samples, in the order of the games."""
+    return tuple(_files())
+
+
+def _files() -> dict[str, Path]:
+    """Return the files by the name of the sample; of two files with one name the first game's counts."""
+    files: dict[str, Path] = {}
+    for spec in REGISTRY.values():
+        for file in spec.samples:
+            files.setdefault(file.stem, file)
+    return files
 
 
 def path(name: str) -> Path:
     """Return the JSONL file of one sample; raise `BadInput` if there is none of that name."""
-    if name not in NAMES:
-        raise BadInput(f"no sample is called {name!r}; there are: {', '.join(NAMES)}", "sample")
-    return FOLDER / f"{name}.jsonl"
+    files = _files()
+    if name not in files:
+        raise BadInput(f"no sample is called {name!r}; there are: {', '.join(files)}", "sample")
+    return files[name]
 
 
 def load(name: str) -> tuple[Scenario, ...]:
     """Return the scenarios of one sample, in the order of the file."""
-    return tuple(Scenario.from_dict(line) for line, _ in read_lines(path(name)))
+    return _read(path(name))
+
+
+def _read(file: Path) -> tuple[Scenario, ...]:
+    return tuple(Scenario.from_dict(line) for line, _ in read_lines(file))
 
 
 def for_game(game: str) -> tuple[Scenario, ...]:
     """Return all samples of one game; raise `BadInput` for a game without any."""
-    if game not in GAMES:
-        raise BadInput(f"there are no samples of {game!r}; there are of: {', '.join(sorted(GAMES))}", "game")
-    return tuple(scenario for name in GAMES[game] for scenario in load(name) if scenario.game == game)
+    files = lookup(game).samples
+    if not files:
+        known = sorted(spec.name for spec in REGISTRY.values() if spec.samples)
+        raise BadInput(f"there are no samples of {game!r}; there are of: {', '.join(known)}", "game")
+    return tuple(scenario for file in files for scenario in _read(file) if scenario.game == game)
 
 
 def write(game: str, folder: Path) -> Path:

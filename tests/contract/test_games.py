@@ -304,7 +304,7 @@ def test_unknown_viewers_are_refused(name, scenario):
         make(scenario).observe(99)
 
 
-DEALING = {"werewolf", "among_us", "kuhn_poker", "leduc_poker", "hanabi", "dialogue"}
+DEALING = {name for name, spec in REGISTRY.items() if spec.hidden and spec.undealt is not dict}
 """Games whose settings can state what chance decided: who hides what, in a dialogue who acts first."""
 
 

@@ -1,15 +1,30 @@
-"""What the contract tests need to know of each game: varied scenarios, worlds that a seat must not tell apart, and
-secrets with those who may read them. A new game adds its module of `tests.games.cases` here, or `test_games.py` fails.
+"""What the tests need to know of each game, collected from its module in `tests.games.cases`.
+
+`CASES` are varied scenarios, `WORLDS` pairs that a seat must not tell apart, `SECRETS` texts with those who may read
+them, `PLAYTHROUGHS` fixed replies. The environment variable PARLEY_CASES names further modules, separated by commas:
+those of games that other distributions add.
 """
 
-from tests.games.cases import among_us as crews
-from tests.games.cases import dialogue as talks
-from tests.games.cases import negotiation as deals
-from tests.games.cases import strategic as boards
-from tests.games.cases import werewolf as villages
+import os
+import pkgutil
+from importlib import import_module
 
-_ONE_EACH = {"negotiation": deals, "dialogue": talks, "werewolf": villages, "among_us": crews}
+from tests.games import cases
+from training.games import REGISTRY
 
-CASES = {name: module.CASES for name, module in _ONE_EACH.items()} | boards.CASES
-WORLDS = {name: module.WORLDS for name, module in _ONE_EACH.items()} | boards.WORLDS
-SECRETS = {name: module.SECRETS for name, module in _ONE_EACH.items()} | boards.SECRETS
+_INNER = [f"{cases.__name__}.{module.name}" for module in pkgutil.iter_modules(cases.__path__) if module.name != "base"]
+_OUTER = [name for name in os.environ.get("PARLEY_CASES", "").split(",") if name]
+_MODULES = [import_module(name) for name in (*_INNER, *_OUTER)]
+
+
+def _by_game(name, game_of):
+    """The entries of one list of every module, by the game that they are about, in the order of the registry."""
+    entries = [entry for module in _MODULES for entry in getattr(module, name, ())]
+    found = {game: [entry for entry in entries if game_of(entry) == game] for game in REGISTRY}
+    return {game: listed for game, listed in found.items() if listed}
+
+
+CASES = _by_game("CASES", lambda scenario: scenario.game)
+WORLDS = _by_game("WORLDS", lambda worlds: worlds.a.game)
+SECRETS = _by_game("SECRETS", lambda secret: secret.scenario.game)
+PLAYTHROUGHS = _by_game("PLAYTHROUGHS", lambda playthrough: playthrough[1].game)

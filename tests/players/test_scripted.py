@@ -10,9 +10,8 @@ from tests.games.play import reply
 from training import samples
 from training.errors import BadInput
 from training.games import REGISTRY, make
+from training.games.dialogue.script import wish
 from training.players import make as player
-from training.players.scripted import SCRIPTS
-from training.players.scripted.dialogue import wish
 from training.records import Action, Message, Observation, Scenario
 from training.seeding import derive
 from training.text.parsing import parse
@@ -32,7 +31,7 @@ def game_of(scenario, names=("scripted", "scripted"), seed=0):
 
 
 def test_every_game_has_a_script():
-    assert set(SCRIPTS) == set(REGISTRY)
+    assert all(spec.script for spec in REGISTRY.values())
 
 
 def mean(games, name):
@@ -121,8 +120,10 @@ def test_goals_become_wishes(goal, said):
 def test_unknown_players_and_games_are_named():
     with pytest.raises(BadInput, match="known: cfr, mcts:N, nash, random, scripted"):
         player("oracle", items(), 0)
-    with pytest.raises(BadInput, match="no script plays 'ludo'"):
+    with pytest.raises(BadInput, match="unknown game 'ludo'"):
         player("scripted", Scenario(id="x", game="ludo", seats=("A",)), 0)
+    with pytest.raises(BadInput, match="no script plays 'openspiel:othello'; there is one for: among_us, connect_four"):
+        player("scripted", Scenario(id="x", game="openspiel:othello", seats=("A", "B")), 0)
     for name in ("random", "scripted"):
         with pytest.raises(BadInput, match="no action is possible"):
             reply(items(), 0, Observation(messages=()), 0, name)

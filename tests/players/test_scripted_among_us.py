@@ -5,7 +5,7 @@ from tests.games.play import reply
 from tests.players.test_scripted import game_of
 from training import samples
 from training.games import make
-from training.players.scripted.among_us_memory import remember
+from training.games.among_us.script.memory import remember
 from training.records import ALL, SPECTATOR, Message, Move
 from training.text.parsing import parse
 

@@ -13,8 +13,8 @@ from tests.players.test_scripted import game_of
 from training import players
 from training.errors import BadInput
 from training.games import make
+from training.games.openspiel.script.hanabi import read
 from training.players import table
-from training.players.scripted.hanabi import read
 from training.players.strategic import poker_state
 from training.records import Message, Move, Observation
 from training.seeding import derive

@@ -9,7 +9,7 @@ from tests.games.play import reply
 from tests.players.test_scripted import game_of
 from training.games import make
 from training.games.werewolf import NINE
-from training.players.scripted.werewolf_notes import Notes
+from training.games.werewolf.script.notes import Notes
 from training.records import ALL
 from training.text.parsing import parse
 

@@ -9,7 +9,7 @@ from time import process_time
 import pytest
 
 from training.games.werewolf.claims import claimed
-from training.players.scripted.werewolf_notes import Notes
+from training.games.werewolf.script.notes import Notes
 from training.records import Message, Observation
 from training.text.messages import neutralise
 from training.text.parsing import split_private

@@ -10,18 +10,18 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from training.evaluate.head_to_head import Match
+from training.games import lookup
 from training.records import Judgment
 from training.rewards.judge import Judge, transcript_of
-from training.rewards.rubrics import BEHAVIOURS, CONDUCT, SOTOPIA, Rubric
+from training.rewards.rubrics import CONDUCT, RUBRICS, SOTOPIA, Rubric
 from training.seeding import derive
 
 SOCIAL: tuple[Rubric, ...] = (SOTOPIA, CONDUCT)
-OF_GAME: dict[str, tuple[Rubric, ...]] = {"werewolf": (BEHAVIOURS,)}
 
 
 def rubrics(game: str) -> tuple[Rubric, ...]:
     """Return what the seats of a game are judged on."""
-    return (*SOCIAL, *OF_GAME.get(game, ()))
+    return (*SOCIAL, *(RUBRICS[name] for name in lookup(game).rubrics))
 
 
 async def judge_all(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from training.records import Move, Observation, Probe, Scenario, Seat, Viewer, Zone
@@ -79,7 +80,9 @@ class GameSpec:
     without what they state of chance, such as who was dealt what; `scenario_only` names settings that belong to a
     scenario, so that nobody chooses them for one table: what was dealt, and what only a judge answers. `start`
     returns a plain start for so many seats, None where a game needs more than their number. `opponents`: players
-    that play only this game, by name.
+    that play only this game, by name. `script`: what makes the game's scripted player, as `module:function` of
+    (scenario, seat); empty where it has none. `samples`: JSONL files of scenarios, each named by its file's stem.
+    `rubrics`: names of the rubrics whose questions are about this game alone.
     """
 
     name: str
@@ -103,6 +106,17 @@ class GameSpec:
     scenario_only: tuple[str, ...] = ()
     start: Callable[[int], Scenario] | None = None
     opponents: tuple[str, ...] = ()
+    script: str = ""
+    samples: tuple[Path, ...] = ()
+    rubrics: tuple[str, ...] = ()
+
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+
+
+def sample_files(*names: str) -> tuple[Path, ...]:
+    """Return the files of samples that come with Parley."""
+    return tuple(SAMPLES / f"{name}.jsonl" for name in names)
 
 
 def without(*names: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:

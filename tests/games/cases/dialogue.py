@@ -100,3 +100,40 @@ def _dialogue_secrets():
 
 
 SECRETS = _dialogue_secrets()
+
+PLAYTHROUGHS = [
+    (
+        "friends take turns",
+        dialogue(relationship=3),
+        [
+            (0, "Hi Ben, may I have the car?"),
+            (1, "<nonverbal>scratches his head</nonverbal>"),
+            (0, "<none/>"),
+            (1, "Well. <action>hides the key</action>"),
+            (0, "!timeout"),
+            (1, "I must go. <leave/>"),
+        ],
+    ),
+    (
+        "strangers at the same time, with a goal check",
+        dialogue(order="simultaneous", goal_check=True, relationship=0),
+        [
+            (0, "Is this your car?"),
+            (1, "Nice weather."),
+            (2, "<goal>nobody</goal>"),
+            (0, "Please."),
+            (1, "Take it."),
+            (2, "<goal>0</goal>"),
+        ],
+    ),
+    (
+        "acquaintances by chance, after two given turns, to the limit",
+        dialogue(order="random", fixed_order=[0, 0, 1], given=GIVEN, relationship=2, turn_limit=3),
+        [(0, "So."), (0, "Well?"), (1, "Hm.")],
+    ),
+    (
+        "family, both silent",
+        dialogue(relationship=5),
+        [(0, "<none/>"), (1, "<none/>"), (0, "<none/>"), (1, "!default")],
+    ),
+]

@@ -76,3 +76,34 @@ def _negotiation_secrets():
 
 
 SECRETS = _negotiation_secrets()
+
+DEAL = "<propose>food 2, tent pegs 2, oil 0</propose>"
+PLAYTHROUGHS = [
+    (
+        "items: talk, refusals, a rejected and an accepted proposal",
+        items(),
+        [
+            (0, "<think>I want food.</think>Hello, what do you need?"),
+            (1, "<accept/>"),
+            (1, "Oil, above all."),
+            (0, "<propose>food 3, tent pegs 2</propose>"),
+            (0, "<propose>food 3, tent pegs 2, oil 1</propose>"),
+            (1, "That is all of it! <reject/>"),
+            (1, "Try again."),
+            (0, f"Better? {DEAL}"),
+            (1, "I will <accept/>"),
+        ],
+    ),
+    (
+        "items: silence and the turn limit, with a prosocial weight",
+        items(turn_limit=4, prosocial=0.25, first_seat=1),
+        [(1, "!timeout"), (0, DEAL), (1, "!default"), (1, "Too late?")],
+    ),
+    ("items: giving up", items(), [(0, "Hello"), (1, "!forfeit")]),
+    (
+        "price: offers and a deal",
+        price(),
+        [(0, "<propose>$190</propose>"), (1, "<reject/>"), (1, "<propose>240</propose>"), (0, "Fine. <accept/>")],
+    ),
+    ("price: walking away", price(first_seat=1), [(1, "300, no less."), (0, "Then no. <walk away/>")]),
+]

@@ -8,16 +8,18 @@ def strategic(game, **settings):
     return Scenario(id=game, game=game, settings=settings, seats=NAMES)
 
 
-CASES = {
-    "tic_tac_toe": [strategic("tic_tac_toe"), strategic("tic_tac_toe", opening=[4, 0, 8])],
-    "connect_four": [strategic("connect_four"), strategic("connect_four", opening=[3, 3])],
-    "kuhn_poker": [strategic("kuhn_poker"), strategic("kuhn_poker", fixed=[2, 0], opening=[0])],
-    "leduc_poker": [strategic("leduc_poker"), strategic("leduc_poker", fixed=[2, 2, 0], opening=[1, 1])],
-    "hanabi": [
-        strategic("hanabi"),
-        strategic("hanabi", size="simple", fixed=[0, 1, 2, 3, 4]),
-    ],
-}
+CASES = [
+    strategic("tic_tac_toe"),
+    strategic("tic_tac_toe", opening=[4, 0, 8]),
+    strategic("connect_four"),
+    strategic("connect_four", opening=[3, 3]),
+    strategic("kuhn_poker"),
+    strategic("kuhn_poker", fixed=[2, 0], opening=[0]),
+    strategic("leduc_poker"),
+    strategic("leduc_poker", fixed=[2, 2, 0], opening=[1, 1]),
+    strategic("hanabi"),
+    strategic("hanabi", size="simple", fixed=[0, 1, 2, 3, 4]),
+]
 
 
 def _shown(game):
@@ -69,31 +71,107 @@ def _hanabi_worlds():
     ]
 
 
-WORLDS = {
-    "kuhn_poker": _poker_worlds("kuhn_poker", KUHN_DEALS),
-    "leduc_poker": _poker_worlds("leduc_poker", LEDUC_DEALS),
-    "hanabi": _hanabi_worlds(),
-}
+WORLDS = [
+    *_poker_worlds("kuhn_poker", KUHN_DEALS),
+    *_poker_worlds("leduc_poker", LEDUC_DEALS),
+    *_hanabi_worlds(),
+]
 
 
 def _strategic_secrets():
     """What a seat is told of a deal; in Hanabi the second card of the other's hand, which nobody touches by seed 3."""
     kuhn, leduc = strategic("kuhn_poker", fixed=[2, 0]), strategic("leduc_poker", fixed=[2, 0, 1])
-    found = {
-        scenario.game: [
-            Secret(scenario, "your card is King (K)", frozenset({0})),
-            Secret(scenario, "your card is Jack (J)", frozenset({1})),
-            Secret(scenario, "Deal: Ada has King (K), Ben has Jack (J)", frozenset({ALL, 2})),
-        ]
-        for scenario in (kuhn, leduc)
-    }
     hanabi = strategic("hanabi", fixed=[0, 1, 2, 0, 2, 3])
-    return found | {
-        "hanabi": [
-            Secret(hanabi, "(R2): Ada knows", frozenset({1, ALL, 2})),
-            Secret(hanabi, "(Y2): Ben knows", frozenset({0, ALL, 2})),
-        ]
-    }
+    poker = [
+        (scenario, text, readers)
+        for scenario in (kuhn, leduc)
+        for text, readers in (
+            ("your card is King (K)", {0}),
+            ("your card is Jack (J)", {1}),
+            ("Deal: Ada has King (K), Ben has Jack (J)", {ALL, 2}),
+        )
+    ]
+    hands = [(hanabi, "(R2): Ada knows", {1, ALL, 2}), (hanabi, "(Y2): Ben knows", {0, ALL, 2})]
+    return [Secret(scenario, text, frozenset(readers)) for scenario, text, readers in (*poker, *hands)]
 
 
 SECRETS = _strategic_secrets()
+
+PLAYTHROUGHS = [
+    (
+        "three in a row, with refusals, reasoning and a time-out",
+        strategic("tic_tac_toe"),
+        [
+            (0, "<think>The middle.</think><answer><X(1,1)></answer>"),
+            (1, "<answer><O(1,1)></answer>"),
+            (1, "The corner, then. <answer>o(0,0)</answer>"),
+            (0, "(2,1)"),
+            (0, "<answer><x(2,1)></answer>"),
+            (1, "!timeout"),
+            (0, "<answer>< X(0,2) ></answer>"),
+            (1, "<answer><O(2,0)></answer>"),
+            (0, "<answer><X(1,2)></answer>"),
+            (1, "<answer><O(1,0)></answer>"),
+        ],
+    ),
+    (
+        "four in a column after an opening",
+        strategic("connect_four", opening=[3, 0]),
+        [(seat, f"<answer><{mark}({column})></answer>") for seat, mark, column in [(0, "X", 3), (1, "O", 0)] * 2]
+        + [(0, "<answer><X(3)></answer>")],
+    ),
+    ("giving up", strategic("connect_four"), [(0, "<answer><X(6)></answer>"), (1, "!forfeit")]),
+    (
+        "a showdown",
+        strategic("kuhn_poker", fixed=[2, 0]),
+        [
+            (0, "I wait. <answer><PASS></answer>"),
+            (1, "A bluff! <answer><BET></answer>"),
+            (0, "<answer>BET</answer>"),
+        ],
+    ),
+    (
+        "a bet that is not answered",
+        strategic("kuhn_poker", fixed=[0, 1]),
+        [(0, "<answer><BET></answer>"), (1, "!default")],
+    ),
+    (
+        "a pair in the second round",
+        strategic("leduc_poker", fixed=[0, 2, 0]),
+        [
+            (0, "<answer><CALL></answer>"),
+            (1, "<answer><RAISE></answer>"),
+            (0, "<answer><CALL></answer>"),
+            (0, "<answer><FOLD></answer>"),
+            (0, "<answer><RAISE></answer>"),
+            (1, "<answer><CALL></answer>"),
+        ],
+    ),
+    (
+        "a raise and a fold",
+        strategic("leduc_poker", fixed=[0, 2]),
+        [(0, "<answer><RAISE></answer>"), (1, "<answer><FOLD></answer>")],
+    ),
+    (
+        "mini: all stacks finished",
+        strategic("hanabi", fixed=[0, 1, 2, 3, 0, 2, 0, 2]),
+        [
+            (0, "<answer><Reveal player +1 rank 2></answer>"),
+            (1, "<answer><Reveal player +1 color R></answer>"),
+            (0, "<answer><Play card 0></answer>"),
+            (1, "<answer><Reveal player +1 color Y></answer>"),
+            (0, "<answer><Play card 1></answer>"),
+            (1, "<answer><Play card 0></answer>"),
+            (0, "<answer><Play card 0></answer>"),
+        ],
+    ),
+    (
+        "simple: three wrong cards",
+        strategic("hanabi", size="simple", fixed=[1, 5, 0, 0, 0, 3, 2, 2, 2, 4]),
+        [
+            (0, "<answer><Play card 0></answer>"),
+            (1, "<answer><Play card 0></answer>"),
+            (0, "<answer><Play card 0></answer>"),
+        ],
+    ),
+]

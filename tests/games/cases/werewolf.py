@@ -143,3 +143,52 @@ def _werewolf_secrets():
 
 
 SECRETS = _werewolf_secrets()
+
+PLAYTHROUGHS = [
+    (
+        "six: a saved victim, a wolf voted out, a wolf poisoned",
+        dealt("werewolf", "werewolf", "seer", "witch", "villager", "villager", fixed=spoke(range(6))),
+        [
+            *[(0, "Let us attack Eve."), (1, "Eve it is.")],
+            *[(0, "<kill>Ben</kill>"), (0, "<kill>Eve</kill>"), (1, "She is quiet. <kill>eve</kill>")],
+            (2, "<inspect>Ada</inspect>"),
+            (3, "<save/>"),
+            *[(0, "<vote>Ben</vote>"), (0, "Good morning."), (1, "Good that nobody died.")],
+            *[(2, "I am the seer. I looked at Ada: Ada is a werewolf."), (3, "Then I vote for Ada.")],
+            *[(4, "Me too."), (5, "!timeout")],
+            *[(0, "<vote>Cleo</vote>"), (1, "<vote>Ada</vote>"), (2, "<vote>Ada</vote>")],
+            *[(3, "<vote>Ada</vote>"), (4, "<vote>nobody</vote>"), (5, "!default")],
+            (0, "You will regret it."),
+            *[(1, "<kill>Cleo</kill>"), (2, "<inspect>Eve</inspect>"), (3, "<poison>Ben</poison>")],
+        ],
+    ),
+    (
+        "five, roles hidden: a hunter's shot, last words of all, a run-off, and the dead see all",
+        dealt(
+            *("werewolf", "guard", "hunter", "villager", "villager"),
+            order="simultaneous",
+            reveal=False,
+            tie="runoff",
+            last_words="all",
+            dead_see="all",
+            spectator_delay=0,
+        ),
+        [
+            *[(0, "<kill>Cleo</kill>"), (1, "<guard>Dan</guard>"), (2, "<shoot>Dan</shoot>"), (2, "Good luck.")],
+            *[(0, "Who was it?"), (1, "Not me."), (4, "Nor me.")],
+            *[(0, "<vote>Eve</vote>"), (1, "<vote>Ada</vote>"), (4, "<vote>Ben</vote>")],
+            *[(0, "I am a villager."), (1, "I am the guard."), (4, "I believe Ben.")],
+            *[(0, "<vote>Eve</vote>"), (1, "<vote>Ada</vote>"), (4, "<vote>Ada</vote>")],
+        ],
+    ),
+    (
+        "three: bids, a peaceful first night, a seat that gives up",
+        dealt("villager", "werewolf", "villager", order="bid", first_night_kill=False, day_limit=1),
+        [
+            *[(0, "<bid>3</bid>"), (1, "<bid>1</bid>"), (2, "!timeout"), (0, "It must be one of you.")],
+            *[(0, "<bid>0</bid>"), (1, "<bid>0</bid>"), (2, "<bid>9</bid>"), (2, "<bid>0</bid>")],
+            *[(0, "!forfeit"), (1, "<vote>Ada</vote>"), (2, "<vote>nobody</vote>")],
+            (0, "I should have voted."),
+        ],
+    ),
+]

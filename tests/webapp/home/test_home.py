@@ -132,10 +132,10 @@ def test_the_demo_data_is_made_once_and_opens_the_door(client, capsys, monkeypat
     call_command("demo_data")
     first = capsys.readouterr().out
     password = re.search(r"password (\S+)\.", first)[1]
-    assert Dataset.objects.count() == len(samples.NAMES)
+    assert Dataset.objects.count() == len(samples.names())
     call_command("demo_data")
     assert capsys.readouterr().out == first
     assert demo_data.KEPT.stat().st_mode & 0o077 == 0
-    assert (Dataset.objects.count(), User.objects.filter(username="demo").count()) == (len(samples.NAMES), 1)
+    assert (Dataset.objects.count(), User.objects.filter(username="demo").count()) == (len(samples.names()), 1)
     client.post(reverse("account_login"), {"login": "demo", "password": password})
     assert client.get(reverse("home:index")).status_code == 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from training.games.among_us.game import LOSS, WIN, AmongUs
 from training.games.among_us.settings import AmongUsSettings, Deal
-from training.games.base import GameSpec, without
+from training.games.base import GameSpec, sample_files, without
 from training.games.prose import NAMES, count
 from training.records import Scenario
 
@@ -51,4 +51,6 @@ SPEC = GameSpec(
     actions=("talk", "go", "wait", "task", "kill", "report", "vote"),
     undealt=without("deal"),
     scenario_only=("deal",),
+    script="training.games.among_us.script:AmongUsScript",
+    samples=sample_files("among_us"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from training.games.base import GameSpec, without
+from training.games.base import GameSpec, sample_files, without
 from training.games.dialogue.game import HIGH, LOW, Dialogue
 from training.games.dialogue.markup import render
 from training.games.dialogue.settings import DialogueSettings, GivenTurn, Participant, Profile
@@ -44,4 +44,6 @@ SPEC = GameSpec(
     label=label,
     private=private,
     actions=("speak", "nonverbal", "action", "none", "leave"),
+    script="training.games.dialogue.script:DialogueScript",
+    samples=sample_files("dialogues"),
 )

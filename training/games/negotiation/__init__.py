@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from training.games.base import GameSpec
+from training.games.base import GameSpec, sample_files
 from training.games.negotiation.game import Negotiation
 from training.games.negotiation.settings import Item, Items, ItemSide, NegotiationSettings, Price, PriceSide
 from training.records import Scenario
@@ -39,4 +39,6 @@ SPEC = GameSpec(
     label=label,
     private=private,
     actions=("talk", "propose", "accept", "reject", "walk_away"),
+    script="training.games.negotiation.script:make",
+    samples=sample_files("items", "prices"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from training.games.base import GameSpec
+from training.games.base import GameSpec, sample_files
 from training.games.openspiel import connect_four, hanabi, kuhn_poker, leduc_poker, tic_tac_toe
 from training.games.openspiel.game import OpenSpielGame
 from training.games.openspiel.generic import PREFIX
@@ -26,6 +26,7 @@ def _spec(view: type[View], title: str, summary: str, **declared: object) -> Gam
         players=(2, 2),
         actions=("answer",),
         undealt=undealt,
+        samples=sample_files("strategic"),
         **{"label": lambda scenario: title, **declared},  # type: ignore[arg-type]
     )
 
@@ -45,6 +46,7 @@ SPECS = (
         marks=tic_tac_toe.ALL_MARKS,
         hidden=False,
         opponents=("mcts:100", "mcts:1000"),
+        script="training.games.openspiel.script.boards:BoardScript",
     ),
     _spec(
         connect_four.ConnectFour,
@@ -56,6 +58,7 @@ SPECS = (
         marks=connect_four.ALL_MARKS,
         hidden=False,
         opponents=("mcts:10", "mcts:100"),
+        script="training.games.openspiel.script.boards:BoardScript",
     ),
     _spec(
         kuhn_poker.KuhnPoker,
@@ -66,6 +69,7 @@ SPECS = (
         zero_sum=True,
         marks=kuhn_poker.KuhnPoker.marks,
         opponents=("nash",),
+        script="training.games.openspiel.script.poker:KuhnScript",
     ),
     _spec(
         leduc_poker.LeducPoker,
@@ -76,6 +80,7 @@ SPECS = (
         zero_sum=True,
         marks=leduc_poker.LeducPoker.marks,
         opponents=("cfr",),
+        script="training.games.openspiel.script.poker:LeducScript",
     ),
     _spec(
         hanabi.Hanabi,
@@ -85,6 +90,7 @@ SPECS = (
         high=6.0,
         marks=hanabi.ALL_MARKS,
         label=_size,
+        script="training.games.openspiel.script.hanabi:HanabiScript",
     ),
 )
 """What is registered; any other game of OpenSpiel is found by its name with `PREFIX`."""

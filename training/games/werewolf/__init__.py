@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from training.games.base import GameSpec, without
+from training.games.base import GameSpec, sample_files, without
 from training.games.prose import NAMES
 from training.games.werewolf.actions import NAMES as ACTIONS
 from training.games.werewolf.game import Werewolf
@@ -47,4 +47,7 @@ SPEC = GameSpec(
     actions=ACTIONS,
     undealt=without("deal", "fixed"),
     scenario_only=("deal", "fixed"),
+    script="training.games.werewolf.script:WerewolfScript",
+    samples=sample_files("werewolf"),
+    rubrics=("werewolf-behaviours",),
 )

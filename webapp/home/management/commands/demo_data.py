@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from training import samples
 from training.dataset import DatasetLine
+from training.games import lookup
 from webapp.accounts.models import Role, User
 from webapp.runs.services import register_bases
 from webapp.scenarios.models import Dataset
@@ -37,12 +38,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         user = _person(options["password"])
-        for name in samples.NAMES:
+        for name in samples.names():
             if not Dataset.objects.filter(name=f"sample-{name}").exists():
                 lines = [DatasetLine(scenario=scenario) for scenario in samples.load(name)]
                 create_dataset(
-                    name=f"sample-{name}", owner=user, lines=lines, title=TITLES.get(name, name), source="Parley's own",
-                    licence="Apache-2.0",
+                    name=f"sample-{name}", owner=user, lines=lines, source="Parley's own", licence="Apache-2.0",
+                    title=TITLES.get(name) or lookup(lines[0].scenario.game).title,
                 )  # fmt: skip
         register_bases()
         kept = KEPT.read_text("utf-8") if KEPT.exists() else ""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from random import Random
 
+from training.games.among_us.script.memory import LEFT, Memory, remember
 from training.games.among_us.settings import Room
 from training.games.among_us.words import place
-from training.players.scripted.among_us_memory import LEFT, Memory, remember
-from training.players.scripted.base import Script, do, offered, pick
+from training.players.scripted import Script, do, offered, pick
 from training.records import Observation
 
 SURE = LEFT

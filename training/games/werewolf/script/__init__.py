@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 from training.games.werewolf.actions import NOBODY
-from training.players.scripted import werewolf_lines as lines
-from training.players.scripted.base import Script, do, offered, pick
-from training.players.scripted.werewolf_notes import Notes
+from training.games.werewolf.script import lines
+from training.games.werewolf.script.notes import Notes
+from training.players.scripted import Script, do, offered, pick
 from training.records import Observation, Scenario, Seat
 from training.seeding import derive, rng
 

@@ -9,7 +9,7 @@ from training.errors import IllegalMove
 from training.games.actions import read_args
 from training.games.negotiation import NegotiationSettings, Price
 from training.games.negotiation.terms import terms
-from training.players.scripted.base import Script, do, offered, pick
+from training.players.scripted import Script, do, offered, pick
 from training.records import Observation, Scenario, Seat
 from training.seeding import rng
 

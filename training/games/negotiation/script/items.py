@@ -14,7 +14,7 @@ from training.errors import IllegalMove
 from training.games.actions import TAG, read_args
 from training.games.negotiation import Items, NegotiationSettings
 from training.games.negotiation.terms import terms
-from training.players.scripted.base import Script, do, offered, pick
+from training.players.scripted import Script, do, offered, pick
 from training.records import Action, Observation, Scenario, Seat
 from training.seeding import rng
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from training.games.actions import write
-from training.players.scripted.base import Script
+from training.players.scripted import Script
 from training.players.strategic import newest_turn
 from training.records import Observation
 

@@ -10,7 +10,7 @@ from training.games import make
 from training.games.actions import write
 from training.games.openspiel.boards import MARKS
 from training.games.openspiel.game import OpenSpielGame
-from training.players.scripted.base import Script, pick
+from training.players.scripted import Script, pick
 from training.players.strategic import follow
 from training.records import Observation, Scenario, Seat
 

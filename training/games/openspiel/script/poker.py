@@ -8,7 +8,7 @@ from training.games.actions import write
 from training.games.openspiel.kuhn_poker import KuhnPoker
 from training.games.openspiel.leduc_poker import LeducPoker
 from training.games.openspiel.poker import CARDS
-from training.players.scripted.base import Script
+from training.players.scripted import Script
 from training.players.strategic import poker_state
 from training.players.table import kuhn
 from training.records import Observation, Scenario, Seat

@@ -1,14 +1,20 @@
-"""What scripts share: they answer at once, and sample no tokens."""
+"""Scripted players: plain code that plays a game sensibly, deterministic by seed, without any model.
+
+Each game names its own in `GameSpec.script`; here is how one is made, and what they share: they answer at once, and
+sample no tokens.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from importlib import import_module
 from random import Random
 
 from training.errors import BadInput
+from training.games import REGISTRY, lookup
 from training.games.actions import plain, write
-from training.players.base import Reply
+from training.players.base import Player, Reply
 from training.records import Action, ArgValue, Observation, Scenario, Seat, Trace
 from training.seeding import rng
 
@@ -61,3 +67,13 @@ def shorten(text: str, limit: int) -> str:
 def pick(chance: Random, lines: Sequence[str]) -> str:
     """Return one of several wordings."""
     return lines[chance.randrange(len(lines))]
+
+
+def make(scenario: Scenario, seat: Seat) -> Player:
+    """Return the scripted player of the scenario's game; raise `BadInput` for a game without one."""
+    module, _, name = lookup(scenario.game).script.partition(":")
+    if not module:
+        scripted = sorted(spec.name for spec in REGISTRY.values() if spec.script)
+        raise BadInput(f"no script plays {scenario.game!r}; there is one for: {', '.join(scripted)}", "players")
+    player: Player = getattr(import_module(module), name)(scenario, seat)
+    return player

@@ -10,7 +10,7 @@ from random import Random
 
 from training.games.dialogue import DialogueSettings
 from training.games.dialogue.markup import render
-from training.players.scripted.base import Script, do, offered, pick
+from training.players.scripted import Script, do, offered, pick
 from training.records import Observation, Scenario, Seat
 
 _YES = re.compile(

@@ -1,0 +1,1 @@
+"""The scripted players of boards, poker and Hanabi."""
