@@ -1,0 +1,54 @@
+"""Every sentence that Nim says, and its choices as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from training.games.actions import how_to
+from training.games.prose import count as counted
+from training.games.prose import listed
+from training.records import Action, Seat
+
+LETTERS = "ABCDEF"
+
+
+def choice(count: int, heap: int) -> str:
+    """Return a choice as a player writes it: `2 from A`."""
+    return f"{count} from {LETTERS[heap]}"
+
+
+def read_choice(text: str) -> tuple[int, int]:
+    """Return (sticks, heap) of a choice; the inverse of `choice`."""
+    count, _, letter = text.partition(" from ")
+    return int(count), LETTERS.index(letter)
+
+
+def opening(heaps: Sequence[int], names: Sequence[str], take: Action, seat: Seat | None = None) -> str:
+    """Return the rules, with who the reader is; None = a reader who does not play."""
+    sizes = listed(f"heap {LETTERS[heap]} with {counted(size, 'stick')}" for heap, size in enumerate(heaps))
+    who = "" if seat is None else f"You are {names[seat]}; you play against {names[1 - seat]}.\n"
+    return (
+        f"This is Nim. There is {sizes}. In turn each player takes one or more sticks from a single heap. Who takes "
+        f"the last stick of all wins.\n{who}How to act:\n{how_to((take,))}"
+    )
+
+
+def state(heaps: Sequence[int], to_move: str) -> str:
+    """Return what is left, and whose turn it is."""
+    left = ", ".join(f"{LETTERS[heap]} {size}" for heap, size in enumerate(heaps))
+    return f"Sticks left: {left}. {to_move} is to move."
+
+
+def unchosen(name: str, taken: str) -> str:
+    """Return what is played for a player who does not answer."""
+    return f"{name} does not answer, so this is played: {taken}."
+
+
+def given_up(loser: str, winner: str) -> str:
+    """Return the end of a game that somebody gives up."""
+    return f"{loser} gives up the game, and {winner} wins."
+
+
+def over(winner: str) -> str:
+    """Return the end of a game that was played out."""
+    return f"{winner} takes the last stick and wins."

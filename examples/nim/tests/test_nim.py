@@ -1,0 +1,69 @@
+"""The rules by hand, and the scripted player against a theorem."""
+
+import asyncio
+from functools import cache
+from itertools import product
+
+import pytest
+from parley_nim.script import GreedyPlayer, PerfectPlayer, perfect
+
+from training.errors import IllegalMove
+from training.games import make
+from training.records import Move, Scenario
+from training.text.parsing import parse
+
+
+def nim(heaps, first=0):
+    return make(Scenario(id="n", game="nim", settings={"heaps": heaps, "first_seat": first}, seats=("Ada", "Ben")))
+
+
+def take(game, sticks):
+    (seat,) = game.to_act()
+    game.step({seat: Move(action="take", args={"sticks": sticks}, text=f"<take>{sticks}</take>")})
+
+
+def test_who_takes_the_last_stick_wins():
+    game = nim([2, 1])
+    take(game, "1 from B")
+    assert game.to_act() == {1}
+    with pytest.raises(IllegalMove):
+        take(game, "1 from B")
+    take(game, "2 from A")
+    assert game.returns() == {0: -1, 1: 1}
+    assert game.seat_metrics() == {0: {"win": 0, "turns": 1}, 1: {"win": 1, "turns": 1}}
+
+
+@cache
+def wins(heaps):
+    """Whether who is to move wins, by trying everything."""
+    after = [
+        tuple(sorted((*heaps[:at], size - count, *heaps[at + 1 :])))
+        for at, size in enumerate(heaps)
+        for count in range(1, size + 1)
+    ]
+    return any(not wins(left) for left in after)
+
+
+def test_a_winning_move_is_found_exactly_where_there_is_one():
+    for heaps in product(range(5), repeat=3):
+        sizes = {heap: size for heap, size in enumerate(heaps) if size}
+        if not sizes:
+            continue
+        move = perfect(sizes)
+        assert (move is not None) == wins(tuple(sorted(heaps)))
+        if move is not None:
+            left = [size - move[0] * (heap == move[1]) for heap, size in enumerate(heaps)]
+            assert min(left) >= 0
+            assert not wins(tuple(sorted(left)))
+
+
+@pytest.mark.parametrize("heaps", [[3, 4, 5], [1, 2, 4]])
+def test_the_script_beats_the_greedy_player_from_a_won_start(heaps):
+    game = nim(heaps)
+    players = [PerfectPlayer(game.scenario, 0), GreedyPlayer(game.scenario, 1)]
+    while game.to_act():
+        (seat,) = game.to_act()
+        seen = game.observe(seat)
+        move, _ = parse(asyncio.run(players[seat].act(seat, seen, 1)).text, seen)
+        game.step({seat: move})
+    assert game.returns()[0] == 1

@@ -1,0 +1,161 @@
+"""What installed distributions add: found by entry points, loaded late, and never able to break the rest."""
+
+import importlib
+import logging
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tests.games.cases.negotiation import items
+from training import players
+from training.errors import BadInput
+from training.plugins import Registry
+
+
+def check(name, loaded):
+    if not isinstance(loaded, int):
+        raise BadInput("is no number")
+    return loaded
+
+
+def install(folder, distribution, group, points, code=""):
+    """A distribution as pip leaves it: a module and its metadata."""
+    module = distribution.replace("-", "_")
+    (folder / f"{module}.py").write_text(textwrap.dedent(code))
+    info = folder / f"{module}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+    lines = [f"{name} = {module}:{target}" for name, target in points.items()]
+    (info / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines]) + "\n")
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    return tmp_path
+
+
+def registry():
+    return Registry("parley.tests", {"one": 1}, check)
+
+
+def test_entries_of_distributions_follow_the_built_in_ones_by_name(site):
+    install(site, "numbers-b", "parley.tests", {"three": "THREE"}, "THREE = 3")
+    install(site, "numbers-a", "parley.tests", {"zero": "ZERO", "four": "FOUR"}, "ZERO, FOUR = 0, 4")
+    assert dict(registry()) == {"one": 1, "four": 4, "three": 3, "zero": 0}
+    assert list(registry()) == ["one", "four", "three", "zero"]
+
+
+def test_nothing_is_imported_before_somebody_asks_for_it(site):
+    install(site, "late-comer", "parley.tests", {"late": "LATE"}, "LATE = 9")
+    made = registry()
+    assert made["one"] == 1
+    assert "late_comer" not in sys.modules
+    assert made["late"] == 9
+    assert "late_comer" in sys.modules
+
+
+@pytest.mark.parametrize(
+    "code, target, why",
+    [
+        ("raise RuntimeError('boom')", "X", "cannot be loaded: RuntimeError: boom"),
+        ("import no_such_module", "X", "cannot be loaded: ModuleNotFoundError"),
+        ("", "X", "cannot be loaded: AttributeError"),
+        ("X = 'text'", "X", "is no number"),
+    ],
+)
+def test_a_broken_plugin_is_left_out_and_named(site, caplog, code, target, why):
+    install(site, "good-one", "parley.tests", {"two": "TWO"}, "TWO = 2")
+    install(site, "bad-one", "parley.tests", {"bad": target}, code)
+    sys.modules.pop("bad_one", None)
+    made = registry()
+    with caplog.at_level(logging.WARNING, "training.plugins"):
+        assert dict(made) == {"one": 1, "two": 2}
+    assert "bad" not in made
+    [line] = [record.getMessage() for record in caplog.records if record.name == "training.plugins"]
+    assert "'bad' of bad-one 1.0" in line
+    assert why in line
+    with pytest.raises(BadInput, match=r"'bad' of bad-one 1\.0") as refusal:
+        made.refuse("bad", "unknown", "field")
+    assert why in str(refusal.value)
+    with pytest.raises(BadInput, match="field: unknown"):
+        made.refuse("worse", "unknown", "field")
+
+
+def test_a_built_in_name_is_not_replaced(site):
+    install(site, "thief", "parley.tests", {"one": "ONE"}, "ONE = 100")
+    made = registry()
+    assert dict(made) == {"one": 1}
+    assert "thief" not in sys.modules
+
+
+def test_two_distributions_with_one_name_are_both_refused(site):
+    for distribution in ("twin-a", "twin-b"):
+        install(site, distribution, "parley.tests", {"same": "SAME"}, "SAME = 5")
+    made = registry()
+    assert "same" not in made
+    with pytest.raises(BadInput, match=r"twin-a 1\.0 and twin-b 1\.0.*uninstall all but one"):
+        made.refuse("same", "", "")
+
+
+def test_a_name_that_would_not_fit_an_address_is_refused(site):
+    install(site, "odd", "parley.tests", {"a/b": "X", "Upper": "X", "x" * 41: "X"}, "X = 1")
+    assert dict(registry()) == {"one": 1}
+
+
+def test_a_player_of_another_distribution_sits_by_its_name(site, monkeypatch):
+    code = """
+        from training.players.random import RandomPlayer
+        def quiet(scenario, seat):
+            return RandomPlayer()
+        """
+    install(site, "quiet-player", "parley.players", {"quiet": "quiet"}, code)
+    names = Registry("parley.players", dict(players.NAMES), players._check)
+    monkeypatch.setattr(players, "NAMES", names)
+    assert players.known("quiet")
+    assert players.make("quiet", items(), 0).traces() == ()
+    assert players.facts("quiet") == {"kind": "quiet"}
+
+
+METHOD = """
+    from typing import Literal
+    from pydantic import Field
+    from training.methods.base import MethodConfig
+    from training.records import EpisodeCredit, Needs
+    class Nothing:
+        needs = Needs()
+        def credit(self, group):
+            return [EpisodeCredit(traces=[None] * len(one.episode.traces)) for one in group]
+        def state_dict(self):
+            return {}
+        def load_state_dict(self, state):
+            pass
+    class NothingConfig(MethodConfig):
+        name: Literal["nothing"] = "nothing"
+        strength: float = Field(default=1.0, description="Not used.")
+        def build(self):
+            return Nothing()
+    """
+CONFIGURED = """
+    from training import config
+    made = config.parse({"method": {"name": "nothing", "strength": 0.5}})
+    assert type(made.method).__name__ == "NothingConfig" and made.method.strength == 0.5
+    assert config.parse(made.to_dict()) == made
+    assert type(config.parse({}).method).__name__ == type(config.parse({"method": {}}).method).__name__ == "OmarConfig"
+    assert type(config.parse({"method": {"gamma_turn": 0.5}}).method).__name__ == "OmarConfig"
+    try:
+        config.parse({"method": {"name": "nothing", "strength": "much"}})
+    except config.BadInput as error:
+        assert "strength" in error.where, error.where
+    """
+
+
+def test_a_method_of_another_distribution_is_configured_by_its_name(tmp_path, site):
+    """In a process of its own, because the sections of a run are put together once."""
+    install(tmp_path, "do-nothing", "parley.methods", {"nothing": "NothingConfig"}, METHOD)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{textwrap.dedent(CONFIGURED)}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
