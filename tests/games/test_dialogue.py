@@ -9,6 +9,7 @@ from training.games.base import FORFEIT
 from training.games.dialogue.game import HIGH, LOW
 from training.games.dialogue.markup import render
 from training.records import ALL, SPECTATOR, Move
+from training.text.messages import chat
 from training.text.parsing import parse
 
 TOOL = 2
@@ -69,6 +70,25 @@ def test_what_a_relationship_reveals_of_the_other(relationship, word, known):
     public = game.observe(SPECTATOR).messages[0].text
     assert not [part for part in everything if part in public]
     assert all(part in game.observe(ALL).messages[0].text for part in everything)
+
+
+@pytest.mark.parametrize("relationship, hidden", [(0, True), (1, False)])
+def test_strangers_do_not_read_each_others_names(relationship, hidden):
+    people = [
+        {"goal": "Mine", "profile": {"first_name": "Nora", "last_name": "Lind"}},
+        {"goal": "Theirs", "profile": {"first_name": "Juri", "last_name": "Halm"}},
+    ]
+    seats = ("Person A", "Person B") if hidden else ("Nora Lind", "Juri Halm")
+    game = make(dialogue(people, relationship=relationship).model_copy(update={"seats": seats}))
+    for seat in (0, 1):
+        say(game, seat, "<nonverbal>nods</nonverbal>" if seat else "Hello.")
+    texts = {viewer: str(chat(game.observe(viewer), viewer, seats)) for viewer in (0, 1, SPECTATOR, ALL)}
+    assert ("Juri" in texts[0], "Halm" in texts[0], "Nora" in texts[1], "Lind" in texts[1]) == (not hidden,) * 4
+    assert ("Juri" in texts[SPECTATOR]) == (not hidden)
+    assert "You are Nora Lind" in texts[0]
+    assert ("the other sees you as Person A" in texts[0]) == hidden
+    assert "About you: Nora Lind" in texts[0]
+    assert ("Person B (Juri Halm)" in texts[ALL]) == hidden  # who may see everything reads who is who
 
 
 @pytest.mark.parametrize(

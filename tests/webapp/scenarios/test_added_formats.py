@@ -28,5 +28,5 @@ def test_it_is_known_and_reads(formats, tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_text("")
     assert importers.read("lines", file, lambda *_: None).lines == []
-    with pytest.raises(BadInput, match="'broken' of more-formats 1.0: is no Format"):
+    with pytest.raises(BadInput, match=r"'broken' of more-formats 1\.0: is no Format"):
         importers.check_upload("broken", [("a.jsonl", 1)])

@@ -198,6 +198,18 @@ def test_a_redis_dump_gives_one_scenario_a_pairing(tmp_path):
     assert "you bake" not in other
 
 
+def test_strangers_of_sotopia_sit_under_neutral_names(tmp_path):
+    strangers = {**files.ENVIRONMENT, "relationship": 0}
+    dump = files.redis_dump(**{f"{files.PREFIX}EnvironmentProfile:E1": strangers})
+    (line,) = read_text("sotopia-redis", tmp_path, json.dumps(dump)).lines
+    assert line.scenario.seats == ("Person A", "Person B")
+    own, other = (make(line.scenario).observe(seat).model_dump_json() for seat in (0, 1))
+    assert "Nora Lind" in own
+    assert not [name for name in ("Juri", "Halm") if name in own]
+    assert "Lind" not in other
+    assert "About the other: you know nothing." in own
+
+
 def test_both_forms_of_sotopia_give_the_same_game(tmp_path):
     from_dump = read_text("sotopia-redis", tmp_path, json.dumps(files.redis_dump())).lines[0].scenario
     from_files = read("sotopia-jsonl", files.write_sotopia_jsonl(tmp_path / "four")).lines[0].scenario

@@ -69,14 +69,26 @@ def opening(settings: DialogueSettings, names: Names, actions: Sequence[Action],
     return "\n\n".join(part for part in (f"{scene}\n{tie}", people, rules(settings, names, actions)) if part)
 
 
+def true_name(settings: DialogueSettings, names: Names, seat: Seat) -> str:
+    """Return what a participant is called: the name at its seat, but among strangers the name in its own profile.
+
+    Everybody reads the names at the seats, so a scenario of strangers may give them neutral ones, such as `Person A`.
+    """
+    profile = settings.participants[seat].profile
+    name = clean(f"{profile.first_name} {profile.last_name}")
+    return name if name and settings.relationship < BY_NAME else names[seat]
+
+
 def _own_side(settings: DialogueSettings, names: Names, seat: Seat) -> str:
     other = 1 - seat
     own = settings.participants[seat]
     known = biography(names[other], settings.participants[other].profile, settings.relationship)
+    name = true_name(settings, names, seat)
+    shown = "" if name == names[seat] else f", and the other sees you as {names[seat]}"
     return "\n".join(
         [
-            f"You are {names[seat]}. Stay in this role.",
-            f"About you: {biography(names[seat], own.profile, ONESELF)}",
+            f"You are {name}{shown}. Stay in this role.",
+            f"About you: {biography(name, own.profile, ONESELF)}",
             f"About the other: {known or 'you know nothing.'}",
             f"Your goal, which only you know: {render(own.goal, seat, hints=settings.show_hints)}",
         ]
@@ -94,7 +106,9 @@ def _everybody(settings: DialogueSettings, names: Names) -> str:
             "Type": participant.profile.mbti,
         }
         more = " ".join(f"{label}: {_sentence(text)}" for label, text in kept.items() if text)
-        person = f"{biography(names[seat], participant.profile, ONESELF)} {more}".strip()
+        name = true_name(settings, names, seat)
+        name = name if name == names[seat] else f"{names[seat]} ({name})"
+        person = f"{biography(name, participant.profile, ONESELF)} {more}".strip()
         blocks.append(f"{person}\nGoal of {names[seat]}: {render(participant.goal, ALL)}")
     return "\n\n".join(blocks)
 
