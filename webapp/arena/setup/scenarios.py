@@ -14,7 +14,7 @@ from django.template.defaultfilters import pluralize
 from training.errors import BadInput
 from training.games import lookup, redrawn
 from training.records import Scenario
-from training.samples import GAMES, for_game
+from training.samples import for_game
 from training.seeding import rng
 from webapp.accounts.models import User
 from webapp.arena.setup.tables import Start
@@ -26,7 +26,7 @@ SAMPLE = "sample"
 @cache
 def samples(game: str) -> tuple[Scenario, ...]:
     """The project's own scenarios of a game."""
-    return for_game(game) if game in GAMES else ()
+    return for_game(game) if lookup(game).samples else ()
 
 
 def sampled(game: str, seats: int) -> tuple[Scenario, ...]:
