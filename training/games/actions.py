@@ -64,18 +64,18 @@ def write(action: Action, args: Mapping[str, ArgValue] | None = None, speech: st
     Raises `ValueError` where that cannot be: speech with tags in it, missing or unreadable arguments.
     """
     speech = clean(speech)
-    given = dict(args or {})
+    arguments = dict(args or {})
     if TAG.search(speech):
         raise ValueError(f"speech must not contain tags: {speech!r}")
-    if set(given) != {arg.name for arg in action.args}:
+    if set(arguments) != {arg.name for arg in action.args}:
         raise ValueError(f"{action.name} takes exactly: {', '.join(a.name for a in action.args) or 'no arguments'}")
     if (action.text == "none" and speech) or (action.text == "required" and not speech):
         raise ValueError(f"{action.name} takes {'no' if action.text == 'none' else 'some'} text beside it")
     if action.bare and not action.args:
         return speech
-    if action.args and not _readable(action, given):
-        raise ValueError(f"the arguments of {action.name} cannot be written so that they are read back: {given}")
-    return f"{speech} {tag(action, given)}".strip()
+    if action.args and not _readable(action, arguments):
+        raise ValueError(f"the arguments of {action.name} cannot be written so that they are read back: {arguments}")
+    return f"{speech} {tag(action, arguments)}".strip()
 
 
 def _readable(action: Action, args: Mapping[str, ArgValue]) -> bool:
@@ -136,7 +136,7 @@ def _pieces(action: Action, content: str) -> dict[str, str]:
     by_name = {arg.name.lower(): arg for arg in action.args}
     if content[:1].isdigit():
         content = _name_first(content, by_name)
-    found: dict[str, str] = {}
+    pieces: dict[str, str] = {}
     name, start, text_last = "", 0, False
     for match in _names(tuple(arg.name for arg in action.args)).finditer(content):
         if text_last:
@@ -145,16 +145,16 @@ def _pieces(action: Action, content: str) -> dict[str, str]:
         if not name and before:
             raise IllegalMove(f"{action.name} has no {before!r}")
         if name:
-            found[name] = before.removesuffix(" and").rstrip(" ,;")
+            pieces[name] = before.removesuffix(" and").rstrip(" ,;")
         arg = by_name[match.group(1).lower()]
-        if arg.name in found or arg.name == name:
+        if arg.name in pieces or arg.name == name:
             raise IllegalMove(f"{action.name} names {arg.name} twice")
         name, start, text_last = arg.name, match.end(), arg.kind == "text"
     if name:
-        found[name] = content[start:].strip(" ,;:=")
+        pieces[name] = content[start:].strip(" ,;:=")
     elif content:
         raise IllegalMove(f"{action.name} has no {content!r}")
-    return found
+    return pieces
 
 
 def _name_first(content: str, by_name: Mapping[str, Argument]) -> str:

@@ -110,5 +110,5 @@ def _turn_up(state: pyspiel.State, public: int | None) -> None:
 
 def _card(pattern: re.Pattern[str], seen: Observation) -> int | None:
     """Return the card that the newest turn names."""
-    found = pattern.search(newest_turn(seen))
-    return rank(found.group(1)) if found else None
+    match = pattern.search(newest_turn(seen))
+    return rank(match.group(1)) if match else None

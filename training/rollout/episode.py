@@ -87,9 +87,9 @@ class _Table:
             try:
                 await self._ask(attempts)
             finally:
-                for one in attempts:
-                    self._note(one)
-            self.game.step({one.seat: one.move for one in attempts if one.move is not None})
+                for attempt in attempts:
+                    self._note(attempt)
+            self.game.step({attempt.seat: attempt.move for attempt in attempts if attempt.move is not None})
         await self._probe()
 
     async def _probe(self) -> None:
@@ -98,13 +98,13 @@ class _Table:
             return
         asked = sorted(self.game.probes().items())
         believed = (self._seats[seat].believe(self.game, probe) for seat, probe in asked)
-        found = await asyncio.gather(*believed, return_exceptions=True)
-        for (seat, probe), probabilities in zip(asked, found, strict=True):
+        answers = await asyncio.gather(*believed, return_exceptions=True)
+        for (seat, probe), probabilities in zip(asked, answers, strict=True):
             if isinstance(probabilities, BaseException):
                 raise probabilities
             if probabilities is not None:
-                given: dict[str, Any] = {"question": probe.question, "truth": probe.truth}
-                belief = Belief(seat=seat, after=len(self.moves), probabilities=dict(probabilities), **given)
+                facts: dict[str, Any] = {"question": probe.question, "truth": probe.truth}
+                belief = Belief(seat=seat, after=len(self.moves), probabilities=dict(probabilities), **facts)
                 self.beliefs.append(belief)
 
     async def _ask(self, attempts: Sequence[Attempts]) -> None:
@@ -143,19 +143,19 @@ class _Table:
 
     def traces(self) -> tuple[Trace, ...]:
         """Return every player's traces with turns and parents counted within the episode."""
-        found: list[Trace] = []
+        traces: list[Trace] = []
         for record in self._seats:
-            places, start = self._places[record.seat], len(found)
+            places, start = self._places[record.seat], len(traces)
             for trace in record.player.traces():
-                turns = tuple(-1 if own < 0 else places[own] for own in trace.turn)
+                turns = tuple(-1 if index < 0 else places[index] for index in trace.turn)
                 parent = None if trace.parent is None else (trace.parent[0] + start, trace.parent[1])
-                found.append(trace.model_copy(update={"turn": turns, "parent": parent}))
-        return tuple(found)
+                traces.append(trace.model_copy(update={"turn": turns, "parent": parent}))
+        return tuple(traces)
 
     def metrics(self, traces: Sequence[Trace]) -> dict[str, float]:
         """Return what the game reports, and how the episode went as text."""
         attempts, passed = len(self.turns), sum(turn.passed for turn in self.turns)
-        found: dict[str, float] = {
+        metrics: dict[str, float] = {
             "attempts": attempts,
             "refusals": attempts - passed,
             "defaults": sum(entry.move.origin == "default" and entry.seat < len(self._seats) for entry in self.moves),
@@ -166,12 +166,12 @@ class _Table:
             "sampled_tokens": sum(sum(trace.mask) for trace in traces),
         }
         if attempts:
-            found["parse_rate"] = (attempts - sum(self._unread.values())) / attempts
-            found["legal_rate"] = passed / attempts
+            metrics["parse_rate"] = (attempts - sum(self._unread.values())) / attempts
+            metrics["legal_rate"] = passed / attempts
             counted = [seat.player.totals() for seat in self._seats if isinstance(seat.player, Measured)]
             for name in {name: None for totals in counted for name in totals}:
-                found[name] = sum(totals.get(name, 0.0) for totals in counted) / attempts
-        return {**self.game.metrics(), **found}
+                metrics[name] = sum(totals.get(name, 0.0) for totals in counted) / attempts
+        return {**self.game.metrics(), **metrics}
 
     def seat_metrics(self) -> dict[Seat, dict[str, float]]:
         """Return what the game reports of each seat, and how many of its attempts could not be read (`unread`)."""

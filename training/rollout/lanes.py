@@ -93,7 +93,7 @@ async def collect(
 ) -> list[Episode]:
     """Return the episodes in the order of `jobs`."""
     places = {id(job): at for at, job in enumerate(jobs)}
-    found: dict[int, Episode] = {}
+    episodes: dict[int, Episode] = {}
     async for job, episode in rollout(jobs, policies, lanes=lanes, rules=rules, tool=tool):
-        found[places[id(job)]] = episode
-    return [found[at] for at in range(len(jobs))]
+        episodes[places[id(job)]] = episode
+    return [episodes[at] for at in range(len(jobs))]

@@ -71,7 +71,7 @@ class Pool:
             return everywhere
         policy = past_policy(chance.choice(self.past(step))) if entry.source == PAST else entry.source
         if entry.learner == "one":
-            held: set[Seat] = {chance.randrange(len(everywhere))}
+            learner_seats: set[Seat] = {chance.randrange(len(everywhere))}
         else:
-            held = {seat for seat, role in enumerate(roles) if role in entry.learner}
-        return tuple(LEARNER if seat in held else policy for seat in range(len(everywhere)))
+            learner_seats = {seat for seat, role in enumerate(roles) if role in entry.learner}
+        return tuple(LEARNER if seat in learner_seats else policy for seat in range(len(everywhere)))

@@ -91,5 +91,5 @@ def news(observation: Observation, heard: int, seat: Viewer, names: Sequence[str
     if heard == 0:
         return chat(observation, seat, names)
     new = observation.messages[heard:]
-    own = next((at for at, message in enumerate(new) if message.author == seat), len(new))
-    return talk([*new[:own], *new[own + 1 :]], seat, names)
+    answered = next((at for at, message in enumerate(new) if message.author == seat), len(new))
+    return talk([*new[:answered], *new[answered + 1 :]], seat, names)

@@ -185,10 +185,10 @@ class AmongUs(LoggedGame):
         self.world.begin({seat: Order("wait") for seat in deciding & self._gone})
         self._acting = deciding - self._gone
         self._options = {seat: offers.in_rooms(self.world, self.names, seat) for seat in self._acting}
-        told: dict[Viewer, str] = {
+        statuses: dict[Viewer, str] = {
             seat: words.status(self.world, self.names, seat, offered) for seat, offered in self._options.items()
         }
-        self._log.tell_each(told, channel="private")
+        self._log.tell_each(statuses, channel="private")
 
     def _act(self, moves: Mapping[Seat, Move]) -> None:
         """Kill first, then report; if nobody reports, do the rest and pass the round."""

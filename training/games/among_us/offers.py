@@ -60,13 +60,13 @@ def in_rooms(world: World, names: tuple[str, ...], seat: Seat) -> tuple[Action, 
         return tuple(offered)
     if room in world.people[seat].tasks:
         offered.append(TASK)
-    if found := world.found(room):
-        offered.append(report(tuple(names[body] for body in found)))
+    if bodies := world.found(room):
+        offered.append(report(tuple(names[body] for body in bodies)))
     return tuple(offered)
 
 
 def ever(names: tuple[str, ...], seat: Seat, imposter: Seat, *, skip: bool) -> tuple[Action, ...]:
     """Return all that `seat` may come to do in a game, for the rules."""
     others = tuple(name for other, name in enumerate(names) if other != seat)
-    own = (PRETEND, kill(others)) if seat == imposter else (TASK, report(others))
-    return (go(tuple(STEPS)), WAIT, *own, TALK, vote((*others, SKIP) if skip else others))
+    by_role = (PRETEND, kill(others)) if seat == imposter else (TASK, report(others))
+    return (go(tuple(STEPS)), WAIT, *by_role, TALK, vote((*others, SKIP) if skip else others))

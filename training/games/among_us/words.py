@@ -119,11 +119,11 @@ def status(world: World, names: Names, seat: Seat, actions: Sequence[Action]) ->
         for other in world.present(person.room)
         if other != seat
     ]
-    found = [names[body] for body in world.found(person.room)]
+    bodies = [names[body] for body in world.found(person.room)]
     company = f"with {listed(others)}" if others else "alone"
     parts = [f"Round {world.round}: you are in {place(person.room)}, {company}."]
-    if found:
-        parts.append(f"Here lies the body of {listed(found)}.")
+    if bodies:
+        parts.append(f"Here lies the body of {listed(bodies)}.")
     if seat != world.imposter:
         parts.append(f"Your open tasks: {_rooms(person.tasks) or 'none'}.")
     elif world.round < world.ready:

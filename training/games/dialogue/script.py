@@ -80,23 +80,23 @@ class DialogueScript(Script):
     def answer(self, seen: Observation, chance: Random) -> str:
         mine = [message.text for message in seen.messages if message.author == self.seat]
         heard = next((m.text for m in reversed(seen.messages) if m.author == 1 - self.seat), "")
-        own, told = len(mine), any(self._wish in text for text in mine)
-        if own >= 5 or (own >= 3 and _YES.search(heard) and not _NO.search(heard)):
+        spoken, wished = len(mine), any(self._wish in text for text in mine)
+        if spoken >= 5 or (spoken >= 3 and _YES.search(heard) and not _NO.search(heard)):
             return self._goodbye(seen, chance)
-        if own == 2 and offered(seen, "nonverbal") and chance.random() < 0.5:
+        if spoken == 2 and offered(seen, "nonverbal") and chance.random() < 0.5:
             return do(seen, "nonverbal", pick(chance, QUESTIONS), what=pick(chance, NODS))
-        return do(seen, "speak", self._line(own, heard, chance, told=told))
+        return do(seen, "speak", self._line(spoken, heard, chance, has_wished=wished))
 
-    def _line(self, own: int, heard: str, chance: Random, *, told: bool) -> str:
-        wished = "" if told else pick(chance, WISHES).format(wish=self._wish)
-        if own == 0:
+    def _line(self, spoken: int, heard: str, chance: Random, *, has_wished: bool) -> str:
+        wish = "" if has_wished else pick(chance, WISHES).format(wish=self._wish)
+        if spoken == 0:
             greeting = pick(chance, GREETINGS[self._relationship]).format(other=self.names[1 - self.seat].split()[0])
-            return greeting if heard else f"{greeting} {wished}"
-        if own == 1:
-            return wished or pick(chance, PRESSES)
-        if own == 2:
+            return greeting if heard else f"{greeting} {wish}"
+        if spoken == 1:
+            return wish or pick(chance, PRESSES)
+        if spoken == 2:
             return pick(chance, QUESTIONS)
-        if own == 3:
+        if spoken == 3:
             return pick(chance, COMPROMISES if _NO.search(heard) or chance.random() < 0.7 else PRESSES)
         return pick(chance, YESSES)
 

@@ -81,16 +81,16 @@ def true_name(settings: DialogueSettings, names: Names, seat: Seat) -> str:
 
 def _own_side(settings: DialogueSettings, names: Names, seat: Seat) -> str:
     other = 1 - seat
-    own = settings.participants[seat]
+    participant = settings.participants[seat]
     known = biography(names[other], settings.participants[other].profile, settings.relationship)
     name = true_name(settings, names, seat)
     shown = "" if name == names[seat] else f", and the other sees you as {names[seat]}"
     return "\n".join(
         [
             f"You are {name}{shown}. Stay in this role.",
-            f"About you: {biography(name, own.profile, ONESELF)}",
+            f"About you: {biography(name, participant.profile, ONESELF)}",
             f"About the other: {known or 'you know nothing.'}",
-            f"Your goal, which only you know: {render(own.goal, seat, hints=settings.show_hints)}",
+            f"Your goal, which only you know: {render(participant.goal, seat, hints=settings.show_hints)}",
         ]
     )
 

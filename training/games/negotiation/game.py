@@ -69,9 +69,9 @@ class Negotiation(LoggedGame):
     def returns(self) -> Mapping[Seat, float | None]:
         if not self._end:
             return {0: None, 1: None}
-        own = [self._points()[seat] / self.terms.maximum(seat) for seat in (0, 1)]
+        shares = [self._points()[seat] / self.terms.maximum(seat) for seat in (0, 1)]
         weight = self.settings.prosocial
-        return {seat: (1 - weight) * own[seat] + weight * own[1 - seat] for seat in (0, 1)}
+        return {seat: (1 - weight) * shares[seat] + weight * shares[1 - seat] for seat in (0, 1)}
 
     def metrics(self) -> Mapping[str, float]:
         if not self._end:

@@ -85,12 +85,12 @@ class ItemTerms:
 @lru_cache(maxsize=256)
 def _splits(counts: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[float, float], ...]:
     """Return the distinct (points of a, points of b) over every split of `counts`, by exact enumeration."""
-    found = set()
+    outcomes = set()
     for kept in product(*(range(count + 1) for count in counts)):
         mine = sum(k * v for k, v in zip(kept, a, strict=True))
         theirs = sum((n - k) * v for n, k, v in zip(counts, kept, b, strict=True))
-        found.add((float(mine), float(theirs)))
-    return tuple(sorted(found))
+        outcomes.add((float(mine), float(theirs)))
+    return tuple(sorted(outcomes))
 
 
 class PriceTerms:

@@ -36,10 +36,11 @@ class GenericView(View):
 
     def rules(self) -> str:
         game = self.load()
-        told = "Everybody is told every move." if self.public else "What others do is told only by the state."
+        visibility = "Everybody is told every move." if self.public else "What others do is told only by the state."
         return (
             f"The game is {self.kind.long_name}, as OpenSpiel plays it, for {len(self.names)} players: "
-            f"{', '.join(self.names)}. {told}\nA result lies between {game.min_utility():g} and {game.max_utility():g}."
+            f"{', '.join(self.names)}. {visibility}\n"
+            f"A result lies between {game.min_utility():g} and {game.max_utility():g}."
         )
 
     def brief(self, seat: Seat) -> str:

@@ -18,10 +18,10 @@ _SENTENCE = re.compile(r"[^.!?]+")
 
 def claimed(speech: str) -> frozenset[Role]:
     """Return the roles that the speaker says it has, in sentences that have not been turned around before."""
-    found: set[Role] = set()
+    roles: set[Role] = set()
     for sentence in _SENTENCE.findall(speech):
         negated = _NEGATED.search(sentence)
         for match in _CLAIM.finditer(sentence):
             if negated is None or match.start() < negated.start():
-                found.add(cast("Role", (match.group(1) or match.group(2)).lower()))
-    return frozenset(found)
+                roles.add(cast("Role", (match.group(1) or match.group(2)).lower()))
+    return frozenset(roles)

@@ -99,8 +99,8 @@ def _inspect(v: Village, seat: Seat, target: Seat | None) -> None:
         v.tell_one(seat, "You look at nobody tonight.", f"{v.names[seat]} looks at nobody.")
         return
     v.learned[seat].add(target)
-    found = "a werewolf" if v.roles[target] == "werewolf" else "not a werewolf"
-    line = f"{v.names[target]} is {found}."
+    finding = "a werewolf" if v.roles[target] == "werewolf" else "not a werewolf"
+    line = f"{v.names[target]} is {finding}."
     v.tell_one(seat, f"You look at {v.names[target]}: {line}", f"{v.names[seat]} looks at {v.names[target]}: {line}")
 
 

@@ -135,8 +135,8 @@ def dawn(names: Names, roles: Sequence[Role], dead: Sequence[Seat], *, reveal: b
     """Return who is found dead in the morning; not how they died."""
     if not dead:
         return "Morning comes. Nobody died in the night."
-    found = f"Morning comes. {listed(names[seat] for seat in dead)} died in the night."
-    return found + (was(names, roles, dead) if reveal else "")
+    news = f"Morning comes. {listed(names[seat] for seat in dead)} died in the night."
+    return news + (was(names, roles, dead) if reveal else "")
 
 
 def was(names: Names, roles: Sequence[Role], dead: Sequence[Seat]) -> str:

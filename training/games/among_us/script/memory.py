@@ -107,8 +107,8 @@ class Memory:
         return (at, room) in self.way
 
     def _after(self, pattern: str, line: str) -> str:
-        found = re.search(pattern.replace("NAME", f"({_any(self.names)})"), line)
-        return found.group(1) if found else ""
+        match = re.search(pattern.replace("NAME", f"({_any(self.names)})"), line)
+        return match.group(1) if match else ""
 
 
 def _any(names: Sequence[str]) -> str:
@@ -140,9 +140,9 @@ def _status(memory: Memory, line: str) -> None:
         return
     at, column, row, company = where.groups()
     memory.round, memory.room = int(at), (int(column), int(row))
-    found = re.findall(rf"({_any(memory.names)})( \(at work\))?(?:,| and |$)", company or "")
-    memory.around = [name for name, _ in found]
-    memory.asleep = {name for name, working in found if working}
+    people = re.findall(rf"({_any(memory.names)})( \(at work\))?(?:,| and |$)", company or "")
+    memory.around = [name for name, _ in people]
+    memory.asleep = {name for name, working in people if working}
     memory.way.append((memory.round, memory.room))
     memory.body = " Here lies the body of " in line
     memory.seen += [Sighting(memory.round, memory.room, name, body=memory.body) for name in memory.around]

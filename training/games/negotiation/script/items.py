@@ -121,13 +121,13 @@ class ItemScript(Script):
 
     def _heard(self, text: str) -> dict[str, float]:
         """Return what the clauses of a line say about each item: wanted, or not needed."""
-        found: dict[str, float] = {}
+        wishes: dict[str, float] = {}
         for clause in _CLAUSE.split(text.lower()):
             weight = -0.5 if _DISLIKE.search(clause) else 1.0 if _LIKE.search(clause) else 0.0
             for name in self._counts:
                 if weight and name.lower() in clause:
-                    found[name] = found.get(name, 0.0) + weight
-        return found
+                    wishes[name] = wishes.get(name, 0.0) + weight
+        return wishes
 
     def _read_offer(self, text: str) -> dict[str, int] | None:
         """Return what a message with a proposal keeps for its author."""

@@ -82,13 +82,13 @@ class PriceScript(Script):
 
     def _their_offers(self, seen: Observation) -> list[int]:
         """Return the prices that the other has proposed, in order."""
-        found = []
+        prices = []
         for message in seen.messages:
             opened = re.search(r"<propose>(.*?)</propose>", message.text)
             if message.author != 1 - self.seat or not opened:
                 continue
             try:
-                found.append(int(read_args(self._propose, opened.group(1))["price"]))
+                prices.append(int(read_args(self._propose, opened.group(1))["price"]))
             except IllegalMove:
                 continue
-        return found
+        return prices

@@ -87,9 +87,9 @@ class Notes:
 
     def trusted_seer(self) -> Seat | None:
         """Return who alone has claimed to be the seer, or was shown to have been it after claiming."""
-        found = self.claimants("seer")
-        shown = [seat for seat in found if self.known.get(seat) == "seer"]
-        return (shown or found)[0] if len(shown or found) == 1 else None
+        claimants = self.claimants("seer")
+        shown = [seat for seat in claimants if self.known.get(seat) == "seer"]
+        return (shown or claimants)[0] if len(shown or claimants) == 1 else None
 
     # --- reading ---
 
