@@ -386,6 +386,7 @@ class Judgment(Record):
     """One author's values for one target under one version of a rubric. `values` None = could not score (`reason`).
 
     `reasons` are a judge model's, one for each dimension; `reason` is a person's comment where there are values.
+    `judged_at` is when the author last saved it, in ISO 8601 with an offset; empty, and not written, where unknown.
     """
 
     version: Version = 1
@@ -400,6 +401,7 @@ class Judgment(Record):
     values: dict[str, float] | None = None
     reasons: dict[str, str] = Field(default_factory=dict)
     reason: str = ""
+    judged_at: str = Field(default="", exclude_if=lambda text: not text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,6 +273,9 @@ BEHAVIOURS = Rubric(
 RUBRICS: dict[str, Rubric] = {rubric.name: rubric for rubric in (SOTOPIA, CONDUCT, BEHAVIOURS)}
 """The rubrics that come with Parley, by name."""
 
+RATED_AFTER: dict[str, Rubric] = {"negotiation": CONDUCT, "dialogue": SOTOPIA, "werewolf": BEHAVIOURS}
+"""By game, the rubric under which its players may rate each other afterwards. A game without one asks for no values."""
+
 QUALITY: tuple[str, ...] = (
     "It is not what a participant in this situation would naturally say or do.",
     "It shows no thought at all: it ignores what was said before and has no purpose.",

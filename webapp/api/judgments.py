@@ -32,6 +32,10 @@ class Shown(JudgmentOut):
         return row.episode_id
 
     @staticmethod
+    def resolve_conversation(row: Judgment) -> int | None:
+        return row.conversation_id
+
+    @staticmethod
     def resolve_rubric(row: Judgment) -> str:
         return str(row.rubric_version)
 
@@ -72,7 +76,7 @@ def list_targets(request: HttpRequest, queue: int | None = None) -> TargetQueryS
 
 @router.post("", response={201: Shown})
 def add_judgment(request: HttpRequest, data: JudgmentIn) -> Status[Judgment]:
-    """Judge one target of a queue that is assigned to the caller; sent again it replaces the first."""
+    """Judge one target of a queue that is assigned to the caller; another answer replaces it until an export."""
     user, visible = caller(request), _visible(request)
     target = get_or_404(Target.objects.with_games().filter(queue__annotators=user), pk=data.target)
     made = services.annotate(target=target, by=user, values=data.values, reason=data.reason)

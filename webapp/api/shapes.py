@@ -201,6 +201,7 @@ class JudgmentOut(Schema):
     queue: int | None
     match: int | None
     episode: int | None
+    conversation: int | None = Field(description="Of an imported dataset.")
     seat: int
     rubric: str
     author: str
@@ -209,15 +210,17 @@ class JudgmentOut(Schema):
     reason: str
     prompt_sha256: str
     created_at: datetime
+    updated_at: datetime | None = Field(description="When its author last saved it; null if an import does not say.")
 
 
 class TargetOut(Schema):
-    """One seat of a match or of an episode that waits for the caller's judgment."""
+    """One seat of a match, an episode or an imported conversation that waits for the caller's judgment."""
 
     id: int = Field(description="The `target` of the judgment to send.")
     queue: int = Field(alias="queue_id")
     match: int | None = Field(alias="match_id")
     episode: int | None = Field(alias="episode_id")
+    conversation: int | None = Field(alias="conversation_id")
     seat: int
     rubric: str
     dimensions: list[dict[str, Any]] = Field(

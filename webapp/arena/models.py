@@ -67,11 +67,11 @@ class MatchQuerySet(models.QuerySet["Match"]):
     def untold_to(self, user: User) -> MatchQuerySet:
         """Finished matches of which this person is not told yet who or what sat there.
 
-        A player says first what they took the others for, and is told for good; an annotator who did not play first
-        judges every seat assigned to them.
+        A player first says what they took the others for, or asks to see it without a vote; an annotator who did not
+        play first judges every seat assigned to them.
         """
         sat = MatchSeat.objects.filter(match=OuterRef("pk"), user=user)
-        withheld = Q(Exists(sat.filter(guesses__isnull=True)))
+        withheld = Q(Exists(sat.filter(guesses__isnull=True, game_rating__isnull=True)))
         if user.is_annotator:
             assigned = Match.objects.filter(pk=OuterRef("pk"), targets__queue__annotators=user)
             judged = Count("targets__judgments", filter=Q(targets__judgments__author=user), distinct=True)

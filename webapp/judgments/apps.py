@@ -1,15 +1,26 @@
-"""Registration of the judgments app; the rubrics that come with Parley are loaded after every migrate."""
+"""Registration of the judgments app.
+
+The rubrics that come with Parley are loaded after every migrate; judgments that come with a stored dataset become rows.
+"""
 
 from typing import Any
 
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
+from webapp.scenarios.signals import version_stored
+
 
 def _load_rubrics(**_options: Any) -> None:
     from webapp.judgments.services import load_rubrics
 
     load_rubrics()
+
+
+def _store_judgments(*, version: Any, **_options: Any) -> None:
+    from webapp.judgments.imported import store_judgments
+
+    store_judgments(version)
 
 
 class JudgmentsConfig(AppConfig):
@@ -19,5 +30,6 @@ class JudgmentsConfig(AppConfig):
     label = "judgments"
 
     def ready(self) -> None:
-        """Load the rubrics once the tables are there."""
+        """Load the rubrics once the tables are there, and follow the datasets."""
         post_migrate.connect(_load_rubrics, sender=self)
+        version_stored.connect(_store_judgments, dispatch_uid="judgments.imported")

@@ -1,27 +1,31 @@
 """Exports judged games as a dataset version: scenarios, conversations and their judgments, each with its provenance.
 
 Games whose people did not all agree are left out, and so are games that were not scored. Games of one scenario are
-its conversations; a scenario that was changed since gets a line of its own.
+its conversations; a scenario that was changed since gets a line of its own. People appear under a number of the queue.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
+from datetime import UTC
+from itertools import count, groupby
 
 from django.db import transaction
+from django.db.models import Min, Q
+from django.utils import timezone
 
 from training.dataset import Conversation, DatasetLine
 from training.errors import BadInput
+from training.evaluate.behaviours import PERSON
 from training.records import Judgment as JudgmentRecord
 from training.records import Scenario
 from training.store import dumps
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.judgments import games
-from webapp.judgments.models import Judgment, Queue, Target
+from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue, Target
 from webapp.scenarios.models import Dataset, DatasetVersion
 from webapp.scenarios.services import add_version, create_dataset
 
@@ -40,15 +44,16 @@ class Export:
 def collect(queue: Queue, by: User) -> Export:
     """Return a queue's judged games as dataset lines, without those of which `by` may not be told yet."""
     export = Export()
-    untold = set(Match.objects.filter(targets__queue=queue).untold_to(by).values_list("pk", flat=True))
+    unrated = set(Match.objects.filter(targets__queue=queue).untold_to(by).values_list("pk", flat=True))
+    names = _names(queue)
     by_scenario: dict[str, tuple[Scenario, list[Conversation]]] = {}
     for targets in _by_game(queue):
         try:
-            if targets[0].match_id in untold:
+            if targets[0].match_id in unrated:
                 raise BadInput("rate it first, as you sat there")
-            conversation = _conversation(targets)
+            conversation = _conversation(targets, names)
         except BadInput as error:
-            export.left_out.append(f"{_name(targets[0])}: {error.why}")
+            export.left_out.append(f"{games.label(targets[0].game)}: {error.why}")
             continue
         scenario = conversation.episode.scenario.with_seed(0)
         key = hashlib.sha256(dumps(scenario.to_dict()).encode()).hexdigest()
@@ -65,53 +70,88 @@ def collect(queue: Queue, by: User) -> Export:
 def _by_game(queue: Queue) -> Iterator[list[Target]]:
     """The targets of one game after the other: a queue holds the seats of a game in a row."""
     targets = Target.objects.with_games().filter(queue=queue).order_by("position").iterator(chunk_size=CHUNK)
-    for _game, seats in groupby(targets, lambda target: (target.match_id, target.episode_id)):
+    for _game, seats in groupby(targets, lambda target: (target.match_id, target.episode_id, target.conversation_id)):
         yield list(seats)
 
 
-def _name(target: Target) -> str:
-    return f"match {target.match_id}" if target.match_id else f"episode {target.episode_id}"
+def _travelling(queue: Queue) -> JudgmentQuerySet:
+    """Judgments beside the queue's own that an export of its games includes: players' ratings, outside authors'."""
+    matches, conversations = (
+        queue.targets.filter(**{f"{name}__isnull": False}).values(name) for name in ("match", "conversation")
+    )
+    beside = Q(match__in=matches) | Q(conversation__in=conversations)
+    return Judgment.objects.filter(beside, target=None)
 
 
-def _conversation(targets: list[Target]) -> Conversation:
+def _names(queue: Queue) -> dict[int, str]:
+    """Return the pseudonym of every person who judged in this queue or rated one of its games, by account.
+
+    They are numbered by their first judgment: a number stands for the same person in every export of the queue, and
+    says nothing in any other. Numbers that outside authors use already are left out.
+    """
+    first = Judgment.objects.filter(Q(target__queue=queue) | Q(pk__in=_travelling(queue).values("pk")))
+    people = first.exclude(author=None).values("author").annotate(first=Min("pk")).order_by("first")
+    taken = set(_travelling(queue).outside().values_list("outside_author", flat=True))
+    free = (name for number in count(1) if (name := f"{PERSON}{number}") not in taken)
+    return dict(zip(people.values_list("author", flat=True), free, strict=False))
+
+
+def _conversation(targets: list[Target], names: Mapping[int, str]) -> Conversation:
     first = targets[0]
-    judged = list(Judgment.objects.with_authors().scored().filter(target__in=targets))
-    if not judged:
+    rows = list(Judgment.objects.with_authors().scored().filter(target__in=targets))
+    if not rows:
         raise BadInput("not scored")
     game = games.judgeable(first)
-    if first.match is not None:  # what the players themselves said of it travels along
-        judged += list(Judgment.objects.with_authors().scored().filter(match=first.match, target=None))
+    if first.episode_id is None:  # what players or outside authors said of it travels along
+        rows += Judgment.objects.with_authors().scored().filter(target=None, **games.reference(first.game))
     episode = game.episode()
     digest = hashlib.sha256(dumps(episode.to_dict()).encode()).hexdigest()
     records = tuple(
         JudgmentRecord(
             rubric=row.rubric_version.rubric.name, rubric_version=row.rubric_version.number, episode=digest,
-            seat=row.seat, author=row.by, prompt_sha256=row.prompt_sha256, values=row.values,
-            reasons=row.reasons, reason=row.reason,
+            seat=row.seat, author=names.get(row.author_id or 0, row.by), prompt_sha256=row.prompt_sha256,
+            values=row.values, reasons=row.reasons, reason=row.reason, judged_at=_time(row),
         )
-        for row in judged
+        for row in rows
     )  # fmt: skip
     return Conversation(source=game.source, episode=episode, judgments=records)
+
+
+def _time(row: Judgment) -> str:
+    return "" if row.updated_at is None else row.updated_at.astimezone(UTC).isoformat(timespec="seconds")
 
 
 @transaction.atomic
 def store(*, queue: Queue, name: str, by: User) -> tuple[DatasetVersion, list[str]]:
     """Store the export as a new dataset, or as the next version of one's own dataset of that name.
 
-    Returns the version and what was left out. Raises `BadInput` if nothing can be exported, the name is taken, or `by`
-    has yet to judge seats of the queue, whose other judgments the export would tell.
+    Returns the version and what was left out. From then on the judgments of the queue do not change. Raises `BadInput`
+    if nothing can be exported, the name is taken, or `by` has yet to judge seats of the queue, whose other judgments
+    the export would tell.
     """
     if queue.targets.open_for(by).exists():
         raise BadInput("judge what is left for you here first: the export tells what others said", "queue")
+    list(queue.targets.select_for_update().values_list("pk"))  # a judgment that is being saved is complete after this
+    Queue.objects.filter(pk=queue.pk).update(exported_at=timezone.now())
     export = collect(queue, by)
     if not export.lines:
         why = "; ".join(export.left_out[:3]) or "the queue is empty"
         raise BadInput(f"no judged game may be exported ({why})", "queue")
     note = f"judged games of queue “{queue.name}” under {queue.rubric_version}"
     existing = Dataset.objects.filter(name=name).first()
-    if existing is None:
-        source = f"judged games of queue {queue.pk}"
-        return create_dataset(name=name, owner=by, lines=export.lines, source=source, note=note), export.left_out
-    if not by.may_change(existing.owner_id):
-        raise BadInput("this dataset is somebody else's; choose another name", "name")
-    return add_version(dataset=existing, by=by, lines=export.lines, note=note), export.left_out
+    if existing is not None:
+        if not by.may_change(existing.owner_id):
+            raise BadInput("this dataset is somebody else's; choose another name", "name")
+        return add_version(dataset=existing, by=by, lines=export.lines, note=note), export.left_out
+    source, licence = _origin(queue)
+    version = create_dataset(name=name, owner=by, lines=export.lines, source=source, licence=licence, note=note)
+    return version, export.left_out
+
+
+def _origin(queue: Queue) -> tuple[str, str]:
+    """Return source and licence of an export: those of the datasets whose conversations were judged go with them."""
+    datasets = Dataset.objects.filter(versions__scenarios__conversations__targets__queue=queue).distinct()
+    rows = list(datasets.order_by("name").values_list("name", "licence"))
+    names = "".join(f", {name}" for name, _ in rows)
+    licences = sorted({licence for _, licence in rows if licence})
+    return f"judged games of queue {queue.pk}{names}"[:400], "; ".join(licences)[:120]

@@ -15,6 +15,7 @@ from webapp.arena.models import Match
 from webapp.core.choices import offer
 from webapp.judgments.models import JudgeModel, RubricVersion
 from webapp.runs.models import PlayedEpisode, Run
+from webapp.scenarios.models import DatasetVersion, StoredConversation
 from webapp.serving.models import RemoteModel
 
 ANCHOR = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*=\s*(.+?)\s*")
@@ -34,8 +35,11 @@ class DimensionForm(forms.Form):
         r"^[a-z][a-z0-9_]{0,39}$", help_text="Small letters, digits, underscores: the column in exports."
     )
     title = forms.CharField(max_length=80)
-    low = forms.FloatField(help_text="Lowest value.")
-    high = forms.FloatField(help_text="Highest value.")
+    yes_no = forms.BooleanField(
+        required=False, label="Yes or no", help_text="1 is yes, 0 is no, nothing between: such a question has no scale."
+    )
+    low = forms.FloatField(required=False, help_text="Lowest value.")
+    high = forms.FloatField(required=False, help_text="Highest value.")
     question = forms.CharField(max_length=1000, widget=forms.Textarea(attrs={"rows": 2}))
     anchors = forms.CharField(
         max_length=4000,
@@ -43,7 +47,6 @@ class DimensionForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text="What some values mean, one a line: 0 = not at all.",
     )
-    yes_no = forms.BooleanField(required=False, label="Yes or no", help_text="1 is yes, 0 is no, nothing between.")
     roles = forms.CharField(
         max_length=1000,
         required=False,
@@ -51,18 +54,30 @@ class DimensionForm(forms.Form):
     )
 
     def clean_anchors(self) -> list[dict[str, Any]]:
-        found = []
+        anchors = []
         for line in self.cleaned_data["anchors"].splitlines():
             if not line.strip():
                 continue
             match = ANCHOR.fullmatch(line)
             if match is None:
                 raise forms.ValidationError(f"Write value = meaning, not “{line.strip()[:60]}”.")
-            found.append({"value": float(match[1]), "text": match[2]})
-        return found
+            anchors.append({"value": float(match[1]), "text": match[2]})
+        return anchors
 
     def clean_roles(self) -> list[str]:
         return [role.strip() for role in self.cleaned_data["roles"].split(",") if role.strip()]
+
+    def clean(self) -> dict[str, Any]:
+        """Give a yes-or-no question its scale, whatever else was entered; any other needs both ends."""
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("yes_no"):
+            for name in ("low", "high"):
+                self.errors.pop(name, None)
+            return {**cleaned, "low": 0.0, "high": 1.0}
+        for name in ("low", "high"):
+            if cleaned.get(name) is None and name not in self.errors:
+                self.add_error(name, "Enter a number, or choose yes or no.")
+        return cleaned
 
 
 DimensionSet = formset_factory(
@@ -102,6 +117,13 @@ class FinishedMatches(forms.ModelMultipleChoiceField):
         return f"{obj.pk}: {obj.title}, {obj.created_at:%-d %B %Y}"
 
 
+class ConversationVersions(forms.ModelChoiceField):
+    """Dataset versions with the number of their conversations."""
+
+    def label_from_instance(self, obj: DatasetVersion) -> str:
+        return f"{obj}: {obj.conversation_count} conversations"
+
+
 class QueueForm(forms.Form):
     """What is to be judged, by which rubric, and by whom.
 
@@ -120,7 +142,15 @@ class QueueForm(forms.Form):
     step = forms.IntegerField(
         min_value=0, required=False, help_text="Training step of those episodes. Empty: the newest step that has any."
     )
-    most = forms.IntegerField(min_value=1, max_value=5000, initial=20, label="Episodes at most")
+    version = ConversationVersions(
+        DatasetVersion.objects.none(),
+        required=False,
+        label="Dataset",
+        help_text="Or conversations that came with a dataset, in its order.",
+    )
+    most = forms.IntegerField(
+        min_value=1, max_value=5000, initial=20, label="At most", help_text="So many episodes or conversations."
+    )
     judge = forms.ModelChoiceField(
         JudgeModel.objects.order_by("name"),
         required=False,
@@ -137,6 +167,8 @@ class QueueForm(forms.Form):
         self._offer("match", Match.objects.exportable().order_by("-pk"))
         played = Exists(PlayedEpisode.objects.filter(run=OuterRef("pk")))
         self._offer("run", Run.objects.visible_to(user).filter(played).order_by("-pk"))
+        versions = DatasetVersion.objects.visible_to(user).filter(conversation_count__gt=0)
+        self._offer("version", versions.select_related("dataset").order_by("-pk"))
         people = User.objects.filter(is_active=True, role__in=[Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN])
         self._choose("annotators", people.order_by("username"))
 
@@ -157,8 +189,8 @@ class QueueForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        if not cleaned.get("match") and not cleaned.get("run"):
-            self.add_error("match", "Choose finished matches, or a run.")
+        if not any(cleaned.get(name) for name in ("match", "run", "version")):
+            self.add_error("match", "Choose finished matches, a run or a dataset.")
         if bool(cleaned.get("judge")) == bool(cleaned.get("annotators")):
             self.add_error("judge", "Choose either a judge model or annotators.")
         return cleaned
@@ -171,35 +203,58 @@ class QueueForm(forms.Form):
         step = self.cleaned_data["step"]
         if step is None:
             step = run.episodes.order_by("-step").values_list("step", flat=True).first()
-        found = run.episodes.filter(step=step, summary__error=None).select_related("run").order_by("number")
-        return list(found[: self.cleaned_data["most"]])
+        episodes = run.episodes.filter(step=step, summary__error=None).select_related("run").order_by("number")
+        return list(episodes[: self.cleaned_data["most"]])
+
+    def conversations(self) -> list[StoredConversation]:
+        """Return the first conversations of the chosen dataset version."""
+        version = self.cleaned_data["version"]
+        if version is None:
+            return []
+        rows = StoredConversation.objects.filter(scenario__version=version)
+        ordered = rows.select_related("scenario__version__dataset").order_by("scenario__position", "position")
+        return list(ordered[: self.cleaned_data["most"]])
 
 
 class ValuesForm(forms.Form):
-    """One value for each dimension of a rubric: buttons for whole-number scales that fit a row, else a number."""
+    """One value for each dimension of a rubric: buttons for whole-number scales that fit a row, else a number.
 
-    def __init__(self, rubric: Rubric, *args: Any, **kwargs: Any) -> None:
+    `optional`: a dimension may be left without a value.
+    """
+
+    def __init__(self, rubric: Rubric, *args: Any, optional: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for dimension in rubric.dimensions:
-            self.fields[dimension.name] = _value_field(dimension)
+            self.fields[dimension.name] = _value_field(dimension, required=not optional)
 
     def values(self) -> dict[str, float]:
         """Return the chosen values."""
-        return {name: float(self.cleaned_data[name]) for name in self.fields}
+        chosen = {name: self.cleaned_data[name] for name in self.fields}
+        return {name: float(value) for name, value in chosen.items() if value not in (None, "")}
 
 
-def _value_field(dimension: Dimension) -> forms.Field:
-    anchors = "; ".join(f"{anchor.value:g} = {anchor.text}" for anchor in dimension.anchors)
-    said: dict[str, Any] = {"label": dimension.title, "help_text": f"{dimension.question} {anchors}".strip()}
-    if dimension.yes_no:
-        return _buttons([("0", "0 no"), ("1", "1 yes")], said)
+def chosen(dimension: Dimension, value: float) -> str | float:
+    """Return a stored value as the form's field for this dimension holds it."""
+    return str(int(value)) if _has_buttons(dimension) and value.is_integer() else value
+
+
+def _has_buttons(dimension: Dimension) -> bool:
     steps = dimension.high - dimension.low
-    if dimension.low.is_integer() and steps.is_integer() and steps < MOST_BUTTONS:
-        values = [str(int(dimension.low) + step) for step in range(int(steps) + 1)]
-        return _buttons([(value, value) for value in values], said)
-    return forms.FloatField(min_value=dimension.low, max_value=dimension.high, **said)
+    return dimension.yes_no or (dimension.low.is_integer() and steps.is_integer() and steps < MOST_BUTTONS)
 
 
-def _buttons(choices: list[tuple[str, str]], said: dict[str, Any]) -> forms.Field:
-    """A row of choices; the digit that a value begins with chooses it."""
-    return forms.ChoiceField(choices=choices, widget=forms.RadioSelect(attrs={"class": "scale"}), **said)
+def _value_field(dimension: Dimension, *, required: bool) -> forms.Field:
+    anchors = "; ".join(f"{anchor.value:g} = {anchor.text}" for anchor in dimension.anchors)
+    help_text = f"{dimension.question} {anchors}".strip()
+    if not _has_buttons(dimension):
+        return forms.FloatField(
+            min_value=dimension.low, max_value=dimension.high, label=dimension.title, help_text=help_text,
+            required=required,
+        )  # fmt: skip
+    values = [str(value) for value in range(int(dimension.low), int(dimension.high) + 1)]
+    choices = [("0", "0 no"), ("1", "1 yes")] if dimension.yes_no else [(value, value) for value in values]
+    # the digit that a value begins with chooses it
+    return forms.ChoiceField(
+        choices=choices, widget=forms.RadioSelect(attrs={"class": "scale"}), label=dimension.title,
+        help_text=help_text, required=required,
+    )  # fmt: skip

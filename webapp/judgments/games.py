@@ -1,4 +1,4 @@
-"""The judged game behind a target, whether a match or an episode of a run: what it was, and who sat where.
+"""The judged game behind a target: a match, an episode of a run or an imported conversation, and who sat where.
 
 Raises `BadInput` where the game cannot be read any more, such as a deleted episode file.
 """
@@ -11,26 +11,33 @@ from dataclasses import dataclass
 from typing import Any
 
 from training.errors import BadInput
-from training.games import replay
+from training.games import lookup, replay
 from training.records import ALL, Episode, Scenario, SeatMove
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play.services import moves_of
-from webapp.judgments.models import Target
+from webapp.judgments.models import JudgedGame, Target
 from webapp.runs import files
 from webapp.runs.models import PlayedEpisode
+from webapp.scenarios.models import StoredConversation
 
-GameId = tuple[int | None, int | None]
-"""The ids of a match and of an episode, one of them None."""
+GameId = tuple[int | None, int | None, int | None]
+"""The ids of a match, of an episode and of a conversation, all but one of them None."""
+GAME_ID = ("match_id", "episode_id", "conversation_id")
+"""The columns of a `GameId` in targets and judgments."""
 
 
 @dataclass(frozen=True)
-class JudgedGame:
-    """One finished game: `source` names it in exports, `players` are what sat at the seats (for results)."""
+class GameRecord:
+    """One finished game: `source` names it in exports, `players` are what sat at the seats (for results).
+
+    `stored` is the episode as it was imported; None for a game of this site.
+    """
 
     source: str
     scenario: Scenario
     moves: tuple[SeatMove, ...]
     players: tuple[str, ...]
+    stored: Episode | None = None
 
     def lines(self) -> list[dict[str, str]]:
         """Return who said what, as one who sees everything reads it; the first line holds both briefs."""
@@ -40,6 +47,8 @@ class JudgedGame:
 
     def episode(self) -> Episode:
         """Return it as a conversation: no tokens, the returns and metrics that the game gives."""
+        if self.stored is not None:
+            return self.stored
         game = replay(self.scenario, self.moves)
         return Episode(
             scenario=self.scenario,
@@ -51,26 +60,53 @@ class JudgedGame:
         )
 
 
-def game_of(target: Target) -> JudgedGame:
+def reference(game: JudgedGame) -> dict[str, JudgedGame]:
+    """Return the field of a target or judgment that refers to this game."""
+    if isinstance(game, Match):
+        return {"match": game}
+    return {"episode": game} if isinstance(game, PlayedEpisode) else {"conversation": game}
+
+
+def label(game: JudgedGame) -> str:
+    """Return what pages and messages call a game."""
+    if isinstance(game, Match):
+        return f"match {game.pk}, {game.game_title}"
+    if isinstance(game, PlayedEpisode):
+        return f"run {game.run.name}, step {game.step}, no. {game.number}"
+    name = lookup(game.scenario.game).title
+    return f"{game.scenario.version}, {game.scenario.key}, conversation {game.position + 1}, {name}"
+
+
+def seat_count(game: JudgedGame) -> int:
+    """Return how many seats a game has; raise `BadInput` for an episode that says so in no way any more."""
+    if isinstance(game, Match):
+        return len(game.scenario["seats"])
+    if isinstance(game, StoredConversation):
+        return len(game.data["scenario"]["seats"])
+    known = max(len(game.summary.get(name) or ()) for name in ("returns", "roles"))
+    return known or len(of_episode(game).scenario.seats)
+
+
+def game_of(target: Target) -> GameRecord:
     """Return the game that a target stands for."""
-    if target.match is not None:
-        return of_match(target.match)
-    assert target.episode is not None, "a constraint of the table"
-    return of_episode(target.episode)
+    game = target.game
+    if isinstance(game, Match):
+        return of_match(game)
+    return of_episode(game) if isinstance(game, PlayedEpisode) else of_conversation(game)
 
 
-def judgeable(target: Target) -> JudgedGame:
+def judgeable(target: Target) -> GameRecord:
     """Return the game for somebody to judge or to export; raise `BadInput` once a player has taken the yes back."""
     if target.match_id is not None and not Match.objects.exportable().filter(pk=target.match_id).exists():
         raise BadInput("somebody at the table did not agree to its use")
     return game_of(target)
 
 
-def of_match(match: Match) -> JudgedGame:
+def of_match(match: Match) -> GameRecord:
     """Return a match; models are named by their deployment, people together as `person`."""
     seats = match.seats.select_related("deployment__checkpoint", "deployment__remote").order_by("seat")
     players = tuple(sitting(seat) for seat in seats)
-    return JudgedGame(f"match:{match.pk}", Scenario.from_dict(match.scenario), tuple(moves_of(match)), players)
+    return GameRecord(f"match:{match.pk}", Scenario.from_dict(match.scenario), tuple(moves_of(match)), players)
 
 
 def sitting(seat: MatchSeat) -> str:
@@ -78,12 +114,19 @@ def sitting(seat: MatchSeat) -> str:
     return "person" if seat.kind == MatchSeat.Kind.PERSON else seat.who
 
 
-def of_episode(played: PlayedEpisode) -> JudgedGame:
+def of_episode(played: PlayedEpisode) -> GameRecord:
     """Return an episode of a run, read from its file; a seat is named by run and sampling policy."""
     episode = Episode.from_dict(_read(played.file, played.offset, played.length)["episode"])
     source = f"run:{played.run_id}/{played.step}/{played.number}"
     players = tuple(policy_at(played, seat) for seat in range(len(episode.scenario.seats)))
-    return JudgedGame(source, episode.scenario, episode.moves, players)
+    return GameRecord(source, episode.scenario, episode.moves, players)
+
+
+def of_conversation(stored: StoredConversation) -> GameRecord:
+    """Return an imported conversation; its players are named by the dataset that it came with."""
+    episode = Episode.from_dict(stored.data)
+    players = (str(stored.scenario.version),) * len(episode.scenario.seats)
+    return GameRecord(stored.source, episode.scenario, episode.moves, players, episode)
 
 
 def policy_at(played: PlayedEpisode, seat: int) -> str:

@@ -1,4 +1,4 @@
-"""Rubrics, judgments by people and models, queues of what waits to be judged, and guesses after a game.
+"""Rubrics, judgments by people and models, queues of what waits to be judged, and ratings after a game.
 
 Reads are QuerySet methods; writes are functions of `webapp.judgments.services`.
 """
@@ -16,7 +16,10 @@ from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.runs.models import PlayedEpisode
+from webapp.scenarios.models import StoredConversation
 
+JudgedGame = Match | PlayedEpisode | StoredConversation
+"""What can be judged: a finished match, an episode of a run, or an imported conversation."""
 QUEUE_SORTS = {
     "name": "name",
     "rubric": "rubric_version__rubric__name",
@@ -100,8 +103,8 @@ class QueueQuerySet(models.QuerySet["Queue"]):
         """
         done = Exists(Judgment.objects.filter(target=OuterRef("targets"), author=user))
         left = Count("targets", filter=~done, distinct=True)
-        found = self.filter(annotators=user).annotate(left=left).order_by("-created_at")
-        return found.filter(left__gt=0) if unfinished else found
+        queues = self.filter(annotators=user).annotate(left=left).order_by("-created_at")
+        return queues.filter(left__gt=0) if unfinished else queues
 
     def changeable_by(self, user: User) -> QueueQuerySet:
         """Researchers change their own queues, admins all."""
@@ -111,10 +114,10 @@ class QueueQuerySet(models.QuerySet["Queue"]):
 
     def matching(self, *, text: str = "", by: str = "", left: bool = False) -> QueueQuerySet:
         """Queues whose name or owner holds the text, judged by `people` or a `model`, with seats left to be judged."""
-        found = self.filter(Q(name__icontains=text) | Q(owner__username__iexact=text)) if text else self
+        queues = self.filter(Q(name__icontains=text) | Q(owner__username__iexact=text)) if text else self
         if by in {"people", "model"}:
-            found = found.filter(judge__isnull=by == "people")
-        return found.filter(Exists(Target.objects.filter(queue=OuterRef("pk"), state="pending"))) if left else found
+            queues = queues.filter(judge__isnull=by == "people")
+        return queues.filter(Exists(Target.objects.filter(queue=OuterRef("pk"), state="pending"))) if left else queues
 
     def listed(self) -> QueueQuerySet:
         """With the counts of a list: `targets_all`, `targets_scored`, `targets_unscored`, `targets_left`."""
@@ -127,13 +130,18 @@ class QueueQuerySet(models.QuerySet["Queue"]):
 
 
 class Queue(models.Model):
-    """A set of targets to be judged under one rubric version: by people, or by one judge model."""
+    """A set of targets to be judged under one rubric version: by people, or by one judge model.
+
+    A judgment that was last saved before `exported_at` is part of an exported dataset and no longer changes.
+    """
 
     name = models.CharField(max_length=120)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="queues")
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="queues")
     judge = models.ForeignKey(JudgeModel, null=True, blank=True, on_delete=models.PROTECT, related_name="queues")
     annotators = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="annotation_queues")
+    left_out = models.JSONField(default=list, help_text="Seats that the rubric asks nothing about, a line a game.")
+    exported_at = models.DateTimeField(null=True, blank=True, help_text="When it was last exported.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = QueueQuerySet.as_manager()
@@ -156,13 +164,23 @@ class TargetQuerySet(models.QuerySet["Target"]):
         assigned = self.filter(queue__judge=None, queue__annotators=user)
         return assigned.exclude(Exists(mine)).order_by("queue", "position")
 
+    def judged_by(self, user: User) -> TargetQuerySet:
+        """Targets that this person has judged, in order."""
+        own = Judgment.objects.filter(target=OuterRef("pk"), author=user)
+        return self.filter(Exists(own)).order_by("queue", "position")
+
     def with_games(self) -> TargetQuerySet:
         """With what reading the judged game needs."""
-        return self.select_related("match", "episode__run", "queue__rubric_version__rubric")
+        return self.select_related(
+            "match", "episode__run", "conversation__scenario__version__dataset", "queue__rubric_version__rubric"
+        )
 
 
 class Target(models.Model):
-    """One seat of one match or of one episode of a run, in a queue. `state` is a model's, or the people's, progress."""
+    """One seat of one match, of one episode of a run or of one imported conversation, in a queue.
+
+    `state` is the progress of the judge model or of the annotators.
+    """
 
     class State(models.TextChoices):
         PENDING = "pending"
@@ -173,6 +191,9 @@ class Target(models.Model):
     match = models.ForeignKey("arena.Match", null=True, blank=True, on_delete=models.CASCADE, related_name="targets")
     episode = models.ForeignKey(
         "runs.PlayedEpisode", null=True, blank=True, on_delete=models.CASCADE, related_name="targets"
+    )
+    conversation = models.ForeignKey(
+        "scenarios.StoredConversation", null=True, blank=True, on_delete=models.CASCADE, related_name="targets"
     )
     seat = models.PositiveSmallIntegerField()
     position = models.PositiveIntegerField()
@@ -185,37 +206,53 @@ class Target(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["queue", "position"], name="target_position_once"),
             models.CheckConstraint(
-                condition=Q(match__isnull=False, episode__isnull=True) | Q(match__isnull=True, episode__isnull=False),
-                name="target_is_match_or_episode",
+                condition=Q(match__isnull=False, episode__isnull=True, conversation__isnull=True)
+                | Q(match__isnull=True, episode__isnull=False, conversation__isnull=True)
+                | Q(match__isnull=True, episode__isnull=True, conversation__isnull=False),
+                name="target_is_one_game",
             ),
         ]
         indexes = [models.Index(fields=["state", "claimed_until"])]
 
+    @property
+    def game(self) -> JudgedGame:
+        """The judged match, episode or conversation."""
+        game = self.match or self.episode or self.conversation
+        assert game is not None, "a constraint of the table"
+        return game
+
     def asked(self) -> RubricRecord:
         """Return what the queue's rubric asks about this seat. For targets loaded `with_games`."""
-        game = self.match or self.episode
-        assert game is not None, "a constraint of the table"
-        return self.queue.rubric_version.record().of(role_at(game, self.seat))
+        return self.queue.rubric_version.record().of(role_at(self.game, self.seat))
 
 
-def role_at(game: Match | PlayedEpisode, seat: int) -> str:
-    """Return the role that a seat of a finished game held; empty in a game without roles."""
-    roles = game.roles if isinstance(game, Match) else game.summary.get("roles")
-    return str(roles[seat]) if roles else ""
+def role_at(game: JudgedGame, seat: int) -> str:
+    """Return the role of a seat in a finished game; empty in a game without roles."""
+    if isinstance(game, Match):
+        roles = game.roles
+    elif isinstance(game, PlayedEpisode):
+        roles = game.summary.get("roles")
+    else:
+        roles = game.data.get("roles")
+    return str(roles[seat]) if roles and seat < len(roles) else ""
 
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
     """Reads of judgments."""
 
     def readable_by(self, user: User) -> JudgmentQuerySet:
-        """Annotators read their own; researchers what others said, too, but of a seat that they have yet to judge, and
-        of a match of which they are not told yet who sat there.
+        """Annotators read their own judgments; researchers read all but those that would prejudice them.
+
+        Withheld from a researcher are judgments of a seat that they have yet to judge, and of a match in which they
+        played and have neither rated the others nor asked to see who they were.
         """
         if not user.is_researcher:
             return self.filter(author=user) if user.is_annotator else self.none()
-        unjudged = Exists(Target.objects.open_for(user).filter(pk=OuterRef("target")))
-        untold = Exists(Match.objects.untold_to(user).filter(pk=OuterRef("match")))
-        return self.exclude(unjudged).filter(Q(author=user) | ~untold)
+        waiting = Target.objects.open_for(user)
+        same_target = Exists(waiting.filter(pk=OuterRef("target")))
+        same_seat = Exists(waiting.filter(conversation=OuterRef("conversation"), seat=OuterRef("seat")))
+        unrated = Exists(Match.objects.untold_to(user).filter(pk=OuterRef("match")))
+        return self.exclude(same_target).exclude(same_seat).filter(Q(author=user) | ~unrated)
 
     def scored(self) -> JudgmentQuerySet:
         """Those with values."""
@@ -223,22 +260,34 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
 
     def of_queue(self, queue: Queue) -> JudgmentQuerySet:
         """Those of a queue in the order of its targets, with authors and what names the game."""
-        found = self.filter(target__queue=queue).with_authors().select_related("target__episode")
-        return found.order_by("target__position", "pk")
+        judgments = self.filter(target__queue=queue).with_authors()
+        games = judgments.select_related("target__episode", "target__conversation__scenario__version__dataset")
+        return games.order_by("target__position", "pk")
+
+    def outside(self) -> JudgmentQuerySet:
+        """Those that came with imported conversations."""
+        return self.exclude(outside_author="")
 
     def with_authors(self) -> JudgmentQuerySet:
         """With what an export or a result names."""
-        return self.select_related("rubric_version__rubric", "author", "author_seat", "judge").order_by("pk")
+        return self.select_related("rubric_version__rubric", "author", "author_seat", "judge__remote").order_by("pk")
 
 
 class Judgment(models.Model):
-    """One author's values for one seat of a game under one rubric version. `values` null = could not score."""
+    """One author's values for one seat of a game under one rubric version. `values` null = could not score.
+
+    The author is a person (`author`), a player who rated the others after the game (`author_seat`), a judge model of
+    this site (`judge`), or a name that came with an imported conversation (`outside_author`).
+    """
 
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="judgments")
     target = models.ForeignKey(Target, null=True, blank=True, on_delete=models.CASCADE, related_name="judgments")
     match = models.ForeignKey("arena.Match", null=True, blank=True, on_delete=models.CASCADE, related_name="judgments")
     episode = models.ForeignKey(
         "runs.PlayedEpisode", null=True, blank=True, on_delete=models.CASCADE, related_name="judgments"
+    )
+    conversation = models.ForeignKey(
+        "scenarios.StoredConversation", null=True, blank=True, on_delete=models.CASCADE, related_name="judgment_rows"
     )
     seat = models.PositiveSmallIntegerField()
     author = models.ForeignKey(
@@ -253,12 +302,19 @@ class Judgment(models.Model):
         help_text="The seat from which somebody rated after the game.",
     )
     judge = models.ForeignKey(JudgeModel, null=True, blank=True, on_delete=models.PROTECT, related_name="judgments")
+    outside_author = models.CharField(
+        max_length=200, blank=True, help_text="The author's name in the imported file; not an account of this site."
+    )
     prompt_sha256 = models.CharField(max_length=64, blank=True)
     values = models.JSONField(null=True, blank=True)
     reasons = models.JSONField(default=dict, help_text="A judge model's sentence for each dimension.")
     reason = models.TextField(blank=True, help_text="Why it could not be scored, or a person's comment.")
     cost = models.JSONField(default=dict, help_text="Calls and tokens of the judge model.")
+    history = models.JSONField(default=list, help_text="Earlier answers of its author: [{values, reason, at}].")
     created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its author last saved it; empty if an import does not say."
+    )
 
     objects = JudgmentQuerySet.as_manager()
 
@@ -266,14 +322,37 @@ class Judgment(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["target", "author"], name="one_judgment_a_person_and_target"),
             models.UniqueConstraint(fields=["author_seat", "seat", "rubric_version"], name="one_rating_a_seat"),
+            models.UniqueConstraint(
+                fields=["conversation", "seat", "rubric_version", "outside_author"],
+                condition=~Q(outside_author=""),
+                name="one_outside_judgment_a_seat",
+            ),
         ]
 
     @property
     def by(self) -> str:
-        """Who judged, as exports name it: the judge model, or a number that stands for a person."""
+        """Who judged, for programs: `model:` with its name, `person:` with the account's number, or an outside name."""
+        if self.outside_author:
+            return self.outside_author
+        return f"person:{self.author_id}" if self.judge is None else f"model:{self.judge.remote.model}"
+
+    @property
+    def author_kind(self) -> str:
+        """What kind of author judged, in words."""
+        if self.outside_author:
+            return "named in the import"
+        return "person" if self.judge_id is None else "judge model"
+
+    @property
+    def shown_author(self) -> str:
+        """Who judged, as pages name it."""
+        if self.outside_author:
+            return self.outside_author
         if self.judge is not None:
-            return f"model:{self.judge.remote.model}"
-        return f"person:{self.author_id}"
+            return self.judge.name
+        if self.author_seat is not None:
+            return f"{self.author_seat.name}, at the table"
+        return self.author.username if self.author is not None else "a deleted account"
 
 
 class Guess(models.Model):
@@ -286,3 +365,11 @@ class Guess(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["by", "about"], name="guess_once")]
+
+
+class GameRating(models.Model):
+    """How a player closed the rating of a game, once: with a vote, or by asking who it was without one."""
+
+    by = models.OneToOneField("arena.MatchSeat", on_delete=models.CASCADE, related_name="game_rating")
+    voted = models.BooleanField(help_text="False: the other seats were revealed without a vote, which is refused now.")
+    created_at = models.DateTimeField(auto_now_add=True)

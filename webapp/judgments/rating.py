@@ -1,8 +1,12 @@
-"""The form after a game: five dimensions for every other seat, and person or model? Then the seats are revealed."""
+"""The form after a game: first whether each other seat was a person or a model, then what else one likes to say.
+
+Who sat there is shown once the vote is in, or on request without one; a vote after that is refused.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from django import forms
 from django.contrib import messages
@@ -11,13 +15,14 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from training.errors import BadInput
-from training.rewards.rubrics import CONDUCT
+from training.rewards.rubrics import RATED_AFTER
+from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.permissions import current_user, everyone, get_or_404
 from webapp.arena.models import Match, MatchSeat
-from webapp.judgments import services
+from webapp.core.http import accepted
+from webapp.judgments import games, services
 from webapp.judgments.forms import ValuesForm
-from webapp.judgments.models import Guess, Judgment, Rubric, RubricVersion
+from webapp.judgments.models import Guess, RubricVersion, role_at
 
 
 class GuessForm(forms.Form):
@@ -29,12 +34,16 @@ class GuessForm(forms.Form):
 
 
 @dataclass
-class Rated:
-    """One other seat with its two forms."""
+class RatedSeat:
+    """One other seat with its two forms; `values` is None where the game's rubric asks nothing about it."""
 
     seat: MatchSeat
-    values: ValuesForm
     guess: GuessForm
+    values: ValuesForm | None
+
+    def is_valid(self) -> bool:
+        """Whether both forms are; each keeps its own errors."""
+        return self.guess.is_valid() & (self.values is None or self.values.is_valid())
 
 
 @require_http_methods(["GET", "POST"])
@@ -45,48 +54,67 @@ def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
     mine = match.seats.filter(user=user).first()
     if mine is None or match.state != Match.State.FINISHED:
         raise Http404
-    version = get_or_404(Rubric.objects.prefetch_related("versions"), name=CONDUCT.name).newest()
-    done = Guess.objects.filter(by=mine).exists() or Judgment.objects.filter(author_seat=mine).exists()
+    if request.method == "POST" and "reveal" in request.POST:
+        if accepted(request, partial(services.reveal_unrated, by=mine)):
+            messages.info(request, "This is who sat at the table. Your vote is left out.")
+        return redirect("judgments:rate", match.pk)
+    version = _rubric_of(match)
     others = _others(match, mine, version, request)
-    if request.method == "POST" and not done:
-        checked = [form.is_valid() for other in others for form in (other.values, other.guess)]
-        if all(checked):
-            try:
-                services.rate(
-                    by=mine,
-                    version=version,
-                    values={other.seat.seat: other.values.values() for other in others},
-                    guesses={other.seat.seat: other.guess.cleaned_data["person"] == "yes" for other in others},
-                )
-            except BadInput as error:
-                messages.error(request, f"Nothing was stored: {error.why}.")
-            else:
-                messages.success(request, "Thank you. This is who sat at the table.")
-            return redirect("judgments:rate", match.pk)
-    context = {"match": match, "others": others, "done": done, "guesses": _guesses(mine) if done else []}
+    done = services.is_rated(mine)
+    if request.method == "POST" and done:
+        accepted(request, partial(services.check_rateable, mine))
+        return redirect("judgments:rate", match.pk)
+    if request.method == "POST" and all(other.is_valid() for other in others):
+        if accepted(request, partial(_store, mine, version, others)):
+            messages.success(request, "Thank you. This is who sat at the table.")
+        return redirect("judgments:rate", match.pk)
+    context = {"match": match, "others": others, "done": done, "revealed": _revealed(match, mine) if done else []}
+    if not done:
+        context["lines"] = games.of_match(match).lines()
     return render(request, "judgments/rate.html", context, status=400 if request.method == "POST" else 200)
 
 
-def _others(match: Match, mine: MatchSeat, version: RubricVersion, request: HttpRequest) -> list[Rated]:
+def _rubric_of(match: Match) -> RubricVersion | None:
+    """Return the newest version of the rubric for this game, or None for a game without one."""
+    record = RATED_AFTER.get(match.game)
+    versions = RubricVersion.objects.select_related("rubric").order_by("-number")
+    return versions.filter(rubric__name=record.name).first() if record else None
+
+
+def _store(mine: MatchSeat, version: RubricVersion | None, others: list[RatedSeat]) -> None:
+    services.rate(
+        by=mine,
+        version=version,
+        values={other.seat.seat: other.values.values() for other in others if other.values is not None},
+        guesses={other.seat.seat: other.guess.cleaned_data["person"] == "yes" for other in others},
+    )
+
+
+def _others(match: Match, mine: MatchSeat, version: RubricVersion | None, request: HttpRequest) -> list[RatedSeat]:
     data = request.POST or None
-    seats = match.seats.exclude(pk=mine.pk).order_by("seat")
+    record = version.record() if version is not None else None
     return [
-        Rated(
-            seat,
-            ValuesForm(version.record(), data, prefix=f"seat{seat.seat}"),
-            GuessForm(data, prefix=f"guess{seat.seat}"),
-        )
-        for seat in seats
+        RatedSeat(seat, GuessForm(data, prefix=f"guess{seat.seat}"), _values_form(record, match, seat.seat, data))
+        for seat in match.seats.exclude(pk=mine.pk).order_by("seat")
     ]
 
 
-def _guesses(mine: MatchSeat) -> list[dict[str, object]]:
-    guesses = Guess.objects.filter(by=mine).select_related("about__deployment__checkpoint", "about__deployment__remote")
+def _values_form(record: RubricRecord | None, match: Match, seat: int, data: object) -> ValuesForm | None:
+    role = role_at(match, seat)
+    if record is None or not record.asks(role):
+        return None
+    return ValuesForm(record.of(role), data, prefix=f"seat{seat}", optional=True)
+
+
+def _revealed(match: Match, mine: MatchSeat) -> list[dict[str, object]]:
+    """Return every other seat with who sat there and, if there is one, this player's guess."""
+    guesses = {guess.about_id: guess.person for guess in Guess.objects.filter(by=mine)}
+    seats = match.seats.exclude(pk=mine.pk).select_related("user", "deployment__checkpoint", "deployment__remote")
     return [
         {
-            "guess": guess,
-            "was_person": guess.about.kind == MatchSeat.Kind.PERSON,
-            "right": guess.person == (guess.about.kind == MatchSeat.Kind.PERSON),
+            "seat": seat,
+            "guess": guesses.get(seat.pk),
+            "right": guesses.get(seat.pk) == (seat.kind == MatchSeat.Kind.PERSON),
         }
-        for guess in guesses.order_by("about__seat")
+        for seat in seats.order_by("seat")
     ]

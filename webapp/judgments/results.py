@@ -1,8 +1,8 @@
 """What the judgments of a queue say: a mean per player and dimension with its interval, and how many games it covers.
 
 All authors' values for one seat are averaged first, then a player's seats in one game (several scripted players, say,
-or people), so the game is the unit: seats of one game are not independent. The interval is Student's t over games
-(95 %), and absent for a single game.
+or people), so the game is the unit: seats of one game are not independent. The interval (95 %) is Student's t over
+games, exact (Clopper-Pearson) for shares of games that all answer yes or no, and absent for a single game.
 """
 
 from __future__ import annotations
@@ -17,75 +17,96 @@ from training.rewards.rubrics import Dimension
 from webapp.accounts.models import User
 from webapp.arena.models import Match, MatchSeat
 from webapp.judgments import games
-from webapp.judgments.games import GameId
+from webapp.judgments.games import GAME_ID, GameId
 from webapp.judgments.models import Judgment, Queue, Target
 
-UNTOLD = "told once you have rated the game"
+UNRATED = "shown once you have rated the game"
 UNKNOWN = "unknown"
+LEVEL = 0.95
+ENOUGH = 30
+"""From so many games on, Student's t covers about what it should on skewed values, too."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The mean of a dimension over `games` games; `half` is the half width of its 95 % interval."""
+    """The mean of a dimension over `games` games with its 95 % interval `low` to `high`; None without values, or for
+    the interval of a single game.
+    """
 
-    dimension: str
-    title: str
-    low: float
-    high: float
+    dimension: Dimension
     mean: float | None
-    half: float | None
+    low: float | None
+    high: float | None
     games: int
+
+    @property
+    def half(self) -> float | None:
+        """The half width of the interval where it lies evenly around the mean, else None."""
+        if self.mean is None or self.low is None or self.high is None:
+            return None
+        half = (self.high - self.low) / 2
+        return half if abs(self.low + half - self.mean) < 1e-9 else None
 
     @property
     def share(self) -> float:
         """Where the mean lies on its scale, from 0 to 1, for a bar."""
-        return 0.0 if self.mean is None else (self.mean - self.low) / (self.high - self.low)
+        scale = self.dimension
+        return 0.0 if self.mean is None else (self.mean - scale.low) / (scale.high - scale.low)
 
 
-def interval(values: Iterable[float]) -> tuple[float | None, float | None]:
-    """Return mean and half width of the 95 % interval; None where there is none."""
+def interval(values: Iterable[float], *, yes_no: bool = False) -> tuple[float | None, float | None, float | None]:
+    """Return mean, low and high of one value per game; `yes_no`: values that are all 0 or 1 are a proportion."""
     from scipy import stats
 
-    found = list(values)
-    if not found:
-        return None, None
-    if len(found) == 1:
-        return found[0], None
-    half = float(stats.t.ppf(0.975, len(found) - 1) * stats.sem(found))
-    return mean(found), half
+    data = list(values)
+    if not data:
+        return None, None, None
+    centre = mean(data)
+    if yes_no and set(data) <= {0.0, 1.0}:
+        exact = stats.binomtest(int(sum(data)), len(data)).proportion_ci(LEVEL, method="exact")
+        return centre, float(exact.low), float(exact.high)
+    if len(data) == 1:
+        return centre, None, None
+    half = float(stats.t.ppf((1 + LEVEL) / 2, len(data) - 1) * stats.sem(data))
+    return centre, centre - half, centre + half
 
 
 def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]]:
-    """Return the estimates of a queue by player (`person`, a deployment, a run's policy), as far as `user` is told."""
+    """Return the estimates of a queue by player (`person`, a deployment, a run's policy, a dataset), as far as `user`
+    may know who played.
+    """
     scored: dict[int, list[Mapping[str, float]]] = defaultdict(list)
     game_of: dict[int, GameId] = {}
     rows = Judgment.objects.scored().filter(target__queue=queue)
-    for target_id, match, episode, values in rows.values_list("target_id", "match_id", "episode_id", "values"):
+    for target_id, match, episode, conversation, values in rows.values_list("target_id", *GAME_ID, "values"):
         scored[target_id or 0].append(values or {})
-        game_of[target_id or 0] = (match, episode)
+        game_of[target_id or 0] = (match, episode, conversation)
     players = players_of(queue, user)
     seats: dict[tuple[str, str], dict[GameId, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for target_id, judged in scored.items():
+    for target_id, answers in scored.items():
         player = players.get(target_id, UNKNOWN)
-        for name in judged[0]:
-            seats[player, name][game_of[target_id]].append(mean(values[name] for values in judged))
+        for name in answers[0]:
+            seats[player, name][game_of[target_id]].append(mean(values[name] for values in answers))
     dimensions = queue.rubric_version.record().dimensions
     return {
-        player: [_estimate(one, seats[player, one.name].values()) for one in dimensions if (player, one.name) in seats]
+        player: [
+            estimate(dimension, seats[player, dimension.name].values())
+            for dimension in dimensions
+            if (player, dimension.name) in seats
+        ]
         for player in sorted({player for player, _ in seats})
     }
 
 
-def _estimate(dimension: Dimension, games: Iterable[Sequence[float]]) -> Estimate:
-    """Return the estimate from the values of a player's seats, game by game."""
+def estimate(dimension: Dimension, games: Iterable[Sequence[float]]) -> Estimate:
+    """Return the estimate from the values of the judged seats, game by game."""
     means = [mean(seats) for seats in games]
-    centre, half = interval(means)
-    return Estimate(dimension.name, dimension.title, dimension.low, dimension.high, centre, half, len(means))
+    return Estimate(dimension, *interval(means, yes_no=dimension.yes_no), len(means))
 
 
 def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:
-    """Return who or what sat at each scored target's seat; `UNKNOWN` where an episode's file cannot be read, `UNTOLD`
-    where `user` played a match and has not said yet what they took the others for.
+    """Return who or what sat at each scored target's seat; `UNKNOWN` where an episode's file cannot be read, `UNRATED`
+    where `user` played a match and has neither rated it nor asked who the others were.
     """
     scored = Judgment.objects.scored().filter(target__queue=queue).values("target")
     seats = MatchSeat.objects.filter(match__targets__queue=queue).distinct()
@@ -94,16 +115,19 @@ def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:
         for seat in seats.select_related("deployment__checkpoint", "deployment__remote")
     }
     played = Match.objects.filter(targets__queue=queue)
-    untold = set(played.untold_to(user).values_list("pk", flat=True)) if user is not None else set()
-    found = {}
-    for target in Target.objects.filter(pk__in=scored).select_related("episode__run"):
+    unrated = set(played.untold_to(user).values_list("pk", flat=True)) if user is not None else set()
+    players = {}
+    targets = Target.objects.filter(pk__in=scored)
+    for target in targets.select_related("episode__run", "conversation__scenario__version__dataset"):
         try:
-            if target.match_id in untold:
-                found[target.pk] = UNTOLD
+            if target.match_id in unrated:
+                players[target.pk] = UNRATED
+            elif target.conversation is not None:
+                players[target.pk] = str(target.conversation.scenario.version)
             elif target.episode is None:
-                found[target.pk] = at_tables[target.match_id or 0, target.seat]
+                players[target.pk] = at_tables[target.match_id or 0, target.seat]
             else:
-                found[target.pk] = games.policy_at(target.episode, target.seat)
+                players[target.pk] = games.policy_at(target.episode, target.seat)
         except BadInput:
-            found[target.pk] = UNKNOWN
-    return found
+            players[target.pk] = UNKNOWN
+    return players

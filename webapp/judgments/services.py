@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from django.utils import timezone
 from pydantic import ValidationError
 
 from training.errors import BadInput
@@ -17,11 +18,26 @@ from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.models import User
 from webapp.arena.models import Match, MatchSeat
 from webapp.core import queue as hints
-from webapp.judgments.models import LEASE, Guess, JudgeModel, Judgment, Queue, Rubric, RubricVersion, Target, role_at
+from webapp.judgments import games
+from webapp.judgments.models import (
+    LEASE,
+    GameRating,
+    Guess,
+    JudgedGame,
+    JudgeModel,
+    Judgment,
+    Queue,
+    Rubric,
+    RubricVersion,
+    Target,
+    role_at,
+)
 from webapp.runs.models import PlayedEpisode
+from webapp.scenarios.models import StoredConversation
 from webapp.serving.models import RemoteModel
 
 MOST_TARGETS = 20_000
+LEFT_OUT_SHOWN = 20
 
 
 @transaction.atomic
@@ -84,47 +100,51 @@ def create_queue(
     rubric_version: RubricVersion,
     matches: Iterable[Match] = (),
     episodes: Iterable[PlayedEpisode] = (),
+    conversations: Iterable[StoredConversation] = (),
     judge: JudgeModel | None = None,
     annotators: Iterable[User] = (),
 ) -> Queue:
-    """Queue every seat of these games that the rubric asks about; one game alone is a queue of its seats."""
+    """Queue every seat of these games that the rubric asks about; `left_out` of the queue names all others."""
     people, matches = list(annotators), list(matches)
     agreed = set(Match.objects.exportable().filter(pk__in=[m.pk for m in matches]).values_list("pk", flat=True))
     if refused := [match.pk for match in matches if match.pk not in agreed]:
         raise BadInput(f"match {refused[0]} is not over, or somebody there did not agree to be rated", "matches")
     if (judge is None) == (not people):
         raise BadInput("choose either a judge model or at least one annotator", "judge")
-    rubric = rubric_version.record()
-    seats: list[tuple[Match | PlayedEpisode, int]] = [
-        (match, seat.seat) for match in matches for seat in match.seats.order_by("seat")
-    ]
-    seats += [(played, seat) for played in episodes for seat in range(_seats(played))]
-    if not seats:
+    chosen: list[JudgedGame] = [*matches, *episodes, *conversations]
+    if not chosen:
         raise BadInput("there is no finished game to judge", "games")
-    targets = [(game, seat) for game, seat in seats if rubric.asks(role_at(game, seat))]
-    if not targets:
+    seats, left_out = _asked_seats(rubric_version.record(), chosen)
+    if not seats:
         raise BadInput(f"{rubric_version} asks about roles that nobody had in these games", "rubric_version")
-    if len(targets) > MOST_TARGETS:
-        raise BadInput(f"{len(targets)} seats are more than the {MOST_TARGETS} of one queue", "games")
-    made = Queue.objects.create(name=name, owner=owner, rubric_version=rubric_version, judge=judge)
-    made.annotators.set(people)
+    if len(seats) > MOST_TARGETS:
+        raise BadInput(f"{len(seats)} seats are more than the {MOST_TARGETS} of one queue", "games")
+    queue = Queue.objects.create(name=name, owner=owner, rubric_version=rubric_version, judge=judge, left_out=left_out)
+    queue.annotators.set(people)
     Target.objects.bulk_create(
-        Target(
-            queue=made,
-            match=game if isinstance(game, Match) else None,
-            episode=game if isinstance(game, PlayedEpisode) else None,
-            seat=seat,
-            position=position,
-        )
-        for position, (game, seat) in enumerate(targets)
+        Target(queue=queue, seat=seat, position=position, **games.reference(game))
+        for position, (game, seat) in enumerate(seats)
     )
     if judge is not None:
-        hint(made)
-    return made
+        hint(queue)
+    return queue
 
 
-def _seats(played: PlayedEpisode) -> int:
-    return len(played.summary.get("returns") or {}) or 2
+def _asked_seats(rubric: RubricRecord, chosen: Iterable[JudgedGame]) -> tuple[list[tuple[JudgedGame, int]], list[str]]:
+    """Return the seats that the rubric asks about, and a line for each game of which it leaves seats out."""
+    asked: list[tuple[JudgedGame, int]] = []
+    left_out = []
+    for game in chosen:
+        count = games.seat_count(game)
+        seats = [seat for seat in range(count) if rubric.asks(role_at(game, seat))]
+        asked += [(game, seat) for seat in seats]
+        if len(seats) < count:
+            others = [seat for seat in range(count) if seat not in seats]
+            named = ", ".join(f"{seat + 1} ({role_at(game, seat) or 'no role'})" for seat in others)
+            left_out.append(f"{games.label(game)}: seat {named}")
+    if len(left_out) > LEFT_OUT_SHOWN:
+        left_out[LEFT_OUT_SHOWN:] = [f"seats of {len(left_out) - LEFT_OUT_SHOWN} more games"]
+    return asked, left_out
 
 
 def hint(queue: Queue) -> None:
@@ -154,11 +174,11 @@ def record_verdict(*, target: Target, verdict: Verdict | None, why: str = "") ->
     stored = Judgment(
         rubric_version=target.queue.rubric_version,
         target=locked,
-        match=target.match,
-        episode=target.episode,
         seat=target.seat,
         judge=judge,
         reason=why,
+        updated_at=timezone.now(),
+        **games.reference(target.game),
     )
     if verdict is not None:
         stored.values, stored.reasons, stored.prompt_sha256 = verdict.values, verdict.reasons, verdict.prompt_sha256
@@ -192,9 +212,9 @@ def cancel(*, queue: Queue) -> int:
     A seat that a judge model could not score and was to try again goes back to that.
     """
     waiting = queue.targets.select_for_update().filter(state=Target.State.PENDING)
-    found = Target.objects.filter(pk__in=list(waiting.values_list("pk", flat=True)))
-    tried = found.filter(judgments__isnull=False).update(state=Target.State.UNSCORED, claimed_until=None)
-    _, removed = found.filter(judgments=None).delete()
+    pending = Target.objects.filter(pk__in=list(waiting.values_list("pk", flat=True)))
+    tried = pending.filter(judgments__isnull=False).update(state=Target.State.UNSCORED, claimed_until=None)
+    _, removed = pending.filter(judgments=None).delete()
     return tried + removed.get(Target._meta.label, 0)
 
 
@@ -215,63 +235,124 @@ def remove_judge(*, judge: JudgeModel) -> None:
     judge.delete()
 
 
-def check_values(rubric: RubricRecord, values: Mapping[str, Any]) -> dict[str, float]:
-    """Return a complete set of values within their scales; raise `BadInput` naming the dimension."""
+def check_values(rubric: RubricRecord, values: Mapping[str, Any], *, whole: bool = True) -> dict[str, float]:
+    """Return values within their scales; raise `BadInput` naming the dimension.
+
+    `whole`: every dimension needs a value. Otherwise those without one (missing or None) are left out.
+    """
     checked = {}
     for dimension in rubric.dimensions:
         value = values.get(dimension.name)
+        if value is None and not whole:
+            continue
         if value is None or not dimension.takes(float(value)):
             raise BadInput(f"choose a value: {dimension.scale}", dimension.name)
         checked[dimension.name] = float(value)
-    if extra := set(values) - set(checked):
+    if extra := set(values) - {dimension.name for dimension in rubric.dimensions}:
         raise BadInput("not a dimension of this rubric", min(extra))
     return checked
 
 
 @transaction.atomic
 def annotate(*, target: Target, by: User, values: Mapping[str, Any] | None, reason: str = "") -> Judgment:
-    """Store a person's judgment of a target, or that it could not be scored; sent twice it is the same row."""
+    """Store a person's judgment of a target, or that it could not be scored; sent twice it is the same row.
+
+    Another answer of the same person takes the place of the first, which stays in `history`; `BadInput` once the
+    queue was exported with it.
+    """
     checked = None if values is None else check_values(target.asked(), values)
-    if checked is None and not reason.strip():
+    comment = reason.strip()[:2000]
+    if checked is None and not comment:
         raise BadInput("say in a word why it cannot be scored", "reason")
     if checked is not None and target.match_id and not Match.objects.exportable().filter(pk=target.match_id).exists():
         raise BadInput("somebody at the table has taken back their yes: it is not judged any more", "target")
-    locked = Target.objects.select_for_update().filter(pk=target.pk).first()  # its state is told by all its judgments
+    locked = Target.objects.select_for_update().filter(pk=target.pk).first()  # its state depends on all its judgments
     if locked is None:
         raise BadInput("it has been taken out of the queue", "target")
-    judged, _ = Judgment.objects.update_or_create(
-        target=locked,
-        author=by,
-        defaults={
-            "rubric_version": target.queue.rubric_version, "match": target.match, "episode": target.episode,
-            "seat": target.seat, "values": checked, "reason": reason.strip()[:2000],
-        },
-    )  # fmt: skip
+    judgment = locked.judgments.filter(author=by).first()
+    if judgment is None:
+        judgment = Judgment(
+            target=locked, author=by, rubric_version=target.queue.rubric_version, seat=target.seat,
+            **games.reference(target.game),
+        )  # fmt: skip
+    elif (judgment.values, judgment.reason) == (checked, comment):
+        return judgment
+    else:
+        check_changeable(judgment, locked.queue)
+        saved = judgment.updated_at or judgment.created_at
+        judgment.history.append({"values": judgment.values, "reason": judgment.reason, "at": saved.isoformat()})
+    judgment.values, judgment.reason, judgment.updated_at = checked, comment, timezone.now()
+    judgment.save()
     scored = locked.judgments.filter(values__isnull=False).exists()
     locked.state = Target.State.SCORED if scored else Target.State.UNSCORED
     locked.save(update_fields=["state"])
-    return judged
+    return judgment
+
+
+def check_changeable(judgment: Judgment, queue: Queue) -> None:
+    """Raise `BadInput` if a judgment is part of an exported dataset: it does not change any more."""
+    if queue.exported_at is not None and (judgment.updated_at or judgment.created_at) <= queue.exported_at:
+        raise BadInput("it was exported as part of a dataset and stays as it is", "target")
 
 
 @transaction.atomic
 def rate(
-    *, by: MatchSeat, version: RubricVersion, values: Mapping[int, Mapping[str, Any]], guesses: Mapping[int, bool]
+    *,
+    by: MatchSeat,
+    version: RubricVersion | None,
+    values: Mapping[int, Mapping[str, Any]],
+    guesses: Mapping[int, bool],
 ) -> None:
-    """Store how a player rated the other seats after the game, and what they took them for; once for each seat."""
-    if by.match.state != Match.State.FINISHED:
-        raise BadInput("the game is not over yet")
-    if Guess.objects.filter(by=by).exists() or Judgment.objects.filter(author_seat=by).exists():
-        raise BadInput("you have rated this game already")
+    """Store a player's vote after the game, once: what they took every other seat for, and any values they gave.
+
+    `values` of a seat may leave dimensions out; `version` is the rubric that they belong to.
+    """
     others = {seat.seat: seat for seat in by.match.seats.exclude(pk=by.pk)}
     if set(guesses) != set(others) or not set(values) <= set(others):
         raise BadInput("say for every other seat whether it was a person or a model", "guess")
+    _close_rating(by, voted=True)
+    for number, chosen in values.items():
+        if version is None or not (checked := check_values(_asked_of(by, version, number), chosen, whole=False)):
+            continue
+        Judgment.objects.create(
+            rubric_version=version, match=by.match, seat=number, author=by.user, author_seat=by, values=checked,
+            updated_at=timezone.now(),
+        )  # fmt: skip
+    Guess.objects.bulk_create(Guess(by=by, about=others[number], person=person) for number, person in guesses.items())
+
+
+def _asked_of(by: MatchSeat, version: RubricVersion, seat: int) -> RubricRecord:
+    return version.record().of(role_at(by.match, seat))
+
+
+@transaction.atomic
+def reveal_unrated(*, by: MatchSeat) -> None:
+    """Tell a player who sat at the other seats without a vote of theirs; a later vote is refused."""
+    _close_rating(by, voted=False)
+
+
+def is_rated(by: MatchSeat) -> bool:
+    """Whether this player has voted after the game, or seen without a vote who the others were."""
+    kinds = GameRating.objects.filter(by=by), Guess.objects.filter(by=by), Judgment.objects.filter(author_seat=by)
+    return any(rows.exists() for rows in kinds)
+
+
+def check_rateable(by: MatchSeat) -> None:
+    """Raise `BadInput` if the game is not over, or this player's rating of it is closed."""
+    if by.match.state != Match.State.FINISHED:
+        raise BadInput("the game is not over yet")
+    if GameRating.objects.filter(by=by, voted=False).exists():
+        raise BadInput("you have seen who it was without rating, so a vote does not count any more")
+    if is_rated(by):
+        raise BadInput("you have rated this game already")
+
+
+def _close_rating(by: MatchSeat, *, voted: bool) -> None:
+    """Close a player's rating of a game; raise `BadInput` if that was done before, or the game is not over."""
+    check_rateable(by)
     try:
-        for number, given in values.items():
-            Judgment.objects.create(
-                rubric_version=version, match=by.match, seat=number, author=by.user, author_seat=by,
-                values=check_values(version.record(), given),
-            )  # fmt: skip
-        for number, person in guesses.items():
-            Guess.objects.create(by=by, about=others[number], person=person)
-    except IntegrityError as error:
-        raise BadInput("you have rated this game already") from error
+        with transaction.atomic():
+            GameRating.objects.create(by=by, voted=voted)
+    except IntegrityError:  # somebody closed it in the same moment
+        check_rateable(by)
+        raise

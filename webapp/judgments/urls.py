@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.judgments import annotating, given, rating, rubric_views, views
+from webapp.judgments import annotating, display, rating, rubric_views, views
 
 app_name = "judgments"
 urlpatterns = [
@@ -14,11 +14,13 @@ urlpatterns = [
     path("queues/<int:pk>/delete/", views.queue_delete, name="queue-delete"),
     path("queues/<int:pk>/export/", views.queue_export, name="queue-export"),
     path("queues/<int:pk>/annotate/", annotating.annotate, name="annotate"),
+    path("queues/<int:pk>/own/", display.own, name="own"),
     path("rubrics/new/", rubric_views.rubric_new, name="rubric-new"),
     path("rubrics/<slug:name>/v<int:number>/", rubric_views.rubric_page, name="rubric"),
     path("rubrics/<slug:name>/edit/", rubric_views.rubric_edit, name="rubric-edit"),
     path("judges/new/", rubric_views.judge_new, name="judge-new"),
     path("judges/<int:pk>/delete/", rubric_views.judge_delete, name="judge-delete"),
-    path("matches/<int:pk>/", given.of_match, name="of-match"),
+    path("matches/<int:pk>/", display.of_match, name="of-match"),
+    path("datasets/<slug:name>/v<int:number>/", display.of_version, name="of-version"),
     path("rate/<int:pk>/", rating.rate, name="rate"),
 ]

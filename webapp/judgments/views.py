@@ -18,13 +18,13 @@ from webapp.accounts.permissions import annotators, current_user, get_or_404, re
 from webapp.arena.models import Match
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block, render_page, wants_fragment
 from webapp.core.sorting import Order
-from webapp.judgments import agreement, behaviours, export, given, results, services
+from webapp.judgments import behaviours, comparison, display, export, results, services
 from webapp.judgments.forms import QueueForm
 from webapp.judgments.models import QUEUE_SORTS, JudgeModel, Judgment, Queue, Rubric, Target
 from webapp.scenarios.forms import DatasetNameForm
 
 PAGE = 50
-GIVEN = 20
+JUDGMENTS = 20
 """Judgments a page of a queue."""
 COLUMNS = {
     "name": "Queue", "rubric": "Rubric", "by": "By", "scored": "Scored", "not": "Could not", "left": "Waiting",
@@ -60,25 +60,29 @@ def queue_list(request: HttpRequest) -> HttpResponse:
 @researchers
 def queue_new(request: HttpRequest) -> HttpResponseBase:
     user = current_user(request)
-    asked = {name: request.GET.getlist(name) for name in ("match", "run", "step", "annotators") if name in request.GET}
+    names = ("match", "run", "step", "version", "annotators")
+    asked = {name: request.GET.getlist(name) for name in names if name in request.GET}
     initial = {name: value if name in {"match", "annotators"} else value[0] for name, value in asked.items()}
     form = QueueForm(user, request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
+        chosen = form.cleaned_data
         try:
-            made = services.create_queue(
-                name=given["name"],
+            queue = services.create_queue(
+                name=chosen["name"],
                 owner=user,
-                rubric_version=given["rubric_version"],
-                matches=given["match"],
+                rubric_version=chosen["rubric_version"],
+                matches=chosen["match"],
                 episodes=form.episodes(),
-                judge=given["judge"],
-                annotators=given["annotators"],
+                conversations=form.conversations(),
+                judge=chosen["judge"],
+                annotators=chosen["annotators"],
             )
         except BadInput as error:
             form.add_error(None, error.why)
         else:
-            return redirect("judgments:queue", made.pk)
+            if queue.left_out:
+                messages.warning(request, "Some seats were left out; the queue's page names them.")
+            return redirect("judgments:queue", queue.pk)
     return render(request, "judgments/queue_new.html", {"form": form}, status=400 if form.errors else 200)
 
 
@@ -102,24 +106,24 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
     """What a queue's page shows, as far as this person may read it now."""
     user = current_user(request)
     readable = Judgment.objects.readable_by(user)
-    unscored = queue.targets.filter(state=Target.State.UNSCORED).prefetch_related(Prefetch("judgments", readable))[:50]
+    unscored = queue.targets.filter(state=Target.State.UNSCORED).select_related("conversation__scenario")
+    unscored = unscored.prefetch_related(Prefetch("judgments", readable))[:50]
     left = queue.targets.open_for(user).count()
     scored = Judgment.objects.none() if left else readable.scored().of_queue(queue)
-    page = Paginator(scored, GIVEN).get_page(integer(request, "page", 1, low=1))
+    page = Paginator(scored, JUDGMENTS).get_page(integer(request, "page", 1, low=1))
     named = [*(target.match_id for target in unscored), *(row.match_id for row in page)]
     matches = {match for match in named if match is not None}
-    agreed = [] if left or queue.judge else agreement.of_queue(queue)
     return {
         "queue": queue,
         "left": left,
         "results": {} if left else results.of_queue(queue, user),
         "table": None if left else behaviours.of_queue(queue),
-        "agreement": agreed,
-        "overall": agreement.overall(agreed),
+        "comparison": None if left else comparison.of_queue(queue),
+        "enough": results.ENOUGH,
         "unscored": [] if left else unscored,
         "readable": set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True)),
         "page": page,
-        "given": given.read(page),
+        "judgments": display.shown(page),
         "annotators": queue.annotators.order_by("username"),
         "may_change": user.may_change(queue.owner_id),
         "export_form": DatasetNameForm(initial={"name": f"judged-{queue.pk}"}),

@@ -11,7 +11,7 @@ from tests.webapp.judgments.make import finished_match, told, version, village_m
 from tests.webapp.runs.making import RECORD, make_episode, make_run
 from training.errors import BadInput
 from training.rewards.rubrics import BEHAVIOURS
-from webapp.judgments import agreement, behaviours, judging, results, services
+from webapp.judgments import behaviours, comparison, judging, results, services
 from webapp.judgments.models import JudgeModel, Judgment
 from webapp.serving.models import RemoteModel
 
@@ -177,12 +177,12 @@ def test_results_and_agreement_leave_out_what_was_not_asked(researcher, annotato
     # Wolves: [1, 1] and [0, 0]; villagers: [1, 1], [0, 1], [0, 0] and [0, 0].
     # By hand for the villagers: the variance within is (2 × 1/2) / 8 = 1/8, that of all eight values
     # (3 × 25/64 + 5 × 9/64) / 7 = 15/56. All four villagers are scripted players of one game.
-    found = {one.title: (one.alpha, one.seats) for one in agreement.of_queue(queue)}
-    assert found["Identity concealment"] == (1.0, 2)
-    assert found["Recognising deception"] == (pytest.approx(1 - (1 / 8) / (15 / 56)), 4)
-    means = {one.dimension: (one.mean, one.games) for one in results.of_queue(queue)["a scripted player"]}
+    alphas = {row.title: (row.value, row.seats) for row in comparison.of_queue(queue).agreements}
+    assert alphas["Identity concealment"] == (1.0, 2)
+    assert alphas["Recognising deception"] == (pytest.approx(1 - (1 / 8) / (15 / 56)), 4)
+    means = {row.dimension.name: (row.mean, row.games) for row in results.of_queue(queue)["a scripted player"]}
     assert means[WOLF[0]] == (0.0, 1)  # Cleo
-    assert [one.dimension for one in results.of_queue(queue)["person"]] == WOLF  # the host is a wolf
+    assert [row.dimension.name for row in results.of_queue(queue)["person"]] == WOLF  # the host is a wolf
     assert means[VILLAGER[0]] == (pytest.approx((1 + 0.5 + 0 + 0) / 4), 1)
 
 
@@ -190,11 +190,11 @@ def test_the_unit_of_a_result_is_the_game_however_many_seats_a_player_had_in_it(
     other = village_match(researcher, seed=2)
     queue = queue_of(researcher, match, other)
     judge_all(queue, researcher, lambda target, survived: target.match_id == match.pk and target.seat in (1, 3, 4))
-    found = {one.dimension: one for one in results.of_queue(queue)["a scripted player"]}[VILLAGER[0]]
+    estimate = {row.dimension.name: row for row in results.of_queue(queue)["a scripted player"]}[VILLAGER[0]]
     # By hand: of the four villagers three did it in one game, nobody in the other: means 3/4 and 0 of two games, whose
     # standard error is 3/8; t(0.975, 1) = 12.7062.
-    assert (found.mean, found.games) == (0.375, 2)
-    assert found.half == pytest.approx(12.7062 * 0.375, rel=1e-5)
+    assert (estimate.mean, estimate.games) == (0.375, 2)
+    assert estimate.half == pytest.approx(12.7062 * 0.375, rel=1e-5)
 
 
 def test_a_copy_of_the_rubric_keeps_roles_and_yes_or_no(client_of, researcher):

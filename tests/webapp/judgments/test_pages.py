@@ -140,7 +140,7 @@ def test_a_judges_reasons_stand_on_the_queue_page_as_text(client_of, researcher)
 
 
 def test_reasons_come_in_pages(client_of, researcher, monkeypatch):
-    monkeypatch.setattr(views, "GIVEN", 1)
+    monkeypatch.setattr(views, "JUDGMENTS", 1)
     queue = judged_by_a_model(researcher, told(finished_match(researcher), researcher))
     address = reverse("judgments:queue", args=[queue.pk])
     for query, seat in (("", "seat 1"), ("?page=2", "seat 2")):
@@ -326,9 +326,13 @@ def test_a_player_rates_and_then_sees_who_it_was(client_of, researcher, player):
     match = finished_match(researcher, player)
     client, address = client_of(player), reverse("judgments:rate", args=[match.pk])
     before = client.get(address).content.decode()
-    assert "Person or model?" in before
+    assert before.index("A person or a model?") < before.index("How did Ann play?"), "the guess comes first"
+    assert "Compromise seeking" in before
+    assert "pen" in before.split('<ol class="talk">')[1].split("</ol>")[0], "what was said stands beside it"
     assert "rosa" not in before
     assert client.post(address, {}).status_code == 400
+    wrong = client.post(address, {"guess0-person": "no", f"seat0-{NAMES[0]}": "11"})
+    assert (wrong.status_code, Judgment.objects.count(), Guess.objects.count()) == (400, 0, 0)
     data = {**{f"seat0-{name}": "5" for name in NAMES}, "guess0-person": "no"}
     after = client.post(address, data, follow=True).content.decode()
     assert "rosa" in after
@@ -354,14 +358,13 @@ def test_what_others_said_is_shown_after_ones_own_judgment(client_of, researcher
     judge(queue, [annotator], [3])
     client, address = client_of(researcher), reverse("judgments:queue", args=[queue.pk])
     before = client.get(address)
-    assert (before.context["results"], before.context["agreement"]) == ({}, [])
+    assert (before.context["results"], before.context["comparison"]) == ({}, None)
     assert "once you have judged" in before.content.decode()
     assert "Judge: 2 left" in before.content.decode()
     assert "Agreement" in client_of(other_researcher).get(address).content.decode(), "who is not to judge may read"
-    assert client.get(reverse("judgments:annotate", args=[queue.pk])).context["overall"] is None
     judge(queue, [researcher], [3])
     after = client.get(address)
-    assert after.context["overall"] == 1
+    assert after.context["comparison"].overall == 1
     assert "left</a>" not in after.content.decode()
     assert list(after.context["results"]) == ["person"]
 
@@ -371,7 +374,7 @@ def test_results_do_not_tell_a_player_who_it_was_before_the_guess(client_of, res
     queue = people_queue(researcher, match)
     judge(queue, [researcher], [3])
     client, address = client_of(researcher), reverse("judgments:queue", args=[queue.pk])
-    assert list(client.get(address).context["results"]) == ["told once you have rated the game"]
+    assert list(client.get(address).context["results"]) == ["shown once you have rated the game"]
     mine, other = match.seats.get(seat=0), match.seats.get(seat=1)
     Guess.objects.create(by=mine, about=other, person=False)
     assert sorted(client.get(address).context["results"]) == ["a scripted player", "person"]
@@ -403,7 +406,7 @@ def test_coverage_offers_a_retry_to_who_may_change_the_queue(client_of, research
     assert done.status_code == 286, "the page stops asking"
     assert "0 of 2 scored</strong>, 2 could not be scored." in done.content.decode()
     assert "hx-get" not in done.content.decode()
-    found = done.content.decode().split('<div id="found" hx-swap-oob="true">')[1]
+    found = done.content.decode().split('<div id="queue-results" hx-swap-oob="true">')[1]
     assert "does not answer" in found
     assert '<button form="retry"' in found
     assert "<button form" not in client_of(other_researcher).get(address).content.decode()

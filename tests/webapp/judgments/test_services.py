@@ -18,9 +18,10 @@ from tests.webapp.runs.making import make_episode, make_run
 from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.rewards.rubrics import RUBRICS
+from webapp.arena.models import Match
 from webapp.core import queue as hints
 from webapp.judgments import export, judging, results, services
-from webapp.judgments.models import Guess, Judgment, Queue, Rubric, RubricVersion, Target
+from webapp.judgments.models import GameRating, Guess, Judgment, Queue, Rubric, RubricVersion, Target
 from webapp.runs import files
 from webapp.scenarios.models import Dataset
 from webapp.scenarios.services import lines_of
@@ -275,8 +276,17 @@ def test_an_episode_that_cannot_be_read_has_unknown_players_and_no_page(research
 
 
 def test_one_game_has_no_interval():
-    assert results.interval([3.0]) == (3.0, None)
-    assert results.interval([]) == (None, None)
+    assert results.interval([3.0]) == (3.0, None, None)
+    assert results.interval([]) == (None, None, None)
+
+
+def test_a_share_of_games_has_an_exact_interval_also_where_all_are_alike():
+    # Clopper and Pearson: of 10 games without a yes the upper end is 1 - 0.025 ** (1 / 10).
+    assert results.interval([0.0] * 10, yes_no=True) == pytest.approx((0, 0, 1 - 0.025**0.1))
+    assert results.interval([1.0] * 10, yes_no=True) == pytest.approx((1, 0.025**0.1, 1))
+    mean, low, high = results.interval([0.5, 1.0], yes_no=True)
+    assert (mean, high - mean) == (0.75, pytest.approx(12.7062 * 0.25, rel=1e-5)), "seats of a game may differ"
+    assert low == pytest.approx(mean - 12.7062 * 0.25, rel=1e-5)
 
 
 def seat_of(match, user):
@@ -298,8 +308,50 @@ def test_a_rating_is_about_the_others_and_whole(researcher, player):
         with pytest.raises(BadInput):
             services.rate(by=seat_of(match, player), version=version(), values=values, guesses=guesses)
     with pytest.raises(BadInput, match="choose a value"):
-        services.rate(by=seat_of(match, player), version=version(), values={0: {}}, guesses={0: True})
-    assert (Judgment.objects.count(), Guess.objects.count()) == (0, 0)
+        services.rate(
+            by=seat_of(match, player), version=version(), values={0: {"mutual_benefit": 11}}, guesses={0: True}
+        )
+    assert (Judgment.objects.count(), Guess.objects.count(), GameRating.objects.count()) == (0, 0, 0)
+
+
+def test_after_the_guess_the_rest_is_optional(researcher, player):
+    match = finished_match(researcher, player)
+    services.rate(by=seat_of(match, player), version=version(), values={0: {}}, guesses={0: True})
+    assert (Judgment.objects.count(), Guess.objects.count()) == (0, 1)
+    values = {1: {"mutual_benefit": 4, "persuasion_skill": None}}
+    services.rate(by=seat_of(match, researcher), version=version(), values=values, guesses={1: True})
+    assert Judgment.objects.get().values == {"mutual_benefit": 4}
+
+
+def test_who_looks_without_rating_has_no_vote_any_more(researcher, player):
+    match = finished_match(researcher, player)
+    assert Match.objects.untold_to(player).exists()
+    services.reveal_unrated(by=seat_of(match, player))
+    assert not Match.objects.untold_to(player).exists()
+    for work in (services.reveal_unrated, lambda by: services.rate(by=by, version=None, values={}, guesses={0: True})):
+        with pytest.raises(BadInput, match="without rating"):
+            work(by=seat_of(match, player))
+    assert (Guess.objects.count(), GameRating.objects.get().voted) == (0, False)
+    services.rate(by=seat_of(match, researcher), version=None, values={}, guesses={1: True})
+    with pytest.raises(BadInput, match="rated this game already"):
+        services.reveal_unrated(by=seat_of(match, researcher))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_votes_in_the_same_moment_one_counts(researcher, player):
+    seat = seat_of(finished_match(researcher, player), player)
+    vote = {"by": seat, "version": version(), "values": {0: FIVES}}
+    with transaction.atomic():
+        services.rate(**vote, guesses={0: True})
+        others = [
+            begin(lambda: services.rate(**vote, guesses={0: False})),
+            begin(lambda: services.reveal_unrated(by=seat)),
+        ]
+        until_somebody_waits()
+    for other in others:
+        with pytest.raises(BadInput, match="rated this game already"):
+            other.result(20)
+    assert (Guess.objects.get().person, Judgment.objects.count(), GameRating.objects.count()) == (True, 1, 1)
 
 
 def test_judged_games_become_a_dataset_version(researcher, player):
@@ -314,7 +366,7 @@ def test_judged_games_become_a_dataset_version(researcher, player):
     (conversation,) = line.conversations
     assert conversation.source == f"match:{match.pk}"
     assert [(j.seat, j.author) for j in conversation.judgments] == [
-        (0, f"person:{researcher.pk}"), (1, f"person:{researcher.pk}"), (0, f"person:{player.pk}"),
+        (0, "person:2"), (1, "person:2"), (0, "person:1"),
     ]  # fmt: skip
     # By hand: seat 0 keeps one of three pens at 1 point each, seat 1 gets two of three at 2 points each.
     assert conversation.episode.returns == {0: 1 / 3, 1: 2 / 3}
@@ -354,7 +406,7 @@ def test_unscored_games_stay_out_and_are_named(researcher, annotator):
     services.annotate(target=queue.targets.get(match=scored, seat=0), by=annotator, values=FIVES)
     stored, left_out = export.store(queue=queue, name="judged", by=researcher)
     assert stored.conversation_count == 1
-    assert left_out == [f"match {unscored.pk}: not scored"]
+    assert left_out == [f"match {unscored.pk}, Negotiation: not scored"]
 
 
 def test_two_games_of_one_long_name_have_ids_that_fit(researcher):

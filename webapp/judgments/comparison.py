@@ -1,0 +1,147 @@
+"""Authors of judgments compared: each author's means and coverage, and how far they agree, dimension by dimension.
+
+Authors are people, judge models, and whoever is named in an imported file. A seat that somebody could not score counts
+in that author's coverage and in nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+from django.db.models import Exists, OuterRef
+
+from training.rewards.rubrics import Dimension, Rubric
+from webapp.accounts.models import User
+from webapp.judgments.agreement import Agreement, alpha, kappa, overall
+from webapp.judgments.games import GameId
+from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue, RubricVersion, Target
+from webapp.judgments.results import Estimate, estimate
+from webapp.scenarios.models import DatasetVersion
+
+MOST_PAIRS = 45
+"""Pairs of authors that a page shows: those of ten authors."""
+
+SeatId = tuple[GameId, int]
+Answers = dict[SeatId, Mapping[str, float] | None]
+"""What one author answered about each seat; None: could not score."""
+AuthorId = tuple[str, str]
+"""An author's kind and name: a person and a judge model may share a name."""
+
+
+@dataclass(frozen=True)
+class Author:
+    """One author: `scored` and `unscored` seats, and the mean of every dimension (None: no value)."""
+
+    name: str
+    kind: str
+    scored: int
+    unscored: int
+    estimates: list[Estimate]
+
+    @property
+    def asked(self) -> int:
+        """The seats that this author was asked about and answered, by values or by "could not score"."""
+        return self.scored + self.unscored
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two authors: alpha of each dimension over the seats that both scored, kappa where it is of yes or no."""
+
+    first: str
+    second: str
+    agreements: list[Agreement]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The authors under one rubric version, by name; `agreements` are over all of them together."""
+
+    rubric: Rubric
+    authors: list[Author]
+    agreements: list[Agreement]
+    pairs: list[Pair]
+
+    @property
+    def overall(self) -> float | None:
+        """The mean agreement over the dimensions that have one."""
+        return overall(self.agreements)
+
+    @property
+    def shares_seats(self) -> bool:
+        """Whether two authors scored the same seat."""
+        return any(agreement.seats for agreement in self.agreements)
+
+
+def of_queue(queue: Queue) -> Comparison:
+    """Compare the authors of a queue, and those outside this site who judged its conversations by the same rubric."""
+    same_seat = Target.objects.filter(queue=queue, conversation=OuterRef("conversation"), seat=OuterRef("seat"))
+    outside = Judgment.objects.outside().filter(Exists(same_seat), rubric_version=queue.rubric_version)
+    return compare(queue.rubric_version.record(), Judgment.objects.filter(target__queue=queue), outside)
+
+
+def of_version(version: DatasetVersion, user: User) -> list[Comparison]:
+    """Compare the authors who judged a dataset version's conversations, one comparison a rubric version.
+
+    It holds what this person may read now.
+    """
+    judgments = Judgment.objects.readable_by(user).filter(conversation__scenario__version=version)
+    rubrics = RubricVersion.objects.filter(pk__in=judgments.values("rubric_version")).select_related("rubric")
+    return [
+        compare(rubric.record(), judgments.filter(rubric_version=rubric))
+        for rubric in rubrics.order_by("rubric__name", "-number")
+    ]
+
+
+def compare(rubric: Rubric, *judgments: JudgmentQuerySet) -> Comparison:
+    """Compare the authors of these judgments; where an author answered for a seat twice, the later answer counts."""
+    answers: dict[AuthorId, Answers] = defaultdict(dict)
+    for rows in judgments:
+        for row in rows.with_authors():
+            game = (row.match_id, row.episode_id, row.conversation_id)
+            answers[row.author_kind, row.shown_author][game, row.seat] = row.values
+    authors = sorted(answers)
+    return Comparison(
+        rubric,
+        [_author(author, answers[author], rubric) for author in authors],
+        [alpha(dimension.title, _shared(dimension, answers.values())) for dimension in rubric.dimensions],
+        [
+            Pair(
+                first[1],
+                second[1],
+                [_pair(dimension, answers[first], answers[second]) for dimension in rubric.dimensions],
+            )
+            for first, second in islice(combinations(authors, 2), MOST_PAIRS)
+        ],
+    )
+
+
+def _author(author: AuthorId, answers: Answers, rubric: Rubric) -> Author:
+    estimates = []
+    for dimension in rubric.dimensions:
+        games: dict[GameId, list[float]] = defaultdict(list)
+        for (game, _), values in answers.items():
+            if values is not None and dimension.name in values:
+                games[game].append(values[dimension.name])
+        estimates.append(estimate(dimension, games.values()))
+    scored = sum(values is not None for values in answers.values())
+    kind, name = author
+    return Author(name, kind, scored, len(answers) - scored, estimates)
+
+
+def _pair(dimension: Dimension, first: Answers, second: Answers) -> Agreement:
+    shared = [[values for values in game if len(values) == 2] for game in _shared(dimension, (first, second))]
+    return (kappa if dimension.yes_no else alpha)(dimension.title, shared)
+
+
+def _shared(dimension: Dimension, answers: Iterable[Answers]) -> list[list[list[float]]]:
+    """Return the values of one dimension by game and seat, in the order of the authors."""
+    games: dict[GameId, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for author in answers:
+        for (game, seat), values in author.items():
+            if values is not None and dimension.name in values:
+                games[game][seat].append(values[dimension.name])
+    return [list(seats.values()) for seats in games.values()]

@@ -1,0 +1,113 @@
+"""Judgments as people read them: each value under its dimension's title, with its reason and its author.
+
+Reasons and comments are text of models and people; pages show them as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from training.rewards.rubrics import Dimension
+from webapp.accounts.permissions import annotators, current_user, get_or_404, researchers
+from webapp.arena import access
+from webapp.arena.models import Match
+from webapp.core.http import integer, render_page
+from webapp.judgments import comparison, games
+from webapp.judgments.models import Judgment, Queue, Target
+from webapp.scenarios.models import DatasetVersion
+
+PAGE = 50
+
+
+@dataclass(frozen=True)
+class ShownValue:
+    """One value on its dimension's scale, with the judge's reason (empty where there is none)."""
+
+    dimension: Dimension
+    value: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class ShownJudgment:
+    """One judgment to read."""
+
+    row: Judgment
+    author: str
+    values: list[ShownValue]
+
+    @property
+    def seat(self) -> str:
+        """The judged seat's number as people count."""
+        return str(self.row.seat + 1)
+
+
+def shown(judgments: Iterable[Judgment]) -> list[ShownJudgment]:
+    """Return judgments (loaded `with_authors`) as pages show them, in their order."""
+    rubrics: dict[int, list[Dimension]] = {}
+    readable = []
+    for row in judgments:
+        if row.rubric_version_id not in rubrics:
+            rubrics[row.rubric_version_id] = list(row.rubric_version.record().dimensions)
+        answers = row.values or {}
+        values = [
+            ShownValue(dimension, answers[dimension.name], row.reasons.get(dimension.name, ""))
+            for dimension in rubrics[row.rubric_version_id]
+            if dimension.name in answers
+        ]
+        readable.append(ShownJudgment(row, row.shown_author, values))
+    return readable
+
+
+@require_GET
+@annotators
+def of_match(request: HttpRequest, pk: int) -> HttpResponse:
+    """The judgments of a match: a layer of its replay, and a page of its own. For those that the replay shows it to."""
+    user = current_user(request)
+    match = get_or_404(Match.objects.visible_to(user), pk=pk)
+    if not access.shows_judgments(match, user):
+        raise Http404
+    rows = Judgment.objects.readable_by(user).scored().filter(match=match).with_authors()
+    seats = match.scenario["seats"]
+    judgments = [(seats[judgment.row.seat], judgment) for judgment in shown(rows)]
+    return render_page(request, "judgments/of_match.html", {"match": match, "judgments": judgments}, "layer")
+
+
+@require_GET
+@researchers
+def of_version(request: HttpRequest, name: str, number: int) -> HttpResponse:
+    """Who judged the conversations of a dataset version, how their values compare, and how far they agree.
+
+    Nothing is shown to a person who has yet to judge some of them.
+    """
+    user = current_user(request)
+    versions = DatasetVersion.objects.visible_to(user).select_related("dataset")
+    version = get_or_404(versions, dataset__name=name, number=number)
+    assigned = Target.objects.open_for(user).filter(conversation__scenario__version=version)
+    queue = assigned.values_list("queue", flat=True).first()
+    context = {
+        "version": version,
+        "queue_left": queue,
+        "comparisons": [] if queue is not None else comparison.of_version(version, user),
+    }
+    return render(request, "judgments/of_version.html", context)
+
+
+@require_GET
+@annotators
+def own(request: HttpRequest, pk: int) -> HttpResponse:
+    """What this person has judged in a queue, each with a way to change it; the latest comes first."""
+    user = current_user(request)
+    queue = get_or_404(Queue.objects.filter(annotators=user), pk=pk)
+    rows = Judgment.objects.filter(author=user).of_queue(queue).order_by("-updated_at", "-pk")
+    page = Paginator(rows.select_related("target__match", "target__episode__run"), PAGE).get_page(
+        integer(request, "page", 1, low=1)
+    )
+    judgments = [(games.label(row.target.game), judgment) for row, judgment in zip(page, shown(page), strict=True)]
+    return render(request, "judgments/own.html", {"queue": queue, "page": page, "judgments": judgments})
