@@ -139,6 +139,7 @@ def play_and_rate(page: Page) -> str:
     page.get_by_role("link", name="See the result").click()
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     page.get_by_role("button", name="Rate this game").click()
+    page.locator("form.judging summary").click()
     fill_scales(page)
     page.get_by_label("a model", exact=True).check()
     page.get_by_role("button", name="Save and see who it was").click()

@@ -109,5 +109,5 @@ def own(request: HttpRequest, pk: int) -> HttpResponse:
     page = Paginator(rows.select_related("target__match", "target__episode__run"), PAGE).get_page(
         integer(request, "page", 1, low=1)
     )
-    judgments = [(games.label(row.target.game), judgment) for row, judgment in zip(page, shown(page), strict=True)]
+    judgments = [(games.label(judgment.row.target.game), judgment) for judgment in shown(page) if judgment.row.target]
     return render(request, "judgments/own.html", {"queue": queue, "page": page, "judgments": judgments})

@@ -98,12 +98,12 @@ def _names(queue: Queue) -> dict[int, str]:
 
 def _conversation(targets: list[Target], names: Mapping[int, str]) -> Conversation:
     first = targets[0]
-    rows = list(Judgment.objects.with_authors().scored().filter(target__in=targets))
-    if not rows:
+    rows = list(Judgment.objects.with_authors().filter(target__in=targets))
+    if all(row.values is None for row in rows):
         raise BadInput("not scored")
     game = games.judgeable(first)
     if first.episode_id is None:  # what players or outside authors said of it travels along
-        rows += Judgment.objects.with_authors().scored().filter(target=None, **games.reference(first.game))
+        rows += Judgment.objects.with_authors().filter(target=None, **games.reference(first.game))
     episode = game.episode()
     digest = hashlib.sha256(dumps(episode.to_dict()).encode()).hexdigest()
     records = tuple(

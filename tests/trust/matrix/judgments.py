@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.trust.matrix.base import ANNOTATORS, EVERYONE, NOBODY, RESEARCHERS, Route
+from tests.trust.matrix.scenarios import version as dataset_version
 from tests.webapp.judgments.make import FIVES, finished_match, people_queue, version
 from webapp.judgments import services
 from webapp.judgments.models import RubricVersion, Target
@@ -60,6 +61,8 @@ ROUTES = [
     Route("judgments:queue-export", RESEARCHERS, RESEARCHERS, method="POST", make=queue, data={"name": "judged"}),
     Route("judgments:annotate", ANNOTATORS, NOBODY, make=assigned),
     Route("judgments:annotate", ANNOTATORS, NOBODY, method="POST", make=assigned, data=not_to_be_scored),
+    Route("judgments:own", ANNOTATORS, NOBODY, make=assigned),
+    Route("judgments:of-version", RESEARCHERS, RESEARCHERS, make=dataset_version),
     Route("judgments:rubric-new", RESEARCHERS),
     Route("judgments:rubric-new", RESEARCHERS, method="POST", data={"title": "Fairness"}),
     Route("judgments:rubric", ANNOTATORS, ANNOTATORS, make=rubric_version),

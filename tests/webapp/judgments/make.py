@@ -2,13 +2,18 @@
 
 from tests.games.play import random_move
 from tests.trust.matrix.scenarios import SCENARIO
+from training.dataset import Conversation, DatasetLine
 from training.games.actions import write
-from training.records import Move, Scenario
+from training.records import Episode, Move, Scenario, SeatMove
+from training.records import Judgment as JudgmentRecord
 from training.rewards.judge import Cost, Verdict
 from webapp.arena.play import services as arena
 from webapp.arena.setup import tables
 from webapp.judgments import services
 from webapp.judgments.models import JudgeModel, RubricVersion
+from webapp.scenarios import services as datasets
+from webapp.scenarios.models import DatasetVersion, StoredConversation
+from webapp.scenarios.signals import version_stored
 from webapp.serving.models import RemoteModel
 
 FIVES = {"compromise_seeking": 5, "persuasion_skill": 5, "strategic_commitment": 5, "empathy_expression": 5,
@@ -54,6 +59,44 @@ def village_match(host, seed=1):
         match.refresh_from_db()
     assert match.roles == VILLAGE.settings["deal"]
     return match
+
+
+TALK = ((0, "talk", {}, "One pen is enough for me."), (1, "talk", {}, "Then I take two."),
+        (0, "propose", {"pen": 1}, ""), (1, "accept", {}, ""))  # fmt: skip
+"""The moves of an imported conversation over three pens: the first seat keeps one."""
+
+
+def conversation(number=0, judgments=(), scenario=SCENARIO):
+    """An imported conversation over three pens, with what was judged of it."""
+    moves = tuple(
+        SeatMove(seat=seat, move=Move(action=action, args=args, text=text or f"<{action}>"))
+        for seat, action, args, text in TALK
+    )
+    return Conversation(source=f"file:{number}", episode=Episode(scenario=scenario, moves=moves), judgments=judgments)
+
+
+def outside(author, seat, values, *, rubric="fine-grained", rubric_version=2, **fields):
+    """A judgment as an import brings it."""
+    return JudgmentRecord(
+        rubric=rubric, rubric_version=rubric_version, episode="e", seat=seat, author=author, values=values, **fields
+    )
+
+
+def imported(owner, *conversations, name="imported", licence=""):
+    """A dataset version with these conversations of one scenario, announced as the import does."""
+    line = DatasetLine(scenario=SCENARIO, conversations=conversations)
+    stored = datasets.create_dataset(name=name, owner=owner, lines=[line], licence=licence)
+    version_stored.send(sender=DatasetVersion, version=stored)
+    return stored
+
+
+def conversation_queue(owner, stored, annotators=(), rubric="fine-grained", **fields):
+    """A queue of all conversations of a dataset version."""
+    rows = StoredConversation.objects.filter(scenario__version=stored).order_by("position")
+    people = {} if "judge" in fields else {"annotators": annotators or [owner]}
+    return services.create_queue(
+        name="imported", owner=owner, rubric_version=version(rubric), conversations=rows, **people, **fields
+    )
 
 
 def told(match, user):

@@ -58,13 +58,13 @@ def test_raters_of_a_known_reliability(share):
 
 
 def yes_or_no(draw, seats, trust=0.8):
-    """Two raters who each see the truth (yes with probability 0.4) with probability `trust` and otherwise toss a coin."""
+    """Two raters who each see the truth (yes in 0.4 of cases) with probability `trust` and otherwise toss a coin."""
     truth = draw.random(seats) < 0.4
     return np.stack([np.where(draw.random(seats) < trust, truth, draw.random(seats) < 0.5) for _ in "ab"], axis=1)
 
 
 KAPPA = 0.8**2 * 0.4 * 0.6 / (0.42 * 0.58)
-"""Of those raters, by hand: the covariance of both over the variance of one, who says yes with 0.8 x 0.4 + 0.2 x 0.5."""
+"""Of those raters, by hand: the covariance of both over the variance of one, who says yes in 0.8 x 0.4 + 0.2 x 0.5."""
 
 
 def test_kappa_of_two_raters_is_the_textbooks():

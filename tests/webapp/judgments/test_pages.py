@@ -10,9 +10,20 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.webapp.judgments.make import FIVES, finished_match, judged_by_a_model, people_queue, told, version
-from training.rewards.rubrics import CONDUCT
+from tests.webapp.judgments.make import (
+    FIVES,
+    finished_match,
+    judged_by_a_model,
+    people_queue,
+    told,
+    version,
+    village_match,
+)
+from tests.webapp.runs.making import make_episode, make_run, village
+from training.games import REGISTRY as GAMES
+from training.rewards.rubrics import CONDUCT, RATED_AFTER, RUBRICS
 from webapp.accounts.models import User
+from webapp.arena.models import Match
 from webapp.core import choices
 from webapp.judgments import services, views
 from webapp.judgments.models import Guess, JudgeModel, Judgment, Queue, Rubric
@@ -560,3 +571,148 @@ def test_anchors_have_an_end(client_of, researcher):
     response = client_of(researcher).post(reverse("judgments:rubric-new"), rubric_data(anchors="0 = " + "x" * 4000))
     assert response.status_code == 400
     assert "at most 4000 characters" in response.content.decode()
+
+
+def entered(page, name):
+    """The value that a judging form shows as chosen."""
+    checked = re.search(rf'<input[^>]*name="value-{name}" value="(-?[0-9]+)"[^>]*checked', page)
+    return checked and checked[1]
+
+
+def test_agreement_is_hidden_from_an_annotator_until_the_last_seat(client_of, researcher, annotator, person):
+    other = person("annotator", "olga")
+    queue = people_queue(researcher, finished_match(researcher), [annotator, other])
+    judge(queue, [other], [3])
+    client, address = client_of(annotator), reverse("judgments:annotate", args=[queue.pk])
+    first, second = queue.targets.order_by("position")
+    for target in (first, second):
+        page = client.get(address)
+        assert (page.context["comparison"], "Agreement" in page.content.decode()) == (None, False)
+        services.annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 3 + target.seat))
+    page = client.get(address)
+    assert page.context["comparison"].overall == 1
+    assert "Agreement" in page.content.decode()
+
+
+def test_a_saved_judgment_is_opened_again_and_changed(client_of, researcher, annotator):
+    queue = people_queue(researcher, finished_match(researcher), [annotator])
+    first, second = queue.targets.order_by("position")
+    services.annotate(target=first, by=annotator, values=dict.fromkeys(NAMES, 3), reason="hasty")
+    client, own = client_of(annotator), reverse("judgments:own", args=[queue.pk])
+    address = reverse("judgments:annotate", args=[queue.pk])
+    listed = client.get(own).content.decode()
+    link = f"{address}?target={first.pk}"
+    assert link in listed
+    assert "hasty" in listed
+    page = client.get(link).content.decode()
+    assert {entered(page, name) for name in NAMES} == {"3"}
+    assert 'value="hasty"' in page
+    assert "hx-post" not in page.split('<form id="judge-')[1].split(">")[0], "a whole page follows, with the list"
+    data = {"target": first.pk, "reopened": "1", "reason": "", **{f"value-{name}": "8" for name in NAMES}}
+    wrong = client.post(address, {**data, f"value-{NAMES[0]}": "12"})
+    assert wrong.status_code == 400
+    assert 'name="reopened"' in wrong.content.decode()
+    after = client.post(address, data, follow=True)
+    assert after.redirect_chain == [(own, 302)]
+    row = Judgment.objects.get()
+    assert (row.values, row.reason) == (dict.fromkeys(NAMES, 8.0), "")
+    assert [(one["values"], one["reason"]) for one in row.history] == [(dict.fromkeys(NAMES, 3.0), "hasty")]
+    assert row.updated_at > row.created_at
+    assert "changed 1 time" in after.content.decode()
+    assert client.get(f"{address}?target={second.pk}").status_code == 404, "nothing is saved of it yet"
+    assert client_of(researcher).get(link).status_code == 404
+
+
+def test_what_was_exported_stays_as_it_is(client_of, researcher, annotator):
+    match = told(finished_match(researcher), researcher)
+    queue = people_queue(researcher, match, [annotator])
+    first, second = queue.targets.order_by("position")
+    services.annotate(target=first, by=annotator, values=dict.fromkeys(NAMES, 3))
+    client_of(researcher).post(reverse("judgments:queue-export", args=[queue.pk]), {"name": "judged"})
+    client, address = client_of(annotator), reverse("judgments:annotate", args=[queue.pk])
+    page = client.get(f"{address}?target={first.pk}").content.decode()
+    assert "exported as part of a dataset" in page
+    assert "Save the change" not in page
+    data = {"target": first.pk, "reopened": "1", **{f"value-{name}": "8" for name in NAMES}}
+    assert client.post(address, data).status_code == 400
+    assert Judgment.objects.get().values == dict.fromkeys(NAMES, 3.0)
+    services.annotate(target=second, by=annotator, values=dict.fromkeys(NAMES, 5))
+    services.annotate(target=second, by=annotator, values=dict.fromkeys(NAMES, 6))
+    assert Judgment.objects.get(target=second).values == dict.fromkeys(NAMES, 6.0), "it was judged after the export"
+
+
+def test_the_same_answer_again_is_no_change(researcher, annotator):
+    target = people_queue(researcher, finished_match(researcher), [annotator]).targets.first()
+    first = services.annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 3))
+    again = services.annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 3))
+    assert (again.pk, again.updated_at, again.history) == (first.pk, first.updated_at, [])
+
+
+def test_a_queue_over_two_games_takes_all_their_seats_or_says_which_it_leaves_out(client_of, researcher):
+    small, large = told(finished_match(researcher), researcher), village_match(researcher)
+    address = reverse("judgments:queue-new")
+    data = {"name": "q", "match": [small.pk, large.pk], "most": 20, "annotators": [researcher.pk]}
+    client_of(researcher).post(address, {**data, "rubric_version": version("sotopia").pk})
+    whole = Queue.objects.get()
+    assert [whole.targets.filter(match=match).count() for match in (small, large)] == [2, 6]
+    assert whole.left_out == []
+    page = client_of(researcher).post(
+        address, {**data, "rubric_version": version("werewolf-behaviours").pk}, follow=True
+    )
+    queue = Queue.objects.latest("pk")
+    assert [queue.targets.filter(match=match).count() for match in (small, large)] == [0, 6]
+    assert queue.left_out == [f"match {small.pk}, Negotiation: seat 1 (no role), 2 (no role)"]
+    assert queue.left_out[0] in page.content.decode()
+    assert "Some seats were left out" in page.content.decode()
+
+
+def test_every_seat_of_an_episode_is_taken_whatever_its_index_says(researcher):
+    run = make_run(researcher)
+    played = make_episode(run, record=village())
+    played.summary = {**played.summary, "returns": {}}
+    played.save()
+    common = {"owner": researcher, "episodes": [played], "annotators": [researcher]}
+    assert services.create_queue(name="q", rubric_version=version(), **common).targets.count() == 6
+
+
+def test_a_question_of_yes_or_no_needs_no_scale(client_of, researcher):
+    data = rubric_data(yes_no="on", low="", high="x", anchors="0 = no\n1 = yes")
+    page = client_of(researcher).post(reverse("judgments:rubric-new"), data, follow=True)
+    assert page.status_code == 200
+    dimension = Rubric.objects.get(name="fair-play").newest().record().dimensions[0]
+    assert (dimension.low, dimension.high, dimension.yes_no) == (0, 1, True)
+    refused = client_of(researcher).post(reverse("judgments:rubric-new"), rubric_data(low="", high=""))
+    assert refused.content.decode().count("Enter a number, or choose yes or no.") == 2
+    order = [field.name for field in refused.context["formset"].forms[0]]
+    assert order.index("yes_no") < order.index("low")
+
+
+RATED = {"negotiation": "Compromise seeking", "werewolf": "Recognising deception"}
+
+
+def test_a_game_is_rated_by_its_own_rubric_or_by_the_guess_alone(client_of, researcher):
+    matches = {"negotiation": finished_match(researcher), "werewolf": village_match(researcher)}
+    for game, title in RATED.items():
+        page = client_of(researcher).get(reverse("judgments:rate", args=[matches[game].pk])).content.decode()
+        assert [text in page for text in RATED.values()] == [text == title for text in RATED.values()], game
+    Match.objects.filter(pk=matches["negotiation"].pk).update(game="kuhn_poker")
+    page = client_of(researcher).get(reverse("judgments:rate", args=[matches["negotiation"].pk])).content.decode()
+    assert "How did" not in page
+    assert 'name="guess1-person"' in page
+
+
+def test_every_rubric_after_a_game_is_a_game_and_a_shipped_rubric():
+    assert RATED_AFTER.keys() <= GAMES.keys()
+    assert {record.name for record in RATED_AFTER.values()} <= RUBRICS.keys()
+
+
+def test_who_looks_without_rating_is_told_and_may_not_vote_later(client_of, researcher, player):
+    match = finished_match(researcher, player)
+    client, address = client_of(player), reverse("judgments:rate", args=[match.pk])
+    page = client.post(address, {"reveal": "1"}, follow=True).content.decode()
+    assert "Your vote is left out" in page
+    assert "rosa" in page
+    assert "no vote" in page
+    late = client.post(address, {"guess0-person": "yes"}, follow=True).content.decode()
+    assert "a vote does not count any more" in late
+    assert (Guess.objects.count(), Judgment.objects.count()) == (0, 0)

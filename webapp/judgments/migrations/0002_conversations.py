@@ -1,53 +1,9 @@
-"""Imported conversations as targets, outside authors, when a judgment was saved, and ratings that are closed."""
+"""Tables for imported conversations as targets, outside authors, changed judgments and closed ratings."""
 
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
-from django.db.models import F, Q
-
-from training.rewards.rubrics import Rubric
-from webapp.judgments.imported import judgment_fields
-
-
-def keep_times(apps, schema_editor):
-    """Judgments until here were last saved when they were made, as far as is known."""
-    judgments = apps.get_model("judgments", "Judgment").objects.using(schema_editor.connection.alias)
-    judgments.filter(updated_at=None).update(updated_at=F("created_at"))
-
-
-def close_ratings(apps, schema_editor):
-    """Whoever has guessed or rated after a game has voted."""
-    alias = schema_editor.connection.alias
-    seats = apps.get_model("arena", "MatchSeat").objects.using(alias)
-    rated = seats.filter(Q(guesses__isnull=False) | Q(judgments__isnull=False)).distinct()
-    closed = apps.get_model("judgments", "GameRating")
-    closed.objects.using(alias).bulk_create([closed(by=seat, voted=True) for seat in rated], ignore_conflicts=True)
-
-
-def read_imported(apps, schema_editor):
-    """Judgments that came with conversations become rows, as those of later imports do."""
-    alias = schema_editor.connection.alias
-    versions = apps.get_model("judgments", "RubricVersion").objects.using(alias).select_related("rubric")
-    rows = {(row.rubric.name, row.number): row for row in versions}
-    rubrics = {
-        key: Rubric(name=key[0], version=key[1], title=row.title, dimensions=row.dimensions)
-        for key, row in rows.items()
-    }
-    judgment = apps.get_model("judgments", "Judgment")
-    conversations = apps.get_model("scenarios", "StoredConversation").objects.using(alias).exclude(judgments=[])
-    for stored in conversations.iterator(chunk_size=1000):
-        judgment.objects.using(alias).bulk_create(
-            judgment(conversation=stored, rubric_version=rows[key], **fields)
-            for key, fields in judgment_fields(stored.data, stored.judgments, rubrics)
-        )
-
-
-def drop_conversations(apps, schema_editor):
-    """The tables before this migration cannot hold judgments of conversations, or by outside authors."""
-    alias = schema_editor.connection.alias
-    for name in ("Judgment", "Target"):
-        apps.get_model("judgments", name).objects.using(alias).filter(conversation__isnull=False).delete()
-    schema_editor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # PostgreSQL alters no table that has checks pending
+from django.db.models import Q
 
 
 class Migration(migrations.Migration):
@@ -135,7 +91,6 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RemoveConstraint(model_name="target", name="target_is_match_or_episode"),
-        migrations.RunPython(migrations.RunPython.noop, drop_conversations),
         migrations.AddConstraint(
             model_name="target",
             constraint=models.CheckConstraint(
@@ -153,7 +108,4 @@ class Migration(migrations.Migration):
                 name="one_outside_judgment_a_seat",
             ),
         ),
-        migrations.RunPython(keep_times, migrations.RunPython.noop),
-        migrations.RunPython(close_ratings, migrations.RunPython.noop),
-        migrations.RunPython(read_imported, migrations.RunPython.noop),
     ]

@@ -1,0 +1,258 @@
+"""Imported conversations: judged as any game is, with the judgments that came with them beside."""
+
+import math
+from datetime import UTC, datetime
+
+import pytest
+from django.urls import reverse
+
+from tests.webapp.api.test_api import Caller
+from tests.webapp.judgments.make import FIVES, conversation, conversation_queue, imported, outside, version
+from training.errors import BadInput
+from training.rewards.judge import transcript_of
+from webapp.judgments import comparison, export, games, results, services
+from webapp.judgments import imported as imports
+from webapp.judgments.models import Judgment, Queue, RubricVersion
+from webapp.scenarios.models import DatasetVersion, StoredConversation
+from webapp.scenarios.services import delete_dataset, fork, lines_of
+from webapp.scenarios.signals import version_stored
+
+pytestmark = pytest.mark.django_db
+GPT, RATER = "gpt-4", "rater 7"
+
+
+def values(number):
+    return dict.fromkeys(FIVES, float(number))
+
+
+@pytest.fixture
+def stored(researcher):
+    """Three conversations; a model and a rater judged the first seat of each, and could not score one of the second."""
+    numbers = ((4, 5), (6, 6), (8, 10))
+    rows = [
+        conversation(
+            number,
+            (
+                outside(GPT, 0, values(model), reasons=dict.fromkeys(FIVES, "so")),
+                outside(RATER, 0, values(rater), judged_at="2026-01-02T03:04:05+00:00"),
+                outside(GPT, 1, None, reason="no answer"),
+            ),
+        )
+        for number, (model, rater) in enumerate(numbers)
+    ]
+    return imported(researcher, *rows, licence="CC-BY-4.0")
+
+
+def test_judgments_of_an_import_become_rows_by_authors_outside(stored):
+    rows = Judgment.objects.outside().order_by("conversation__position", "seat", "outside_author")
+    assert [(row.seat, row.outside_author, row.values) for row in rows[:3]] == [
+        (0, GPT, values(4)), (0, RATER, values(5)), (1, GPT, None),
+    ]  # fmt: skip
+    assert rows.count() == 9
+    assert {(row.author, row.judge, row.target) for row in rows} == {(None, None, None)}
+    assert (rows[0].reasons["empathy_expression"], rows[2].reason) == ("so", "no answer")
+    assert (rows[0].updated_at, rows[1].updated_at) == (None, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    assert rows[0].rubric_version == version()
+
+
+def test_storing_them_again_adds_nothing(stored):
+    keys = set(Judgment.objects.values_list("pk", flat=True))
+    version_stored.send(sender=DatasetVersion, version=stored)
+    assert imports.store_judgments(stored) == 9
+    assert set(Judgment.objects.values_list("pk", flat=True)) == keys
+
+
+def test_a_copy_of_the_dataset_has_rows_of_its_own(stored, researcher):
+    copy = fork(version=stored, name="copy", by=researcher)
+    assert imports.store_judgments(copy) == 9
+    assert Judgment.objects.outside().count() == 18
+    delete_dataset(dataset=copy.dataset)
+    assert Judgment.objects.outside().count() == 9
+
+
+ODD = {
+    "an unknown rubric": (outside("a", 0, values(1), rubric="theirs"), None),
+    "an unknown version": (outside("a", 0, values(1), rubric_version=99), None),
+    "no such seat": (outside("a", 2, values(1)), None),
+    "one turn": (outside("a", 0, values(1), turn=1), None),
+    "off the scale": (outside("a", 0, {**values(1), "mutual_benefit": 11}), "mutual_benefit: choose a value: 0 to 10"),
+    "another dimension": (outside("a", 0, {"luck": 1}), "luck: not a dimension of this rubric"),
+    "no value at all": (outside("a", 0, {}), "no value"),
+    "no reason": (outside("a", 0, None), "gives no reason"),
+}
+
+
+@pytest.mark.parametrize("record, why", ODD.values(), ids=ODD)
+def test_what_does_not_fit_has_no_values_or_no_row(researcher, record, why):
+    imported(researcher, conversation(0, (record,)))
+    if why is None:
+        assert not Judgment.objects.exists()
+    else:
+        row = Judgment.objects.get()
+        assert row.values is None
+        assert why in row.reason
+    (line,) = lines_of(DatasetVersion.objects.get())
+    assert line.conversations[0].judgments == (record,), "the dataset keeps it as it came"
+
+
+def test_some_dimensions_alone_are_kept_and_a_second_opinion_gets_a_number(researcher):
+    some = {"mutual_benefit": 3.0}
+    imported(researcher, conversation(0, (outside("a", 0, some), outside("a", 0, values(9)), outside(" ", 1, some))))
+    rows = Judgment.objects.order_by("pk")
+    assert [(row.outside_author, row.values) for row in rows] == [
+        ("a", some), ("a (2)", values(9)), (imports.UNNAMED, some),
+    ]  # fmt: skip
+
+
+def test_a_queue_over_a_dataset_is_judged_like_any_other(stored, client_of, researcher, annotator):
+    client = client_of(researcher)
+    page = client.get(reverse("judgments:of-version", args=["imported", 1])).content.decode()
+    link = reverse("judgments:queue-new") + f"?version={stored.pk}"
+    assert link in page
+    assert f'<option value="{stored.pk}" selected>imported v1: 3 conversations' in client.get(link).content.decode()
+    data = {"name": "q", "rubric_version": version().pk, "version": stored.pk, "most": 2, "annotators": [annotator.pk]}
+    assert client.post(reverse("judgments:queue-new"), data).status_code == 302
+    queue = Queue.objects.get()
+    assert [(t.conversation.position, t.seat) for t in queue.targets.order_by("position")] == [
+        (0, 0), (0, 1), (1, 0), (1, 1),
+    ]  # fmt: skip
+    address = reverse("judgments:annotate", args=[queue.pk])
+    page = client_of(annotator).get(address).content.decode()
+    assert "Judge <strong>Ann</strong>" in page
+    assert "One pen is enough for me." in page
+    assert GPT not in page
+    answer = {"target": queue.targets.order_by("position")[0].pk, **{f"value-{name}": "3" for name in FIVES}}
+    client_of(annotator).post(address, answer)
+    row = Judgment.objects.get(author=annotator)
+    assert (row.conversation.position, row.match, row.episode, row.values) == (0, None, None, values(3))
+
+
+def test_no_dataset_is_offered_to_who_may_not_see_it(stored, client_of, annotator, researcher):
+    assert client_of(annotator).get(reverse("judgments:of-version", args=["imported", 1])).status_code == 404
+    assert client_of(researcher).get(reverse("judgments:of-version", args=["imported", 2])).status_code == 404
+    queue = conversation_queue(researcher, stored, [annotator])
+    row = queue.targets.first().conversation.scenario
+    address = reverse("scenarios:scenario", args=["imported", 1, row.key])
+    assert client_of(annotator).get(address).status_code == 404, "the conversation alone is theirs to judge"
+    assert (
+        "datasets/imported" not in client_of(annotator).get(reverse("judgments:own", args=[queue.pk])).content.decode()
+    )
+
+
+def test_a_judge_model_reads_the_conversation(stored, researcher):
+    target = conversation_queue(researcher, stored).targets.with_games().first()
+    game = games.judgeable(target)
+    text = transcript_of(game.scenario, game.moves).quoted()
+    assert "One pen is enough for me." in text
+    assert (game.source, game.players) == ("file:0", ("imported v1", "imported v1"))
+
+
+def test_authors_are_compared_on_the_datasets_page(stored, client_of, researcher, annotator):
+    queue = conversation_queue(researcher, stored, [researcher])
+    client, address = client_of(researcher), reverse("judgments:of-version", args=["imported", 1])
+    page = client.get(address)
+    assert (page.context["comparisons"], "once you have judged" in page.content.decode()) == ([], True)
+    for target in queue.targets.all():
+        services.annotate(target=target, by=researcher, values=values(5) if target.seat == 0 else None, reason="short")
+    (compared,) = client.get(address).context["comparisons"]
+    coverage = [(author.name, author.kind, author.scored, author.asked) for author in compared.authors]
+    assert coverage == [
+        (GPT, "named in the import", 3, 6), (RATER, "named in the import", 3, 3), ("rosa", "person", 3, 6),
+    ]  # fmt: skip
+    # By hand: the model's values 4, 6 and 8 of three games: mean 6, standard error 2/sqrt(3), t(0.975, 2) = 4.30265.
+    first = compared.authors[0].estimates[0]
+    assert (first.mean, first.games) == (6, 3)
+    assert first.half == pytest.approx(4.30265 * 2 / math.sqrt(3), rel=1e-5)
+    assert compared.authors[2].estimates[0].mean == 5
+    # Pairs of model and rater: (4, 5), (6, 6), (8, 10). Within: (2 x 1/2 + 0 + 2 x 2) / 6 = 5/6; all six values have
+    # the mean 6.5 and the squares 6.25 + 2.25 + 0.25 + 0.25 + 2.25 + 12.25 = 23.5, over 5: 4.7.
+    pair = next(pair for pair in compared.pairs if (pair.first, pair.second) == (GPT, RATER))
+    assert pair.agreements[0].value == pytest.approx(1 - (5 / 6) / 4.7)
+    assert (pair.agreements[0].seats, pair.agreements[0].games) == (3, 3)
+    text = client.get(address).content.decode()
+    assert "3 could not be scored" in text
+    assert "3 of 6" in text
+
+
+def test_the_queues_page_compares_with_who_judged_the_same_seats_elsewhere(stored, client_of, researcher):
+    other = imported(researcher, conversation(9, (outside("nobody here", 0, values(1)),)), name="other")
+    queue = conversation_queue(researcher, stored)
+    for target in queue.targets.all():
+        services.annotate(target=target, by=researcher, values=values(4 + 2 * target.conversation.position))
+    found = comparison.of_queue(queue)
+    assert [author.name for author in found.authors] == [GPT, RATER, "rosa"]
+    pair = next(pair for pair in found.pairs if (pair.first, pair.second) == (GPT, "rosa"))
+    assert {agreement.value for agreement in pair.agreements} == {1.0}
+    page = client_of(researcher).get(reverse("judgments:queue", args=[queue.pk])).content.decode()
+    assert RATER in page
+    assert "imported v1, pens, conversation 1" in page
+    assert list(results.of_queue(queue)) == ["imported v1"]
+    assert comparison.of_version(other, researcher)[0].authors[0].name == "nobody here"
+
+
+def test_comparing_takes_the_same_queries_however_many_conversations(researcher, django_assert_num_queries):
+    for name, amount in (("few", 1), ("many", 5)):
+        rows = [conversation(number, (outside(GPT, 0, values(3)),)) for number in range(amount)]
+        made = imported(researcher, *rows, name=name)
+        with django_assert_num_queries(2):
+            comparison.of_version(made, researcher)
+
+
+def test_an_export_keeps_outside_authors_licence_and_times(stored, researcher):
+    queue = conversation_queue(researcher, stored)
+    for target in queue.targets.order_by("seat", "position"):
+        score = values(7) if target.seat == 0 else None
+        services.annotate(target=target, by=researcher, values=score, reason="" if score else "short")
+    made, left_out = export.store(queue=queue, name="judged", by=researcher)
+    assert (left_out, made.conversation_count, made.dataset.licence) == ([], 3, "CC-BY-4.0")
+    (line,) = lines_of(made)
+    records = line.conversations[0].judgments
+    assert [(record.author, record.seat, record.values) for record in records] == [
+        ("person:1", 0, values(7)), ("person:1", 1, None), (GPT, 0, values(4)), (RATER, 0, values(5)), (GPT, 1, None),
+    ]  # fmt: skip
+    saved = Judgment.objects.filter(author=researcher).earliest("pk").updated_at
+    assert datetime.fromisoformat(records[0].judged_at) == saved.replace(microsecond=0)
+    assert [record.judged_at for record in records[2:]] == ["", "2026-01-02T03:04:05+00:00", ""]
+    assert [made.source for made in line.conversations] == ["file:0", "file:1", "file:2"]
+
+
+def test_numbers_of_people_leave_out_those_that_came_with_the_import(researcher, annotator):
+    stored = imported(researcher, conversation(0, (outside("person:1", 0, values(2)),)))
+    queue = conversation_queue(researcher, stored, [researcher, annotator])
+    target = queue.targets.get(seat=0)
+    for user in (annotator, researcher):
+        services.annotate(target=target, by=user, values=values(7))
+    for open_target in queue.targets.open_for(researcher):
+        services.annotate(target=open_target, by=researcher, values=values(1))
+    made, _ = export.store(queue=queue, name="judged", by=researcher)
+    (line,) = lines_of(made)
+    authors = {record.author for record in line.conversations[0].judgments if record.seat == 0}
+    assert authors == {"person:1", "person:2", "person:3"}
+
+
+def test_the_api_names_the_conversation(stored, researcher, annotator):
+    queue = conversation_queue(researcher, stored, [annotator])
+    (first, *_) = Caller(annotator).get("judgments/targets").json()["items"]
+    row = StoredConversation.objects.order_by("pk")[0]
+    assert (first["match"], first["episode"], first["conversation"], first["queue"]) == (None, None, row.pk, queue.pk)
+    answer = Caller(annotator).post("judgments", target=first["id"], values=values(2))
+    assert (answer.status_code, answer.json()["conversation"]) == (201, row.pk)
+    theirs = Caller(researcher).get("judgments?limit=100").json()["items"]
+    assert {item["author"] for item in theirs} == {GPT, RATER, f"person:{annotator.pk}"}
+
+
+def test_what_came_with_a_conversation_is_withheld_from_who_has_yet_to_judge_it(stored, researcher, other_researcher):
+    queue = conversation_queue(researcher, stored, [researcher])
+    readable = Judgment.objects.readable_by(researcher)
+    assert (readable.count(), Judgment.objects.readable_by(other_researcher).count()) == (0, 9)
+    first = queue.targets.order_by("position")[0]
+    services.annotate(target=first, by=researcher, values=values(1))
+    assert {(row.conversation.position, row.seat) for row in readable} == {(0, 0)}
+
+
+def test_a_conversation_with_roles_is_asked_about_by_role(researcher):
+    """The rubric of Werewolf asks nothing about seats without a role: the refusal says so."""
+    stored = imported(researcher, conversation(0))
+    with pytest.raises(BadInput, match="roles that nobody had"):
+        conversation_queue(researcher, stored, rubric="werewolf-behaviours")
+    assert RubricVersion.objects.filter(queues__isnull=False).count() == 0
