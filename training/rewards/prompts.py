@@ -1,8 +1,9 @@
-"""What a judge is told: the rubric and the form of its answer as instructions, the transcript as quoted data.
+"""The prompts of a judge: the rubric and the form of its answer as instructions, the transcript as quoted data.
 
 Nothing in a transcript can change format, rubric or target: every text is one JSON string on one line, in which
 brackets, angle brackets and invisible characters are escaped, so it can hold no line break, delimiter or special token
-of a chat template. Instructions are built from the rubric alone. Raises `JudgeError` for a transcript that is too long.
+of a chat template. Instructions are built from the rubric alone, and special tokens in its texts are taken apart.
+Raises `JudgeError` for a transcript that is too long.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from training.engines.base import ChatMessage
 from training.errors import JudgeError
 from training.rewards.rubrics import QUALITY, Rubric
 from training.store import dumps
+from training.text.messages import neutralise
 
 MAX_CHARS = 60_000
 """Longest transcript that is sent; a longer one could not be scored."""
@@ -85,7 +87,7 @@ def rubric_messages(rubric: Rubric, transcript: Transcript, seat: int) -> list[C
     for dimension in rubric.dimensions:
         anchors = "; ".join(f"{anchor.value:g} = {anchor.text}" for anchor in dimension.anchors)
         meaning = f" {anchors}." if anchors else ""
-        parts.append(f"- {dimension.name} ({dimension.scale}): {dimension.question}{meaning}")
+        parts.append(neutralise(f"- {dimension.name} ({dimension.scale}): {dimension.question}{meaning}"))
     shape = {d.name: {"reason": "one sentence", "value": "a number"} for d in rubric.dimensions}
     parts.append(_form({"target": transcript.target, "seat": seat, "values": shape}))
     return _chat(parts, transcript, seat)
