@@ -154,6 +154,35 @@ def village() -> dict[str, str]:
     return {"annotate": f"/judgments/queues/{made.pk}/annotate/", "queue": f"/judgments/queues/{made.pk}/"}
 
 
+def compared() -> dict[str, str]:
+    """An imported dataset that a model, a rater and rosa have judged, and that anna is to judge; its pages."""
+    from tests.webapp.judgments.make import FIVES, conversation, conversation_queue, finished_match, imported, outside
+    from webapp.accounts.models import User
+    from webapp.judgments import services
+
+    rosa, anna, pia = (User.objects.get(username=name) for name in ("rosa", "anna", "pia"))
+
+    def values(number: int) -> dict[str, float]:
+        return {name: float((number + place) % 8 + 2) for place, name in enumerate(FIVES)}
+
+    rows = []
+    for number in range(6):
+        model = [outside("gpt-4", seat, values(number + seat)) for seat in (0, 1)]
+        rater = outside("rater 7", 0, values(number + number % 2))
+        rows.append(conversation(number, (*model, rater, outside("rater 7", 1, None, reason="too short"))))
+    stored = imported(rosa, *rows, name="compared")
+    queue = conversation_queue(rosa, stored, [rosa, anna])
+    for target in queue.targets.all():
+        services.annotate(target=target, by=rosa, values=values(target.conversation.position + target.seat))
+    services.annotate(target=queue.targets.order_by("position")[0], by=anna, values=values(1))
+    match = finished_match(pia)
+    return {
+        "dataset": "/judgments/datasets/compared/v1/", "queue": f"/judgments/queues/{queue.pk}/",
+        "annotate": f"/judgments/queues/{queue.pk}/annotate/", "own": f"/judgments/queues/{queue.pk}/own/",
+        "rate": f"/judgments/rate/{match.pk}/",
+    }  # fmt: skip
+
+
 def silent_match(seconds: str) -> dict[str, Any]:
     """A match in which pia, who begins, has these seconds for her one move, and a script makes the other; it is over
     after both. With the deadline and a key of hers."""

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_journey import fill_scales
+from tests.browser.test_journey import fill_scales, fits
 
 pytestmark = pytest.mark.slow
 
@@ -103,3 +103,46 @@ def test_who_signed_out_in_another_tab_is_told_and_keeps_what_was_entered(visit,
     assert page.get_by_role("link", name="Sign in").get_attribute("href") == "/accounts/login/"
     assert page.locator("input[type=radio]:checked").count() == entered > 0
     visitor.forget("401")
+
+
+@pytest.fixture(scope="module")
+def compared(site):
+    return site.seed("compared")
+
+
+@pytest.mark.parametrize(
+    "who, name", [("rosa", "dataset"), ("rosa", "queue"), ("anna", "annotate"), ("anna", "own"), ("pia", "rate")]
+)
+def test_pages_of_judgments_fit_a_small_screen(visit, compared, who, name):
+    page = visit(who).page
+    page.goto(compared[name])
+    for summary in page.locator("main summary").all():
+        summary.click()
+    fits(page)
+
+
+def test_authors_of_an_import_stand_beside_people(visit, compared):
+    page = visit("rosa").page
+    page.goto(compared["dataset"])
+    table = page.get_by_role("table").first
+    for name, coverage in (("gpt-4", "12 of 12"), ("rater 7", "6 of 12"), ("rosa", "12 of 12")):
+        expect(table.get_by_role("row", name=name)).to_contain_text(coverage)
+
+
+def test_a_question_of_yes_or_no_hides_its_scale(visit, site):
+    page = visit("rosa").page
+    page.goto("/judgments/rubrics/new/")
+    low = page.locator("[name=dimensions-0-low]")
+    expect(low).to_be_visible()
+    page.locator("[name=dimensions-0-yes_no]").check()
+    expect(low).to_be_hidden()
+    page.locator("[name=dimensions-0-yes_no]").uncheck()
+    expect(low).to_be_visible()
+
+
+def test_who_looks_without_rating_is_told_so(visit, compared):
+    page = visit("pia").page
+    page.goto(compared["rate"])
+    page.get_by_role("button", name="Show me without rating").click()
+    expect(page.get_by_text("Your vote is left out")).to_be_visible()
+    expect(page.get_by_role("table")).to_contain_text("scripted")
