@@ -7,7 +7,7 @@ in that author's coverage and in nothing else.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -108,15 +108,16 @@ def compare(rubric: Rubric, *judgments: JudgmentQuerySet) -> Comparison:
         rubric,
         [_author(author, answers[author], rubric) for author in authors],
         [alpha(dimension.title, _shared(dimension, answers.values())) for dimension in rubric.dimensions],
-        [
-            Pair(
-                first[1],
-                second[1],
-                [_pair(dimension, answers[first], answers[second]) for dimension in rubric.dimensions],
-            )
-            for first, second in islice(combinations(authors, 2), MOST_PAIRS)
-        ],
+        list(islice(_pairs(rubric, authors, answers), MOST_PAIRS)),
     )
+
+
+def _pairs(rubric: Rubric, authors: Iterable[AuthorId], answers: Mapping[AuthorId, Answers]) -> Iterator[Pair]:
+    """Yield the pairs of authors whose agreement is defined for at least one dimension."""
+    for first, second in combinations(authors, 2):
+        agreements = [_pair(dimension, answers[first], answers[second]) for dimension in rubric.dimensions]
+        if overall(agreements) is not None:
+            yield Pair(first[1], second[1], agreements)
 
 
 def _author(author: AuthorId, answers: Answers, rubric: Rubric) -> Author:
