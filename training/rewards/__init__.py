@@ -75,6 +75,6 @@ class PerGame:
 
 def build(section: RewardSection, spec: GameSpec, judge: Judge | None = None) -> Reward:
     """Return the reward of a run on the game `spec`; raise `BadInput` if the game or a missing judge rules it out."""
-    found = REGISTRY[source(section, spec)]
-    reward: Reward = Ruled(found.make(spec, judge), section, found.bounds(spec))
+    entry = REGISTRY[source(section, spec)]
+    reward: Reward = Ruled(entry.make(spec, judge), section, entry.bounds(spec))
     return QualityFiltered(reward, _needed(judge)) if section.judge_filter else reward

@@ -260,11 +260,11 @@ class Judge:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """Return the one JSON object that `text` consists of (thoughts before it and a code fence are let pass)."""
-    if not (found := _FENCED.match(text.strip())):
+    """Return the one JSON object that `text` consists of (thoughts before it and a code fence are ignored)."""
+    if not (match := _FENCED.match(text.strip())):
         raise ValueError("not one JSON object")
     try:
-        data = json.loads(found[1], object_pairs_hook=_once, parse_constant=_no_constant)
+        data = json.loads(match[1], object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     assert isinstance(data, dict), "the pattern admits an object only"
