@@ -1,8 +1,11 @@
 """Records that an earlier version wrote still read."""
 
+import json
+
 import pytest
 
-from training.records import Episode, split_seat_metrics
+from training.errors import BadInput
+from training.records import Episode, Scenario, Trace, Turn, split_seat_metrics
 
 OLD = {
     "version": 1,
@@ -17,6 +20,9 @@ OLD = {
     "error": None,
 }
 """An episode as release 0.1.0 wrote it."""
+
+TURN = {"seat": 0, "reply": "hi", "move": {"action": "say"}, "passed": True}
+TRACE = {"seat": 0, "tokens": [1, 2], "mask": [0, 1], "turn": [-1, 0], "logprobs": [0.0, -0.5]}
 
 
 def test_an_old_episodes_numbers_go_to_their_seats():
@@ -40,3 +46,23 @@ def test_they_go_there_once():
 def test_which_seat_a_number_in_the_old_form_is_about(name, seat, number):
     expected = ({name: 1.0}, {}) if seat is None else ({}, {seat: {number: 1.0}})
     assert split_seat_metrics({name: 1.0}, 3) == expected
+
+
+def test_fields_that_are_gone_are_left_out():
+    assert Turn.from_dict({**TURN, "voice": "player", "reward": 0.0}) == Turn.from_dict(TURN)
+    assert Trace.from_dict({**TRACE, "voice": "strategist"}) == Trace.from_dict(TRACE)
+    assert "voice" not in Trace.from_dict({**TRACE, "voice": "player"}).to_dict()
+
+
+def test_other_unknown_fields_are_refused():
+    with pytest.raises(BadInput) as caught:
+        Trace.from_dict({**TRACE, "voice": "player", "choir": 1})
+    assert caught.value.where == "choir"
+
+
+def test_an_episode_without_seat_metrics_reads_and_seats_are_numbers_again():
+    scenario = Scenario(id="s", game="werewolf", seats=("A", "B"))
+    old = {"scenario": scenario.to_dict(), "turns": [{**TURN, "voice": "player"}], "traces": [TRACE]}
+    assert Episode.from_dict(old).seat_metrics == {}
+    episode = Episode(scenario=scenario, seat_metrics={1: {"eliminated": 1.0}})
+    assert Episode.from_dict(json.loads(json.dumps(episode.to_dict()))) == episode

@@ -296,7 +296,11 @@ def split_seat_metrics(
     return whole, by_seat
 
 
-Voice = Literal["player", "strategist", "speaker", "probe"]
+def _without(data: Any, *retired: str) -> Any:
+    """Return a record's data without the fields that earlier files carry and no code reads."""
+    if not isinstance(data, Mapping) or not any(name in data for name in retired):
+        return data
+    return {name: value for name, value in data.items() if name not in retired}
 
 
 class Turn(Record):
@@ -307,18 +311,21 @@ class Turn(Record):
     """
 
     seat: Seat
-    voice: Voice = "player"
     reply: str
     private: str = ""
     move: Move | None = None
     move_index: int | None = None
     error: str | None = None
     passed: bool
-    reward: float = 0.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old(cls, data: Any) -> Any:
+        return _without(data, "voice", "reward")
 
 
 class Trace(Record):
-    """One growing token sequence of one voice of one seat: tokens in, tokens out, nothing is ever re-encoded.
+    """One growing token sequence of one seat: tokens in, tokens out, nothing is ever re-encoded.
 
     All four sequences have one entry a token. `mask` is 1 where the token was sampled; `turn` is the index into
     `Episode.turns` for sampled tokens, -1 elsewhere; `logprobs` are the engine's, of the sampling distribution
@@ -328,13 +335,17 @@ class Trace(Record):
     """
 
     seat: Seat
-    voice: Voice = "player"
     policy: str = LEARNER
     parent: tuple[int, int] | None = None
     tokens: tuple[int, ...]
     mask: tuple[int, ...]
     turn: tuple[int, ...]
     logprobs: tuple[float, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old(cls, data: Any) -> Any:
+        return _without(data, "voice")
 
     @model_validator(mode="after")
     def _same_length(self) -> Self:
@@ -354,8 +365,8 @@ class Episode(Record):
     """One played game. `returns[seat]` None = needs a judge. With `error` set nothing of it is scored or learned.
 
     An imported or exported conversation is an Episode without traces. `metrics` are numbers of the whole game and
-    `seat_metrics` those of each seat. `roles` has one name a seat, as the game reports them at its end; empty where the
-    game has no roles.
+    `seat_metrics` those of each seat, such as `eliminated`: 1 if the seat was eliminated before the final round, else 0.
+    `roles` has one name a seat, as the game reports them at its end; empty where the game has no roles.
     """
 
     version: Version = 1
@@ -409,14 +420,12 @@ class Needs:
     """What a method asks of rollout and trainer.
 
     `critic` names the value heads; `group` is what one call of `credit` receives: the seats of one conversation,
-    all episodes of a same-start set, or all episodes of a game in the batch.
+    all episodes of a same-start set, or all episodes of a game in the batch. `probes` turns the game's probes on.
     """
 
     critic: tuple[str, ...] = ()
     group: Literal["conversation", "start", "game"] = "conversation"
     probes: bool = False
-    process_rewards: bool = False
-    frozen_opponent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

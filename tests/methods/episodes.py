@@ -13,7 +13,9 @@ def trace(layout, seat=0, **more):
     return Trace(seat=seat, tokens=tuple(range(len(layout))), mask=mask, turn=turn, logprobs=zeros, **more)
 
 
-def scored(traces, returns, values=None, *, passed=None, rewards=None, token_rewards=(), metrics=None, start=("s", 0)):
+def scored(
+    traces, returns, values=None, *, passed=None, rewards=None, token_rewards=(), seat_metrics=None, start=("s", 0)
+):
     """A scored episode; `values` maps a head to one list per trace."""
     traces = tuple(traces)
     count = 1 + max(index for one in traces for index in one.turn)
@@ -22,7 +24,7 @@ def scored(traces, returns, values=None, *, passed=None, rewards=None, token_rew
     turns = tuple(Turn(seat=seats.get(i, 0), reply="", move=move, passed=True) for i in range(count))
     scenario = Scenario(id=start[0], game="negotiation", seats=("A", "B"), seed=start[1])
     return ScoredEpisode(
-        episode=Episode(scenario=scenario, turns=turns, traces=traces, metrics=metrics or {}),
+        episode=Episode(scenario=scenario, turns=turns, traces=traces, seat_metrics=seat_metrics or {}),
         returns=returns,
         turn_rewards=rewards or [0.0] * count,
         passed=passed or [True] * count,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from training.methods.advantages import gae, hierarchical_gae, token_gae, whitened
+from training.methods.advantages import Whitening, filtered, gae, hierarchical_gae, token_gae, whitening
 
 
 def test_gae_by_hand():
@@ -93,10 +93,62 @@ def test_token_rewards_stay_where_they_were_paid():
     assert advantages == pytest.approx([1.0, 1.2, 1.3])
 
 
-def test_whitening():
-    first, second = whitened([np.array([1.0, 3.0]), np.array([5.0, 7.0])])
+def test_whitening_is_over_all_entries_together():
     spread = np.sqrt(5)  # variance of 1, 3, 5, 7
-    assert first == pytest.approx([-3 / spread, -1 / spread])
-    assert second == pytest.approx([1 / spread, 3 / spread])
-    assert whitened([np.array([2.0, 2.0])])[0] == pytest.approx([0, 0])
-    assert whitened([]) == []
+    whitened = whitening([np.array([1.0, 3.0]), np.array([5.0, 7.0])])
+    assert whitened == pytest.approx((4.0, spread))
+    assert whitened(np.array([1.0, 7.0])) == pytest.approx([-3 / spread, 3 / spread])
+    assert whitening([np.array([2.0, 2.0])])(np.array([2.0])) == pytest.approx([0])
+    assert whitening([])(np.array([5.0])) == pytest.approx([5])
+
+
+# A = .7, .5 as in `test_hierarchical_by_hand`; turn 1 fails. The tokens of turn 1 have the values −.1 and −.3.
+FAILING = (1.0, [0.2, 0.5], [[-0.1, -0.3], [0.2]], 0.9, 1.0, 1.0, 1.0, [False, True])
+
+
+@pytest.mark.parametrize(
+    "rule, first",
+    [
+        ("off", [0.8, 1.0]),  # .7 − V
+        ("zero", [0.1, 0.3]),  # 0 − V: a failing turn may still earn a token credit
+        ("min", [0.0, 0.0]),  # the same, cut at 0
+    ],
+)
+def test_filters_of_the_two_level_form(rule, first):
+    turns, tokens = hierarchical_gae(*FAILING, filter=rule)
+    assert turns == pytest.approx([0.7, 0.5])
+    assert tokens[0] == pytest.approx(first)
+    assert tokens[1] == pytest.approx([0.3])
+    if rule == "zero":  # what the positional form does
+        assert [row.tolist() for row in hierarchical_gae(*FAILING)[1]] == [row.tolist() for row in tokens]
+
+
+def test_min_keeps_the_blame_of_a_failing_turn():
+    # R = −1: A2 = −1.5, A1 = .9·.5 − .2 − .9·1.5 = −1.1; tokens −1.1 − V
+    turns, tokens = hierarchical_gae(-1.0, *FAILING[1:], filter="min")
+    assert turns == pytest.approx([-1.1, -1.5])
+    assert tokens[0] == pytest.approx([-1.0, -0.8])
+
+
+def test_whitening_comes_before_the_filter_and_leaves_the_turn_advantages():
+    # (.7 − .6) / .1 = 1 and (.5 − .6) / .1 = −1; turn 1 fails, and its token values are 0
+    shifted = Whitening(0.6, 0.1)
+    turns, tokens = hierarchical_gae(
+        1.0, [0.2, 0.5], [[0.0], [0.0]], 0.9, 1, 1, 1, [False, True], filter="min", whitening=shifted
+    )
+    assert turns == pytest.approx([0.7, 0.5])
+    assert tokens[0] == pytest.approx([0.0])
+    assert tokens[1] == pytest.approx([-1.0])
+    assert filtered(turns, [False, False], "min", shifted) == pytest.approx([0.0, -1.0])
+    assert filtered(turns, [False, False], "zero", shifted) == pytest.approx([0.0, 0.0])
+
+
+def test_token_rewards_of_every_turn():
+    # turn 1 hands down .5, of which −.2 was paid at its first token: −.2 and .7 → to go .5, .7
+    _, tokens = hierarchical_gae(
+        [0.0, 0.5], [0.0, 0.0], [[0.0, 0.0], [0.0]], 1, 1, 1, 1, token_rewards=[[-0.2, 0.0], [0.5]]
+    )
+    assert tokens[0] == pytest.approx([0.5, 0.7])
+    assert tokens[1] == pytest.approx([0.5])
+    with pytest.raises(ValueError, match="2 sequences of token rewards, not 1"):
+        hierarchical_gae(1.0, [0.0, 0.0], [[0.0], [0.0]], 1, 1, 1, 1, token_rewards=[[0.0]])

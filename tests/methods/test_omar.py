@@ -6,7 +6,8 @@ from pydantic import ValidationError
 
 from tests.methods.episodes import scored, trace
 from training.errors import BadInput
-from training.methods.omar import OmarConfig
+from training.methods import advantages
+from training.methods.omar import OmarConfig, hierarchical
 
 # one seat, two turns: prompt, turn 0 (two tokens), observation, turn 2 (one token); turn 1 is the other seat's
 LAYOUT = "..00.2"
@@ -133,12 +134,55 @@ def test_filter_in_the_flat_form(rule, expected):
     assert credit.ppo[2:4] == pytest.approx(expected)
 
 
-def test_elimination_keeps_a_share():
+def test_a_seat_eliminated_early_keeps_a_share_of_its_win():
+    # both seats win; the game eliminated seat 0 before the final round
+    zeros = {"turn": [[0, 0]] * 2, "token": [[0, 0]] * 2}
+    traces = [trace(".0"), trace(".1", seat=1)]
+    metrics = {0: {"eliminated": 1.0}, 1: {"eliminated": 0.0}}
+    episode = scored(traces, {0: 1.0, 1: 1.0}, zeros, seat_metrics=metrics)
+
+    def rewards(**config):
+        [credit] = OmarConfig(**config).build().credit([episode])
+        return [row.ppo[1] for row in credit.traces]
+
+    assert OmarConfig().to_dict()["elimination_discount"] == 0.75
+    assert rewards() == pytest.approx([0.75, 1.0])
+    assert rewards(elimination_discount=0.5) == pytest.approx([0.5, 1.0])
+    assert rewards(advantage="group_relative") == pytest.approx([-0.125, 0.125])  # mean .875
+
+
+def test_elimination_does_not_make_a_loss_smaller():
     zeros = {"turn": [[0, 0]], "token": [[0, 0]]}
-    episode = scored([trace(".0")], {0: 1.0}, zeros, metrics={"eliminated_0": 1.0})
-    assert credit_of(episode).ppo[1] == pytest.approx(0.75)
-    assert credit_of(episode, elimination_discount=0.5).ppo[1] == pytest.approx(0.5)
-    assert credit_of(scored([trace(".0")], {0: 1.0}, zeros, metrics={"eliminated_1": 1.0})).ppo[1] == pytest.approx(1)
+    episode = scored([trace(".0")], {0: -1.0}, zeros, seat_metrics={0: {"eliminated": 1.0}})
+    assert credit_of(episode).ppo[1] == pytest.approx(-1.0)
+
+
+def test_training_computes_through_hierarchical_gae(monkeypatch):
+    calls = []
+
+    def double(*arguments, **options):
+        calls.append(options)
+        turns, tokens = advantages.hierarchical_gae(*arguments, **options)
+        return turns, [2 * row for row in tokens]
+
+    monkeypatch.setattr(hierarchical, "hierarchical_gae", double)
+    credit = credit_of(scored([trace(LAYOUT)], {0: 1.0}, {"turn": TURN, "token": TOKEN}))
+    assert credit.ppo == pytest.approx([0, 0, 1.2, 0.8, 0, 0.6])
+    assert [options["filter"] for options in calls] == ["min"]
+
+
+@pytest.mark.parametrize(
+    "form, kind",
+    [
+        ("hierarchical", "Hierarchical"),
+        ("flat", "Flat"),
+        ("turn_only", "TurnOnly"),
+        ("group_relative", "GroupRelative"),
+    ],
+)
+def test_every_form_is_a_class_of_its_own_module(form, kind):
+    method = OmarConfig.from_dict({"name": "omar", "advantage": form}).build()
+    assert (type(method).__name__, type(method).__module__) == (kind, f"training.methods.omar.{form}")
 
 
 def test_whitening_is_over_the_batch_and_before_the_filter():

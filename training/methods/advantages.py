@@ -6,7 +6,7 @@ Every function takes any sequence of floats and returns float64 arrays; sequence
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, SupportsFloat
+from typing import TYPE_CHECKING, Literal, NamedTuple, SupportsFloat
 
 import numpy as np
 
@@ -14,6 +14,35 @@ if TYPE_CHECKING:
     from training.records import Floats
 
 Numbers = Sequence[float]
+Filter = Literal["off", "zero", "min"]
+"""What a failing turn may earn: as any other turn, exactly 0, or nothing above 0."""
+
+
+class Whitening(NamedTuple):
+    """A shift and a scale for advantages; the default leaves them as they are."""
+
+    mean: float = 0.0
+    scale: float = 1.0
+
+    def __call__(self, advantages: Floats) -> Floats:
+        """Return the advantages minus `mean`, divided by `scale`."""
+        whitened: Floats = (advantages - self.mean) / self.scale
+        return whitened
+
+
+UNCHANGED = Whitening()
+
+
+def whitening(advantages: Sequence[Floats]) -> Whitening:
+    """Return what brings all entries of the arrays together to mean 0 and variance 1.
+
+    Equal entries (or a single one) only lose their mean.
+    """
+    entries = np.concatenate(advantages) if advantages else np.zeros(0)
+    if not entries.size:
+        return UNCHANGED
+    deviation = float(entries.std())
+    return Whitening(float(entries.mean()), deviation if deviation > 1e-8 else 1.0)
 
 
 def gae(rewards: Numbers, values: Numbers, gamma: float, lam: float) -> Floats:
@@ -28,16 +57,15 @@ def gae(rewards: Numbers, values: Numbers, gamma: float, lam: float) -> Floats:
         v = np.append(v, 0.0)
     if len(v) != len(r) + 1:
         raise ValueError(f"{len(r)} rewards need {len(r)} values, not {len(v)}")
-    deltas = r + gamma * v[1:] - v[:-1]
-    advantages = np.zeros_like(r)
+    advantages: list[float] = []
     running = 0.0
-    for k in range(len(r) - 1, -1, -1):
-        running = deltas[k] + gamma * lam * running
-        advantages[k] = running
-    return advantages
+    for delta in reversed((r + gamma * v[1:] - v[:-1]).tolist()):  # plain floats: a loop over array entries is slow
+        running = delta + gamma * lam * running
+        advantages.append(running)
+    return np.array(advantages[::-1], dtype=np.float64)
 
 
-def hierarchical_gae(
+def hierarchical_gae(  # noqa: PLR0913  # the paper's symbols, by position
     final_reward: float | Numbers,
     turn_values: Numbers,
     token_values: Sequence[Numbers],
@@ -46,23 +74,47 @@ def hierarchical_gae(
     gamma: float,
     lam: float,
     passed: Sequence[bool] | None = None,
+    *,
+    filter: Filter = "zero",
+    whitening: Whitening = UNCHANGED,
+    token_rewards: Sequence[Numbers] | None = None,
 ) -> tuple[Floats, list[Floats]]:
     """Return (turn advantages, token advantages of each turn), the paper's two-level estimator (OMAR, §3.2 and §4.3).
 
     Turn level: a turn is one step; `final_reward` (a float) is paid at the last turn, or gives one reward per turn.
-    Token level: the turn's advantage is a pseudo-reward on its last token; a turn with `passed` False has
-    pseudo-reward 0. The returned turn advantages are those of the recursion, before that filter. Values are read
-    before their turn or token; the value after the last token of a turn is 0 at the token level.
+    Token level: the turn's advantage, after `whitening` and `filter`, is a pseudo-reward on its last token. Values are
+    read before their turn or token; the value after the last token of a turn is 0 at the token level. The returned turn
+    advantages are those of the recursion, before whitening and filter.
+
+    `filter` decides about the turns with `passed` False: "zero" (the paper) sets their pseudo-reward to 0, "min" to at
+    most 0 and cuts their token advantages at 0 from above, "off" treats them as any other turn. `token_rewards` has one
+    sequence per turn: the part of the turn's reward that was paid at its tokens (see `token_gae`).
     """
     turns = len(turn_values)
     if len(token_values) != turns or (passed is not None and len(passed) != turns):
         raise ValueError(f"turn_values has {turns} turns, token_values {len(token_values)}; passed must agree")
+    if token_rewards is not None and len(token_rewards) != turns:
+        raise ValueError(f"{turns} turns need {turns} sequences of token rewards, not {len(token_rewards)}")
     turn_advantages = gae(turn_rewards(final_reward, turns).tolist(), turn_values, gamma_turn, lam_turn)
-    keep = np.ones(turns) if passed is None else np.asarray(passed, dtype=np.float64)
-    pseudo = np.where(keep > 0, turn_advantages, 0.0)
-    return turn_advantages, [
-        token_gae(float(reward), values, gamma, lam) for reward, values in zip(pseudo, token_values, strict=True)
-    ]
+    verdicts = [True] * turns if passed is None else [bool(verdict) for verdict in passed]
+    pseudo = filtered(turn_advantages, verdicts, filter, whitening)
+    token_advantages = []
+    for k, values in enumerate(token_values):
+        paid = None if token_rewards is None else token_rewards[k]
+        credit = token_gae(float(pseudo[k]), values, gamma, lam, paid)
+        token_advantages.append(np.minimum(credit, 0.0) if filter == "min" and not verdicts[k] else credit)
+    return turn_advantages, token_advantages
+
+
+def filtered(
+    turn_advantages: Floats, passed: Sequence[bool], filter: Filter, whitening: Whitening = UNCHANGED
+) -> Floats:
+    """Return what each turn hands down to its tokens: its advantage, whitened, then filtered where it did not pass."""
+    whitened = whitening(turn_advantages)
+    if filter == "off":
+        return whitened
+    limit = np.minimum(whitened, 0.0) if filter == "min" else np.zeros_like(whitened)
+    return np.where(np.asarray(passed, dtype=bool), whitened, limit)
 
 
 def turn_rewards(final_reward: float | Numbers, turns: int) -> Floats:
@@ -90,18 +142,3 @@ def token_gae(
     if len(rewards):
         rewards[-1] += pseudo_reward - rewards.sum()
     return gae(rewards.tolist(), values, gamma, lam)
-
-
-def whitened(advantages: Sequence[Floats]) -> list[Floats]:
-    """Return the arrays shifted and scaled to mean 0 and variance 1 over all their entries together.
-
-    Equal entries (or a single one) only lose their mean.
-    """
-    if not advantages:
-        return []
-    together = np.concatenate(advantages)
-    if not together.size:
-        return list(advantages)
-    spread = float(together.std())
-    scale = spread if spread > 1e-8 else 1.0
-    return [(array - together.mean()) / scale for array in advantages]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from training.records import EpisodeCredit, Needs, Record, ScoredEpisode
 
@@ -20,11 +20,16 @@ class Method(Protocol):
         """Return what must survive a restart, as JSON data."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up the state of `state_dict`."""
+        """Restore the state that `state_dict` returned."""
 
 
 class MethodConfig(Record):
-    """Base of a method's configuration. The class stands in the method's file; `name` is its name in the registry."""
+    """Base of a method's configuration. The class stands beside the method; `name` is its name in the registry.
+
+    `summary` is one sentence about the method for lists.
+    """
+
+    summary: ClassVar[str] = ""
 
     name: str
 

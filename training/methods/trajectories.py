@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from training.records import LEARNER, Episode, ScoredEpisode, Seat, Voice
+from training.records import LEARNER, Episode, ScoredEpisode, Seat
 
 if TYPE_CHECKING:
     from training.records import Floats
@@ -23,9 +23,19 @@ class TurnTokens:
     first: int
     stop: int
 
+    @property
+    def sampled(self) -> slice:
+        """The positions of the turn's tokens."""
+        return slice(self.first, self.stop)
+
+    @property
+    def prefixes(self) -> slice:
+        """The positions whose hidden states the turn's tokens were sampled from: one before each token."""
+        return slice(self.first - 1, self.stop - 1)
+
     def before(self, arrays: Sequence[Floats]) -> Floats:
         """Return, for each token of the turn, the entry read from the prefix before it."""
-        return arrays[self.trace][self.first - 1 : self.stop - 1]
+        return arrays[self.trace][self.prefixes]
 
     def after(self, arrays: Sequence[Floats]) -> float:
         """Return the entry read after the turn's last token."""
@@ -33,7 +43,10 @@ class TurnTokens:
 
     def on(self, arrays: Sequence[Floats]) -> Floats:
         """Return the entries that belong to the tokens themselves."""
-        return arrays[self.trace][self.first : self.stop]
+        return arrays[self.trace][self.sampled]
+
+    def __len__(self) -> int:
+        return self.stop - self.first
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +59,7 @@ class SeatTrajectory:
     passed: tuple[bool, ...]
 
 
-def turn_tokens(episode: Episode, voice: Voice = "player") -> dict[Seat, list[TurnTokens]]:
+def turn_tokens(episode: Episode) -> dict[Seat, list[TurnTokens]]:
     """Return the learner's turns by seat, in the order they were played.
 
     A branch repeats tokens of its parent: a turn belongs to the first trace that carries it. Sampled tokens with
@@ -54,7 +67,7 @@ def turn_tokens(episode: Episode, voice: Voice = "player") -> dict[Seat, list[Tu
     """
     seats: dict[Seat, dict[int, TurnTokens]] = {}
     for number, trace in enumerate(episode.traces):
-        if trace.policy != LEARNER or trace.voice != voice:
+        if trace.policy != LEARNER:
             continue
         turns = np.where(np.asarray(trace.mask, dtype=bool), np.asarray(trace.turn, dtype=np.int64), -1)
         known = seats.setdefault(trace.seat, {})
@@ -69,18 +82,22 @@ def turn_tokens(episode: Episode, voice: Voice = "player") -> dict[Seat, list[Tu
     return {seat: [turns[index] for index in sorted(turns)] for seat, turns in seats.items() if turns}
 
 
-def lines(scored: ScoredEpisode, results: dict[Seat, float]) -> list[SeatTrajectory]:
-    """Return one line per learning seat, given each seat's final `results`.
+def seat_trajectories(scored: ScoredEpisode, results: Mapping[Seat, float]) -> list[SeatTrajectory]:
+    """Return one trajectory per learning seat; `results` is each seat's reward for the whole episode.
 
-    A turn's reward is its process reward plus whatever was paid at its tokens.
+    A turn's reward is its entry in `turn_rewards` plus whatever was paid at its tokens; the last turn adds the result.
     """
-    found = []
+    trajectories = []
     for seat, turns in turn_tokens(scored.episode).items():
         rewards = np.array([scored.turn_rewards[turn.index] for turn in turns], dtype=np.float64)
         if scored.token_rewards:
             rewards += np.array([float(turn.on(scored.token_rewards).sum()) for turn in turns])
         rewards[-1] += results[seat]
-        found.append(
-            SeatTrajectory(seat, tuple(turns), rewards, tuple(bool(scored.passed[turn.index]) for turn in turns))
-        )
-    return found
+        passed = tuple(bool(scored.passed[turn.index]) for turn in turns)
+        trajectories.append(SeatTrajectory(seat, tuple(turns), rewards, passed))
+    return trajectories
+
+
+def eliminated(episode: Episode, seat: Seat) -> bool:
+    """Return whether the game eliminated the seat before its final round, as `seat_metrics` has it."""
+    return episode.seat_metrics.get(seat, {}).get("eliminated", 0.0) > 0

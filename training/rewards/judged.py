@@ -36,7 +36,7 @@ class Judged:
         judgments = tuple(verdict.judgment(self.judge.name, transcript.target) for verdict in verdicts)
         return Score(
             lost | {verdict.seat: verdict.mean for verdict in verdicts},
-            tuple(turn.reward for turn in episode.turns),
+            (0.0,) * len(episode.turns),
             tuple(turn.passed for turn in episode.turns),
             judgments,
         )

@@ -17,6 +17,6 @@ class Outcome:
             raise JudgeError(f"the game gave seat {min(missing)} no return: it needs a judge, or did not end")
         return Score(
             returns,
-            tuple(turn.reward for turn in episode.turns),
+            (0.0,) * len(episode.turns),
             tuple(turn.passed for turn in episode.turns),
         )

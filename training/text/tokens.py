@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from training.engines.base import Sample
 from training.errors import EngineError
-from training.records import LEARNER, Seat, Trace, Voice
+from training.records import LEARNER, Seat, Trace
 from training.text.template import ChatTokenizer, placeholder
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class _Line:
 
 
 class TraceBuilder:
-    """Builds the traces of one voice of one seat: `prompt` with the new messages, then `record` with the sample.
+    """Builds the traces of one seat: `prompt` with the new messages, then `record` with the sample.
 
     `window` bounds a prompt plus `reserve`, the most tokens a reply may take; None = no bound.
     """
@@ -75,14 +75,13 @@ class TraceBuilder:
         chat: ChatTokenizer,
         *,
         seat: Seat,
-        voice: Voice = "player",
         policy: str = LEARNER,
         window: int | None = None,
         reserve: int = 0,
     ) -> None:
         self.chat = chat
         self.replies = 0
-        self._seat, self._voice, self._policy = seat, voice, policy
+        self._seat, self._policy = seat, policy
         self.window, self.reserve = window, reserve
         self._lines: list[_Line] = []
         self._branches: list[_Branch] = []
@@ -128,11 +127,10 @@ class TraceBuilder:
         return text
 
     def traces(self) -> tuple[Trace, ...]:
-        """Return the traces so far; turns count the voice's own replies, parents count within this tuple."""
+        """Return the traces so far; turns count the seat's own replies, parents count within this tuple."""
         return tuple(
             Trace(
                 seat=self._seat,
-                voice=self._voice,
                 policy=self._policy,
                 parent=branch.parent,
                 tokens=tuple(branch.tokens),

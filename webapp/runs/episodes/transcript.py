@@ -140,7 +140,7 @@ def traces(record: Mapping[str, Any], run: Run) -> list[dict[str, Any]]:
     for number, trace in enumerate(episode["traces"]):
         credit = credited[number] if number < len(credited) and credited[number] else {}
         branch = f", branch of trace {trace['parent'][0]} at {trace['parent'][1]}" if trace.get("parent") else ""
-        title = f"{seat_name(episode, trace['seat'])} ({trace['voice']}, {trace['policy']}{branch})"
+        title = f"{seat_name(episode, trace['seat'])} ({trace['policy']}{branch})"
         shown.append({"title": title, "stretches": stretches(trace, credit, tokenizer), "credited": bool(credit)})
     return shown
 
