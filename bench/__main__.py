@@ -76,6 +76,11 @@ def parser() -> ArgumentParser:
         "--dir", type=Path, default=Path("docs/results"), metavar="DIR", help="the pages and their raw numbers"
     )
     _miniature(add("miniature", "forms of credit on a toy, item negotiation or Werewolf with tiny", parents=(common,)))
+    hierarchy = add(
+        "hierarchy", "credit on turns and tokens against flat credit, on five small tasks", parents=(common,)
+    )
+    hierarchy.add_argument("--seeds", type=SEVERAL, default=12, metavar="N", help="runs of each form and task (12)")
+    hierarchy.add_argument("--tasks", default="", metavar="A,B", help="seen, unseen, long, joint, uneven; all")
     return made
 
 
