@@ -7,6 +7,7 @@ the project's own (`training.methods.omar`), without discount and without filter
 
 Both forms are tuned on the same number of settings with seeds that the comparison does not use. `matched` is a third
 arm: the hierarchy with flat's λ and learning rate and λ_turn = λ^(mean tokens per turn), so that only the form differs.
+`equal_lambda` compares the forms untuned, with 0.95 for every λ and one learning rate.
 """
 
 from __future__ import annotations
@@ -269,6 +270,19 @@ def compared(name: str, seeds: int) -> dict[str, Any]:
     }
 
 
+def equal_lambda(name: str, seeds: int) -> dict[str, Any]:
+    """Return both forms with 0.95 for every λ and the middle learning rate, with their difference paired by seed."""
+    settings: dict[str, dict[str, Any]] = {
+        "flat": {"advantage": "flat", "lam": 0.95},
+        "hierarchical": {"lam": 0.95, "lam_turn": 0.95},
+    }
+    success = {
+        form: [round(learned(TASKS[name], chosen, RATES[1], seed), 6) for seed in range(seeds)]
+        for form, chosen in settings.items()
+    }
+    return {"lr": RATES[1], **success, "minus_flat": difference(success["hierarchical"], success["flat"])}
+
+
 def difference(first: Sequence[float], second: Sequence[float]) -> dict[str, Any]:
     """Return the mean paired difference over seeds with its 95 % interval."""
     gaps = [a - b for a, b in zip(first, second, strict=True)]
@@ -296,6 +310,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         "seeds": arguments.seeds,
         "tuning_seeds": TUNING_SEEDS,
         "tasks": {name: compared(name, arguments.seeds) for name in names},
+        "equal_lambda": {name: equal_lambda(name, arguments.seeds) for name in names},
     }
 
 

@@ -21,14 +21,24 @@ from bench.rows import against, kept, metrics_of, over_seeds, unless_interrupted
 from training.errors import BadInput
 from training.methods.omar import OmarConfig
 
+UNDISCOUNTED = {"gamma_turn": 1.0, "filter": "off"}
 FORMS: dict[str, dict[str, Any]] = {
     "default": {},
     "undiscounted": {"gamma_turn": 1.0},
     "paper": {"critic_heads": "one", "turn_value": "last_token", "filter": "zero"},
+    "paper_min": {"critic_heads": "one", "turn_value": "last_token"},
     "flat": {"advantage": "flat"},
     "turn_only": {"advantage": "turn_only"},
+    "two_levels": UNDISCOUNTED,
+    "two_levels_95": {**UNDISCOUNTED, "lam_turn": 0.95, "lam": 0.95},
+    "two_levels_turns": {**UNDISCOUNTED, "lam_turn": 0.5},
+    "one_level": {"advantage": "flat", "filter": "off"},
+    "one_level_95": {"advantage": "flat", "lam": 0.95, "filter": "off"},
 }
-"""What is compared. `undiscounted` is the default with γ_turn = 1, as `flat` has no turn decay either."""
+"""What is compared. Pairs that differ in one thing: `undiscounted` and `default` in γ_turn; `paper_min` and `default` in
+the heads and where a turn is valued; `paper` and `paper_min` in the filter; `two_levels` and `one_level` in the
+hierarchy (no discount, no filter, λ = 1: with exact critics their credit is the same); `two_levels_95` and
+`one_level_95` likewise at λ = 0.95; `two_levels_turns` and `two_levels` in λ_turn."""
 
 
 def main(arguments: Namespace) -> dict[str, Any]:

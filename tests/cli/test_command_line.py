@@ -15,6 +15,7 @@ import pytest
 from training import dataset, samples
 from training.cli import main
 from training.games import REGISTRY, replay
+from training.methods import REGISTRY as METHODS
 from training.records import Episode
 from training.store import dumps
 
@@ -40,6 +41,16 @@ def test_games_lists_the_registry(capsys):
     assert main(["games"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in REGISTRY)
+
+
+def test_methods_lists_the_registry(capsys):
+    methods = answer(capsys, "methods")["methods"]
+    assert [list(method) for method in methods] == [["name", "summary"]] * len(METHODS)
+    assert [method["name"] for method in methods] == list(METHODS)
+    assert all(method["summary"].endswith(".") for method in methods)
+    assert main(["methods"]) == 0
+    shown = capsys.readouterr().out
+    assert shown == "".join(f"{method['name']}  {method['summary']}\n" for method in methods)
 
 
 def test_play_is_the_same_for_the_same_seed_but_for_the_seconds(capsys):
@@ -190,7 +201,7 @@ def test_preparing_a_model_draws_no_bars_into_a_file():
     assert "tiny is ready in 6" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["", "games", "play", "sft", "run", "resume", "eval", "behaviours", "models"])
+@pytest.mark.parametrize("command", ["", "games", "methods", "play", "sft", "run", "resume", "eval", "behaviours", "models"])
 def test_every_help_documents_the_exit_codes(capsys, command):
     with pytest.raises(SystemExit) as ended:
         main([command, "--help"] if command else ["--help"])
@@ -217,7 +228,7 @@ def test_help_is_quick_and_imports_nothing_heavy():
 def test_playing_imports_no_model_library():
     code = (
         "import sys; from training.cli import main; "
-        f"main({[*PLAY[:5], '2', '--json']!r}); main(['games']); main(['models']); "
+        f"main({[*PLAY[:5], '2', '--json']!r}); main(['games']); main(['methods']); main(['models']); "
         "print('loaded', *sorted({'torch', 'transformers', 'vllm', 'trl', 'django'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)

@@ -106,21 +106,22 @@ async def test_everybody_alive_is_asked_after_a_speech_and_the_game_does_not_not
         assert {with_probes.roles[NAMES.index(name)] for name in belief.truth} <= {"werewolf"}
 
 
-async def test_omar_discounts_the_win_of_a_seat_that_died_early_once():
+async def test_omar_pays_a_seat_that_was_eliminated_early_three_quarters_of_a_win():
     jobs = [Job(number, start.with_seed(number + 1), ("random",) * 6) for number, start in enumerate(villages(12))]
-    found = await collect(jobs, {"random": chance}, lanes=4, rules=RolloutPolicy())
-    assert {value for episode in found for value in episode.returns.values()} == {0.0, 1.0}
-    rewards = set()
+    episodes = await collect(jobs, {"random": chance}, lanes=4, rules=RolloutPolicy())
+    assert {value for episode in episodes for value in episode.returns.values()} == {0.0, 1.0}
     method = OmarConfig(advantage="flat", critic_heads="two").build()
-    for episode in found:
+    paid = set()
+    for episode in episodes:
         scored = _as_learned(episode)
         [credit] = method.credit([scored])
-        for trace, one in zip(scored.episode.traces, credit.traces, strict=True):
+        for trace, trace_credit in zip(scored.episode.traces, credit.traces, strict=True):
             # with values 0 and no discount in the flat form every token carries the reward of its seat
-            kept = 0.75 if episode.seat_metrics[trace.seat]["eliminated"] else 1
-            assert one.ppo[1:] == pytest.approx(episode.returns[trace.seat] * kept)
-            rewards.add(float(one.ppo[1]))
-    assert rewards == {0.0, 0.75, 1.0}
+            eliminated = episode.seat_metrics[trace.seat]["eliminated"]
+            reward = episode.returns[trace.seat] * (0.75 if eliminated else 1.0)
+            assert trace_credit.ppo[1:] == pytest.approx(reward)
+            paid.add(reward)
+    assert paid == {0.0, 0.75, 1.0}
 
 
 def _as_learned(episode):

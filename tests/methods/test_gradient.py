@@ -105,9 +105,9 @@ SEEDS = [pytest.param(seed, id=f"game{seed}") for seed in range(5)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("lam_turn", [1.0, 0.7, 0.0])
-def test_default_form_is_unbiased_with_a_converged_critic(seed, lam_turn):
-    world, method = World(seed), OmarConfig(**EXACT | {"lam_turn": lam_turn}).build()
+@pytest.mark.parametrize("lam_turn, lam", [(1.0, 1.0), (0.7, 1.0), (0.0, 1.0), (0.7, 0.6)])
+def test_default_form_is_unbiased_with_a_converged_critic(seed, lam_turn, lam):
+    world, method = World(seed), OmarConfig(**EXACT | {"lam_turn": lam_turn, "lam": lam, "filter": "off"}).build()
     found = world.expected_gradient(method, converged(world, method))
     assert found == pytest.approx(world.true_gradient(), abs=1e-10)
 
@@ -118,6 +118,27 @@ def test_default_form_is_unbiased_for_any_critic_at_lambda_one(seed):
     rng = np.random.default_rng(100 + seed)
     critic = {head: {k: float(rng.normal()) for k in table} for head, table in blank(method.needs.critic).items()}
     assert world.expected_gradient(method, critic) == pytest.approx(world.true_gradient(), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_turn_decay_makes_earlier_turns_count_less(seed):
+    # of two turns with γ_turn = .9 the first has .9 of its true gradient: the estimate is biased
+    world, method = World(seed), OmarConfig(**EXACT | {"gamma_turn": 0.9}).build()
+    found, true = world.expected_gradient(method, converged(world, method)), world.true_gradient()
+    lengths = [len(prefix) for prefix in world.logits if len(prefix) in SAMPLED for _ in range(2)]
+    share = np.where(np.array(lengths) < 3, 0.9, 1.0)
+    assert found == pytest.approx(share * true, abs=1e-10)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_flat_and_hierarchical_give_the_same_credit_at_lambda_one(seed):
+    # with converged critics both are R − E[R | prefix] in every game: the same variance, not only the same mean
+    world, credits_ = World(seed), []
+    for form in ("hierarchical", "flat"):
+        method = OmarConfig(**EXACT | {"advantage": form, "filter": "off"}).build()
+        episodes = world.episodes(converged(world, method))
+        credits_.append(np.array([method.credit([episode])[0].traces[0].ppo for episode in episodes]))
+    assert credits_[0] == pytest.approx(credits_[1], abs=1e-10)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

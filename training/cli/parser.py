@@ -62,6 +62,7 @@ def build() -> ArgumentParser:
     add = partial(_command, commands, common)
 
     add("games", "list the games", "training.cli.games")
+    add("methods", "list the methods of training", "training.cli.methods")
     _play(add("play", "play games between players that need no local model", "training.cli.play"))
     _run(add("sft", "cold start: learn from conversations", "training.cli.runs"), "sft")
     _run(add("run", "start a run of the kind that its configuration names", "training.cli.runs"), None)
