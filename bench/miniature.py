@@ -35,7 +35,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "one_level": {"advantage": "flat", "filter": "off"},
     "one_level_95": {"advantage": "flat", "lam": 0.95, "filter": "off"},
 }
-"""What is compared. Pairs that differ in one thing: `undiscounted` and `default` in γ_turn; `paper_min` and `default` in
+"""The forms. Pairs that differ in one thing: `undiscounted` and `default` in γ_turn; `paper_min` and `default` in
 the heads and where a turn is valued; `paper` and `paper_min` in the filter; `two_levels` and `one_level` in the
 hierarchy (no discount, no filter, λ = 1: with exact critics their credit is the same); `two_levels_95` and
 `one_level_95` likewise at λ = 0.95; `two_levels_turns` and `two_levels` in λ_turn."""

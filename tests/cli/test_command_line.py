@@ -201,7 +201,10 @@ def test_preparing_a_model_draws_no_bars_into_a_file():
     assert "tiny is ready in 6" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["", "games", "methods", "play", "sft", "run", "resume", "eval", "behaviours", "models"])
+HELPS = ["", "games", "methods", "play", "sft", "run", "resume", "eval", "behaviours", "models"]
+
+
+@pytest.mark.parametrize("command", HELPS)
 def test_every_help_documents_the_exit_codes(capsys, command):
     with pytest.raises(SystemExit) as ended:
         main([command, "--help"] if command else ["--help"])

@@ -1,4 +1,4 @@
-"""The methods: each one small file that turns scored episodes into credit. A new one is its file and a line here."""
+"""The methods, which turn scored episodes into credit. A new method is its module and a line in `REGISTRY`."""
 
 from __future__ import annotations
 
