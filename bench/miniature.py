@@ -83,13 +83,13 @@ def toy(forms: list[str], seeds: int, most_steps: int) -> dict[str, Any]:
     from bench.toy import DECIDES, Toy, steps_to_reach
 
     size = Toy(most_steps=most_steps) if most_steps else Toy()
-    found: dict[str, Any] = {}
+    rows: dict[str, Any] = {}
     steps: dict[str, list[float]] = {}
     for form in forms:
         began = time.monotonic()
         reached = [steps_to_reach(OmarConfig(**FORMS[form]), seed, size) for seed in range(seeds)]
-        steps[form] = [float(size.most_steps if one is None else one) for one in reached]
-        found[form] = {
+        steps[form] = [float(size.most_steps if count is None else count) for count in reached]
+        rows[form] = {
             "steps": reached,
             "median": median(steps[form]),
             "not_reached": reached.count(None),
@@ -102,7 +102,7 @@ def toy(forms: list[str], seeds: int, most_steps: int) -> dict[str, Any]:
             },
             "seconds": round(time.monotonic() - began, 1),
         }
-    return {"task": _task(size), "seeds": seeds, "forms": found, **against(steps, forms, "steps")}
+    return {"task": _task(size), "seeds": seeds, "forms": rows, **against(steps, forms, "steps")}
 
 
 def _task(size: object) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _task(size: object) -> dict[str, Any]:
 
 
 def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
-    """Train and measure every form and seed; return what the head-to-heads found, and each form's gain minus the
+    """Train and measure every form and seed; return what the head-to-heads measured, and each form's gain minus the
     first's.
 
     Seeds are the outer loop, so that a comparison that is broken off is complete for the seeds it has.
@@ -124,17 +124,17 @@ def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, fo
     gains = {
         form: {row["seed"]: row["difference"]["mean"] for row in rows[form] if row["difference"]} for form in forms
     }
-    found: dict[str, Any] = {}
+    summaries: dict[str, Any] = {}
     for form in forms:
         of_form = list(gains[form].values())
-        found[form] = {"runs": rows[form], **(over_seeds("gain", of_form) if of_form else {})}
+        summaries[form] = {"runs": rows[form], **(over_seeds("gain", of_form) if of_form else {})}
     shared = [seed for seed in range(seeds) if all(seed in gains[form] for form in forms)]
     paired = {form: [gains[form][seed] for seed in shared] for form in forms}
     return {
         "task": {"game": "negotiation", "data": "items", "base": "tiny", "steps": steps or 60},
         "conversations": conversations,
         "seeds": seeds,
-        "forms": found,
+        "forms": summaries,
         "compared_seeds": shared,
         **(against(paired, forms, "gain") if shared else {}),
     }
@@ -220,9 +220,9 @@ def _last_metrics(run_dir: Any) -> dict[str, float]:
 def show(result: dict[str, Any]) -> str:
     """Return one line per form: mean, 95 % interval (Student's t over seeds) and the number of seeds."""
     rows = []
-    for form, found in result["forms"].items():
-        mean = found.get("mean", found.get("gain"))
-        low, high = found.get("interval", (float("nan"), float("nan")))
-        count = f"n = {found['n']}" if "n" in found else ""
+    for form, row in result["forms"].items():
+        mean = row.get("mean", row.get("gain"))
+        low, high = row.get("interval", (float("nan"), float("nan")))
+        count = f"n = {row['n']}" if "n" in row else ""
         rows.append(f"{form:<14} {mean if mean is not None else float('nan'):>10.3f}   [{low:.3f}, {high:.3f}] {count}")
     return "\n".join(rows)

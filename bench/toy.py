@@ -31,7 +31,7 @@ DECIDES, RIGHT = 1, 0
 
 @dataclass(frozen=True, slots=True)
 class Toy:
-    """Size of the task and of one run. `reach` must be held as the mean over the last `window` steps."""
+    """Size of the task and of one run. `reach` is compared with the mean reward of the last `window` steps."""
 
     turns: int = 8
     tokens: int = 4
@@ -66,8 +66,8 @@ class Net(nn.Module):
 
     def states(self, ids: Tensor) -> Tensor:
         """Return the state after each token, (B, L, H)."""
-        found: Tensor = self.trunk(self.embed(ids))[0]
-        return found
+        states: Tensor = self.trunk(self.embed(ids))[0]
+        return states
 
     def logp(self, states: Tensor) -> Tensor:
         """Return log-probabilities of the actions after each state, (…, A)."""
@@ -81,8 +81,8 @@ def steps_to_reach(config: OmarConfig, seed: int, toy: Toy) -> int | None:
         method = config.build()
         net = Net(toy, method.needs.critic)
         heads = list(net.heads.parameters())
-        own = [p for name, p in net.named_parameters() if not name.startswith("heads.")]
-        groups = [{"params": own, "lr": toy.lr}] + ([{"params": heads, "lr": toy.critic_lr}] if heads else [])
+        trunk = [p for name, p in net.named_parameters() if not name.startswith("heads.")]
+        groups = [{"params": trunk, "lr": toy.lr}] + ([{"params": heads, "lr": toy.critic_lr}] if heads else [])
         optimizer = torch.optim.Adam(groups)
         recent: deque[float] = deque(maxlen=toy.window)
         for step in range(1, toy.most_steps + 1):
@@ -99,12 +99,12 @@ def _step(net: Net, method: Method, optimizer: torch.optim.Optimizer, toy: Toy, 
     rewards = (ids[:, 1 + DECIDES] == RIGHT).double().numpy()
     values = {name: head(states).squeeze(-1).detach().double().numpy() for name, head in net.heads.items()}
     scored = [_scored(toy, n, ids[n], logps[n], float(rewards[n]), values) for n in range(toy.episodes)]
-    items = [Item(one.episode.traces[0], (n, 0)) for n, one in enumerate(scored)]
-    for n, one in enumerate(scored):
-        (credit,) = method.credit([one])
-        found = credit.traces[0]
-        assert found is not None, "the toy has one learning trace an episode"
-        items[n].credit = found
+    items = [Item(episode.episode.traces[0], (n, 0)) for n, episode in enumerate(scored)]
+    for n, episode in enumerate(scored):
+        (credit,) = method.credit([episode])
+        trace_credit = credit.traces[0]
+        assert trace_credit is not None, "the toy has one learning trace per episode"
+        items[n].credit = trace_credit
     _update(net, optimizer, items, toy, learn=learn)
     return float(rewards.mean())
 
@@ -138,7 +138,7 @@ _MOVE = Move(action="say")
 def _scored(
     toy: Toy, n: int, ids: Tensor, logps: NDArray[np.float64], reward: float, values: dict[str, NDArray[np.float64]]
 ) -> ScoredEpisode:
-    """Return one episode as the trainer would hand it to a method."""
+    """Return one episode as the trainer would pass it to a method."""
     trace = Trace(
         seat=0,
         tokens=tuple(ids.tolist()),

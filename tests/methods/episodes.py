@@ -1,4 +1,4 @@
-"""Small scored episodes written by hand: tokens, where they were sampled, and the values a critic gave."""
+"""Small scored episodes written by hand: tokens, where they were sampled, and the values of a critic."""
 
 import numpy as np
 
@@ -18,8 +18,8 @@ def scored(
 ):
     """A scored episode; `values` maps a head to one list per trace."""
     traces = tuple(traces)
-    count = 1 + max(index for one in traces for index in one.turn)
-    seats = {index: one.seat for one in traces for index in one.turn if index >= 0}
+    count = 1 + max(index for row in traces for index in row.turn)
+    seats = {index: row.seat for row in traces for index in row.turn if index >= 0}
     move = Move(action="say")
     turns = tuple(Turn(seat=seats.get(i, 0), reply="", move=move, passed=True) for i in range(count))
     scenario = Scenario(id=start[0], game="negotiation", seats=("A", "B"), seed=start[1])

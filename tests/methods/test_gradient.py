@@ -97,8 +97,10 @@ def refused(**config):
     ).build()
 
 
-def ratio_and_cosine(found, true):
-    return float(found @ true / (true @ true)), float(found @ true / np.linalg.norm(found) / np.linalg.norm(true))
+def ratio_and_cosine(gradient, true):
+    return float(gradient @ true / (true @ true)), float(
+        gradient @ true / np.linalg.norm(gradient) / np.linalg.norm(true)
+    )
 
 
 SEEDS = [pytest.param(seed, id=f"game{seed}") for seed in range(5)]
@@ -108,8 +110,8 @@ SEEDS = [pytest.param(seed, id=f"game{seed}") for seed in range(5)]
 @pytest.mark.parametrize("lam_turn, lam", [(1.0, 1.0), (0.7, 1.0), (0.0, 1.0), (0.7, 0.6)])
 def test_default_form_is_unbiased_with_a_converged_critic(seed, lam_turn, lam):
     world, method = World(seed), OmarConfig(**EXACT | {"lam_turn": lam_turn, "lam": lam, "filter": "off"}).build()
-    found = world.expected_gradient(method, converged(world, method))
-    assert found == pytest.approx(world.true_gradient(), abs=1e-10)
+    gradient = world.expected_gradient(method, converged(world, method))
+    assert gradient == pytest.approx(world.true_gradient(), abs=1e-10)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -124,10 +126,10 @@ def test_default_form_is_unbiased_for_any_critic_at_lambda_one(seed):
 def test_a_turn_decay_makes_earlier_turns_count_less(seed):
     # of two turns with γ_turn = .9 the first has .9 of its true gradient: the estimate is biased
     world, method = World(seed), OmarConfig(**EXACT | {"gamma_turn": 0.9}).build()
-    found, true = world.expected_gradient(method, converged(world, method)), world.true_gradient()
+    gradient, true = world.expected_gradient(method, converged(world, method)), world.true_gradient()
     lengths = [len(prefix) for prefix in world.logits if len(prefix) in SAMPLED for _ in range(2)]
     share = np.where(np.array(lengths) < 3, 0.9, 1.0)
-    assert found == pytest.approx(share * true, abs=1e-10)
+    assert gradient == pytest.approx(share * true, abs=1e-10)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -144,8 +146,8 @@ def test_flat_and_hierarchical_give_the_same_credit_at_lambda_one(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_paper_form_is_half_the_true_gradient(seed):
     world, method = World(seed), OmarConfig(**EXACT | PAPER).build()
-    found = world.expected_gradient(method, converged(world, method))
-    ratio, cosine = ratio_and_cosine(found, world.true_gradient())
+    gradient = world.expected_gradient(method, converged(world, method))
+    ratio, cosine = ratio_and_cosine(gradient, world.true_gradient())
     assert ratio == pytest.approx(0.5, abs=1e-9)
     assert cosine == pytest.approx(1.0, abs=1e-12)
 
@@ -154,8 +156,8 @@ def test_paper_form_is_half_the_true_gradient(seed):
 def test_two_heads_at_the_turns_end_learn_nothing(seed):
     world, method = World(seed), refused()
     assert method.needs.critic == ("turn", "token")
-    found = world.expected_gradient(method, converged(world, method))
-    assert found == pytest.approx(np.zeros_like(found), abs=1e-10)
+    gradient = world.expected_gradient(method, converged(world, method))
+    assert gradient == pytest.approx(np.zeros_like(gradient), abs=1e-10)
     assert np.linalg.norm(world.true_gradient()) > 0.1
 
 
@@ -163,8 +165,8 @@ def test_two_heads_at_the_turns_end_learn_nothing(seed):
 @pytest.mark.parametrize("ablation", ["flat", "turn_only"])
 def test_ablations_with_a_critic_are_unbiased(seed, ablation):
     world, method = World(seed), OmarConfig(**EXACT | {"advantage": ablation}).build()
-    found = world.expected_gradient(method, converged(world, method))
-    assert found == pytest.approx(world.true_gradient(), abs=1e-10)
+    gradient = world.expected_gradient(method, converged(world, method))
+    assert gradient == pytest.approx(world.true_gradient(), abs=1e-10)
 
 
 def bandit(method, *, steps, seed):

@@ -190,10 +190,10 @@ def test_whitening_is_over_the_batch_and_before_the_filter():
     episodes = [scored([trace(".0")], {0: float(r)}, zeros, passed=[r != 3], start=("s", r)) for r in (1, 2, 3)]
     method = OmarConfig(whiten=True).build()
     assert method.needs.group == "game"
-    found = method.credit(episodes)
+    credit = method.credit(episodes)
     spread = np.sqrt(2 / 3)
-    assert [c.traces[0].ppo[1] for c in found] == pytest.approx([-1 / spread, 0.0, 0.0])
-    assert [c.traces[0].value_targets["turn"][0] for c in found] == pytest.approx([1, 2, 3])
+    assert [c.traces[0].ppo[1] for c in credit] == pytest.approx([-1 / spread, 0.0, 0.0])
+    assert [c.traces[0].value_targets["turn"][0] for c in credit] == pytest.approx([1, 2, 3])
 
 
 def test_only_the_learner_gets_credit_and_branches_continue_the_seat():

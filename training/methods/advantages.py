@@ -48,7 +48,7 @@ def whitening(advantages: Sequence[Floats]) -> Whitening:
 def gae(rewards: Numbers, values: Numbers, gamma: float, lam: float) -> Floats:
     """Return the generalised advantage estimates A_k = Σ_l (γλ)^l δ_{k+l} with δ_k = r_k + γ V_{k+1} − V_k.
 
-    `rewards` has one entry a step; `values` too, and the value after the last step is then 0. One value more than
+    `rewards` has one entry per step; `values` too, and the value after the last step is then 0. One value more than
     steps is taken as the value after the last step (Schulman et al., 2016, eq. 16).
     """
     r = np.asarray(rewards, dtype=np.float64).reshape(-1)

@@ -1,4 +1,4 @@
-"""Where a new run can start from: a few complete configurations for common wishes, or the one of an earlier run.
+"""Where a new run can start from: a few complete configurations for common purposes, or that of an earlier run.
 
 Training presets are the files of `training/configs`, so that the page and the command line begin with the same run.
 The form offers what a kind of run uses and leaves out what is chosen elsewhere on the page (data, models, kind, name).
@@ -107,7 +107,8 @@ PRESETS: dict[str, Preset] = {
         "Head-to-head of two models",
         "Two models play the same scenarios in both seatings; points, agreement and intervals.",
         changes={
-            "kind": "eval", "name": "Arena", "model": {"base": "smollm2-135m"}, "evaluate": {"conversations": 100},
+            "kind": "eval", "name": "Head-to-head", "model": {"base": "smollm2-135m"},
+            "evaluate": {"conversations": 100},
         },
     ),
 }  # fmt: skip
@@ -132,7 +133,7 @@ def with_opponents(config: Mapping[str, Any], count: int) -> dict[str, Any]:
 
 def offered(config: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a configuration that the form shows, in the order in which it shows it."""
-    found: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
     for section in SECTIONS[config["kind"]]:
         value = deepcopy(config[section])
         for name in ELSEWHERE.get(section, ()):
@@ -141,8 +142,8 @@ def offered(config: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if isinstance(value, dict) and "lora" in value and value["lora"] is None:
             del value["lora"]
-        found[section] = value
-    return found
+        shown[section] = value
+    return shown
 
 
 def merged(config: Mapping[str, Any], entered: Mapping[str, Any]) -> dict[str, Any]:
