@@ -183,7 +183,8 @@ def _width(task: Task) -> int:
 def _features(task: Task, actions: Ints, good: Floats | NDArray[np.bool_]) -> Floats:
     """Return what the critics see after each position, (episodes, positions, features)."""
     episodes, turns, longest = len(actions), len(task.lengths), max(task.lengths)
-    done = np.cumsum(good, axis=1) - good  # turns that succeeded before each turn
+    success = np.asarray(good, dtype=np.float64)
+    done = np.cumsum(success, axis=1) - success  # turns that succeeded before each turn
     blocks, start = [], 0
     for k, length in enumerate(task.lengths):
         block = np.zeros((episodes, length + 1, _width(task)))

@@ -6,14 +6,15 @@ Every function takes any sequence of floats and returns float64 arrays; sequence
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, SupportsFloat
+from typing import TYPE_CHECKING, Literal, NamedTuple, SupportsFloat, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from training.records import Floats
 
-Numbers = Sequence[float]
+Numbers: TypeAlias = Sequence[float] | NDArray[np.float64]
 Filter = Literal["off", "zero", "min"]
 """What a failing turn may earn: as any other turn, exactly 0, or nothing above 0."""
 

@@ -42,7 +42,7 @@ class Hierarchical(Omar):
         _, tokens = hierarchical_gae(
             trajectory.rewards.tolist(),
             self._turn_values(seat).tolist(),
-            values,  # type: ignore[arg-type]  # an array is a sequence of floats in all that is asked of it
+            values,
             config.gamma_turn,
             config.lam_turn,
             config.gamma,
