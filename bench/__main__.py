@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -35,37 +36,12 @@ def parser() -> ArgumentParser:
         command.set_defaults(module=f"bench.{name}")
         return command
 
-    both = (common, compared)
-    sampling = add("sampling", "Parley's rollout beside raw vLLM with the same turn dependency", parents=both)
-    sampling.add_argument("--lanes", type=COUNT, default=16, metavar="N", help="conversations in flight (16)")
-    sampling.add_argument("--turns", type=COUNT, default=5, metavar="N", help="turns a seat (5)")
-    sampling.add_argument("--tokens", type=COUNT, default=32, metavar="N", help="sampled tokens a turn (32)")
-    learning = add("learning", "Parley's update beside TRL's on the same tokens", parents=both)
-    learning.add_argument("--samples", type=SEVERAL, default=16, metavar="N", help="traces an update (16)")
-    learning.add_argument("--prompt", type=COUNT, default=360, metavar="N", help="prompt tokens of a trace (360)")
-    learning.add_argument("--completion", type=COUNT, default=48, metavar="N", help="sampled tokens of a trace (48)")
-    talk = add("conversation", "conversations an hour: Parley, TRL per turn, TRL's own multi-turn path", parents=both)
-    talk.add_argument("--conversations", type=COUNT, default=8, metavar="N", help="conversations a step (8)")
-    talk.add_argument("--turns", type=COUNT, default=5, metavar="N", help="turns a seat (5)")
-    talk.add_argument("--tokens", type=COUNT, default=32, metavar="N", help="sampled tokens a turn (32)")
+    _beside(partial(add, parents=(common, compared)))
     games = add("games", "a turn of each game, beside TextArena where it has the same game", parents=(common,))
     games.add_argument("--games", type=COUNT, default=200, metavar="N", help="games of each kind a round (200)")
     games.add_argument("--rounds", type=COUNT, default=5, metavar="N", help="counted rounds of each (5)")
     games.add_argument("--seed", type=SEED, default=1, metavar="S", help="everything random is drawn from it (1)")
-    pages = add(
-        "pages", "the site's pages with 1,000 runs, 1,000,000 metric points and 10,000 matches", parents=(common,)
-    )
-    pages.add_argument("--repeats", type=COUNT, default=11, metavar="N", help="counted requests of each page (11)")
-    sockets = add("socket", "from one person's move to the other's socket", parents=(common,))
-    sockets.set_defaults(module="bench.sockets")
-    sockets.add_argument("--moves", type=SEVERAL, default=200, metavar="N", help="counted moves of a run (200)")
-    sockets.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="runs (3)")
-    table = add("table", "from an event at a table to the sockets that watch, many tables at once", parents=(common,))
-    table.add_argument("--tables", type=COUNT, default=20, metavar="N", help="games at once (20)")
-    table.add_argument("--watchers", type=COUNT, default=5, metavar="N", help="sockets a game (5)")
-    table.add_argument("--seconds", type=COUNT, default=60, metavar="S", help="how long it is watched (60)")
-    start = add("start", "the whole site from an installed environment; the command line's help", parents=(common,))
-    start.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted starts of each (3)")
+    _site(partial(add, parents=(common,)))
     intervals = add(
         "intervals", "how often 95 % intervals cover the mean, by method and kind of data", parents=(common,)
     )
@@ -82,6 +58,38 @@ def parser() -> ArgumentParser:
     hierarchy.add_argument("--seeds", type=SEVERAL, default=12, metavar="N", help="runs of each form and task (12)")
     hierarchy.add_argument("--tasks", default="", metavar="A,B", help="seen, unseen, long, joint, uneven; all")
     return made
+
+
+def _beside(add: Callable[..., ArgumentParser]) -> None:
+    """Add what is measured beside vLLM and TRL."""
+    sampling = add("sampling", "Parley's rollout beside raw vLLM with the same turn dependency")
+    sampling.add_argument("--lanes", type=COUNT, default=16, metavar="N", help="conversations in flight (16)")
+    sampling.add_argument("--turns", type=COUNT, default=5, metavar="N", help="turns a seat (5)")
+    sampling.add_argument("--tokens", type=COUNT, default=32, metavar="N", help="sampled tokens a turn (32)")
+    learning = add("learning", "Parley's update beside TRL's on the same tokens")
+    learning.add_argument("--samples", type=SEVERAL, default=16, metavar="N", help="traces an update (16)")
+    learning.add_argument("--prompt", type=COUNT, default=360, metavar="N", help="prompt tokens of a trace (360)")
+    learning.add_argument("--completion", type=COUNT, default=48, metavar="N", help="sampled tokens of a trace (48)")
+    talk = add("conversation", "conversations an hour: Parley, TRL per turn, TRL's own multi-turn path")
+    talk.add_argument("--conversations", type=COUNT, default=8, metavar="N", help="conversations a step (8)")
+    talk.add_argument("--turns", type=COUNT, default=5, metavar="N", help="turns a seat (5)")
+    talk.add_argument("--tokens", type=COUNT, default=32, metavar="N", help="sampled tokens a turn (32)")
+
+
+def _site(add: Callable[..., ArgumentParser]) -> None:
+    """Add what is measured of the site."""
+    pages = add("pages", "the site's pages with 1,000 runs, 1,000,000 metric points and 10,000 matches")
+    pages.add_argument("--repeats", type=COUNT, default=11, metavar="N", help="counted requests of each page (11)")
+    sockets = add("socket", "from one person's move to the other's socket")
+    sockets.set_defaults(module="bench.sockets")
+    sockets.add_argument("--moves", type=SEVERAL, default=200, metavar="N", help="counted moves of a run (200)")
+    sockets.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="runs (3)")
+    table = add("table", "from an event at a table to the sockets that watch, many tables at once")
+    table.add_argument("--tables", type=COUNT, default=20, metavar="N", help="games at once (20)")
+    table.add_argument("--watchers", type=COUNT, default=5, metavar="N", help="sockets a game (5)")
+    table.add_argument("--seconds", type=COUNT, default=60, metavar="S", help="how long it is watched (60)")
+    start = add("start", "the whole site from an installed environment; the command line's help")
+    start.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted starts of each (3)")
 
 
 def _miniature(command: ArgumentParser) -> None:

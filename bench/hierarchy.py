@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from training.errors import BadInput
+from training.evaluate.intervals import over_seeds
 from training.methods import Method
 from training.methods.omar import OmarConfig
 from training.records import Episode, Move, Scenario, ScoredEpisode, Trace, Turn
@@ -288,16 +289,6 @@ def difference(first: Sequence[float], second: Sequence[float]) -> dict[str, Any
     """Return the mean paired difference over seeds with its 95 % interval."""
     gaps = [a - b for a, b in zip(first, second, strict=True)]
     return {"mean": fmean(gaps), "interval": list(over_seeds(gaps))}
-
-
-def over_seeds(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
-    """Return the interval of the mean by Student's t; raise `BadInput` for fewer than two values."""
-    from scipy.stats import t
-
-    if len(values) < 2:
-        raise BadInput("an interval over seeds needs at least 2", "--seeds")
-    half = float(t.ppf((1 + level) / 2, len(values) - 1)) * float(np.std(values, ddof=1)) / len(values) ** 0.5
-    return fmean(values) - half, fmean(values) + half
 
 
 def main(arguments: Namespace) -> dict[str, Any]:

@@ -365,8 +365,8 @@ class Episode(Record):
     """One played game. `returns[seat]` None = needs a judge. With `error` set nothing of it is scored or learned.
 
     An imported or exported conversation is an Episode without traces. `metrics` are numbers of the whole game and
-    `seat_metrics` those of each seat, such as `eliminated`: 1 if the seat was eliminated before the final round, else 0.
-    `roles` has one name a seat, as the game reports them at its end; empty where the game has no roles.
+    `seat_metrics` those of each seat, such as `eliminated`: 1 if the seat was eliminated before the final round, else
+    0. `roles` has one name a seat, as the game reports them at its end; empty where the game has no roles.
     """
 
     version: Version = 1
