@@ -198,6 +198,28 @@ class EvaluateSection(Record):
     )
 
 
+class CriticSection(Record):
+    """The value heads: what they read and how they are fitted. Their targets and features are normalised."""
+
+    kind: Literal["ridge", "linear", "mlp"] = Field(
+        default="ridge",
+        description="ridge = least squares with a penalty, solved after every step from the moments of recent steps. "
+        "linear, mlp = a linear layer, or two layers, trained by learn.critic_passes updates per step.",
+    )
+    features: Literal["policy", "start"] = Field(
+        default="policy",
+        description="Hidden states that the heads read: of the policy as it learns, or of the frozen starting model, "
+        "whose states never drift but take a forward pass of their own.",
+    )
+    hidden: int = Field(default=64, ge=1, le=4096, description="Width of the hidden layer of kind mlp.")
+    memory: int = Field(
+        default=20,
+        ge=1,
+        le=10_000,
+        description="Steps that the running statistics span: each older step counts by 1/memory less.",
+    )
+
+
 class LearnSection(Record):
     """The update: how far each step moves, and what is counted in its loss."""
 
@@ -206,19 +228,19 @@ class LearnSection(Record):
     dtype: Dtype = Field(default="float32", description="Number format of the frozen weights under adapters.")
     autocast: bool = Field(default=False, description="Compute in bfloat16; weights and updates keep their own format.")
     lr: float = Field(default=1e-5, gt=0, description="Highest learning rate of the policy.")
+    warmup: int = Field(default=0, ge=0, description="Steps over which the policy's learning rate rises.")
+    critic: CriticSection = Field(default=CriticSection(), description="The value heads.")
     critic_lr: float | None = Field(
         default=None,
         gt=0,
-        description="Learning rate of the value heads; empty = 10 × lr. A step moves a value by about this times the "
-        "hidden state's summed magnitudes: where explained_variance falls below 0, lower it.",
+        description="Learning rate of value heads of kind linear or mlp; empty = 10 × lr. Where explained_variance "
+        "falls below 0, lower it.",
     )
-    warmup: int = Field(default=0, ge=0, description="Steps over which the policy's learning rate rises.")
     critic_passes: int = Field(
-        default=1,
+        default=16,
         ge=1,
         le=1000,
-        description="Updates of the value heads from the hidden states of one update of the policy. One update a step "
-        "overshoots or lags; more cost next to nothing.",
+        description="Updates of value heads of kind linear or mlp from the hidden states of one step.",
     )
     critic_warmup: int = Field(default=10, ge=0, description="First steps in which only the value heads learn.")
     critic_backbone: bool = Field(default=False, description="Let the value loss change the policy's layers, too.")
@@ -243,18 +265,35 @@ class LearnSection(Record):
     importance_cap: float = Field(
         default=2.0, ge=1, description="Cap of the weight that corrects sampler against trainer."
     )
-    vf_coef: float = Field(default=0.5, ge=0, description="Weight of the value loss.")
+    vf_coef: float = Field(
+        default=0.5, ge=0, description="Weight of the value loss in the policy's layers (learn.critic_backbone)."
+    )
     kl: Literal["none", "k1", "k2", "k3"] = Field(
         default="k2",
-        description="Distance to the starting model: k1 as a penalty in the reward; k2, k3 in the loss; "
-        "none = not even measured, which saves a pass (and, without adapters, a copy of the model).",
+        description="How the distance to the starting model pulls: k1 as a penalty in the reward; k2, k3 in the loss; "
+        "none = not at all.",
     )
-    kl_coef: float = Field(default=0.01, ge=0, description="Weight of that distance; 0 = it is only measured.")
+    kl_coef: float = Field(default=0.01, ge=0, description="Weight of that distance; 0 = it does not pull.")
+    kl_measured: bool = Field(
+        default=True,
+        description="Measure the distance even where it does not pull, for stop.kl_ceiling. Off saves a forward pass "
+        "(and, without adapters, a copy of the model) where learn.kl is none.",
+    )
     ent_coef: float = Field(default=0.0, ge=0, description="Weight of the entropy bonus.")
     save_every: int = Field(default=10, ge=1, description="Steps between checkpoints.")
     keep: int = Field(default=3, ge=1, description="Newest checkpoints that stay on disk.")
     threads: int = Field(default=0, ge=0, description="CPU threads; 0 = as many as there are.")
     deterministic: bool = Field(default=False, description="Only algorithms that give the same bits every time.")
+
+    @property
+    def reads_reference(self) -> bool:
+        """Whether the starting model's log-probabilities are computed in every step."""
+        return self.kl != "none" or self.kl_measured
+
+    @property
+    def keeps_reference(self) -> bool:
+        """Whether the starting model is needed at all: for its log-probabilities, or its hidden states."""
+        return self.reads_reference or self.critic.features == "start"
 
 
 class StopSection(Record):

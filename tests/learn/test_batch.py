@@ -22,12 +22,20 @@ def test_updates_hold_every_item_once_and_depend_on_the_seed_only():
     items = [item("." * n, n) for n in range(2, 30)]
     groups = updates(items, 60, seed=3)
     assert sorted(len(i) for group in groups for i in group) == list(range(2, 30))
-    assert all(sum(map(len, group)) <= 60 for group in groups)
+    assert all(30 <= sum(map(len, group)) <= 120 for group in groups)
     assert [[i.trajectory for i in g] for g in updates(items, 60, seed=3)] == [
         [i.trajectory for i in g] for g in groups
     ]
     assert updates(items, 60, seed=4) != groups
     assert len(updates(items, 0, seed=3)) == 1
+
+
+def test_no_update_is_a_small_leftover():
+    # seven items of three tokens: two fit into eight, and the seventh alone (3 < 8/2) joins the third pair
+    assert [len(group) for group in updates([item("...", n) for n in range(7)], 8, seed=0)] == [2, 2, 3]
+    # at six tokens the leftover is half an update and stays
+    assert [len(group) for group in updates([item("...", n) for n in range(7)], 6, seed=0)] == [2, 2, 2, 1]
+    assert [len(group) for group in updates([item("...")], 8, seed=0)] == [1]
 
 
 def test_a_pass_picks_scored_tokens_with_their_streams():

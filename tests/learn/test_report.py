@@ -61,7 +61,27 @@ def test_credit_in_numbers():
     other = played(1)
     other.items[0].credit.value_targets["turn"][1] = 3.0
     found = credit_metrics([played(), other])
-    assert found == pytest.approx({"advantage_mean": 2, "advantage_std": 1, "explained_variance_turn": 0})
+    # their mean squared error is (0.75² + 2.75²) / 2 = 4.0625 over a variance of 1
+    expected = {"advantage_mean": 2, "advantage_std": 1, "explained_variance_turn": 0, "value_r2_turn": -3.0625}
+    assert found == pytest.approx(expected)
+
+
+def test_a_constant_error_is_seen_by_value_r2_alone():
+    # targets 1 and 3, values 2 and 4: the error is -1 both times, so its variance is 0 and its mean square 1 = Var(y)
+    first, other = played(), played(1)
+    other.items[0].credit.value_targets["turn"][1] = 3.0
+    first.scored.values["turn"][0][1], other.scored.values["turn"][0][1] = 2.0, 4.0
+    found = credit_metrics([first, other])
+    assert (found["explained_variance_turn"], found["value_r2_turn"]) == (1, 0)
+
+
+def test_advantages_by_role():
+    one = scored([trace("..00"), trace("..1", seat=1)], {0: 1.0, 1: 0.25})
+    episode = one.episode.model_copy(update={"roles": ("wolf", "villager")})
+    credit = {0: np.array([0, 0, 1.0, 3.0]), 1: np.array([0, 0, -4.0])}
+    items = {n: Item(episode.traces[n], (0, n), TraceCredit(ppo=credit[n])) for n in (0, 1)}
+    found = credit_metrics([Rollout(0, episode, Score({0: 1.0, 1: 0.25}, (0.0, 0.0), (True, True)), items, one)])
+    assert (found["advantage_mean/wolf"], found["advantage_mean/villager"], found["advantage_mean"]) == (2, -4, 0)
 
 
 def test_with_others_at_the_table_only_the_learners_seats_count():

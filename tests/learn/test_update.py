@@ -28,11 +28,19 @@ def progress(tmp_path):
 
 
 def make(base, heads=("turn", "token"), **learn):
-    settings = {"lora": {"rank": 4}, "critic_warmup": 0, "kl": "none", "max_grad_norm": 1e9, "lr": 1e-2, **learn}
+    settings = {
+        "lora": {"rank": 4},
+        "critic_warmup": 0,
+        "kl": "none",
+        "kl_measured": False,
+        "max_grad_norm": 1e9,
+        "lr": 1e-2,
+    }
+    settings |= {"critic": {"kind": "linear"}, "critic_passes": 1, **learn}
     policy = policies.load(base, heads, LearnSection.from_dict(settings), seed=1, temperature=0.8, device="cpu")
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
-        for parameter in (*policy.trained.values(), *policy.heads.parameters()):
+        for parameter in (*policy.trained.values(), *policy.critic.parameters()):
             parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.03)
     return policy
 
@@ -89,7 +97,8 @@ def second_opinion(policy, batch_items, learn, *, old, reference):
         for head, errors in squared.items():
             for p in np.flatnonzero(item.credit.value_mask[head]):
                 errors.append(
-                    0.5 * (policy.heads[head](states[p].detach())[0] - item.credit.value_targets[head][p]) ** 2
+                    0.5
+                    * (policy.critic.heads[head].last(states[p].detach())[0] - item.credit.value_targets[head][p]) ** 2
                 )
     mean = lambda values: torch.stack([torch.as_tensor(v, dtype=torch.float32) for v in values]).mean()
     values = learn.vf_coef * (mean(squared["turn"]) + mean(squared["token"]))
@@ -97,7 +106,7 @@ def second_opinion(policy, batch_items, learn, *, old, reference):
 
 
 def snapshot(updater):
-    tensors = [p.detach().clone() for p in (*updater.weights, *updater.heads)]
+    tensors = [p.detach().clone() for p in (*updater.weights, *updater.policy.critic.state_dict().values())]
     moments = {k: {n: v.clone() for n, v in e.items()} for k, e in updater.optimizer.state_dict()["state"].items()}
     return tensors, moments
 
@@ -124,9 +133,8 @@ def test_the_loss_against_a_second_implementation(base, dual_clip):
     rows = {"old": [i.old for i in some], "reference": [i.reference for i in some]}
     expected = second_opinion(policy, some, policy.learn, **rows)
     assert loss.item() == pytest.approx(expected.item(), rel=1e-4)
-    parameters = [*updater.weights, *updater.heads]
     for ours, theirs in zip(
-        torch.autograd.grad(loss, parameters), torch.autograd.grad(expected, parameters), strict=True
+        torch.autograd.grad(loss, updater.weights), torch.autograd.grad(expected, updater.weights), strict=True
     ):
         torch.testing.assert_close(ours, theirs, atol=2e-4, rtol=2e-3)
 
@@ -175,12 +183,12 @@ def test_several_updates_and_epochs(base, progress):
 def test_the_policy_waits_while_the_critic_warms_up(base, progress):
     policy, some = make(base, critic_warmup=2, critic_lr=0.5), items()
     updater = Updater(policy, seed=0)
-    before = [p.clone() for p in updater.weights], [p.clone() for p in updater.heads]
+    before = [p.clone() for p in updater.weights], [p.clone() for p in policy.critic.parameters()]
     metrics = updater.run(updater.plan(some, 1), 1, progress)
     assert metrics["lr"] == 0
     assert "grad_norm" not in metrics
     assert all(torch.equal(a, b) for a, b in zip(before[0], updater.weights, strict=True))
-    assert not all(torch.equal(a, b) for a, b in zip(before[1], updater.heads, strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(before[1], policy.critic.parameters(), strict=True))
     assert updater.run(updater.plan(some, 3), 3, progress)["lr"] == policy.learn.lr
     assert not all(torch.equal(a, b) for a, b in zip(before[0], updater.weights, strict=True))
 
@@ -270,31 +278,45 @@ def test_learning_rates_by_hand():
 def test_the_schedule_ends_with_the_run_however_long_the_critic_warmed_up(base):
     # 10 steps, the policy learns in the last 6: 1 of warm-up, then 5 in equal parts
     updater = Updater(make(base, lr=1.0, steps=10, critic_warmup=4, warmup=1, schedule="linear"), seed=0)
-    rates = [updater.rates(step)[0] for step in (4, 5, 6, 7, 10)]
-    assert rates == pytest.approx([0.0, 1.0, 1.0, 0.8, 0.2])
-    assert [group["lr"] for group in updater.optimizer.param_groups] == pytest.approx([0.2, 10.0])
+    rates = [updater.rates(step) for step in (4, 5, 6, 7, 10)]
+    assert [policy for policy, _ in rates] == pytest.approx([0.0, 1.0, 1.0, 0.8, 0.2])
+    assert [critic for _, critic in rates] == [10.0] * 5
+    assert [group["lr"] for group in updater.optimizer.param_groups] == pytest.approx([0.2])
 
 
 def test_more_passes_of_the_critic_fit_its_heads_and_leave_the_policy_alone(base, progress):
     once, often = make(base, critic_lr=1e-3), make(base, critic_lr=1e-3, critic_passes=6)
     for policy in (once, often):
-        updater = Updater(policy, 0)
-        updater.run([items()], 1, progress)
-    assert all(torch.equal(one, often.trained[name]) for name, one in once.trained.items())
+        Updater(policy, 0).run([items()], 1, progress)
+    assert all(torch.equal(p, often.trained[name]) for name, p in once.trained.items())
 
-    # a second implementation: AdamW on the heads alone, from the hidden states before the update
+    # a second implementation: AdamW on linear layers over standardised features and targets of the step's rows
     plain = make(base)
-    heads = list(plain.heads.parameters())
-    optimizer = torch.optim.AdamW(heads, lr=1e-3, betas=plain.learn.betas, weight_decay=0.0)
+    heads = {name: plain.critic.heads[name].last for name in ("turn", "token")}
+    optimizer = torch.optim.AdamW(
+        [p for head in heads.values() for p in head.parameters()], lr=1e-3, betas=plain.learn.betas, weight_decay=0.0
+    )
     [whole] = list(batches(items(), 10_000, "token_mean"))
     with torch.no_grad():
         hidden = plain.hidden(whole.ids)
+    rows = {name: (hidden[r, at], targets) for name, (r, at, targets, _) in whole.values.items()}
     for _ in range(6):
         optimizer.zero_grad()
-        for name, (rows, at, targets, weights) in whole.values.items():
-            values = plain.heads[name](hidden[rows, at]).squeeze(-1)
-            (plain.learn.vf_coef * (weights * 0.5 * (values - targets) ** 2).sum()).backward()
+        for name, (states, targets) in rows.items():
+            variance = states.var(0, unbiased=False)
+            features = (states - states.mean(0)) / (variance + 1e-6 * variance.mean()).sqrt()
+            wanted = (targets - targets.mean()) / targets.std(unbiased=False)
+            (0.5 * (heads[name](features).squeeze(-1) - wanted) ** 2).mean().backward()
         optimizer.step()
-    for name, expected in plain.heads.state_dict().items():
-        torch.testing.assert_close(often.heads.state_dict()[name], expected, rtol=1e-4, atol=1e-6)
-        assert not torch.equal(once.heads.state_dict()[name], expected)
+    for name, expected in heads.items():
+        torch.testing.assert_close(often.critic.heads[name].last.weight, expected.weight, rtol=1e-3, atol=1e-6)
+        assert not torch.equal(once.critic.heads[name].last.weight, expected.weight)
+
+
+def test_every_trace_counts_once_in_the_critic_however_often_the_policy_reads_it(base, progress):
+    policy, some = make(base, epochs=3, tokens_per_update=10, critic={"kind": "ridge"}), items()
+    measure(policy, some, old=True, reference=False)
+    updater = Updater(policy, seed=0)
+    updater.run(updater.plan(some, 1), 1, progress)
+    for name in ("turn", "token"):
+        assert policy.critic.heads[name].count == sum(item.credit.value_mask[name].sum() for item in some)

@@ -109,7 +109,11 @@ class Batch:
 
 
 def updates(items: Sequence[Item], tokens: int, seed: int) -> list[list[Item]]:
-    """Return the items in an order drawn from `seed`, cut into updates of about `tokens` tokens (0 = one update)."""
+    """Return the items in an order drawn from `seed`, cut into updates of about `tokens` tokens (0 = one update).
+
+    No update has fewer than half of them, unless all items together have: it would be a full-size optimizer step on
+    little evidence, so a small group joins the one before it (the first joins the second).
+    """
     order = list(items)
     random.Random(seed).shuffle(order)
     groups: list[list[Item]] = [[]]
@@ -120,7 +124,17 @@ def updates(items: Sequence[Item], tokens: int, seed: int) -> list[list[Item]]:
             size = 0
         groups[-1].append(item)
         size += len(item)
-    return [group for group in groups if group]
+    merged: list[list[Item]] = []
+    for group in groups:
+        if merged and min(_tokens(group), _tokens(merged[-1])) < tokens / 2:
+            merged[-1] += group
+        elif group:
+            merged.append(group)
+    return merged
+
+
+def _tokens(group: Sequence[Item]) -> int:
+    return sum(len(item) for item in group)
 
 
 def cut(items: Sequence[Item], tokens: int) -> list[list[Item]]:

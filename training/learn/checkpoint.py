@@ -90,30 +90,38 @@ def _plain(tensor: Tensor) -> Tensor:
     return tensor.detach().cpu().contiguous().clone()
 
 
-def pack_optimizer(optimizer: Optimizer) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return an optimizer's state as (JSON data, tensors)."""
+def pack_optimizer(optimizer: Optimizer, name: str = "optimizer") -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Return an optimizer's state as (JSON data, tensors); `name` starts the tensors' names."""
     state = optimizer.state_dict()
     data: dict[str, Any] = {"groups": state["param_groups"], "numbers": {}}
     tensors = {}
     for index, entries in state["state"].items():
-        for name, value in entries.items():
+        for entry, value in entries.items():
             if isinstance(value, torch.Tensor):
-                tensors[f"optimizer.{index}.{name}"] = value
+                tensors[f"{name}.{index}.{entry}"] = value
             else:
-                data["numbers"].setdefault(str(index), {})[name] = value
+                data["numbers"].setdefault(str(index), {})[entry] = value
     return data, tensors
 
 
-def unpack_optimizer(optimizer: Optimizer, data: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-    """Put the state of `pack_optimizer` back; the optimizer must have the same groups of parameters."""
+def unpack_optimizer(
+    optimizer: Optimizer, data: Mapping[str, Any], tensors: Mapping[str, Tensor], name: str = "optimizer"
+) -> None:
+    """Put the state of `pack_optimizer` back; the optimizer must have the same groups of parameters.
+
+    Further groups in the data are left out: earlier checkpoints have the value heads there.
+    """
+    groups = list(data["groups"])[: len(optimizer.param_groups)]
+    kept = {index for group in groups for index in group["params"]}
     state: dict[int, dict[str, Any]] = {int(index): dict(entries) for index, entries in data["numbers"].items()}
-    for name, tensor in tensors.items():
-        kind, _, rest = name.partition(".")
-        if kind == "optimizer":
+    for tensor_name, tensor in tensors.items():
+        kind, _, rest = tensor_name.partition(".")
+        if kind == name:
             index, _, entry = rest.partition(".")
             state.setdefault(int(index), {})[entry] = tensor.clone()
+    state = {index: entries for index, entries in state.items() if index in kept}
     try:
-        optimizer.load_state_dict({"state": state, "param_groups": list(data["groups"])})
+        optimizer.load_state_dict({"state": state, "param_groups": groups})
     except ValueError as error:
         raise BadInput(f"the checkpoint's optimizer does not fit this configuration: {error}", "learn") from error
 

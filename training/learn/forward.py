@@ -34,10 +34,11 @@ def measure(
     values: dict[int, dict[str, Floats]] = {id(item): {} for item in items}
     for group in cut(items, policy.learn.tokens_per_batch):
         ids = padded(group).to(policy.device)
-        if old or policy.heads:
+        if old or policy.critic:
             hidden = policy.hidden(ids)
-            for head in policy.heads:
-                for item, row in zip(group, _numbers(policy.value(head, hidden)), strict=True):
+            states = policy.features(ids, hidden) if policy.critic else hidden
+            for head in policy.critic.names:
+                for item, row in zip(group, _numbers(policy.critic.value(head, states)), strict=True):
                     values[id(item)][head] = row[: len(item)]
             if old:
                 for item, row in zip(group, _sampled(policy, group, ids, hidden), strict=True):

@@ -73,7 +73,7 @@ def _chunk(
 
 
 class _Frozen(torch.autograd.Function):
-    """∂ log p(y) / ∂h = (W_y − Σ_v p_v W_v) / temperature, (N, H): all that the way back needs."""
+    """∂ log p(y) / ∂h = Σ_v ([v = y] − p_v) W_v / temperature, (N, H): all that the backward pass needs."""
 
     @staticmethod
     def forward(
@@ -95,8 +95,9 @@ class _Frozen(torch.autograd.Function):
             logp[piece] = table.gather(-1, targets[piece, None]).squeeze(-1)
             chances = table.exp()
             entropy[piece] = -torch.linalg.vecdot(chances, table)
-            mean = chances.to(weight.dtype) @ weight
-            slope[piece] = (weight[targets[piece]].float() - mean.float()).div_(temperature).to(slope.dtype)
+            # 1 − p_y in float32: in bfloat16 nothing of it would be left where the target is nearly certain
+            errors = chances.neg_().scatter_(-1, targets[piece, None], -torch.expm1(logp[piece, None]))
+            slope[piece] = (errors.to(weight.dtype) @ weight).float().div_(temperature).to(slope.dtype)
         ctx.save_for_backward(slope)
         ctx.mark_non_differentiable(entropy)
         return logp, entropy

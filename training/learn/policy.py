@@ -1,4 +1,4 @@
-"""The trained model: Hugging Face weights (all, or adapters), value heads on its hidden state, log-probabilities.
+"""The trained model: Hugging Face weights (all, or adapters), its critic, log-probabilities.
 
 Log-probabilities are those of softmax(logits / temperature) over the whole vocabulary, computed only at asked
 positions and in chunks, so that memory is bounded by the chunk and not by the length of a batch. Raises `BadInput` for
@@ -7,31 +7,32 @@ a model whose logits are not simply its head on its hidden state.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
 from peft import PeftModel
-from torch import nn
 
 from training import bases
 from training.errors import BadInput
 from training.learn import models
+from training.learn.critic import Critic
 from training.learn.head import logprobs
 from training.run_sections import LearnSection
 from training.seeding import derive
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
-class Policy:
-    """The model being trained, its value heads, and the model it started from as reference.
+log = logging.getLogger(__name__)
 
-    `heads` are linear, in float32, and start at zero.
-    """
+
+class Policy:
+    """The model being trained, its critic (one value head for each of `heads`), and the starting model as reference."""
 
     def __init__(
         self,
@@ -42,15 +43,14 @@ class Policy:
         *,
         temperature: float,
         reference: PreTrainedModel | None = None,
+        seed: int = 0,
     ) -> None:
         self.model, self.tokenizer, self.learn, self.temperature = model, tokenizer, learn, temperature
         self.inner = models.plain(model)
         models.refuse_unusual_logits(self.inner)
         config: Any = self.inner.config
         self.device: torch.device = self.inner.device
-        self.heads = nn.ModuleDict({name: nn.Linear(config.hidden_size, 1) for name in heads}).to(self.device)
-        for parameter in self.heads.parameters():
-            nn.init.zeros_(parameter)
+        self.critic = Critic(heads, config.hidden_size, learn, derive(seed, "critic")).to(self.device)
         self._reference = reference
         if learn.recompute:
             self.inner.gradient_checkpointing_enable({"use_reentrant": False})
@@ -59,7 +59,7 @@ class Policy:
 
     @property
     def trained(self) -> dict[str, nn.Parameter]:
-        """The policy's own trained parameters by name, without the heads."""
+        """The policy's trained parameters by name, without the critic's."""
         return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
 
     @contextmanager
@@ -82,10 +82,12 @@ class Policy:
     def _precision(self) -> AbstractContextManager[object]:
         return torch.autocast(self.device.type, torch.bfloat16) if self.learn.autocast else nullcontext()
 
-    def value(self, head: str, hidden: Tensor) -> Tensor:
-        """Return the head's values at hidden states (…, H), as (…)."""
-        found: Tensor = self.heads[head](hidden.float()).squeeze(-1)
-        return found
+    def features(self, ids: Tensor, hidden: Tensor) -> Tensor:
+        """Return what the critic reads, (B, L, H): the policy's hidden states, or the starting model's."""
+        if self.learn.critic.features == "policy":
+            return hidden
+        with torch.no_grad(), self.as_reference() as model:
+            return self.hidden(ids, model)
 
     def logprobs(
         self, hidden: Tensor, targets: Tensor, *, entropy_grad: bool = False, model: PreTrainedModel | None = None
@@ -102,19 +104,29 @@ class Policy:
         )
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return what a checkpoint's model folder does not hold exactly: the value heads, and adapters if any."""
-        found = {f"heads.{name}": tensor for name, tensor in self.heads.state_dict().items()}
+        """Return what a checkpoint's model folder does not hold exactly: the critic, and adapters if any."""
+        tensors: dict[str, Tensor] = {f"critic.{name}": tensor for name, tensor in self.critic.state_dict().items()}
         if isinstance(self.model, PeftModel):
-            found |= {f"adapter.{name}": p.detach() for name, p in self.trained.items()}
-        return found
+            tensors |= {f"adapter.{name}": p.detach() for name, p in self.trained.items()}
+        return tensors
 
     @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Put `tensors` back; a missing or differently shaped one raises `BadInput`."""
-        for name, own in self.tensors().items():
-            if name not in tensors or tensors[name].shape != own.shape:
-                raise BadInput(f"the checkpoint does not fit this configuration: {name}", "learn.lora")
-            own.copy_(tensors[name])
+        """Put `tensors` back; a missing or differently shaped one raises `BadInput`.
+
+        Value heads of checkpoints that predate the critic read other features: the critic then starts afresh.
+        """
+        former = any(name.startswith("heads.") for name in tensors)
+        if former:
+            log.warning("the checkpoint holds value heads of an earlier form: the critic starts at the mean return")
+        for name, target in self.tensors().items():
+            part = name.partition(".")[0]
+            if former and part == "critic":
+                continue
+            if name not in tensors or tensors[name].shape != target.shape:
+                field = "learn.critic" if part == "critic" else "learn.lora"
+                raise BadInput(f"the checkpoint does not fit this configuration: {name}", field)
+            target.copy_(tensors[name])
 
 
 def load(
@@ -138,9 +150,9 @@ def load(
     if learn.lora is not None:
         torch.manual_seed(derive(seed, "adapters"))
         model = models.adapt(model, learn.lora).eval()  # merged: no adapters yet
-    elif learn.kl != "none":
+    elif learn.keeps_reference:
         reference = models.load(base, dtype, None, device)[0].requires_grad_(False)
-    return Policy(model, tokenizer, heads, learn, temperature=temperature, reference=reference)
+    return Policy(model, tokenizer, heads, learn, temperature=temperature, reference=reference, seed=seed)
 
 
 def saves_adapter_only(base: str, learn: LearnSection) -> bool:

@@ -101,28 +101,37 @@ def _by_opponent(good: Sequence[Rollout]) -> dict[str, float]:
 
 
 def credit_metrics(played: Sequence[Rollout]) -> dict[str, float]:
-    """Return the advantages' mean and spread, and how much of its targets' variance each value head explains."""
+    """Return the advantages' mean and spread, also by role, and what each value head knows of its targets.
+
+    `explained_variance` is 1 − Var(error)/Var(target), which a constant error leaves as it is; `value_r2` is
+    1 − mean squared error/Var(target), which counts it.
+    """
     advantages: list[Floats] = []
+    by_role: dict[str, list[Floats]] = {}
     targets: dict[str, list[Floats]] = {}
     errors: dict[str, list[Floats]] = {}
     for one in played:
         for number, item in (one.items or {}).items():
             if item.credit.ppo is not None:
                 advantages.append(item.credit.ppo[item.sampled])
+                if one.episode.roles:
+                    by_role.setdefault(one.episode.roles[item.trace.seat], []).append(advantages[-1])
             for head, mask in item.credit.value_mask.items():
                 target = item.credit.value_targets[head][mask]
                 values = one.scored.values[head][number][mask] if one.scored else target
                 targets.setdefault(head, []).append(target)
                 errors.setdefault(head, []).append(target - values)
-    found = {}
+    metrics = {}
     if advantages:
         every = np.concatenate(advantages)
-        found = {"advantage_mean": float(every.mean()), "advantage_std": float(every.std())}
-    for head, parts in targets.items():
-        spread = float(np.concatenate(parts).var())
-        if spread > 1e-12:
-            found[f"explained_variance_{head}"] = 1 - float(np.concatenate(errors[head]).var()) / spread
-    return found
+        metrics = {"advantage_mean": float(every.mean()), "advantage_std": float(every.std())}
+    metrics |= {f"advantage_mean/{role}": float(np.concatenate(rows).mean()) for role, rows in sorted(by_role.items())}
+    for head, rows in targets.items():
+        variance, error = float(np.concatenate(rows).var()), np.concatenate(errors[head])
+        if variance > 1e-12:
+            metrics[f"explained_variance_{head}"] = 1 - float(error.var()) / variance
+            metrics[f"value_r2_{head}"] = 1 - float((error**2).mean()) / variance
+    return metrics
 
 
 def _mean(values: Iterable[float]) -> float:

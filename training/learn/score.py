@@ -6,14 +6,16 @@ An episode that could not be scored (`JudgeError` and its kin) becomes an error 
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from training.errors import OutsideError
 from training.learn.batch import Item
+from training.learn.critic import Critic
 from training.learn.forward import measure
 from training.learn.policy import Policy
 from training.learn.update import BadStep
@@ -94,7 +96,7 @@ def measured(
     """
     items = learnable(played)
     learn = policy.learn
-    values = measure(policy, items, old=old or learn.kl == "k1", reference=learn.kl != "none", beat=beat)
+    values = measure(policy, items, old=old or learn.kl == "k1", reference=learn.reads_reference, beat=beat)
     by_item = {id(item): found for item, found in zip(items, values, strict=True)}
     for item in items:
         known = [row for row in (item.old, item.reference, *by_item[id(item)].values()) if row is not None]
@@ -157,6 +159,30 @@ def give_credit(played: Sequence[Rollout], method: Method) -> None:
                     if not all(np.isfinite(array).all() for array in arrays):
                         raise BadStep("an advantage or value target is not finite")
                     item.credit = trace
+
+
+def begin_critic(played: Sequence[Rollout], critic: Critic, method: Method) -> None:
+    """Let a critic that was never fitted predict the mean of each head's targets, in these episodes and from now on.
+
+    A head's targets may depend on another head's values (a token's on its turn's), so this takes one pass per head.
+    The method's state stays as it was.
+    """
+    state = copy.deepcopy(method.state_dict())
+    for _ in critic.names:
+        give_credit(played, method)
+        method.load_state_dict(copy.deepcopy(state))
+        targets: dict[str, list[Floats]] = {}
+        for item in (item for one in played for item in (one.items or {}).values()):
+            for head, mask in item.credit.value_mask.items():
+                targets.setdefault(head, []).append(item.credit.value_targets[head][mask])
+        means = {head: float(np.concatenate(rows).mean()) for head, rows in targets.items() if sum(map(len, rows))}
+        critic.begin(means)
+        for one in played:
+            if one.scored is not None:
+                constant = {
+                    h: [np.full_like(row, means.get(h, 0.0)) for row in rows] for h, rows in one.scored.values.items()
+                }
+                one.scored = replace(one.scored, values=constant)
 
 
 def _group(one: Rollout, needs: Needs) -> object:

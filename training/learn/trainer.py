@@ -18,7 +18,7 @@ from training.config import RunConfig
 from training.errors import DivergedError
 from training.learn import checkpoint, report, scenarios, sync
 from training.learn.context import TrainingContext, build
-from training.learn.score import Rollout, give_credit, measured, score
+from training.learn.score import Rollout, begin_critic, give_credit, measured, score
 from training.learn.update import BadStep
 from training.players.base import Reply
 from training.records import LEARNER, Episode
@@ -30,7 +30,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 NO_GRADIENT = 1e-7
 """A smaller gradient norm is the rounding of equal numbers: such an update teaches nothing."""
-UNWATCHED = "stop.kl_ceiling is not watched: with learn.kl none the distance to the start is not measured"
+CRITIC = "critic_optimizer"
+"""What the critic's optimizer is called in a checkpoint."""
+UNWATCHED = "stop.kl_ceiling is not watched: without learn.kl and learn.kl_measured the distance is not measured"
 Evaluate = Callable[["Trainer", int], Awaitable[dict[str, float]]]
 """Plays a head-to-head with the present weights; its numbers become an event."""
 
@@ -161,6 +163,8 @@ class Trainer:
         items = measured(played, parts.policy, parts.method.needs, old=not single, beat=beat)
         if not items:
             raise BadStep("no game of the step ended with a score and a sampled token")
+        if parts.policy.critic and not parts.policy.critic.fitted:
+            begin_critic(played, parts.policy.critic, parts.method)
         give_credit(played, parts.method)
         metrics = report.credit_metrics(played)
         metrics |= parts.updater.run(parts.updater.plan(items, number), number, self.progress)
@@ -204,7 +208,11 @@ class Trainer:
     def _state(self) -> checkpoint.TrainerState:
         optimizer, moments = checkpoint.pack_optimizer(self.parts.updater.optimizer)
         generators, states = checkpoint.pack_generators()
+        critic, critic_moments = {}, {}
+        if self.parts.policy.critic.optimizer:
+            critic, critic_moments = checkpoint.pack_optimizer(self.parts.policy.critic.optimizer, CRITIC)
         rest = {
+            CRITIC: critic,
             "optimizer": optimizer,
             "generators": generators,
             "method": self.parts.method.state_dict(),
@@ -212,11 +220,13 @@ class Trainer:
             "bad_in_a_row": self.bad_in_a_row,
             "effective": self.effective,
         }
-        return checkpoint.TrainerState(self.step, rest, moments | states | self.parts.policy.tensors())
+        return checkpoint.TrainerState(self.step, rest, moments | critic_moments | states | self.parts.policy.tensors())
 
     def _restore(self, state: checkpoint.TrainerState) -> None:
         self.parts.policy.restore(state.tensors)
         checkpoint.unpack_optimizer(self.parts.updater.optimizer, state.data["optimizer"], state.tensors)
+        if self.parts.policy.critic.optimizer and state.data.get(CRITIC):
+            checkpoint.unpack_optimizer(self.parts.policy.critic.optimizer, state.data[CRITIC], state.tensors, CRITIC)
         self.parts.method.load_state_dict(state.data["method"])
         self.parts.watchdog.load_state_dict(state.data["watchdog"])
         self.bad_in_a_row, self.effective = state.data["bad_in_a_row"], state.data["effective"]
@@ -251,7 +261,7 @@ def run(
 
 
 def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:
-    if trainer.config.learn.kl == "none":
+    if not trainer.config.learn.reads_reference:
         progress.event("warning", step=trainer.step, why=UNWATCHED)
 
     async def main() -> tuple[Result, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -47,30 +47,28 @@ def learning_rate(learn: LearnSection, step: int, steps: int) -> float:
 
 
 class Updater:
-    """Holds the optimizer: one group for the policy, one for the value heads, clipped apart."""
+    """Holds the policy's optimizer, and lets the critic learn once a step from the states that the updates read."""
 
     def __init__(self, policy: Policy, seed: int) -> None:
         self.policy, self.learn, self.seed = policy, policy.learn, seed
         self.weights = list(policy.trained.values())
-        self.heads = list(policy.heads.parameters())
-        groups = [{"params": self.weights, "weight_decay": self.learn.weight_decay}]
-        if self.heads:
-            groups.append({"params": self.heads, "weight_decay": 0.0})
-        self.optimizer = torch.optim.AdamW(groups, lr=self.learn.lr, betas=self.learn.betas)
+        self.optimizer = torch.optim.AdamW(
+            self.weights, lr=self.learn.lr, betas=self.learn.betas, weight_decay=self.learn.weight_decay
+        )
         self._totals: dict[str, float] = {}
-        self._read: list[tuple[str, Tensor, Tensor, Tensor]] = []  # head, states, targets and weights of one update
+        self._rows: dict[str, list[tuple[Tensor, Tensor]]] = {}  # by head: states and targets of the step
+        self._read: set[int] = set()  # ids of the items whose states are among them
 
     def policy_on(self, step: int) -> bool:
         """Return whether the policy learns in this step; while the critic warms up it does not."""
-        return not self.heads or step > self.learn.critic_warmup
+        return not self.policy.critic or step > self.learn.critic_warmup
 
     def rates(self, step: int) -> tuple[float, float]:
-        """Set and return the learning rates (policy, heads) of a training step."""
-        warm = self.learn.critic_warmup if self.heads else 0
+        """Set and return the learning rates (policy, critic) of a training step."""
+        warm = self.learn.critic_warmup if self.policy.critic else 0
         rate = learning_rate(self.learn, step - warm, self.learn.steps - warm) if step > warm else 0.0
         critic = self.learn.critic_lr if self.learn.critic_lr is not None else 10 * self.learn.lr
-        for group, value in zip(self.optimizer.param_groups, (rate, critic), strict=False):
-            group["lr"] = value
+        self.optimizer.param_groups[0]["lr"] = rate
         return rate, critic
 
     def plan(self, items: Sequence[Item], step: int) -> list[list[Item]]:
@@ -82,11 +80,14 @@ class Updater:
         """Apply the updates of one step; return its metrics."""
         rate, critic = self.rates(step)
         kept = self._keep() if len(plan) > 1 else None
-        self._totals = {"lr": rate, "updates": float(len(plan))} | ({"critic_lr": critic} if self.heads else {})
+        self._totals = {"lr": rate, "updates": float(len(plan))}
+        self._rows.clear()
+        self._read.clear()
         try:
             for number, group in enumerate(plan):
                 self._update(group, step, single=len(plan) == 1, progress=progress, share=1 / len(plan))
                 progress.beat(done=number + 1, of=len(plan))
+            self._fit_critic(critic)
         except ParleyError:
             self.optimizer.zero_grad(set_to_none=True)
             self._take_back(kept)
@@ -95,7 +96,6 @@ class Updater:
 
     def _update(self, group: Sequence[Item], step: int, *, single: bool, progress: Progress, share: float) -> None:
         self.optimizer.zero_grad(set_to_none=True)
-        self._read.clear()
         for batch in batches(group, self.learn.tokens_per_batch, self.learn.aggregate):
             progress.check()
             loss = self._loss(batch.to(self.policy.device), on=self.policy_on(step), single=single, share=share)
@@ -104,25 +104,25 @@ class Updater:
             if loss.requires_grad:
                 loss.backward()
             progress.beat()
-        for name, parameters in (("grad_norm", self.weights), ("critic_grad_norm", self.heads)):
-            if any(p.grad is not None for p in parameters):
-                norm = float(nn.utils.clip_grad_norm_(parameters, self.learn.max_grad_norm))
-                if not math.isfinite(norm):
-                    raise BadStep(f"{name} is not finite")
-                self._add(name, norm, share)
+        if any(p.grad is not None for p in self.weights):
+            norm = float(nn.utils.clip_grad_norm_(self.weights, self.learn.max_grad_norm))
+            if not math.isfinite(norm):
+                raise BadStep("grad_norm is not finite")
+            self._add("grad_norm", norm, share)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        for _ in range(self.learn.critic_passes - 1):
-            self._fit_heads()
 
-    def _fit_heads(self) -> None:
-        """Update the value heads alone, from the hidden states of the update before: no pass through the model."""
-        for name, states, targets, weights in self._read:
-            error = (weights * losses.value(self.policy.value(name, states), targets)).sum()
-            (self.learn.vf_coef * error).backward()
-        nn.utils.clip_grad_norm_(self.heads, self.learn.max_grad_norm)
-        self.optimizer.step()  # what has no gradient stays as it is
-        self.optimizer.zero_grad(set_to_none=True)
+    def _fit_critic(self, rate: float) -> None:
+        """Let the critic learn from the step's states, which the policy's updates have computed."""
+        critic = self.policy.critic
+        rows = {
+            name: (torch.cat([states for states, _ in parts]), torch.cat([targets for _, targets in parts]))
+            for name, parts in self._rows.items()
+        }
+        self._rows.clear()
+        self._totals |= critic.fit(rows, rate)
+        if critic.optimizer:
+            self._totals["critic_lr"] = rate
 
     def _loss(self, batch: Batch, *, on: bool, single: bool, share: float) -> Tensor:
         """Return the batch's part of the update's loss; on = the policy learns, too."""
@@ -139,20 +139,33 @@ class Updater:
         batch.note_entropy(entropy)
         self._add("entropy", (batch.streams["sampled_weight"] * entropy.detach()).sum(), share)
         loss = torch.stack(list(terms.values())).sum() if on else hidden.new_zeros((), dtype=torch.float32)
-        for name, (rows, at, targets, weights) in batch.values.items():
-            states = hidden[rows, at]
-            states = states if on and learn.critic_backbone else states.detach()
-            if learn.critic_passes > 1:
-                self._read.append((name, states.detach(), targets, weights))
-            error = (weights * losses.value(policy.value(name, states), targets)).sum()
-            self._add(f"value_loss_{name}", error.detach(), share)
-            loss = loss + learn.vf_coef * error
+        with torch.set_grad_enabled(on and learn.critic_backbone):
+            value_loss = self._value_loss(batch, hidden, share)
+        loss = loss + learn.vf_coef * value_loss
         self._add("loss", loss.detach(), share)
         return loss
+
+    def _value_loss(self, batch: Batch, hidden: Tensor, share: float) -> Tensor:
+        """Return the value loss, and keep the states that the critic is fitted to; each trace counts once a step."""
+        critic, total = self.policy.critic, hidden.new_zeros((), dtype=torch.float32)
+        if not batch.values:
+            return total
+        features = self.policy.features(batch.ids, hidden)
+        fresh = self._read.isdisjoint(map(id, batch.items))
+        self._read.update(map(id, batch.items))
+        for name, (rows, at, targets, weights) in batch.values.items():
+            states = features[rows, at]
+            if fresh:
+                self._rows.setdefault(name, []).append((states.detach().float(), targets))
+            error = (weights * losses.value(critic.value(name, states), targets)).sum()
+            self._add(f"value_loss_{name}", error.detach(), share)
+            total = total + error
+        return total
 
     def _policy_terms(self, batch: Batch, logp: Tensor, old: Tensor, share: float) -> dict[str, Tensor]:
         learn, streams = self.learn, batch.streams
         correction = losses.importance_weight(old, streams["engine"], learn.importance_cap)
+        capped = (old - streams["engine"]).exp() > learn.importance_cap
         surrogate, held = losses.ppo_clip(logp, old, streams["ppo"], learn.clip, learn.dual_clip)
         terms = {
             "ppo_loss": (streams["ppo_weight"] * correction * surrogate).sum(),
@@ -171,6 +184,7 @@ class Updater:
         self._add("clipfrac", (streams["ppo_weight"] * held).sum(), share)
         self._add("approx_kl", (sampled[seen] * (ratio.exp() - 1 - ratio)).sum(), share)
         self._add("importance", (sampled[seen] * correction[seen]).sum(), share)
+        self._add("capped", (sampled * capped).sum(), share)
         self._add("gap_mean", (sampled[seen] * gap).sum(), share)
         self._totals["gap_max"] = max(self._totals.get("gap_max", 0.0), float(gap.max()) if len(gap) else 0.0)
         if bool(streams["reference"][seen].isfinite().all()):
@@ -182,15 +196,12 @@ class Updater:
     def _add(self, name: str, value: Tensor | float, share: float) -> None:
         self._totals[name] = self._totals.get(name, 0.0) + float(value) * share
 
-    def _everything(self) -> Iterable[nn.Parameter]:
-        return (*self.weights, *self.heads)
-
     def _keep(self) -> tuple[list[Tensor], dict[str, object]]:
-        return [p.detach().clone() for p in self._everything()], copy.deepcopy(self.optimizer.state_dict())
+        return [p.detach().clone() for p in self.weights], copy.deepcopy(self.optimizer.state_dict())
 
     @torch.no_grad()
     def _take_back(self, kept: tuple[list[Tensor], dict[str, object]] | None) -> None:
         if kept is not None:
-            for parameter, old in zip(self._everything(), kept[0], strict=True):
+            for parameter, old in zip(self.weights, kept[0], strict=True):
                 parameter.copy_(old)
             self.optimizer.load_state_dict(kept[1])

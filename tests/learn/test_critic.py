@@ -1,0 +1,128 @@
+"""The critic on problems whose best R² is known, its units, and what it says before it was ever fitted."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from tests.methods.episodes import scored, trace
+from training.learn.batch import Item
+from training.learn.critic import Critic
+from training.learn.score import Rollout, begin_critic, give_credit
+from training.methods.omar import OmarConfig
+from training.rewards import Score
+from training.run_sections import LearnSection
+
+SIZE, ROWS = 64, 128
+
+
+def critic(kind="ridge", names=("turn",), **learn):
+    section = LearnSection.from_dict({"critic": {"kind": kind}, "critic_passes": 16, **learn})
+    return Critic(names, SIZE, section, seed=1)
+
+
+def linear_gaussian(seed, r2, steps):
+    """Steps of (states, targets) with y = 1.5 + a·x + noise, Var(a·x)/Var(y) = r2: no predictor has a larger R².
+
+    States are rotated, one direction is a large constant, and the signal lies in some directions only.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    scales = torch.full((SIZE,), 0.3)
+    scales[:8] = 1.0
+    slope = torch.zeros(SIZE)
+    slope[:8] = torch.randn(8, generator=generator)
+    slope /= slope.norm()
+    rotation = torch.linalg.qr(torch.randn(SIZE, SIZE, generator=generator))[0]
+    for _ in range(steps):
+        latent = torch.randn(ROWS, SIZE, generator=generator) * scales
+        noise = torch.randn(ROWS, generator=generator)
+        states = latent @ rotation
+        states[:, 0] += 40
+        yield states, 1.5 + r2**0.5 * latent @ slope + (1 - r2) ** 0.5 * noise
+
+
+def value_r2(one, states, targets):
+    error = targets - one.value("turn", states).detach()
+    return 1 - float((error**2).mean() / targets.var(unbiased=False))
+
+
+@pytest.mark.parametrize("r2", [0.3, 0.6])
+@pytest.mark.parametrize("seed", range(3))
+def test_five_steps_reach_four_fifths_of_what_can_be_explained(seed, r2):
+    one = critic()
+    *steps, held_out = list(linear_gaussian(seed, r2, 6))
+    for states, targets in steps:
+        one.fit({"turn": (states, targets)}, 1e-3)
+    fresh = [value_r2(one, *held_out)]
+    for states, targets in linear_gaussian(seed, r2, 36):  # the same problem, with further draws
+        fresh.append(value_r2(one, states, targets))
+    assert np.mean(fresh[6:]) >= 0.8 * r2
+
+
+def test_states_that_say_nothing_end_at_the_mean():
+    one, generator = critic(), torch.Generator().manual_seed(0)
+    late = []
+    for step in range(15):
+        states, targets = torch.randn(ROWS, SIZE, generator=generator), 3 + torch.randn(ROWS, generator=generator)
+        if step >= 5:
+            late.append(value_r2(one, states, targets))
+        one.fit({"turn": (states, targets)}, 1e-3)
+    assert np.mean(late) > -0.05
+
+
+def test_a_ridge_against_the_closed_form():
+    one = critic()
+    (states, targets), *_ = linear_gaussian(0, 0.5, 1)
+    one.fit({"turn": (states, targets)}, 1e-3)
+    x, y = states.double().numpy(), targets.double().numpy()
+    features = (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-6 * x.var(0).mean())
+    slope = np.linalg.solve(features.T @ features / ROWS + 3.0 * np.eye(SIZE), features.T @ (y - y.mean()) / ROWS)
+    np.testing.assert_allclose(one.value("turn", states).numpy(), y.mean() + features @ slope, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["linear", "mlp"])
+def test_new_scales_of_targets_change_no_prediction(kind):
+    one = critic(kind)
+    (states, targets), *_ = linear_gaussian(0, 0.9, 1)
+    one.fit({"turn": (states, targets)}, 1e-2)
+    before = one.value("turn", states).detach()
+    one.heads["turn"].observe(states, 100 + 50 * targets)  # the same features, so only the targets' scale moves
+    assert float(one.heads["turn"].deviation_y) > 10
+    torch.testing.assert_close(one.value("turn", states).detach(), before, atol=1e-3, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["ridge", "linear", "mlp"])
+def test_a_copy_goes_on_bit_for_bit(kind):
+    first, second = critic(kind), critic(kind)
+    steps = list(linear_gaussian(0, 0.5, 4))
+    for states, targets in steps[:2]:
+        first.fit({"turn": (states, targets)}, 1e-3)
+    second.load_state_dict(first.state_dict())
+    if first.optimizer:
+        second.optimizer.load_state_dict(copy.deepcopy(first.optimizer.state_dict()))
+    for states, targets in steps[2:]:
+        first.fit({"turn": (states, targets)}, 1e-3)
+        second.fit({"turn": (states, targets)}, 1e-3)
+    assert all(torch.equal(tensor, second.state_dict()[name]) for name, tensor in first.state_dict().items())
+
+
+def test_before_its_first_fit_a_head_says_the_mean_of_its_targets():
+    # two turns of two tokens, R = 1 and R = 0.5, decay 0.5: turn returns 0.5, 1 and 0.25, 0.5 have the mean 0.5625;
+    # a token's target is its turn's advantage over that mean, and these have the mean 0
+    method = OmarConfig(gamma_turn=0.5).build()
+    rollouts = []
+    for number, reward in enumerate((1.0, 0.5)):
+        zeros = {"turn": [[0.0] * 6], "token": [[0.0] * 6]}
+        one = scored([trace(".00.11")], {0: reward}, zeros)
+        item = Item(one.episode.traces[0], (number, 0))
+        rollouts.append(Rollout(number, one.episode, Score({0: reward}, (0.0, 0.0), (True, True)), {0: item}, one))
+    heads = critic(names=("turn", "token"))
+    begin_critic(rollouts, heads, method)
+    states = torch.randn(5, SIZE)
+    assert heads.value("turn", states).tolist() == pytest.approx([0.5625] * 5)
+    assert heads.value("token", states).tolist() == pytest.approx([0.0] * 5, abs=1e-7)
+    give_credit(rollouts, method)
+    advantages = np.concatenate([one.items[0].credit.ppo[[1, 2, 4, 5]] for one in rollouts])
+    assert advantages.mean() == pytest.approx(0.0, abs=1e-9)
+    assert not heads.fitted
