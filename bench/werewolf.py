@@ -25,7 +25,9 @@ GAMES = 32
 COLD = 4000
 """Scripted games behind the cold start."""
 FILTERS: dict[str, dict[str, Any]] = {name: {"filter": name} for name in ("off", "zero", "min")}
-UNWATCHED = {"failing": 1.0, "hacking_failing": 1.0, "hacking_length": 1e6, "kl_ceiling": 1e6, "entropy_rise": 1e6}
+NEVER = ("failing", "hacking_failing", "legality_fall")
+UNWATCHED = dict.fromkeys(NEVER, 1.0) | dict.fromkeys(("hacking_length", "kl_ceiling", "entropy_rise"), 1e6)
+UNWATCHED |= dict.fromkeys(("entropy_fall", "advantage_drift"), 0.0)
 CURVES = {"malformed": "legal_rate", "reward": "reward", "leaked": "leaked"}
 
 

@@ -297,7 +297,7 @@ class LearnSection(Record):
 
 
 class StopSection(Record):
-    """When a run ends early. Each rule looks at the last `patience` steps."""
+    """When a run ends early. A rule must hold for `patience` steps in a row, or for the mean of `average` steps."""
 
     failing: float = Field(
         default=0.8, gt=0, le=1, description="Stop when more than this share of turns fails; 1 = never."
@@ -310,8 +310,8 @@ class StopSection(Record):
     kl_ceiling: float = Field(
         default=0.5,
         gt=0,
-        description="Stop when the policy is further than this from its start, in nats a token; "
-        "with learn.kl none nobody measures it.",
+        description="Stop when the policy is further than this from its start, in nats per token; "
+        "not watched where neither learn.kl nor learn.kl_measured computes it.",
     )
     hacking_failing: float = Field(
         default=0.3,
@@ -326,6 +326,27 @@ class StopSection(Record):
         description="Reward hacking: stop when more is earned than at the beginning by replies more than this many "
         "times as long.",
     )
+    entropy_fall: float = Field(
+        default=0.55,
+        ge=0,
+        lt=1,
+        description="Entropy collapse: stop when the mean entropy of the last `average` steps is below this share of "
+        "the highest such mean within twice `patience` steps; 0 = never.",
+    )
+    legality_fall: float = Field(
+        default=0.2,
+        gt=0,
+        le=1,
+        description="Falling legality: stop when the share of replies that can be read, as the mean of the last "
+        "`average` steps, is lower by more than this than the highest such mean so far; 1 = never.",
+    )
+    advantage_drift: float = Field(
+        default=1.0,
+        ge=0,
+        description="Drifting advantages: stop when the mean advantage of the last `average` steps in which the policy "
+        "learned is further from 0 than this many standard deviations: all tokens are pushed the same way. 0 = never.",
+    )
+    average: int = Field(default=3, ge=1, description="Steps in a moving average.")
     patience: int = Field(default=5, ge=1, description="Steps in a row that a rule must hold.")
     bad_steps: int = Field(
         default=3, ge=1, description="Steps in a row with NaN or infinity after which the run fails."

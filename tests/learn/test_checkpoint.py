@@ -35,11 +35,22 @@ def test_an_optimizer_goes_on_where_it_was():
 
 def test_an_optimizer_of_another_shape_is_refused():
     data, tensors = checkpoint.pack_optimizer(
-        optimizer_after(1, [torch.nn.Parameter(torch.ones(3))] * 1 + [torch.nn.Parameter(torch.ones(1))])
+        optimizer_after(1, [torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.ones(1))])
     )
-    other = torch.optim.AdamW([torch.nn.Parameter(torch.ones(3))])
+    other = torch.optim.AdamW([torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.ones(1))])
     with pytest.raises(BadInput, match="optimizer does not fit"):
         checkpoint.unpack_optimizer(other, data, tensors)
+
+
+def test_the_value_heads_of_an_earlier_optimizer_are_left_out():
+    # the policy's parameter comes first; its second moment after one step of gradient 1 is (1 - 0.999) * 1
+    data, tensors = checkpoint.pack_optimizer(
+        optimizer_after(1, [torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.ones(1))])
+    )
+    policy = torch.optim.AdamW([torch.nn.Parameter(torch.ones(3))])
+    checkpoint.unpack_optimizer(policy, data, tensors)
+    [state] = policy.state_dict()["state"].values()
+    assert state["exp_avg_sq"].tolist() == pytest.approx([0.001] * 3)
 
 
 def draws():

@@ -17,6 +17,7 @@ from tests.learn.small_runs import make_run
 from training.errors import BadInput, JudgeError
 from training.learn import trainer
 from training.learn.score import give_credit
+from training.learn.watchdog import Watchdog
 from training.methods.omar import Omar
 from training.records import Episode
 from training.rewards.rules import Ruled
@@ -141,9 +142,7 @@ def test_three_bad_steps_in_a_row_fail_the_run_and_change_nothing(tmp_path, monk
     assert len(events(run_dir, "warning")) == 3
     assert events(run_dir, "finished")[0]["result"] == "failed"
     assert untouched(run_dir, config)
-    assert not any(
-        load_file(run_dir.latest_checkpoint()[1] / "trainer/state.safetensors")["heads.turn.weight"].flatten()
-    )
+    assert load_file(run_dir.latest_checkpoint()[1] / "trainer/state.safetensors")["critic.heads.turn.count"] == 0
 
 
 def test_a_bad_step_between_good_ones_is_skipped_and_counted(tmp_path, monkeypatch):
@@ -222,16 +221,17 @@ def test_the_watchdog_ends_a_run_early(tmp_path, monkeypatch):
     assert run_dir.latest_checkpoint()[0] == 2
 
 
-@pytest.mark.parametrize("kl", ["none", "k1", "k2", "k3"])
-def test_every_kind_of_divergence_term_runs(tmp_path, kl):
-    config, run_dir = make_run(tmp_path, steps=2, learn={"steps": 2, "kl": kl, "kl_coef": 0.1, "critic_warmup": 0})
+@pytest.mark.parametrize("kl, measured", [("none", False), ("none", True), ("k1", False), ("k2", False), ("k3", True)])
+def test_every_kind_of_divergence_term_runs(tmp_path, kl, measured):
+    learn = {"steps": 2, "kl": kl, "kl_measured": measured, "kl_coef": 0.1, "critic_warmup": 0}
+    config, run_dir = make_run(tmp_path, steps=2, learn=learn)
     assert trainer.run(config, run_dir)["result"] == "succeeded"
     last = lines(run_dir.attempt(1).metrics)[-1]
-    assert ("kl" in last) == (kl != "none")
+    assert ("kl" in last) == (kl != "none" or measured)
     assert (f"kl_loss_{kl}" in last) == (kl in ("k2", "k3"))
     warned = [line["why"] for line in lines(run_dir.attempt(1).events) if line["kind"] == "warning"]
     assert [why for why in warned if "stop.kl_ceiling" in why] == warned
-    assert len(warned) == (kl == "none")
+    assert len(warned) == (kl == "none" and not measured)
 
 
 def test_every_tokens_entropy_and_reference_are_written_beside_it(tmp_path):
@@ -260,6 +260,18 @@ def test_the_ceiling_holds_for_a_distance_that_is_only_measured(tmp_path, lora):
     assert told["result"] == "stopped"
     assert "further than 1e-09 nats from its start" in told["why"]
     assert "kl_loss_k2" not in lines(run_dir.attempt(1).metrics)[-1]
+
+
+def test_an_alarm_names_the_last_good_checkpoint_and_keeps_it(tmp_path, monkeypatch):
+    answers = iter(["", "", "", "", "entropy collapse"])
+    monkeypatch.setattr(Watchdog, "see", lambda self, metrics: next(answers))
+    config, run_dir = make_run(tmp_path, learn={"steps": 9, "keep": 2}, stop={"patience": 2})
+    outcome = trainer.run(config, run_dir)
+    # the alarm of step 5 looks back over two steps: the checkpoint of step 3 is the last good one
+    assert outcome["why"] == "entropy collapse; the last good checkpoint is that of step 3"
+    [event] = events(run_dir, "watchdog")
+    assert (event["step"], event["last_good_step"], event["checkpoint"]) == (5, 3, 3)
+    assert [step for step, _ in run_dir.attempt(1).checkpoints()] == [3, 4, 5]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """When a run is ended early, and when it is not."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -34,7 +35,7 @@ def test_entropy_must_rise_every_step_and_far():
 
 
 BEGAN = {"reward": 0.3, "failing": 0.1, "parse_rate": 0.9, "reply_tokens": 20.0, "entropy": 2.0, "kl": 0.01}
-HACKING = StopSection(failing=1.0, hacking_failing=0.3, hacking_length=3.0, patience=3)
+HACKING = StopSection(failing=1.0, legality_fall=1.0, hacking_failing=0.3, hacking_length=3.0, patience=3)
 
 
 def after_a_sound_beginning(steps, rules=HACKING):
@@ -99,3 +100,98 @@ def test_it_goes_on_after_a_restart():
     second.load_state_dict(first.state_dict())
     assert "further" in second.see({"kl": 1.0})
     assert second.began == 2.0
+
+
+# --- moving averages ---
+
+AVERAGED = StopSection(entropy_fall=0.5, legality_fall=0.2, advantage_drift=1.0, average=2, patience=2)
+
+
+def test_a_collapse_of_entropy_by_hand():
+    # means of two steps: 1.0, 1.0, 0.8, 0.55, 0.45; only the last is below half of 1.0
+    assert [bool(text) for text in told([1.0, 1.0, 1.0, 0.6, 0.5, 0.4], "entropy", AVERAGED)] == [False] * 5 + [True]
+    # the horizon is twice `patience` steps: at a slower fall the highest mean in sight falls as well
+    assert told([1.0, 0.9, 0.8, 0.7, 0.6, 0.55, 0.5, 0.45, 0.4], "entropy", AVERAGED) == [""] * 9
+
+
+def test_falling_legality_by_hand():
+    # means of two steps: 0.9, 0.95, 0.85, 0.75, 0.7; the last is 0.25 below the best, 0.75 exactly 0.2
+    answers = told([0.9, 0.9, 1.0, 0.7, 0.81, 0.59], "parse_rate", AVERAGED)
+    assert answers[:5] == [""] * 5
+    assert answers[5].startswith("falling legality")
+    assert told([0.5, 0.6, 0.9, 0.8, 0.75], "parse_rate", AVERAGED) == [""] * 5
+
+
+def test_drifting_advantages_by_hand():
+    def after(steps):
+        dog = Watchdog(AVERAGED)
+        return [bool(dog.see({"advantage_mean": mean, "advantage_std": 0.4, "lr": lr})) for mean, lr in steps]
+
+    assert after([(0.5, 1e-4), (0.2, 1e-4), (0.5, 1e-4), (-0.5, 1e-4), (-0.4, 1e-4)]) == [False] * 4 + [True]
+    assert after([(0.9, 0.0)] * 5) == [False] * 5  # while only the critic learns
+    equal = Watchdog(AVERAGED)  # all rewards are the same: the advantages are rounding
+    assert [equal.see({"advantage_mean": 1e-8, "advantage_std": 1e-9, "lr": 1e-4}) for _ in range(5)] == [""] * 5
+
+
+# --- replays of recorded metrics ---
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+
+def alarm(rows):
+    """The step at which the default rules end a run with these metrics, None if they never do."""
+    dog = Watchdog(StopSection())
+    for step, row in enumerate(rows, 1):
+        if dog.see({name: value for name, value in row.items() if value is not None}):
+            return step
+    return None
+
+
+def casino(attempt):
+    published = json.loads((RESULTS / "casino.json").read_text())["omar"]
+    [metrics] = [one["metrics"] for one in published if one["attempt"] == attempt]
+    return [dict(zip(metrics["columns"], row, strict=True)) for row in metrics["rows"]]
+
+
+@pytest.mark.parametrize("attempt, onset", [("A", 11), ("D", 11)])
+def test_the_published_collapses_of_entropy_raise_an_alarm(attempt, onset):
+    # onset: the first step whose entropy is below 0.8 of the first step's and stays there
+    rows = casino(attempt)
+    low = [row["entropy"] < 0.8 * rows[0]["entropy"] for row in rows]
+    assert low.index(True) == onset - 1
+    assert all(low[onset - 1 :])
+    assert onset <= alarm(rows) <= onset + 5
+
+
+@pytest.mark.parametrize("attempt", ["B", "C", "E", "F"])
+def test_the_other_published_runs_raise_none(attempt):
+    assert alarm(casino(attempt)) is None
+
+
+def planted(form, seed):
+    published = json.loads((RESULTS / "werewolf.json").read_text())["hack"]["forms"][form]["runs"]
+    [curves] = [one["curves"] for one in published if one["seed"] == seed]
+    pairs = zip(curves["malformed"], curves["reward"], strict=True)
+    return [{"parse_rate": 1 - bad, "failing": bad, "reward": reward} for bad, reward in pairs]
+
+
+@pytest.mark.parametrize("form", ["off", "zero"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_planted_bug_raises_an_alarm(form, seed):
+    # onset: the first of three steps in a row in which 0.3 of the replies cannot be used (0.13 at the start)
+    rows = planted(form, seed)
+    bad = [row["failing"] for row in rows]
+    onset = next(step for step in range(1, len(bad)) if min(bad[step - 1 : step + 2]) >= 0.3)
+    assert onset <= alarm(rows) <= onset + 5
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_wolves_that_the_filter_keeps_from_the_bug_raise_none(seed):
+    assert alarm(planted("min", seed)) is None
+
+
+def test_the_werewolf_run_that_learned_raises_none_and_the_one_that_drifted_does():
+    published = {
+        one["run"]: one["metrics"] for one in json.loads((RESULTS / "werewolf.json").read_text())["smollm2"]["omar"]
+    }
+    assert [alarm(rows) for _, rows in sorted(published.items())] == [None, 4, None]

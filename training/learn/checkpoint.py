@@ -109,7 +109,7 @@ def unpack_optimizer(
 ) -> None:
     """Put the state of `pack_optimizer` back; the optimizer must have the same groups of parameters.
 
-    Further groups in the data are left out: earlier checkpoints have the value heads there.
+    A second group is left out: earlier checkpoints have the value heads there.
     """
     groups = list(data["groups"])[: len(optimizer.param_groups)]
     kept = {index for group in groups for index in group["params"]}

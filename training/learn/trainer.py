@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
@@ -56,8 +56,7 @@ class Trainer:
             await sync.push(self.parts.policy, self.parts.engine)
             while self.step < self.config.learn.steps:
                 if why := await self._step():
-                    self.save()
-                    return "stopped", why
+                    return "stopped", self._end_early(why)
         except StopAsked as asked:
             self.save()
             return "stopped", str(asked)
@@ -87,11 +86,22 @@ class Trainer:
         self._tell(played, metrics | {"step_s": time.monotonic() - began})
         if self.bad_in_a_row >= self.config.stop.bad_steps:
             raise DivergedError(f"{self.bad_in_a_row} steps in a row taught nothing; the last one: {reason}")
-        why = self.parts.watchdog.see(metrics)
+        if why := self.parts.watchdog.see(metrics):
+            return why  # the caller saves, and knows which earlier checkpoint must stay
         if self.progress.take_save() or number % self.config.learn.save_every == 0:
             self.save()  # before the head-to-head: what a long one costs, should it fail, is the head-to-head
         await self._evaluate()
-        return why
+        return ""
+
+    def _end_early(self, why: str) -> str:
+        """Save, report what the watchdog saw and the last good checkpoint, which stays on disk; return both as text."""
+        last_good = self.parts.watchdog.last_good_step(self.step)
+        saved = [step for step, _ in self.progress.attempt.checkpoints() if step <= last_good]
+        good = max(saved, default=None)
+        self.save(keep=() if good is None else (good,))
+        self.progress.event("watchdog", step=self.step, why=why, last_good_step=last_good, checkpoint=good)
+        advice = "none was saved before it" if good is None else f"the last good checkpoint is that of step {good}"
+        return f"{why}; {advice}"
 
     async def _played(self, number: int) -> tuple[list[Rollout], dict[str, float]]:
         """Play and score the step's games."""
@@ -190,8 +200,8 @@ class Trainer:
 
     # --- checkpoints ---
 
-    def save(self) -> None:
-        """Write a checkpoint of the last complete step, unless there is one."""
+    def save(self, keep: Collection[int] = ()) -> None:
+        """Write a checkpoint of the last complete step, unless there is one; those of the steps `keep` stay."""
         if self.saved == self.step:
             return
         self.progress.phase("saving")
@@ -202,7 +212,7 @@ class Trainer:
         )
         self.saved = self.step
         self.progress.event("checkpoint", step=self.step, path=f"checkpoints/{folder.name}")
-        wanted = parts.opponents.pool.saved(self.step + 1)
+        wanted = {*parts.opponents.pool.saved(self.step + 1), *keep}
         checkpoint.prune(self.progress.attempt, self.config.learn.keep, wanted)
 
     def _state(self) -> checkpoint.TrainerState:

@@ -1,7 +1,7 @@
-"""When a run should end early: failing turns, entropy that keeps rising, a policy far from its start, reward hacking.
+"""When a run should end early: failing turns, entropy that rises or collapses, reward hacking, falling legality, drift.
 
-Source: OMAR, §4.3; the ceiling on the divergence and what counts as severe hacking are ours. Each rule must hold for
-`patience` steps in a row.
+Source: OMAR, §4.3, which names failing turns, rising entropy and reward hacking; the other rules and all thresholds are
+ours (`stop.*`).
 """
 
 from __future__ import annotations
@@ -14,30 +14,46 @@ from typing import Any
 
 from training.run_sections import StopSection
 
-NAMES = ("failing", "entropy", "kl", "reward", "parse_rate", "reply_tokens")
+NAMES = (
+    *("failing", "entropy", "kl", "reward", "parse_rate", "reply_tokens"),
+    *("advantage_mean", "advantage_std", "lr"),
+)
+
+
+ROUNDING = 1e-3
+"""A mean advantage below this is no drift: where all rewards are equal, nothing but rounding is left."""
 
 
 class Watchdog:
-    """Reads each step's metrics; keeps the first entropy, the first `patience` steps with a reward and the last few."""
+    """Reads each step's metrics; keeps the first entropy, the first `patience` steps with a reward and recent steps."""
 
     def __init__(self, rules: StopSection) -> None:
         self.rules = rules
         self.began: float | None = None
         self.first: list[dict[str, float]] = []
         self.recent: list[dict[str, float]] = []
+        self.best_parse_rate: float | None = None
 
     def see(self, metrics: Mapping[str, float]) -> str:
-        """Take in one step; return why the run should end, or an empty text.
+        """Add one step; return why the run should end, or an empty text.
 
-        Reads `failing` and `parse_rate` (shares of turns), `entropy` and `kl` (nats a token), `reward` and
-        `reply_tokens` (means); a missing one is no alarm.
+        Reads `failing` and `parse_rate` (shares of turns), `entropy` and `kl` (nats per token), `reward`,
+        `reply_tokens` and `advantage_mean` (means), `advantage_std` and `lr`; a missing number raises no alarm.
         """
         step = {name: metrics[name] for name in NAMES if name in metrics}
-        self.recent = [*self.recent, step][-self.rules.patience - 1 :]
+        self.recent = [*self.recent, step][-2 * self.rules.patience - self.rules.average :]
         if len(self.first) < self.rules.patience and "reward" in step:
             self.first.append(step)
         if self.began is None and "entropy" in metrics:
             self.began = metrics["entropy"]
+        return self._persistent() or self._averaged()
+
+    def last_good_step(self, step: int) -> int:
+        """Return the last step before the trouble that `see` reports at `step`: the one before the last `patience`."""
+        return max(0, step - self.rules.patience)
+
+    def _persistent(self) -> str:
+        """Return which rule has held for `patience` steps in a row."""
         rules = self.rules
         if self._above("failing", rules.failing):
             return f"{rules.patience} steps in a row more than {rules.failing:.0%} of all turns failed the filter"
@@ -54,12 +70,45 @@ class Watchdog:
             )
         return ""
 
+    def _averaged(self) -> str:
+        """Return which rule holds for the moving averages."""
+        rules = self.rules
+        entropies = _moving([step["entropy"] for step in self.recent if "entropy" in step], rules.average)
+        if entropies and entropies[-1] < rules.entropy_fall * max(entropies):
+            return (
+                f"entropy collapse: the mean of {rules.average} steps fell from {max(entropies):.3g} to "
+                f"{entropies[-1]:.3g} nats per token"
+            )
+        rates = _moving([step["parse_rate"] for step in self.recent if "parse_rate" in step], rules.average)
+        if rates:
+            self.best_parse_rate = max(rates[-1], self.best_parse_rate or 0.0)
+            if rates[-1] < self.best_parse_rate - rules.legality_fall:
+                return (
+                    f"falling legality: the share of replies that can be read fell from {self.best_parse_rate:.2f} "
+                    f"to {rates[-1]:.2f} (means of {rules.average} steps)"
+                )
+        return self._drifting()
+
+    def _drifting(self) -> str:
+        learned = [step for step in self.recent if step.get("lr", math.inf) > 0]
+        names = ("advantage_mean", "advantage_std")
+        last = [step for step in learned if all(name in step for name in names)][-self.rules.average :]
+        if len(last) < self.rules.average or not self.rules.advantage_drift:
+            return ""
+        mean, deviation = (fmean(step[name] for step in last) for name in names)
+        if abs(mean) > max(ROUNDING, self.rules.advantage_drift * deviation):
+            return (
+                f"drifting advantages: over {self.rules.average} steps their mean was {mean:.3g} at a standard "
+                f"deviation of {deviation:.3g}, so that all tokens were pushed the same way"
+            )
+        return ""
+
     def _above(self, name: str, bound: float) -> bool:
         last = self.recent[-self.rules.patience :]
         return len(last) == self.rules.patience and all(step.get(name, -1.0) > bound for step in last)
 
     def _rising(self) -> bool:
-        values = [step["entropy"] for step in self.recent if "entropy" in step]
+        values = [step["entropy"] for step in self.recent[-self.rules.patience - 1 :] if "entropy" in step]
         if self.began is None or len(values) <= self.rules.patience:
             return False
         return all(a < b for a, b in pairwise(values)) and values[-1] > self.began * (1 + self.rules.entropy_rise)
@@ -71,19 +120,30 @@ class Watchdog:
         began = {name: fmean([step.get(name, math.nan) for step in self.first]) for name in NAMES}
 
         def hacks(step: Mapping[str, float]) -> bool:
-            now = {name: step.get(name, math.nan) for name in NAMES}  # a comparison with NaN is false: no alarm
-            worse = now["failing"] > began["failing"] + rules.hacking_failing
-            worse |= now["parse_rate"] < began["parse_rate"] - rules.hacking_failing
-            longer = now["reply_tokens"] > began["reply_tokens"] * rules.hacking_length
-            return now["reward"] > began["reward"] and (worse or longer)
+            numbers = {name: step.get(name, math.nan) for name in NAMES}  # a comparison with NaN is false: no alarm
+            worse = numbers["failing"] > began["failing"] + rules.hacking_failing
+            worse |= numbers["parse_rate"] < began["parse_rate"] - rules.hacking_failing
+            longer = numbers["reply_tokens"] > began["reply_tokens"] * rules.hacking_length
+            return numbers["reward"] > began["reward"] and (worse or longer)
 
         return all(hacks(step) for step in last)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what must survive a restart."""
-        return {"began": self.began, "first": self.first, "recent": self.recent}
+        return {
+            "began": self.began,
+            "first": self.first,
+            "recent": self.recent,
+            "best_parse_rate": self.best_parse_rate,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up the state of `state_dict`."""
+        """Restore the state of `state_dict`; earlier checkpoints lack some of it."""
         self.began = state["began"]
         self.first, self.recent = ([dict(step) for step in state.get(name, ())] for name in ("first", "recent"))
+        self.best_parse_rate = state.get("best_parse_rate")
+
+
+def _moving(values: list[float], steps: int) -> list[float]:
+    """Return the means of every `steps` values in a row."""
+    return [fmean(values[start : start + steps]) for start in range(len(values) - steps + 1)]
