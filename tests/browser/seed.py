@@ -16,6 +16,7 @@ NOT_PAGES = {  # fragments of pages, files and data: their pages are visited
     "home:running",
     "runs:live",
     "runs:metrics",
+    "runs:event-files",
     "runs:download",
     "scenarios:export",
     "api:openapi-json",

@@ -82,6 +82,9 @@ def build() -> ArgumentParser:
         add("nashconv", "how far a policy of Kuhn or Leduc poker is from an equilibrium", "training.cli.nashconv")
     )
     _behaviours(add("behaviours", "what surviving and eliminated players of Werewolf did", "training.cli.behaviours"))
+    _export_metrics(
+        add("export-metrics", "write a run's metrics as a TensorBoard event file", "training.cli.export_metrics")
+    )
     _models(add("models", "list or prepare base models", "training.cli.models"))
     return parser
 
@@ -162,6 +165,11 @@ def _behaviours(parser: ArgumentParser) -> None:
         "files", type=Path, nargs="+", metavar="FILE", help="judged games: a dataset (JSONL) or a run's episodes (.gz)"
     )
     parser.add_argument("--seed", type=SEED, default=0, metavar="S", help="has no effect: nothing is drawn (0)")
+
+
+def _export_metrics(parser: ArgumentParser) -> None:
+    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the run directory")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the event file")
 
 
 def _models(parser: ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +55,29 @@ def zipped(root: str, names: Sequence[str]) -> Pieces:
     yield sink.take()
 
 
+def zipped_file(name: str, content: Iterable[bytes]) -> Pieces:
+    """A zip file with one member whose content is made while it is sent."""
+    sink = _Sink()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
+        with archive.open(name, "w", force_zip64=True) as member:
+            for piece in content:
+                member.write(piece)
+                yield sink.take()
+        yield sink.take()
+    yield sink.take()
+
+
 def zip_response(request: HttpRequest, title: str, root: str, names: Sequence[str]) -> StreamingHttpResponse:
     """A download of the files `names` below `root`; `title` names it, whatever characters it holds."""
-    response = stream(request, zipped(root, names), "application/zip")
+    return _attachment(request, title, zipped(root, names))
+
+
+def one_file_response(request: HttpRequest, title: str, name: str, content: Iterable[bytes]) -> StreamingHttpResponse:
+    """A download of a zip file with the single member `name`; `title` names the zip file."""
+    return _attachment(request, title, zipped_file(name, content))
+
+
+def _attachment(request: HttpRequest, title: str, pieces: Pieces) -> StreamingHttpResponse:
+    response = stream(request, pieces, "application/zip")
     response["Content-Disposition"] = content_disposition_header(True, f"{_NO_NAME.sub('-', title)}.zip")
     return response

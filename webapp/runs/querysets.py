@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +102,10 @@ class MetricQuerySet(models.QuerySet["Metric"]):
             kept = thinned.filter(Q(rest=0) | Q(step=last) | Q(values__has_key="bad_steps"))
             return list(kept.order_by("step").values_list("step", "at", "values"))
         return list(rows.order_by("step").values_list("step", "at", "values"))
+
+    def every(self) -> Iterator[tuple[int, datetime, dict[str, Any]]]:
+        """All rows in order, read from the database a few at a time."""
+        return self.order_by("step").values_list("step", "at", "values").iterator(chunk_size=2000)
 
 
 class PlayedEpisodeQuerySet(models.QuerySet["PlayedEpisode"]):

@@ -13,6 +13,7 @@ urlpatterns = [
     path("runs/<int:run_id>/", run.detail, name="detail"),
     path("runs/<int:run_id>/live/", run.live, name="live"),
     path("runs/<int:run_id>/metrics.json", run.metrics, name="metrics"),
+    path("runs/<int:run_id>/tensorboard.zip", run.event_files, name="event-files"),
     path("runs/<int:run_id>/conversations/", episodes.conversations, name="conversations"),
     path("runs/<int:run_id>/conversations/<int:step>/<int:number>/", episodes.conversation, name="conversation"),
     path("runs/<int:run_id>/conversations/<int:step>/<int:number>/replay/", episodes.replay, name="replay"),

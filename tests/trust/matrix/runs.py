@@ -36,6 +36,7 @@ READ = [
 ]
 ROUTES = [
     Route("runs:list", RESEARCHERS),
+    Route("runs:event-files", RESEARCHERS, RESEARCHERS, make=run),
     Route("runs:new", RESEARCHERS),
     Route("runs:new", RESEARCHERS, method="POST", data={"name": "a run"}),
     Route("runs:bulk", RESEARCHERS, method="POST", data={"action": "stop"}),

@@ -1,6 +1,8 @@
 """The pages of runs: what they show, what they refuse, and that text from models is never markup."""
 
+import io
 import json
+import zipfile
 
 import pytest
 from django.urls import reverse
@@ -640,3 +642,34 @@ def test_resuming_a_run_that_succeeded_is_refused(page, researcher):
     response = page.client.post(reverse("runs:resume", args=[run.pk]), follow=True)
     assert "only a stopped or failed run can be resumed" in response.content.decode()
     assert services.stop_run(run=run) == "succeeded"
+
+
+def test_the_metrics_are_offered_as_an_event_file(page, live_run, tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    address = reverse("runs:event-files", args=[live_run.pk])
+    assert f'href="{address}"' in body(page("detail", live_run.pk))
+    response = page("event-files", live_run.pk)
+    assert response["Content-Type"] == "application/zip"
+    assert response["Content-Disposition"].startswith("attachment")
+    with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as archive:
+        assert archive.testzip() is None
+        archive.extractall(tmp_path)
+    reader = EventAccumulator(str(tmp_path / str(live_run.pk))).Reload()
+    events = reader.Scalars("reward")
+    assert [event.step for event in events] == [1, 2, 3, 4, 5]
+    assert [event.value for event in events] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+
+
+def test_after_an_alarm_the_page_offers_the_last_good_checkpoint(page, live_run):
+    run = live_run
+    assert "Go on from checkpoint" not in body(page("detail", run.pk))
+    checkpoint = make_checkpoint(run, step=8)
+    alarm = {"step": 13, "why": "entropy collapse", "checkpoint": 8}
+    run.events.create(attempt=run.attempts.get(), at=run.created_at, kind="watchdog", data=alarm)
+    shown = body(page("detail", run.pk))
+    assert f"?clone={run.pk}&amp;checkpoint={checkpoint.pk}" in shown
+    assert "Go on from checkpoint 8" in shown
+    assert "entropy collapse" in shown
+    form = body(page("new", query=f"?clone={run.pk}&checkpoint={checkpoint.pk}"))
+    assert f'<option value="{checkpoint.pk}" selected>' in form

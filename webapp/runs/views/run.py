@@ -13,10 +13,11 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
+from training import event_files as tensorboard
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block
-from webapp.runs import services
-from webapp.runs.models import Run
+from webapp.runs import archive, services
+from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import OVER
 from webapp.runs.reports import comparing, curves, lineage, pulse
 from webapp.runs.reports import evaluation as reports
@@ -54,8 +55,16 @@ def detail(request: HttpRequest, run_id: int) -> HttpResponseBase:
         "groups": curves.groups(names),
         "runs": [{"name": run.name, "url": address}],
     }
-    events = run.events.filter(kind__in=("warning", "error", "interrupted", "lapsed")).order_by("-pk")[:20]
-    return page(request, run, "curves", {"curves": drawn, "events": events})
+    events = run.events.filter(kind__in=("warning", "error", "interrupted", "lapsed", "watchdog")).order_by("-pk")[:20]
+    good = last_good_checkpoint(run)
+    return page(request, run, "curves", {"curves": drawn, "events": events, "has_metrics": bool(names), "good": good})
+
+
+def last_good_checkpoint(run: Run) -> Checkpoint | None:
+    """The checkpoint that the watchdog named when it ended the run, if it did and the checkpoint is still there."""
+    alarm = run.events.filter(kind="watchdog").order_by("-pk").first()
+    step = alarm.data.get("checkpoint") if alarm else None
+    return run.checkpoints.filter(step=step).order_by("-pk").first() if isinstance(step, int) else None
 
 
 def _opening(run: Run, metrics: set[str]) -> Callable[..., HttpResponseBase] | None:
@@ -89,6 +98,18 @@ def metrics(request: HttpRequest, run_id: int) -> HttpResponse:
     run = get_or_404(Run.objects.visible_to(current_user(request)), pk=run_id)
     since = -1 if request.GET.get("since") == "-1" else integer(request, "since", -1)
     return JsonResponse(curves.columns(run, since, integer(request, "attempt", 0)))
+
+
+@require_GET
+@researchers
+def event_files(request: HttpRequest, run_id: int) -> HttpResponseBase:
+    """All metrics as a TensorBoard event file in a zip file."""
+    run = visible(request, run_id)
+    first = run.metrics.order_by("step").first()
+    began = first.at if first else run.created_at
+    rows = ((step, at.timestamp(), values) for step, at, values in run.metrics.every())
+    name = f"{run.pk}/{tensorboard.file_name(began.timestamp())}"
+    return archive.one_file_response(request, f"{run.name} tensorboard", name, tensorboard.pieces(rows))
 
 
 @require_GET

@@ -1,0 +1,58 @@
+"""`export-metrics RUN_DIR --out DIR`: a run's metrics as a TensorBoard event file.
+
+Raises `BadInput` for a folder that is no run directory or has no metrics, and for a file that is there already.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from training.errors import BadInput
+from training.event_files import Row, file_name, pieces
+from training.rundir import RunDir
+from training.store import read_lines
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Write the file; return its path and how many steps and metrics it holds."""
+    rows = list(steps(RunDir(arguments.run_dir)))
+    if not rows:
+        raise BadInput("the folder holds no attempt with metrics", str(arguments.run_dir))
+    path: Path = arguments.out / file_name(rows[0][1])
+    if path.exists():
+        raise BadInput("the file exists already; choose another folder, or delete it", str(path))
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            file.writelines(pieces(rows))
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise BadInput(f"cannot be written: {error.strerror}", str(path)) from error
+    return {"file": str(path), "steps": len(rows), "metrics": len({name for _, _, values in rows for name in values})}
+
+
+def steps(run_dir: RunDir) -> Iterator[Row]:
+    """Yield every training step of a run once, in order: a later attempt supersedes earlier ones above its start."""
+    kept: dict[int, Row] = {}
+    for number in run_dir.attempts():
+        attempt = run_dir.attempt(number)
+        begun = [event for event, _ in read_lines(attempt.events) if event["kind"] == "started"]
+        if not begun:
+            continue
+        kept = {step: row for step, row in kept.items() if step <= begun[0]["step"]}
+        for line, _ in read_lines(attempt.metrics):
+            values = {name: value for name, value in line.items() if name not in {"step", "at"}}
+            kept[line["step"]] = (line["step"], line["at"], values)
+    yield from (row for _, row in sorted(kept.items()))
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return what was written, and how to look at it."""
+    folder = Path(result["file"]).parent
+    return f"{result['file']}: {result['steps']} steps of {result['metrics']} metrics\ntensorboard --logdir {folder}"
