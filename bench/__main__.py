@@ -57,6 +57,7 @@ def parser() -> ArgumentParser:
     )
     hierarchy.add_argument("--seeds", type=SEVERAL, default=12, metavar="N", help="runs of each form and task (12)")
     hierarchy.add_argument("--tasks", default="", metavar="A,B", help="seen, unseen, long, joint, uneven; all")
+    _critic(add("critic", "what hidden states say of returns, and how much value heads reach of it", parents=(common,)))
     return made
 
 
@@ -90,6 +91,18 @@ def _site(add: Callable[..., ArgumentParser]) -> None:
     table.add_argument("--seconds", type=COUNT, default=60, metavar="S", help="how long it is watched (60)")
     start = add("start", "the whole site from an installed environment; the command line's help")
     start.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted starts of each (3)")
+
+
+def _critic(command: ArgumentParser) -> None:
+    command.add_argument("dataset", type=Path, metavar="FILE", help="dataset file with recorded negotiations (JSONL)")
+    command.add_argument("--model", default="smollm2-135m", metavar="MODEL", help="registered name or folder")
+    command.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of the weights (float32)")
+    command.add_argument("--threads", type=COUNT_OR_0, default=0, metavar="N", help="CPU threads; 0 = all")
+    command.add_argument("--conversations", type=COUNT, default=300, metavar="N", help="conversations read (300)")
+    command.add_argument("--batch", type=COUNT, default=16, metavar="N", help="conversations per step (16)")
+    command.add_argument("--orders", type=COUNT, default=3, metavar="N", help="orders of the conversations (3)")
+    command.add_argument("--gamma", type=float, default=0.9, metavar="G", help="discount from turn to turn (0.9)")
+    command.add_argument("--cache", type=Path, metavar="DIR", help="folder that keeps the hidden states")
 
 
 def _miniature(command: ArgumentParser) -> None:

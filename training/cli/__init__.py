@@ -1,4 +1,4 @@
-"""The command line: `python -m training games|methods|play|sft|run|resume|eval|nashconv|behaviours|export-metrics|models`.
+"""The command line: `python -m training COMMAND`, with the commands that `--help` lists.
 
 Arguments are read first and everything else is imported after, so that `--help` costs no more than Python itself.
 The result goes to standard output (with `--json` as one JSON object), everything else to standard error, what libraries

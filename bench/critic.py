@@ -1,0 +1,216 @@
+"""The critic: what hidden states can say of a seat's return, and how much of it the value heads reach step by step.
+
+Recorded conversations of a dataset are read as traces; each turn's state is the hidden state before its first token,
+its target the seat's return discounted by the turns that follow. The bound is the best ridge regression on all other
+scenarios' states (cross-validated, strength chosen inside each fold). `reached` feeds the conversations step by step,
+in several orders, and predicts each step before it is learned, as training does. States are computed once with a
+frozen model, so nothing drifts: the numbers are an upper limit for a run in which the policy moves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from bench.recorded_conversations import conditions, device, use_threads
+from training import bases, dataset
+from training.engines.local.loading import load_full, load_tokenizer
+from training.errors import BadInput
+from training.learn.critic import Critic
+from training.run_sections import LearnSection
+from training.seeding import rng
+from training.store import sha256
+from training.text.conversations import traces
+from training.text.template import ChatTokenizer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+HEAD = "turn"
+FOLDS = 5
+STRENGTHS = tuple(10.0**power for power in np.arange(-2, 4.5, 0.5))
+KINDS: dict[str, dict[str, Any]] = {
+    "ridge": {"critic": {"kind": "ridge"}},
+    "linear": {"critic": {"kind": "linear"}, "critic_lr": 1e-3, "critic_passes": 16},
+    "mlp": {"critic": {"kind": "mlp"}, "critic_lr": 1e-3, "critic_passes": 16},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """One row per turn: features (N, H), targets (N,), and the numbers of its scenario and its conversation."""
+
+    features: Floats
+    targets: Floats
+    scenario: NDArray[np.int64]
+    conversation: NDArray[np.int64]
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Return the bound and, for every kind of head, what it reaches."""
+    threads = use_threads(arguments.threads)
+    states = cached(arguments)
+    count = len(np.unique(states.conversation))
+    if count < 2 * arguments.batch:
+        raise BadInput(f"{count} conversations are fewer than two steps of {arguments.batch}", "--batch")
+    orders = range(arguments.orders)
+    reached = {kind: [stepwise(states, kind, arguments.batch, order) for order in orders] for kind in KINDS}
+    return {
+        "measurement": "critic",
+        "conditions": conditions(arguments, threads),
+        "dataset": {"file": arguments.dataset.name, "sha256": sha256(arguments.dataset)},
+        "conversations": count,
+        "turns": len(states.targets),
+        "gamma_turn": arguments.gamma,
+        "batch": arguments.batch,
+        "bound": bound(states),
+        "reached": {kind: summary(rows) | {"orders": rows} for kind, rows in reached.items()},
+    }
+
+
+def cached(arguments: Namespace) -> States:
+    """Return the states from `--cache`, computed first where they are not there yet."""
+    if arguments.cache is None:
+        return compute(arguments)
+    asked = (
+        f"{sha256(arguments.dataset)} {arguments.model} {arguments.dtype} {arguments.conversations} {arguments.gamma}"
+    )
+    file: Path = arguments.cache / f"states-{hashlib.sha256(asked.encode()).hexdigest()[:16]}.npz"
+    if not file.exists():
+        arguments.cache.mkdir(parents=True, exist_ok=True)
+        states = compute(arguments)
+        np.savez(file, **asdict(states))
+    with np.load(file) as arrays:
+        return States(**arrays)
+
+
+@torch.no_grad()
+def compute(arguments: Namespace) -> States:
+    """Return the states before every turn of the dataset's first conversations."""
+    folder = bases.resolve(arguments.model)
+    chat = ChatTokenizer(load_tokenizer(folder))
+    model = load_full(folder, arguments.dtype).to(device()).eval()
+    features, targets, scenarios, conversations, count = [], [], [], [], 0
+    for number, line in enumerate(dataset.read_game(arguments.dataset, "negotiation")):
+        for conversation in line.conversations[: max(0, arguments.conversations - count)]:
+            count += 1
+            for trace in traces(conversation.episode, chat):
+                reward = conversation.episode.returns.get(trace.seat)
+                first = [at for at, turn in enumerate(trace.turn) if turn >= 0 and turn != trace.turn[at - 1]]
+                if reward is None or not first:
+                    continue
+                ids = torch.tensor([trace.tokens], device=device())
+                hidden = model.base_model(input_ids=ids, use_cache=False).last_hidden_state[0]
+                features.append(hidden[[at - 1 for at in first]].double().cpu().numpy())
+                targets += [reward * arguments.gamma**left for left in range(len(first) - 1, -1, -1)]
+                scenarios += [number] * len(first)
+                conversations += [count] * len(first)
+    if not features:
+        raise BadInput("no negotiation with a result and turns", str(arguments.dataset))
+    return States(np.concatenate(features), np.array(targets), np.array(scenarios), np.array(conversations))
+
+
+def bound(states: States) -> dict[str, Any]:
+    """Return the cross-validated R² of ridge regression, with a 95 % jackknife interval over scenarios."""
+    groups = np.unique(states.scenario)
+    errors = np.zeros((len(groups), 2))
+    for fold in range(FOLDS):
+        held_out = np.isin(states.scenario, groups[fold::FOLDS])
+        predictions = _best_ridge(states, ~held_out, states.features[held_out])
+        rows = zip(states.scenario[held_out], states.targets[held_out], predictions, strict=True)
+        mean = states.targets[~held_out].mean()
+        for scenario, target, prediction in rows:
+            errors[np.searchsorted(groups, scenario)] += ((target - prediction) ** 2, (target - mean) ** 2)
+    return interval(errors) | {"folds": FOLDS, "by_scenario": errors.round(6).tolist()}
+
+
+def interval(errors: Floats) -> dict[str, float]:
+    """Return 1 − Σ squared errors/Σ squared deviations and its 95 % interval (delete-one jackknife, Student's t).
+
+    `errors` has one row per scenario: its squared errors, and its squared deviations from the mean.
+    """
+    from scipy import stats
+
+    total, count = errors.sum(0), len(errors)
+    left_out = 1 - (total[0] - errors[:, 0]) / (total[1] - errors[:, 1])
+    spread = float(np.sqrt((count - 1) / count * ((left_out - left_out.mean()) ** 2).sum()))
+    margin = spread * float(stats.t.ppf(0.975, count - 1))
+    r2 = float(1 - total[0] / total[1])
+    return {"r2": r2, "low": r2 - margin, "high": r2 + margin, "scenarios": count}
+
+
+def _best_ridge(states: States, training: NDArray[np.bool_], wanted: Floats) -> Floats:
+    """Fit on the rows of `training` with the strength that predicts held-out scenarios among them best."""
+    x, y, groups = states.features[training], states.targets[training], states.scenario[training]
+    names = np.unique(groups)
+    errors = np.zeros(len(STRENGTHS))
+    for fold in range(FOLDS):
+        inner = np.isin(groups, names[fold::FOLDS])
+        errors += ((_ridge(x[~inner], y[~inner], x[inner], STRENGTHS) - y[inner]) ** 2).sum(1)
+    return _ridge(x, y, wanted, (STRENGTHS[int(errors.argmin())],))[0]
+
+
+def _ridge(x: Floats, y: Floats, wanted: Floats, strengths: Sequence[float]) -> Floats:
+    """Return the predictions at `wanted`, (strengths, rows), of ridge regression on standardised features."""
+    mean, scale = x.mean(0), x.std(0) + 1e-9
+    left, values, right = np.linalg.svd((x - mean) / scale, full_matrices=False)
+    projected, seen = left.T @ (y - y.mean()), ((wanted - mean) / scale) @ right.T
+    shrunk = [values / (values**2 + strength * len(y)) * projected for strength in strengths]
+    return np.array(y.mean() + np.array(shrunk) @ seen.T)
+
+
+def stepwise(states: States, kind: str, batch: int, order: int) -> dict[str, list[float]]:
+    """Return per step the `value_r2` and explained variance of conversations that the critic has not seen yet."""
+    learn = LearnSection.from_dict(KINDS[kind])
+    critic = Critic((HEAD,), states.features.shape[1], learn, order)
+    shuffled = list(np.unique(states.conversation))
+    rng(order, "critic").shuffle(shuffled)
+    value_r2, explained = [], []
+    for start in range(0, len(shuffled) - batch + 1, batch):
+        chosen = np.isin(states.conversation, shuffled[start : start + batch])
+        x = torch.from_numpy(states.features[chosen]).float()
+        y = torch.from_numpy(states.targets[chosen]).float()
+        with torch.no_grad():
+            errors = (y - critic.value(HEAD, x)).double().numpy()
+        variance = float(y.double().numpy().var())
+        value_r2.append(round(1 - float((errors**2).mean()) / variance, 4))
+        explained.append(round(1 - float(errors.var()) / variance, 4))
+        critic.fit({HEAD: (x, y)}, learn.critic_lr or 10 * learn.lr)
+    return {"value_r2": value_r2, "explained_variance": explained}
+
+
+def summary(rows: Sequence[dict[str, list[float]]]) -> dict[str, Any]:
+    """Return means over the orders: steps 2 to 5, all after step 5, and the lowest mean of five steps after step 5."""
+    r2 = np.array([row["value_r2"] for row in rows])
+    late = r2[:, 5:]
+    fives = [late[:, at : at + 5].mean(1) for at in range(max(0, late.shape[1] - 4))]
+    return {
+        "steps_2_to_5": float(r2[:, 1:5].mean()),
+        "after_step_5": float(late.mean()) if late.size else None,
+        "lowest_five_step_mean": float(np.min(fives)) if fives else None,
+    }
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return the bound, and one line per kind of head."""
+    limit = result["bound"]
+    lines = [
+        f"{result['conversations']} conversations, {result['turns']} turns, {result['batch']} conversations per step",
+        f"best regression, held out: R² {limit['r2']:.3f} ({limit['low']:.3f} to {limit['high']:.3f})",
+    ]
+    for kind, found in result["reached"].items():
+        parts = [f"{name.replace('_', ' ')} {value:.3f}" for name in _SHOWN if (value := found[name]) is not None]
+        lines.append(f"{kind}: {', '.join(parts)}")
+    return "\n".join(lines)
+
+
+_SHOWN = ("steps_2_to_5", "after_step_5", "lowest_five_step_mean")
