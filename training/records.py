@@ -331,7 +331,8 @@ class Trace(Record):
     `Episode.turns` for sampled tokens, -1 elsewhere; `logprobs` are the engine's, of the sampling distribution
     (temperature applied), 0 where mask is 0. A branch names its `parent` as (index into `Episode.traces`, length): it
     is whole by itself, for it repeats its parent's first `length` tokens, masked 0 (what was sampled is the parent's).
-    `policy` says who sampled: only `LEARNER` traces receive credit.
+    `policy` says who sampled: only `LEARNER` traces receive credit. `versions` are (position, step) in order: from that
+    position on, tokens were sampled with the learner's weights after that training step; empty where nobody counts.
     """
 
     seat: Seat
@@ -341,6 +342,7 @@ class Trace(Record):
     mask: tuple[int, ...]
     turn: tuple[int, ...]
     logprobs: tuple[float, ...]
+    versions: tuple[tuple[int, int], ...] = Field(default=(), exclude_if=lambda versions: not versions)
 
     @model_validator(mode="before")
     @classmethod

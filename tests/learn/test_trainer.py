@@ -378,3 +378,13 @@ def test_going_on_with_a_finished_run_does_nothing(tmp_path):
     assert trainer.run(config, run_dir) == {"result": "succeeded", "why": "", "step": 2, "attempt": 2, "exit": 0}
     assert run_dir.latest_checkpoint() == before
     assert lines(run_dir.attempt(2).metrics) == []
+
+
+def test_an_episode_says_which_weights_sampled_it(finished):
+    # step n plays with the weights after step n - 1, in every turn
+    _, run_dir, _ = finished
+    attempt = run_dir.attempt(1)
+    for line in lines(attempt.index):
+        record = read_member(attempt.root / "episodes" / line["file"], line["offset"], line["length"])
+        for trace in record["episode"]["traces"]:
+            assert trace["versions"] == [[trace["mask"].index(1), line["step"] - 1]]

@@ -130,3 +130,22 @@ def test_a_failing_engine_leaves_no_half_turn():
     with pytest.raises(EngineError, match="no reply"):
         asyncio.run(player.act(0, games.make(scenario).observe(0), 1))
     assert sum(player.traces()[0].mask) == 0
+
+
+def test_a_trace_says_from_where_on_which_weights_sampled_it():
+    # the engine takes new weights between the first and the second reply, and none before the third
+    scenario, versions = negotiation(), iter((3, 4, 4))
+    chat_tokenizer = ChatTokenizer(tokenizer("chatml"))
+    engine = ScriptedEngine([reply_tokens(text) for text in ("One.", "Two.", "Three.")])
+    player = ModelPlayer(
+        engine, chat_tokenizer, Sampling(max_tokens=40), seat=0, names=scenario.seats, version=lambda: next(versions)
+    )
+    game = games.make(scenario)
+    for text in ("One.", "Two.", "Three."):
+        asyncio.run(player.act(0, game.observe(0), 1))
+        game.step({0: Move(action="talk", text=text)})
+        game.step({1: Move(action="talk", text="Hi!")})
+    [trace] = player.traces()
+    first, second = trace.turn.index(0), trace.turn.index(1)
+    assert trace.versions == ((first, 3), (second, 4))
+    assert "versions" not in trace.model_copy(update={"versions": ()}).to_dict()

@@ -23,7 +23,7 @@ async def during(trainer: Trainer, step: int) -> dict[str, float]:
     """Return the numbers of a head-to-head of the learner after `step`."""
     config = trainer.config
     run_dir = RunDir(trainer.progress.attempt.root.parents[1])
-    learner = partial(trainer.parts.player, sampling=config.head_to_head_sampling)
+    learner = partial(trainer.context.player, sampling=config.head_to_head_sampling)
     head_to_head = HeadToHead(config, run_dir, learner=Contestant("learner", learner))
     async with aclosing(head_to_head):
         matches, judgments = await head_to_head.conversations(trainer.progress)

@@ -37,7 +37,10 @@ from training.text.template import ChatTokenizer
 
 @dataclass(slots=True)
 class TrainingContext:
-    """The parts of one attempt; `step` is the last complete step, `resumed` the state it starts from."""
+    """Everything that one attempt works with.
+
+    `step` is the last complete step, `resumed` the state it starts from, `engine_step` the step whose weights sample.
+    """
 
     config: RunConfig
     policy: Policy
@@ -54,6 +57,7 @@ class TrainingContext:
     judge: Judge | None = None
     tool: Tool | None = None
     step: int = 0
+    engine_step: int = 0
     resumed: TrainerState | None = None
 
     async def close(self) -> None:
@@ -69,11 +73,19 @@ class TrainingContext:
         longest = int(self.policy.inner.config.max_position_embeddings)
         window = min(self.config.engine.window or longest, longest)
         used = sampling or self.config.sampling
-        return ModelPlayer(self.engine, self.chat, used, seat=seat, names=scenario.seats, window=window)
+        return ModelPlayer(
+            self.engine,
+            self.chat,
+            used,
+            seat=seat,
+            names=scenario.seats,
+            window=window,
+            version=lambda: self.engine_step,
+        )
 
 
 def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) -> TrainingContext:
-    """Return the parts of an attempt that starts from checkpoint `found` = (step, folder), or from the beginning."""
+    """Return the context of an attempt that starts from checkpoint `found` = (step, folder), or from the beginning."""
     learn, device = config.learn, pick_device(config.model.device)
     if learn.threads:
         torch.set_num_threads(learn.threads)

@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from training.records import Episode, Floats, Seat
 
 
-def outcome_metrics(played: Sequence[Rollout], *, by_game: bool = False) -> dict[str, float]:
+def outcome_metrics(rollouts: Sequence[Rollout], *, by_game: bool = False) -> dict[str, float]:
     """Return what happened in a step's games: rewards, shares of turns, and the mean of each of the game's metrics.
 
-    Rewards and shares of turns are of the seats that the learner held; `failing` is the share of its turns that failed
+    Rewards and shares of turns are those of the learner's seats; `failing` is the share of its turns that failed
     legality or a quality filter. Numbers of a role are `name/role`; with `by_game` all numbers come once more for
     every game, as `game.name`.
     """
-    good = [one for one in played if one.score is not None]
-    found = {"episodes": float(len(good)), "errors": float(len(played) - len(good))}
+    good = [rollout for rollout in rollouts if rollout.score is not None]
+    metrics = {"episodes": float(len(good)), "errors": float(len(rollouts) - len(good))}
     if not good:
-        return found
-    found |= _of_games([one.episode for one in good]) | _of_learner(good) | _by_opponent(good)
+        return metrics
+    metrics |= _of_games([rollout.episode for rollout in good]) | _of_learner(good) | _by_opponent(good)
     if by_game:
-        for game in sorted({one.episode.scenario.game for one in played}):
-            own = [one for one in played if one.episode.scenario.game == game]
-            found |= {f"{game}.{name}": value for name, value in outcome_metrics(own).items()}
-    return found
+        for game in sorted({rollout.episode.scenario.game for rollout in rollouts}):
+            of_game = [rollout for rollout in rollouts if rollout.episode.scenario.game == game]
+            metrics |= {f"{game}.{name}": value for name, value in outcome_metrics(of_game).items()}
+    return metrics
 
 
 def _of_games(episodes: Sequence[Episode]) -> dict[str, float]:
@@ -62,37 +62,42 @@ def _of_learner(good: Sequence[Rollout]) -> dict[str, float]:
     legal: list[bool] = []
     passed: list[bool] = []
     sampled = 0
-    for one in good:
-        episode, score = one.episode, one.score
+    for rollout in good:
+        episode, score = rollout.episode, rollout.score
         if score is None:
             continue
-        numbers, held = seat_numbers(episode, score.passed), sorted(one.learners & score.returns.keys())
-        seated.append((episode, {seat: numbers[seat] | {"reward": score.returns[seat]} for seat in held}))
-        for seat in held:
+        numbers, seats = seat_numbers(episode, score.passed), sorted(rollout.learners & score.returns.keys())
+        seated.append((episode, {seat: numbers[seat] | {"reward": score.returns[seat]} for seat in seats}))
+        for seat in seats:
             returns.setdefault(seat, []).append(score.returns[seat])
-        own = [at for at, turn in enumerate(episode.turns) if turn.seat in one.learners]
-        legal += [episode.turns[at].passed for at in own]
-        passed += [score.passed[at] for at in own]
-        sampled += sum(sum(trace.mask) for trace in episode.traces if trace.seat in one.learners)
-    found = by_role(seated) | {
+        turns = [at for at, turn in enumerate(episode.turns) if turn.seat in rollout.learners]
+        legal += [episode.turns[at].passed for at in turns]
+        passed += [score.passed[at] for at in turns]
+        sampled += sum(sum(trace.mask) for trace in episode.traces if trace.seat in rollout.learners)
+    metrics = by_role(seated) | {
         "reward": _mean(value for values in returns.values() for value in values),
         **{f"reward_{seat}": _mean(values) for seat, values in sorted(returns.items())},
         "failing": 1 - _mean(passed) if passed else 0.0,
         "reply_tokens": sampled / max(1, len(legal)),
     }
     if legal:
-        unread = sum(one.episode.seat_metrics.get(seat, {}).get("unread", 0.0) for one in good for seat in one.learners)
-        found |= {"parse_rate": 1 - unread / len(legal), "legal_rate": _mean(legal)}
-    return found
+        seated = [(rollout.episode.seat_metrics, seat) for rollout in good for seat in rollout.learners]
+        unread = sum(metrics.get(seat, {}).get("unread", 0.0) for metrics, seat in seated)
+        metrics |= {"parse_rate": 1 - unread / len(legal), "legal_rate": _mean(legal)}
+    return metrics
 
 
 def _by_opponent(good: Sequence[Rollout]) -> dict[str, float]:
-    """Return the learner's mean reward and the number of games against each opponent, all past selves as one."""
+    """Return the learner's mean reward and the number of games against each opponent, all past selves as rollout."""
     rewards: dict[str, list[float]] = {}
-    for one in good:
-        for policy in {policy for policy in one.policies if policy != LEARNER}:
-            own = [value for seat, value in (one.score.returns if one.score else {}).items() if seat in one.learners]
-            rewards.setdefault(title(policy), []).append(_mean(own))
+    for rollout in good:
+        for policy in {policy for policy in rollout.policies if policy != LEARNER}:
+            values = [
+                value
+                for seat, value in (rollout.score.returns if rollout.score else {}).items()
+                if seat in rollout.learners
+            ]
+            rewards.setdefault(title(policy), []).append(_mean(values))
     return {
         key: value
         for name, values in sorted(rewards.items())
@@ -100,7 +105,7 @@ def _by_opponent(good: Sequence[Rollout]) -> dict[str, float]:
     }
 
 
-def credit_metrics(played: Sequence[Rollout]) -> dict[str, float]:
+def credit_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
     """Return the advantages' mean and spread, also by role, and what each value head knows of its targets.
 
     `explained_variance` is 1 − Var(error)/Var(target), which a constant error leaves as it is; `value_r2` is
@@ -110,15 +115,15 @@ def credit_metrics(played: Sequence[Rollout]) -> dict[str, float]:
     by_role: dict[str, list[Floats]] = {}
     targets: dict[str, list[Floats]] = {}
     errors: dict[str, list[Floats]] = {}
-    for one in played:
-        for number, item in (one.items or {}).items():
+    for rollout in rollouts:
+        for number, item in (rollout.items or {}).items():
             if item.credit.ppo is not None:
                 advantages.append(item.credit.ppo[item.sampled])
-                if one.episode.roles:
-                    by_role.setdefault(one.episode.roles[item.trace.seat], []).append(advantages[-1])
+                if rollout.episode.roles:
+                    by_role.setdefault(rollout.episode.roles[item.trace.seat], []).append(advantages[-1])
             for head, mask in item.credit.value_mask.items():
                 target = item.credit.value_targets[head][mask]
-                values = one.scored.values[head][number][mask] if one.scored else target
+                values = rollout.scored.values[head][number][mask] if rollout.scored else target
                 targets.setdefault(head, []).append(target)
                 errors.setdefault(head, []).append(target - values)
     metrics = {}
@@ -138,33 +143,38 @@ def _mean(values: Iterable[float]) -> float:
     return float(np.mean([float(value) for value in values]))
 
 
-def write_episodes(progress: Progress, step: int, played: Sequence[Rollout]) -> None:
+def write_episodes(progress: Progress, step: int, rollouts: Sequence[Rollout]) -> None:
     """Append every episode of the step, failed ones too, with what was learned from it."""
-    for one in played:
-        progress.episode(step, one.number, _record(one), summary(one.episode, one.score.returns if one.score else {}))
+    for rollout in rollouts:
+        progress.episode(
+            step,
+            rollout.number,
+            _record(rollout),
+            summary(rollout.episode, rollout.score.returns if rollout.score else {}),
+        )
 
 
-def _record(one: Rollout) -> dict[str, Any]:
-    record: dict[str, Any] = {"version": 1, "episode": one.episode.to_dict(), "returns": {}, "credit": []}
-    if one.score is None:
+def _record(rollout: Rollout) -> dict[str, Any]:
+    record: dict[str, Any] = {"version": 1, "episode": rollout.episode.to_dict(), "returns": {}, "credit": []}
+    if rollout.score is None:
         return record
-    record["returns"] = {str(seat): value for seat, value in one.score.returns.items()}
-    record["turn_rewards"], record["passed"] = list(one.score.turn_rewards), list(one.score.passed)
-    record["judgments"] = [judgment.to_dict() for judgment in one.score.judgments]
-    record["credit"] = [_credit(one, number) for number in range(len(one.episode.traces))]
+    record["returns"] = {str(seat): value for seat, value in rollout.score.returns.items()}
+    record["turn_rewards"], record["passed"] = list(rollout.score.turn_rewards), list(rollout.score.passed)
+    record["judgments"] = [judgment.to_dict() for judgment in rollout.score.judgments]
+    record["credit"] = [_credit(rollout, number) for number in range(len(rollout.episode.traces))]
     return record
 
 
-def _credit(one: Rollout, number: int) -> dict[str, Any] | None:
-    """Return one trace's credit, one number a token; a value belongs to the state *before* its token."""
-    item = (one.items or {}).get(number)
-    if item is None or one.scored is None:
+def _credit(rollout: Rollout, number: int) -> dict[str, Any] | None:
+    """Return one trace's credit, one number per token; a value belongs to the state *before* its token."""
+    item = (rollout.items or {}).get(number)
+    if item is None or rollout.scored is None:
         return None
-    values = {head: rounded(np.concatenate([[0.0], rows[number][:-1]])) for head, rows in one.scored.values.items()}
-    found: dict[str, Any] = {"values": values, "turn_advantages": _by_turn(item.credit.turn_advantages)}
+    values = {head: rounded(np.concatenate([[0.0], rows[number][:-1]])) for head, rows in rollout.scored.values.items()}
+    metrics: dict[str, Any] = {"values": values, "turn_advantages": _by_turn(item.credit.turn_advantages)}
     streams = {"advantages": item.credit.ppo, "reinforce": item.credit.reinforce, "nll": item.credit.nll}
     streams |= {"logprobs": item.old, "reference": item.reference, "entropy": item.entropy}
-    return found | {name: rounded(stream) for name, stream in streams.items() if stream is not None}
+    return metrics | {name: rounded(stream) for name, stream in streams.items() if stream is not None}
 
 
 def _by_turn(advantages: Mapping[int, float]) -> dict[str, float]:

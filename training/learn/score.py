@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Rollout:
     """One episode on its way through a step; `score` None = it has an error. `items` are by index of the trace.
 
-    `policies` are who sat at each seat, by name; empty where the learner held all of them.
+    `policies` are the names of the policies by seat; empty where the learner plays all of them.
     """
 
     number: int
@@ -45,7 +45,7 @@ class Rollout:
 
     @property
     def learners(self) -> frozenset[Seat]:
-        """The seats that the learner held."""
+        """The learner's seats."""
         return frozenset(
             seat
             for seat in range(len(self.episode.scenario.seats))
@@ -73,56 +73,58 @@ async def score(
     return list(await asyncio.gather(*(one(number, episode) for number, episode in enumerate(episodes))))
 
 
-def learnable(played: Sequence[Rollout]) -> list[Item]:
+def learnable(rollouts: Sequence[Rollout]) -> list[Item]:
     """Set and return the items of the learner's traces, in order."""
-    found: list[Item] = []
-    for one in played:
-        traces = one.episode.traces if one.score is not None else ()
-        one.items = {
-            number: Item(trace, (one.number, trace.seat))
+    items: list[Item] = []
+    for rollout in rollouts:
+        traces = rollout.episode.traces if rollout.score is not None else ()
+        rollout.items = {
+            number: Item(trace, (rollout.number, trace.seat))
             for number, trace in enumerate(traces)
             if trace.policy == LEARNER and any(trace.mask)
         }
-        found += one.items.values()
-    return found
+        items += rollout.items.values()
+    return items
 
 
 def measured(
-    played: Sequence[Rollout], policy: Policy, needs: Needs, *, old: bool, beat: Callable[[int], None]
+    rollouts: Sequence[Rollout], policy: Policy, needs: Needs, *, old: bool, beat: Callable[[int], None]
 ) -> list[Item]:
     """Forward passes before credit: values and, where wanted, the trainer's and the reference's log-probabilities.
 
     Sets `scored` on every episode with a score; returns the items. A number that is not finite raises `BadStep`.
     """
-    items = learnable(played)
+    items = learnable(rollouts)
     learn = policy.learn
     values = measure(policy, items, old=old or learn.kl == "k1", reference=learn.reads_reference, beat=beat)
-    by_item = {id(item): found for item, found in zip(items, values, strict=True)}
+    by_item = {id(item): by_head for item, by_head in zip(items, values, strict=True)}
     for item in items:
         known = [row for row in (item.old, item.reference, *by_item[id(item)].values()) if row is not None]
         if not all(np.isfinite(row).all() for row in known):
             raise BadStep("a log-probability or value is not finite")
-    for one in played:
-        if one.score is not None and one.items is not None:
-            one.scored = _scored(one, one.score, one.items, by_item, needs, learn.kl_coef if learn.kl == "k1" else 0.0)
+    for rollout in rollouts:
+        if rollout.score is not None and rollout.items is not None:
+            rollout.scored = _scored(
+                rollout, rollout.score, rollout.items, by_item, needs, learn.kl_coef if learn.kl == "k1" else 0.0
+            )
     return items
 
 
 def _scored(
-    one: Rollout,
+    rollout: Rollout,
     score: Score,
     items: dict[int, Item],
     values: dict[int, dict[str, Floats]],
     needs: Needs,
     penalty: float,
 ) -> ScoredEpisode:
-    traces = range(len(one.episode.traces))
-    zeros = [np.zeros(len(trace.tokens)) for trace in one.episode.traces]
+    traces = range(len(rollout.episode.traces))
+    zeros = [np.zeros(len(trace.tokens)) for trace in rollout.episode.traces]
     per_head = {h: [values[id(items[i])][h] if i in items else zeros[i] for i in traces] for h in needs.critic}
     old = [items[i].old if i in items else None for i in traces]
     paid = [_penalty(items[i], penalty) if i in items else zeros[i] for i in traces] if penalty else []
     return ScoredEpisode(
-        episode=one.episode,
+        episode=rollout.episode,
         returns=score.returns,
         turn_rewards=score.turn_rewards,
         passed=score.passed,
@@ -139,17 +141,17 @@ def _penalty(item: Item, coefficient: float) -> Floats:
     return -coefficient * (item.old - item.reference)
 
 
-def give_credit(played: Sequence[Rollout], method: Method) -> None:
+def give_credit(rollouts: Sequence[Rollout], method: Method) -> None:
     """Let the method credit its groups; set `credit` on episodes and items. A number not finite raises `BadStep`."""
     groups: dict[object, list[Rollout]] = {}
-    for one in played:
-        if one.scored is not None:
-            groups.setdefault(_group(one, method.needs), []).append(one)
+    for rollout in rollouts:
+        if rollout.scored is not None:
+            groups.setdefault(_group(rollout, method.needs), []).append(rollout)
     for group in groups.values():
-        credits_ = method.credit([one.scored for one in group if one.scored is not None])
-        for one, credit in zip(group, credits_, strict=True):
-            one.credit = credit
-            for number, item in (one.items or {}).items():
+        credits_ = method.credit([rollout.scored for rollout in group if rollout.scored is not None])
+        for rollout, credit in zip(group, credits_, strict=True):
+            rollout.credit = credit
+            for number, item in (rollout.items or {}).items():
                 if (trace := credit.traces[number]) is not None:
                     arrays = [
                         a
@@ -161,7 +163,7 @@ def give_credit(played: Sequence[Rollout], method: Method) -> None:
                     item.credit = trace
 
 
-def begin_critic(played: Sequence[Rollout], critic: Critic, method: Method) -> None:
+def begin_critic(rollouts: Sequence[Rollout], critic: Critic, method: Method) -> None:
     """Let a critic that was never fitted predict the mean of each head's targets, in these episodes and from now on.
 
     A head's targets may depend on another head's values (a token's on its turn's), so this takes one pass per head.
@@ -169,24 +171,25 @@ def begin_critic(played: Sequence[Rollout], critic: Critic, method: Method) -> N
     """
     state = copy.deepcopy(method.state_dict())
     for _ in critic.names:
-        give_credit(played, method)
+        give_credit(rollouts, method)
         method.load_state_dict(copy.deepcopy(state))
         targets: dict[str, list[Floats]] = {}
-        for item in (item for one in played for item in (one.items or {}).values()):
+        for item in (item for rollout in rollouts for item in (rollout.items or {}).values()):
             for head, mask in item.credit.value_mask.items():
                 targets.setdefault(head, []).append(item.credit.value_targets[head][mask])
         means = {head: float(np.concatenate(rows).mean()) for head, rows in targets.items() if sum(map(len, rows))}
         critic.begin(means)
-        for one in played:
-            if one.scored is not None:
+        for rollout in rollouts:
+            if rollout.scored is not None:
                 constant = {
-                    h: [np.full_like(row, means.get(h, 0.0)) for row in rows] for h, rows in one.scored.values.items()
+                    h: [np.full_like(row, means.get(h, 0.0)) for row in rows]
+                    for h, rows in rollout.scored.values.items()
                 }
-                one.scored = replace(one.scored, values=constant)
+                rollout.scored = replace(rollout.scored, values=constant)
 
 
-def _group(one: Rollout, needs: Needs) -> object:
-    scenario = one.episode.scenario
+def _group(rollout: Rollout, needs: Needs) -> object:
+    scenario = rollout.episode.scenario
     if needs.group == "conversation":
-        return one.number
+        return rollout.number
     return (scenario.id, scenario.seed) if needs.group == "start" else scenario.game

@@ -40,20 +40,20 @@ Evaluate = Callable[["Trainer", int], Awaitable[dict[str, float]]]
 class Trainer:
     """One attempt at a run, from the newest checkpoint (or from nothing) to the end, a stop, or a failure."""
 
-    def __init__(self, parts: TrainingContext, progress: Progress, evaluate: Evaluate | None = None) -> None:
-        self.parts, self.config, self.progress, self.evaluate = parts, parts.config, progress, evaluate
-        self.step = parts.step
+    def __init__(self, context: TrainingContext, progress: Progress, evaluate: Evaluate | None = None) -> None:
+        self.context, self.config, self.progress, self.evaluate = context, context.config, progress, evaluate
+        self.step = context.step
         self.bad_in_a_row = self.effective = 0
-        self.saved = parts.step if parts.resumed else -1
+        self.saved = context.step if context.resumed else -1
         checkpoint.seed_generators(derive(self.config.seed, "generators"))
-        if parts.resumed:
-            self._restore(parts.resumed)
+        if context.resumed:
+            self._restore(context.resumed)
 
     async def loop(self) -> tuple[Result, str]:
         """Run to the end; return the result and, unless it succeeded, why."""
         try:
             self.progress.phase("syncing")
-            await sync.push(self.parts.policy, self.parts.engine)
+            await self._sync(self.step)
             while self.step < self.config.learn.steps:
                 if why := await self._step():
                     return "stopped", self._end_early(why)
@@ -70,10 +70,10 @@ class Trainer:
         number = self.step + 1
         self.progress.check()
         began = time.monotonic()
-        played, metrics = await self._played(number)
+        rollouts, metrics = await self._play(number)
         reason = ""
         try:
-            metrics |= self._learned(played, number)
+            metrics |= self._learned(rollouts, number)
             self.bad_in_a_row = 0
         except BadStep as bad:
             reason = str(bad)
@@ -81,21 +81,26 @@ class Trainer:
             metrics["bad_steps"] = 1.0
             self.progress.event("warning", step=number, why=f"nothing learned in this step: {bad}")
         self.progress.phase("syncing")
-        metrics["sync_s"] = await _timed(sync.push(self.parts.policy, self.parts.engine))
+        metrics["sync_s"] = await _timed(self._sync(number))
         self.step = self.progress.step = number
-        self._tell(played, metrics | {"step_s": time.monotonic() - began})
+        self._report(rollouts, metrics | {"step_s": time.monotonic() - began})
         if self.bad_in_a_row >= self.config.stop.bad_steps:
             raise DivergedError(f"{self.bad_in_a_row} steps in a row taught nothing; the last one: {reason}")
-        if why := self.parts.watchdog.see(metrics):
+        if why := self.context.watchdog.see(metrics):
             return why  # the caller saves, and knows which earlier checkpoint must stay
         if self.progress.take_save() or number % self.config.learn.save_every == 0:
             self.save()  # before the head-to-head: what a long one costs, should it fail, is the head-to-head
         await self._evaluate()
         return ""
 
+    async def _sync(self, step: int) -> None:
+        """Give the engine the present weights, which are those after training step `step`."""
+        await sync.push(self.context.policy, self.context.engine)
+        self.context.engine_step = step
+
     def _end_early(self, why: str) -> str:
         """Save, report what the watchdog saw and the last good checkpoint, which stays on disk; return both as text."""
-        last_good = self.parts.watchdog.last_good_step(self.step)
+        last_good = self.context.watchdog.last_good_step(self.step)
         saved = [step for step, _ in self.progress.attempt.checkpoints() if step <= last_good]
         good = max(saved, default=None)
         self.save(keep=() if good is None else (good,))
@@ -103,33 +108,33 @@ class Trainer:
         advice = "none was saved before it" if good is None else f"the last good checkpoint is that of step {good}"
         return f"{why}; {advice}"
 
-    async def _played(self, number: int) -> tuple[list[Rollout], dict[str, float]]:
+    async def _play(self, number: int) -> tuple[list[Rollout], dict[str, float]]:
         """Play and score the step's games."""
         began = time.monotonic()
-        jobs = scenarios.jobs(self.config, self.parts.starts, self.parts.opponents.pool, number)
+        jobs = scenarios.jobs(self.config, self.context.starts, self.context.opponents.pool, number)
         episodes = await self._unless_stopped(self._sample(jobs, number))
         sampled = time.monotonic()
         self.progress.phase("scoring", of=len(episodes))
-        spent = self.parts.judge.spent if self.parts.judge else None
-        played = await self._unless_stopped(
-            score(episodes, self.parts.reward, self.config.seed, number, seen=self.progress.beat)
+        spent = self.context.judge.spent if self.context.judge else None
+        rollouts = await self._unless_stopped(
+            score(episodes, self.context.reward, self.config.seed, number, seen=self.progress.beat)
         )
-        for one, job in zip(played, jobs, strict=True):
-            one.policies = job.policies
-        metrics = report.outcome_metrics(played, by_game=bool(self.config.mixture))
-        if self.parts.judge and spent:
-            now = self.parts.judge.spent
-            metrics["judge_calls"] = float(now.calls - spent.calls)
+        for scored, job in zip(rollouts, jobs, strict=True):
+            scored.policies = job.policies
+        metrics = report.outcome_metrics(rollouts, by_game=bool(self.config.mixture))
+        if self.context.judge and spent:
+            total = self.context.judge.spent
+            metrics["judge_calls"] = float(total.calls - spent.calls)
             metrics["judge_tokens"] = float(
-                now.prompt_tokens + now.completion_tokens - spent.prompt_tokens - spent.completion_tokens
+                total.prompt_tokens + total.completion_tokens - spent.prompt_tokens - spent.completion_tokens
             )
         metrics |= {"sampling_s": sampled - began, "scoring_s": time.monotonic() - sampled}
         metrics["sampling_tokens_per_s"] = metrics.get("sampled_tokens", 0.0) / max(sampled - began, 1e-9)
-        return played, metrics
+        return rollouts, metrics
 
     async def _sample(self, jobs: list[Job], number: int) -> list[Episode]:
         settings = self.config.rollout
-        probes = settings.probes or self.parts.method.needs.probes
+        probes = settings.probes or self.context.method.needs.probes
         rules = RolloutPolicy(self.config.seed, number, settings.retries, settings.on_refused, probes)
         lanes = min(settings.lanes or len(jobs), len(jobs))
         self.progress.phase("sampling", done=0, of=len(jobs))
@@ -140,14 +145,14 @@ class Trainer:
             replies, tokens = replies + 1, tokens + len(reply.tokens)
             self.progress.beat(replies=replies, tokens=tokens)
 
-        found: dict[int, Episode] = {}
-        policies = {LEARNER: self.parts.player, **await self.parts.opponents.ready(number)}
+        episodes: dict[int, Episode] = {}
+        policies = {LEARNER: self.context.player, **await self.context.opponents.ready(number)}
         async for job, episode in rollout(
-            jobs, policies, lanes=lanes, rules=rules, tool=self.parts.tool, replied=replied
+            jobs, policies, lanes=lanes, rules=rules, tool=self.context.tool, replied=replied
         ):
-            found[job.number] = episode
-            self.progress.beat(done=len(found))
-        return [found[job.number] for job in jobs]
+            episodes[job.number] = episode
+            self.progress.beat(done=len(episodes))
+        return [episodes[job.number] for job in jobs]
 
     async def _unless_stopped(self, work: Awaitable[T]) -> T:
         """Return the result of `work`, or cancel it and raise `StopAsked` once somebody asks to stop."""
@@ -160,9 +165,9 @@ class Trainer:
                 raise StopAsked(self.progress.reason)
         return task.result()
 
-    def _learned(self, played: list[Rollout], number: int) -> dict[str, float]:
+    def _learned(self, rollouts: list[Rollout], number: int) -> dict[str, float]:
         """Measure, credit, update; return metrics. `BadStep` and `StopAsked` leave the weights as they were."""
-        parts, began = self.parts, time.monotonic()
+        context, began = self.context, time.monotonic()
         self.progress.phase("learning")
         single = self.config.learn.epochs == 1 and self.config.learn.tokens_per_update == 0
 
@@ -170,21 +175,21 @@ class Trainer:
             self.progress.check()
             self.progress.beat()
 
-        items = measured(played, parts.policy, parts.method.needs, old=not single, beat=beat)
+        items = measured(rollouts, context.policy, context.method.needs, old=not single, beat=beat)
         if not items:
             raise BadStep("no game of the step ended with a score and a sampled token")
-        if parts.policy.critic and not parts.policy.critic.fitted:
-            begin_critic(played, parts.policy.critic, parts.method)
-        give_credit(played, parts.method)
-        metrics = report.credit_metrics(played)
-        metrics |= parts.updater.run(parts.updater.plan(items, number), number, self.progress)
+        if context.policy.critic and not context.policy.critic.fitted:
+            begin_critic(rollouts, context.policy.critic, context.method)
+        give_credit(rollouts, context.method)
+        metrics = report.credit_metrics(rollouts)
+        metrics |= context.updater.run(context.updater.plan(items, number), number, self.progress)
         self.effective += metrics.get("grad_norm", 0.0) > NO_GRADIENT and metrics["lr"] > 0
         seconds = time.monotonic() - began
         tokens = sum(len(item) for item in items)
         return metrics | {"learning_s": seconds, "learning_tokens_per_s": tokens / max(seconds, 1e-9)}
 
-    def _tell(self, played: list[Rollout], metrics: dict[str, float]) -> None:
-        report.write_episodes(self.progress, self.step, played)
+    def _report(self, rollouts: list[Rollout], metrics: dict[str, float]) -> None:
+        report.write_episodes(self.progress, self.step, rollouts)
         self.progress.metrics(self.step, metrics)
         shown = {name: round(metrics[name], 4) for name in ("reward", "parse_rate", "entropy", "kl") if name in metrics}
         log.info("step %d of %d: %s", self.step, self.config.learn.steps, shown)
@@ -193,10 +198,10 @@ class Trainer:
         every = self.config.evaluate.every
         if self.evaluate is not None and every and self.step % every == 0:
             self.progress.phase("evaluating")
-            found = await self._unless_stopped(self.evaluate(self, self.step))
+            results = await self._unless_stopped(self.evaluate(self, self.step))
             # what the engine still holds of the head-to-head's prompts would round the next games differently
-            await sync.push(self.parts.policy, self.parts.engine)
-            self.progress.event("evaluation", **{**found, "step": self.step})
+            await self._sync(self.step)
+            self.progress.event("evaluation", **{**results, "step": self.step})
 
     # --- checkpoints ---
 
@@ -205,40 +210,47 @@ class Trainer:
         if self.saved == self.step:
             return
         self.progress.phase("saving")
-        parts, folder = self.parts, self.progress.attempt.checkpoint(self.step)
-        info = parts.info.model_copy(update={"step": self.step})
+        context, folder = self.context, self.progress.attempt.checkpoint(self.step)
+        info = context.info.model_copy(update={"step": self.step})
         checkpoint.write(
-            folder, parts.policy.model, parts.policy.tokenizer, info, self._state(), adapter_only=parts.adapter_only
+            folder,
+            context.policy.model,
+            context.policy.tokenizer,
+            info,
+            self._state(),
+            adapter_only=context.adapter_only,
         )
         self.saved = self.step
         self.progress.event("checkpoint", step=self.step, path=f"checkpoints/{folder.name}")
-        wanted = {*parts.opponents.pool.saved(self.step + 1), *keep}
+        wanted = {*context.opponents.pool.saved(self.step + 1), *keep}
         checkpoint.prune(self.progress.attempt, self.config.learn.keep, wanted)
 
     def _state(self) -> checkpoint.TrainerState:
-        optimizer, moments = checkpoint.pack_optimizer(self.parts.updater.optimizer)
+        optimizer, moments = checkpoint.pack_optimizer(self.context.updater.optimizer)
         generators, states = checkpoint.pack_generators()
         critic, critic_moments = {}, {}
-        if self.parts.policy.critic.optimizer:
-            critic, critic_moments = checkpoint.pack_optimizer(self.parts.policy.critic.optimizer, CRITIC)
+        if self.context.policy.critic.optimizer:
+            critic, critic_moments = checkpoint.pack_optimizer(self.context.policy.critic.optimizer, CRITIC)
         rest = {
             CRITIC: critic,
             "optimizer": optimizer,
             "generators": generators,
-            "method": self.parts.method.state_dict(),
-            "watchdog": self.parts.watchdog.state_dict(),
+            "method": self.context.method.state_dict(),
+            "watchdog": self.context.watchdog.state_dict(),
             "bad_in_a_row": self.bad_in_a_row,
             "effective": self.effective,
         }
-        return checkpoint.TrainerState(self.step, rest, moments | critic_moments | states | self.parts.policy.tensors())
+        return checkpoint.TrainerState(
+            self.step, rest, moments | critic_moments | states | self.context.policy.tensors()
+        )
 
     def _restore(self, state: checkpoint.TrainerState) -> None:
-        self.parts.policy.restore(state.tensors)
-        checkpoint.unpack_optimizer(self.parts.updater.optimizer, state.data["optimizer"], state.tensors)
-        if self.parts.policy.critic.optimizer and state.data.get(CRITIC):
-            checkpoint.unpack_optimizer(self.parts.policy.critic.optimizer, state.data[CRITIC], state.tensors, CRITIC)
-        self.parts.method.load_state_dict(state.data["method"])
-        self.parts.watchdog.load_state_dict(state.data["watchdog"])
+        self.context.policy.restore(state.tensors)
+        checkpoint.unpack_optimizer(self.context.updater.optimizer, state.data["optimizer"], state.tensors)
+        if self.context.policy.critic.optimizer and state.data.get(CRITIC):
+            checkpoint.unpack_optimizer(self.context.policy.critic.optimizer, state.data[CRITIC], state.tensors, CRITIC)
+        self.context.method.load_state_dict(state.data["method"])
+        self.context.watchdog.load_state_dict(state.data["watchdog"])
         self.bad_in_a_row, self.effective = state.data["bad_in_a_row"], state.data["effective"]
         checkpoint.unpack_generators(state.data["generators"], state.tensors)
 
@@ -261,9 +273,9 @@ def run(
 
     def prepare(progress: Progress, newest: Checkpoint | None) -> Trainer:
         with ExitStack() as failing:
-            parts = build(config, run_dir, newest)
-            failing.callback(lambda: asyncio.run(parts.close()))
-            trainer = Trainer(parts, progress, evaluate)
+            context = build(config, run_dir, newest)
+            failing.callback(lambda: asyncio.run(context.close()))
+            trainer = Trainer(context, progress, evaluate)
             failing.pop_all()
         return trainer
 
@@ -278,6 +290,6 @@ def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:
         try:
             return await trainer.loop()
         finally:
-            await trainer.parts.close()
+            await trainer.context.close()
 
     return asyncio.run(main())

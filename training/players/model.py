@@ -6,7 +6,7 @@ Raises `EngineError` when sampling fails or the newest messages do not fit the w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from training.engines.base import Engine, SampleRequest, Sampling
 from training.players.base import Reply
@@ -19,7 +19,8 @@ from training.text.tokens import TraceBuilder
 class ModelPlayer:
     """One seat of one episode. `names` are the display names of all seats, `window` the engine's, None = no bound.
 
-    `policy` says in the traces who sampled: only the learner's receive credit.
+    `policy` says in the traces who sampled: only the learner's receive credit. `version` returns the training step
+    whose weights the engine has, None = not counted.
     """
 
     def __init__(
@@ -32,12 +33,14 @@ class ModelPlayer:
         names: Sequence[str],
         policy: str = LEARNER,
         window: int | None = None,
+        version: Callable[[], int] | None = None,
     ) -> None:
         self._engine = engine
         self._tokenizer = tokenizer
         self._sampling = sampling
         self._seat, self._names = seat, names
         self._builder = TraceBuilder(tokenizer, seat=seat, policy=policy, window=window, reserve=sampling.max_tokens)
+        self._version = version
         self._heard = 0
         self._cut = 0
         self._discarded = 0.0
@@ -47,10 +50,11 @@ class ModelPlayer:
         prompt = self._builder.prompt(news(seen, self._heard, self._seat, self._names))
         self._heard = len(seen.messages)
         stop_ids = self._tokenizer.stop_ids
+        version = self._version() if self._version else None
         sample = await self._engine.sample(SampleRequest(prompt, self._sampling, seed, stop_ids))
         self._cut += sample.finish == "length"
         self._discarded += sample.discarded
-        return Reply(text=self._builder.record(sample), tokens=sample.tokens)
+        return Reply(text=self._builder.record(sample, version), tokens=sample.tokens)
 
     async def believe(self, seen: Observation, probe: Probe) -> Mapping[str, float] | None:
         """Return how likely each choice is as the whole reply to the question, put behind what was seen.

@@ -33,9 +33,10 @@ class _Branch:
     mask: list[int] = field(default_factory=list)
     turn: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    versions: list[tuple[int, int]] = field(default_factory=list)
 
     def copy(self) -> _Branch:
-        return _Branch(self.parent, self.tokens[:], self.mask[:], self.turn[:], self.logprobs[:])
+        return _Branch(self.parent, self.tokens[:], self.mask[:], self.turn[:], self.logprobs[:], self.versions[:])
 
     def observe(self, tokens: Sequence[int]) -> None:
         self.tokens.extend(tokens)
@@ -43,7 +44,9 @@ class _Branch:
         self.turn.extend([-1] * len(tokens))
         self.logprobs.extend([0.0] * len(tokens))
 
-    def sampled(self, sample: Sample, turn: int) -> None:
+    def sampled(self, sample: Sample, turn: int, version: int | None) -> None:
+        if version is not None and (not self.versions or self.versions[-1][1] != version):
+            self.versions.append((len(self.tokens), version))
         self.tokens.extend(sample.tokens)
         self.mask.extend([1] * len(sample.tokens))
         self.turn.extend([turn] * len(sample.tokens))
@@ -116,12 +119,12 @@ class TraceBuilder:
         finally:
             self._lines, self._branches, self._rendered, self.reserve = kept
 
-    def record(self, sample: Sample) -> str:
-        """Take up what was sampled after `prompt`; return it as text."""
+    def record(self, sample: Sample, version: int | None = None) -> str:
+        """Add what was sampled after `prompt` by weights of this `version`; return it as text."""
         if len(sample.tokens) != len(sample.logprobs):
             raise EngineError(f"{len(sample.tokens)} sampled tokens came with {len(sample.logprobs)} log-probabilities")
         text = self.chat.decode(sample.tokens)
-        self._branches[-1].sampled(sample, self.replies)
+        self._branches[-1].sampled(sample, self.replies, version)
         self._lines.append(_Line({"role": "assistant", "content": self.chat.neutral(text)}, self.replies))
         self.replies += 1
         return text
@@ -137,6 +140,7 @@ class TraceBuilder:
                 mask=tuple(branch.mask),
                 turn=tuple(branch.turn),
                 logprobs=tuple(branch.logprobs),
+                versions=tuple(branch.versions),
             )
             for branch in self._branches
         )
