@@ -97,7 +97,7 @@ class Update:
     def __init__(self, folder: Path, dtype: str) -> None:
         lora = LoraConfig(rank=RANK, alpha=ALPHA)
         self.learn = LearnSection.from_dict(
-            {"lora": lora.to_dict(), "dtype": dtype, "lr": 1e-6, "kl": "none", "kl_coef": 0.0, "critic_warmup": 0}
+            {"lora": lora.to_dict(), "dtype": dtype, "lr": 1e-6, "kl": "none", "kl_measured": False, "critic_warmup": 0}
         )
         self.policy: Policy = load(str(folder), (), self.learn, seed=0, temperature=1.0, device=device())
         self.updater = Updater(self.policy, 0)

@@ -81,8 +81,8 @@ def _of_learner(good: Sequence[Rollout]) -> dict[str, float]:
         "reply_tokens": sampled / max(1, len(legal)),
     }
     if legal:
-        seated = [(rollout.episode.seat_metrics, seat) for rollout in good for seat in rollout.learners]
-        unread = sum(metrics.get(seat, {}).get("unread", 0.0) for metrics, seat in seated)
+        by_seat = [(rollout.episode.seat_metrics, seat) for rollout in good for seat in rollout.learners]
+        unread = sum(numbers.get(seat, {}).get("unread", 0.0) for numbers, seat in by_seat)
         metrics |= {"parse_rate": 1 - unread / len(legal), "legal_rate": _mean(legal)}
     return metrics
 

@@ -16,8 +16,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "joint_points": "Joint points",
         "efficiency": "Efficiency",
         "failing": "Failing turns",
-        "turns": "Turns a game",
-        "reply_tokens": "Tokens a reply",
+        "turns": "Turns per game",
+        "reply_tokens": "Tokens per reply",
     },
     "Learning": {
         "loss": "Loss",
@@ -26,7 +26,11 @@ GROUPS: dict[str, dict[str, str]] = {
         "clipfrac": "Clip fraction",
         "approx_kl": "Approximate KL of the update",
         "grad_norm": "Gradient norm",
+        "advantage_mean": "Mean advantage",
         "advantage_std": "Spread of advantages",
+        "value_r2_turn": "Value R², turns",
+        "value_r2_token": "Value R², tokens",
+        "capped": "Capped importance weights",
         "lr": "Learning rate",
     },
     "Machine": {
