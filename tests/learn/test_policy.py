@@ -227,3 +227,15 @@ def test_padded_ids():
     from tests.learn.test_batch import item
 
     assert padded([item(".."), item(".")]).tolist() == [[0, 1], [0, 0]]
+
+
+def test_a_checkpoint_with_value_heads_of_the_earlier_form_still_loads(base, caplog):
+    former = {name: t for name, t in with_busy_adapters(make(base)).tensors().items() if name.startswith("adapter.")}
+    former |= {"heads.turn.weight": torch.ones(1, 64), "heads.turn.bias": torch.ones(1)}
+    policy = make(base)
+    policy.restore(former)
+    assert all(torch.equal(p, former[f"adapter.{name}"]) for name, p in policy.trained.items())
+    assert not policy.critic.fitted
+    assert "earlier form" in caplog.text
+    with pytest.raises(BadInput, match="does not fit"):
+        policy.restore({name: t for name, t in former.items() if not name.startswith("heads.")})

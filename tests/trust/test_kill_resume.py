@@ -95,6 +95,7 @@ def test_killed_in_each_phase_of_saving(peace, tmp_path):
 
 def test_stopped_and_gone_on_with_several_updates_of_all_weights(tmp_path):
     learn = {"lora": None, "epochs": 2, "tokens_per_update": 3000, "schedule": "cosine", "warmup": 1, "lr": 1e-4}
+    learn |= {"critic": {"kind": "mlp"}, "critic_passes": 3}  # the others have the default, which has no optimizer
     config, whole = make_run(
         tmp_path, steps=STEPS, learn={"steps": STEPS, "critic_warmup": 1, "save_every": 2, **learn}
     )
