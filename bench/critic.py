@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 HEAD = "turn"
 FOLDS = 5
-STRENGTHS = tuple(10.0**power for power in np.arange(-2, 4.5, 0.5))
+STRENGTHS = tuple(10.0 ** (power / 2) for power in range(-4, 9))
 KINDS: dict[str, dict[str, Any]] = {
     "ridge": {"critic": {"kind": "ridge"}},
     "linear": {"critic": {"kind": "linear"}, "critic_lr": 1e-3, "critic_passes": 16},
@@ -156,7 +156,8 @@ def _best_ridge(states: States, training: NDArray[np.bool_], wanted: Floats) -> 
     for fold in range(FOLDS):
         inner = np.isin(groups, names[fold::FOLDS])
         errors += ((_ridge(x[~inner], y[~inner], x[inner], STRENGTHS) - y[inner]) ** 2).sum(1)
-    return _ridge(x, y, wanted, (STRENGTHS[int(errors.argmin())],))[0]
+    best = STRENGTHS[int(errors.argmin())]
+    return _ridge(x, y, wanted, (best,)).ravel()
 
 
 def _ridge(x: Floats, y: Floats, wanted: Floats, strengths: Sequence[float]) -> Floats:

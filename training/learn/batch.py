@@ -29,10 +29,10 @@ TERMS: tuple[Term, ...] = ("ppo", "reinforce", "nll", "sampled")
 
 @dataclass(slots=True)
 class Item:
-    """One trace; all arrays have one entry a token. `trajectory` names the seat's part in an episode.
+    """One trace; all arrays have one entry per token. `trajectory` identifies the seat's trajectory: episode and seat.
 
     `old` are the trainer's log-probabilities before the update, `reference` those of the starting model; None where
-    they are not needed. `entropy` is the policy's before each token, in nats, as the first pass of the update found it.
+    they are not needed. `entropy` is the policy's before each token, in nats, from the first pass of the update.
     """
 
     trace: Trace
@@ -54,14 +54,14 @@ class Item:
         """Return where a term of the loss reads this trace; the first token has nothing before it and is never read."""
         stream = {"ppo": self.credit.ppo, "reinforce": self.credit.reinforce, "nll": self.credit.nll}.get(term)
         if term == "sampled":
-            found = self.sampled
+            places = self.sampled
         elif stream is None:
             return np.zeros(len(self), dtype=bool)
         else:
-            found = stream != 0 if term == "nll" else self.sampled
-        found = found.copy()
-        found[:1] = False
-        return found
+            places = stream != 0 if term == "nll" else self.sampled
+        places = places.copy()
+        places[:1] = False
+        return places
 
     def scored(self) -> Bools:
         """Return where a log-probability is needed at all."""
@@ -101,11 +101,12 @@ class Batch:
 
     def note_entropy(self, entropy: Tensor) -> None:
         """Keep the entropy (N,) at the scored tokens with the items that have none yet."""
-        rows, at, found = self.rows.cpu().numpy(), self.at.cpu().numpy(), entropy.detach().double().cpu().numpy()
+        rows, at = self.rows.cpu().numpy(), self.at.cpu().numpy()
+        values = entropy.detach().double().cpu().numpy()
         for row, item in enumerate(self.items):
             if item.entropy is None:
                 item.entropy = np.zeros(len(item))
-                item.entropy[at[rows == row]] = found[rows == row]
+                item.entropy[at[rows == row]] = values[rows == row]
 
 
 def updates(items: Sequence[Item], tokens: int, seed: int) -> list[list[Item]]:

@@ -84,8 +84,8 @@ class TrainingContext:
         )
 
 
-def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) -> TrainingContext:
-    """Return the context of an attempt that starts from checkpoint `found` = (step, folder), or from the beginning."""
+def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -> TrainingContext:
+    """Return the context of an attempt that starts from checkpoint `latest` = (step, folder), or from the beginning."""
     learn, device = config.learn, pick_device(config.model.device)
     if learn.threads:
         torch.set_num_threads(learn.threads)
@@ -98,7 +98,7 @@ def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) ->
     starts = scenarios.MixtureSampler(read, [part.weight for part in config.parts])
     opponents = Opponents(config, run_dir, starts.scenarios, device.partition(":")[0])
     method = config.method.build()
-    resumed = checkpoint.read(found[1]) if found else None
+    resumed = checkpoint.read(latest[1]) if latest else None
     model = policy.load(
         config.model.base,
         method.needs.critic,
@@ -106,7 +106,7 @@ def build(config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) ->
         seed=config.seed,
         temperature=config.sampling.temperature,
         device=device,
-        weights=str(found[1]) if found else None,
+        weights=str(latest[1]) if latest else None,
     )
     asked = judge(config)
     return TrainingContext(

@@ -42,6 +42,17 @@ class RidgeHead(nn.Module):
     float64, so that a restored head continues bit for bit.
     """
 
+    count: Tensor
+    mean_x: Tensor
+    mean_y: Tensor
+    sum_x: Tensor
+    sum_y: Tensor
+    sum_xy: Tensor
+    cross: Tensor
+    solutions: Tensor
+    errors: Tensor
+    chosen: Tensor
+
     def __init__(self, size: int, decay: float) -> None:
         super().__init__()
         self.decay = decay
@@ -92,6 +103,16 @@ class GradientHead(nn.Module):
     When the targets' running mean and deviation change, the last layer is rescaled so that no prediction changes
     (PopArt: van Hasselt et al., 2016).
     """
+
+    count: Tensor
+    sum_x: Tensor
+    squares: Tensor
+    sum_y: Tensor
+    squares_y: Tensor
+    mean_x: Tensor
+    scale_x: Tensor
+    mean_y: Tensor
+    deviation_y: Tensor
 
     def __init__(self, size: int, decay: float, hidden: int) -> None:
         super().__init__()

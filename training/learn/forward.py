@@ -27,9 +27,9 @@ def measure(
     reference: bool,
     beat: Callable[[int], None] = lambda tokens: None,
 ) -> list[dict[str, Floats]]:
-    """Return each item's values by head, read after every token; set `old` and `reference` where asked for.
+    """Return each item's values by head, read after every token; set `old` and `reference` where requested.
 
-    `beat` is told how many tokens each pass took; what it raises ends the work.
+    `beat` is called with the number of tokens of each pass; an exception that it raises ends the work.
     """
     values: dict[int, dict[str, Floats]] = {id(item): {} for item in items}
     for group in cut(items, policy.learn.tokens_per_batch):
@@ -60,12 +60,12 @@ def _sampled(
     rows = torch.from_numpy(np.repeat(np.arange(len(group)), [len(at) for at in places])).to(ids.device)
     at = torch.from_numpy(np.concatenate(places)).to(ids.device)
     logp, _ = policy.logprobs(hidden[rows, at - 1], ids[rows, at], model=model)
-    found = [np.zeros(len(item)) for item in group]
+    logprobs = [np.zeros(len(item)) for item in group]
     for row, where, part in zip(
-        found, places, np.split(_numbers(logp), np.cumsum([len(p) for p in places])[:-1]), strict=True
+        logprobs, places, np.split(_numbers(logp), np.cumsum([len(p) for p in places])[:-1]), strict=True
     ):
         row[where] = part
-    return found
+    return logprobs
 
 
 def _numbers(tensor: Tensor) -> Floats:

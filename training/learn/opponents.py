@@ -36,10 +36,12 @@ class Opponents:
         self._run_dir = run_dir
         _check(config, starts)
         self._base = bases.resolve(config.model.base)
-        self._sides = ContestantPool(config.engine, config.sampling, device)
-        self._named: dict[str, Contestant] = {source: self._sides.open(source, source) for source in self.pool.sources}
+        self._contestants = ContestantPool(config.engine, config.sampling, device)
+        self._named: dict[str, Contestant] = {
+            source: self._contestants.open(source, source) for source in self.pool.sources
+        }
         engines = rollout.past_loaded if self.pool.uses_past else 0
-        self._past: list[Engine] = [self._sides.load(self._base) for _ in range(engines)]
+        self._past: list[Engine] = [self._contestants.load(self._base) for _ in range(engines)]
 
     async def ready(self, step: int) -> Mapping[str, PlayerFactory]:
         """Return who may be drawn in training step `step`, by name, with its weights loaded.
@@ -47,18 +49,18 @@ class Opponents:
         Weights are loaded for every step anew: what an engine remembers of earlier steps, a run that goes on would
         not have.
         """
-        found = {source: side.player for source, side in self._named.items()}
-        await self._sides.reload()
+        factories = {source: contestant.player for source, contestant in self._named.items()}
+        await self._contestants.reload()
         for engine, saved in zip(self._past, self.pool.past(step), strict=False):
             await engine.load_weights(self._run_dir.checkpoint_of(saved) if saved else self._base)
             policy = past_policy(saved)
-            found[policy] = self._sides.seated(engine, self._base, policy)
-        return found
+            factories[policy] = self._contestants.seated(engine, self._base, policy)
+        return factories
 
     async def aclose(self) -> None:
         """Free the engines and connections, the rest also if one fails."""
         async with AsyncExitStack() as left:
-            left.push_async_callback(self._sides.aclose)
+            left.push_async_callback(self._contestants.aclose)
             for engine in self._past:
                 left.push_async_callback(engine.close)
 

@@ -92,9 +92,9 @@ def jobs(config: RunConfig, starts: ScenarioSampler | MixtureSampler, pool: Pool
     """
     rollout = config.rollout
     first = (step - 1) * rollout.scenarios
-    found: list[Job] = []
+    step_jobs: list[Job] = []
     for place in range(first, first + rollout.scenarios):
         start = starts.start(place)
         for _ in range(rollout.games):
-            found.append(Job(len(found), start, pool.seats(start, step, len(found))))
-    return found
+            step_jobs.append(Job(len(step_jobs), start, pool.seats(start, step, len(step_jobs))))
+    return step_jobs

@@ -62,13 +62,13 @@ async def score(
         if episode.error is not None:
             return Rollout(number, episode)
         try:
-            found = await reward.score(episode, derive(seed, "reward", step, number))
+            result = await reward.score(episode, derive(seed, "reward", step, number))
         except OutsideError as error:
             record = ErrorRecord(kind=error.kind, message=str(error))
             return Rollout(number, episode.model_copy(update={"error": record, "metrics": {}}))
         finally:
             seen()
-        return Rollout(number, episode, found)
+        return Rollout(number, episode, result)
 
     return list(await asyncio.gather(*(one(number, episode) for number, episode in enumerate(episodes))))
 

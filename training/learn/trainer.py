@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import ExitStack
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from training.attempts.attempt import Checkpoint, run_attempt
 from training.attempts.progress import Progress, Result, StopAsked
@@ -25,6 +25,9 @@ from training.records import LEARNER, Episode
 from training.rollout import Job, RolloutPolicy, rollout
 from training.rundir import RunDir
 from training.seeding import derive
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -228,7 +231,8 @@ class Trainer:
     def _state(self) -> checkpoint.TrainerState:
         optimizer, moments = checkpoint.pack_optimizer(self.context.updater.optimizer)
         generators, states = checkpoint.pack_generators()
-        critic, critic_moments = {}, {}
+        critic: dict[str, Any] = {}
+        critic_moments: dict[str, Tensor] = {}
         if self.context.policy.critic.optimizer:
             critic, critic_moments = checkpoint.pack_optimizer(self.context.policy.critic.optimizer, CRITIC)
         rest = {
