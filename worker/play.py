@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -23,6 +24,7 @@ from training.records import Probe
 from webapp.arena.play import model_seats, probes
 from webapp.arena.play.model_seats import SAMPLING, Answering, Claim
 from webapp.serving import services as serving
+from webapp.serving.models import Deployment
 
 logger = logging.getLogger(__name__)
 RENEW_SECONDS = model_seats.LEASE.total_seconds() / 3
@@ -35,7 +37,9 @@ def play(due_id: int) -> None:
     if held is None:
         return
     probe = probes.probe_of(held)  # before the move: what it asks about is the game as the seat saw it
+    began = time.monotonic()
     answering, late = asyncio.run(_answer(held))
+    time.sleep(max(0.0, held.wait - (time.monotonic() - began)))
     try:
         model_seats.answer(answering=answering, late=late)
     except IllegalMove as error:  # the match ended, or the clock was faster
@@ -56,25 +60,44 @@ def _ask_aside(held: Claim, probe: Probe) -> None:
 
 
 async def _aside(held: Claim, probe: Probe) -> str:
-    async with asyncio.timeout(probes.SECONDS), _player(held, probes.SAMPLING, probes.SECONDS) as player:
+    async with (
+        asyncio.timeout(probes.SECONDS),
+        _player(held, held.deployment, probes.SAMPLING, probes.SECONDS) as player,
+    ):
         return (await player.act(held.seat, probes.observation(held, probe), held.seed)).text
 
 
 async def _answer(held: Claim) -> tuple[Answering, bool]:
     """Ask until there is a move, the tries are used up, or the time is up (the second value)."""
-    answering = Answering(held)
+    answering, ready = Answering(held), held.deployment is None
     renewing = asyncio.create_task(_renew(held))
     try:
-        async with asyncio.timeout(held.seconds), _player(held, SAMPLING, held.seconds) as player:
-            while not answering.done:
-                answering = await _ask(player, answering)
+        async with asyncio.timeout(held.seconds):
+            model = await _ready(held)
+            ready = True
+            async with _player(held, model, SAMPLING, held.seconds) as player:
+                while not answering.done:
+                    answering = await _ask(player, answering)
     except TimeoutError:
+        if not ready:  # a fault of the site, which is not to count as the model's
+            return answering.failed("the model did not start in time"), False
         return answering.failed("no answer in time"), True
     except BadInput as error:  # an address that is not allowed any more, a game without a script
         return answering.failed(str(error)), False
     finally:
         renewing.cancel()
     return answering, False
+
+
+async def _ready(held: Claim) -> Deployment | None:
+    """The model that plays the seat, once it can be asked; None for a seat without a model."""
+    if held.deployment is None:
+        return None
+    read = sync_to_async(model_seats.ready_model, thread_sensitive=False)
+    while True:
+        if (model := await read(held.deployment.pk)) is not None:
+            return model
+        await asyncio.sleep(PAUSE_SECONDS)
 
 
 async def _ask(player: Player, answering: Answering) -> Answering:
@@ -88,12 +111,14 @@ async def _ask(player: Player, answering: Answering) -> Answering:
 
 
 @asynccontextmanager
-async def _player(held: Claim, sampling: Sampling, seconds: float) -> AsyncIterator[Player]:
+async def _player(
+    held: Claim, deployment: Deployment | None, sampling: Sampling, seconds: float
+) -> AsyncIterator[Player]:
     """Whoever plays the seat, for this one turn; a model has so many seconds for each answer."""
-    if held.deployment is None:
+    if deployment is None:
         yield players.make(held.scripted, held.scenario, held.seat)
         return
-    model = serving.chat_model(held.deployment, timeout_s=seconds)
+    model = serving.chat_model(deployment, timeout_s=seconds)
     try:
         yield RemotePlayer(model, sampling, held.scenario.seats)
     finally:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from training.records import ALL, SPECTATOR, Viewer
 from webapp.accounts.models import User
 from webapp.arena.models import Match, MatchSeat
-from webapp.arena.play import services
+from webapp.arena.play import pace, services
 
 
 def own_seat(match: Match, user: User) -> MatchSeat | None:
@@ -52,10 +52,8 @@ def shows_judgments(match: Match, user: User) -> bool:
 
 
 def chose_seats(match: Match, user: User) -> bool:
-    """Whether this person knows what sits where because they chose it; who asked for a rematch, or had the seats drawn
-    by chance, did not.
-    """
-    return match.host_id == user.pk and match.swapped_from_id is None and not match.shuffled
+    """Whether this person knows what sits where because they chose it."""
+    return pace.knows_seats(match, user.pk)
 
 
 @dataclass(frozen=True)
@@ -75,6 +73,8 @@ def lines(matches: Iterable[Match], user: User) -> list[MatchEntry]:
 
     def shown(match: Match, seat: MatchSeat) -> bool:
         told = match.over and match.pk not in untold
-        return told or chose_seats(match, user) or seat.user_id == user.pk or seat.kind == MatchSeat.Kind.OPEN
+        sits = match.host_id != user.pk and any(other.user_id == user.pk for other in match.seats.all())
+        free = seat.kind == MatchSeat.Kind.OPEN and not sits  # a seat that fills up later is a person's
+        return told or chose_seats(match, user) or seat.user_id == user.pk or free
 
     return [MatchEntry(match, [(seat, shown(match, seat)) for seat in match.seats.all()]) for match in found]

@@ -1,4 +1,4 @@
-"""What the clock does for the table: defaults at deadlines, stand-ins, ends of pauses, hints again, models awake."""
+"""What the clock does for the table: defaults at deadlines, stand-ins, ends of pauses, lost hints, models to start."""
 
 import logging
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from django.db import InterfaceError, OperationalError
 from webapp.arena import hints
 from webapp.arena.models import DueSeat
 from webapp.arena.play import hosting, model_seats, services
+from webapp.arena.setup import tables
 from webapp.core import queue
 from webapp.core.clock import register
 
@@ -64,10 +65,10 @@ def tell_workers() -> int:
     return len(lost)
 
 
-@register("arena.wake")
-def wake() -> int:
+@register("arena.start_clocks")
+def start_clocks() -> int:
     """Start the clocks of seats whose model is ready; end matches whose model cannot be started."""
-    ready, broken = model_seats.awake(limit=MOST)
+    ready, broken = model_seats.start_clocks(limit=MOST)
     for due_id, match_id in ready:
         queue.send(queue.PLAY, due_id)
         hints.send(match_id, services.viewers_of(match_id))
@@ -76,7 +77,14 @@ def wake() -> int:
     return len(ready) + len(broken)
 
 
-@register("arena.want", every=5.0)
-def want() -> int:
-    """Ask again for models that sleep although a seat waits for them (they were stopped meanwhile)."""
-    return model_seats.want_sleeping()
+@register("arena.begin_with_models", every=1.0)
+def begin_with_models() -> int:
+    """Begin the games that waited for their models alone."""
+    waiting = tables.waiting_for_models(limit=MOST)
+    return sum(_apart(match_id, partial(tables.begin_with_models, match_id=match_id)) for match_id in waiting)
+
+
+@register("arena.request_models", every=5.0)
+def request_models() -> int:
+    """Request models again that are stopped although a seat waits for them."""
+    return model_seats.request_stopped()

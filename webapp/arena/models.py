@@ -30,17 +30,26 @@ class MatchQuerySet(models.QuerySet["Match"]):
         """Matches of which this person may see something; anything else is not there.
 
         Their own (at a seat, or as host), what an annotation queue assigns to them, and, for members, tables with a
-        free seat and what the host opened. Guests see the one match they were let in to; admins see all.
+        free seat and what the host opened. Guests see the one match they were let in to; admins see all. Nobody sees
+        the rematch of a game before they have rated it.
         """
+        reachable = self.without_unrated_rematches(user)
         if user.is_admin:
-            return self
+            return reachable
         seated = Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user))
         if user.is_guest:
-            return self.filter(seated)
+            return reachable.filter(seated)
         assigned = Exists(Match.objects.assigned_to(user).filter(pk=OuterRef("pk")))
         opened = Q(visibility__in=[Match.Visibility.OPEN, Match.Visibility.PUBLIC])
         free = Q(state=Match.State.OPEN) & Exists(MatchSeat.objects.free().filter(match=OuterRef("pk")))
-        return self.filter(Q(host=user) | opened | Q(free) | seated | assigned)
+        return reachable.filter(Q(host=user) | opened | Q(free) | seated | assigned)
+
+    def without_unrated_rematches(self, user: User) -> MatchQuerySet:
+        """Without tables that were set up again after a game that this person has yet to rate or judge.
+
+        Who asked for such a table, and who was there at once, would tell them who sat at the one before.
+        """
+        return self.exclude(Exists(Match.objects.untold_to(user).filter(pk=OuterRef("swapped_from"))))
 
     def of(self, user: User) -> MatchQuerySet:
         """Matches at which this person sits or which they host."""
@@ -49,6 +58,12 @@ class MatchQuerySet(models.QuerySet["Match"]):
     def waiting(self) -> MatchQuerySet:
         """Tables with a seat that anybody may take."""
         return self.filter(state=Match.State.OPEN).filter(Exists(MatchSeat.objects.free().filter(match=OuterRef("pk"))))
+
+    def open_to_watch(self, user: User) -> MatchQuerySet:
+        """Running games of others that this person may watch."""
+        opened = [Match.Visibility.OPEN, Match.Visibility.PUBLIC]
+        running = self.filter(state=Match.State.RUNNING, visibility__in=opened)
+        return running.exclude(host=user).exclude(Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user)))
 
     def listed(self) -> MatchQuerySet:
         """Matches that their hosts made public, running or finished."""
@@ -100,7 +115,7 @@ class Match(models.Model):
         ABORTED = "aborted"
 
     class Visibility(models.TextChoices):
-        PRIVATE = "private", "only who sits at it"
+        PRIVATE = "private", "players only"
         OPEN = "open", "anyone signed in may watch"
         PUBLIC = "public", "listed with its replay"
 
@@ -237,6 +252,7 @@ class MatchMove(models.Model):
     seat = models.PositiveSmallIntegerField()
     move = models.JSONField()
     private = models.TextField(blank=True, help_text="A model's reasoning; shown to nobody while the game runs.")
+    took_s = models.FloatField(null=True, blank=True, help_text="Seconds that a person took for it; empty otherwise.")
     attempts = models.JSONField(
         default=list, help_text="Refused replies and failures before it: [{reply, error, after}]."
     )
@@ -247,6 +263,7 @@ class MatchMove(models.Model):
             models.UniqueConstraint(fields=["match", "step", "seat"], name="move_once"),
             models.UniqueConstraint(fields=["match", "number"], name="move_number_once"),
         ]
+        indexes = [models.Index(fields=["-id"], condition=Q(took_s__isnull=False), name="move_took")]
 
 
 class SeatBelief(models.Model):
@@ -284,11 +301,14 @@ class DueSeat(models.Model):
     match = models.ForeignKey(Match, on_delete=models.CASCADE, related_name="due")
     seat = models.PositiveSmallIntegerField()
     step = models.PositiveIntegerField()
-    deadline = models.DateTimeField(null=True, blank=True, help_text="Empty while its model is waking up.")
+    deadline = models.DateTimeField(null=True, blank=True, help_text="Empty while its model is starting.")
     claimed_until = models.DateTimeField(null=True, blank=True)
     fence = models.PositiveIntegerField(default=0)
     hint_at = models.DateTimeField(
         null=True, blank=True, db_index=True, help_text="When a worker is told again; empty for people."
+    )
+    not_before = models.DateTimeField(
+        null=True, blank=True, help_text="A worker's move is made no sooner; empty for people."
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -33,18 +33,19 @@ TINY = "tiny"
 def index(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     if user.is_guest:
-        seat = user.match_seats.order_by("-pk").first()
-        return redirect("arena:table", seat.match_id) if seat else render(request, "arena/left.html")
+        match = Match.objects.visible_to(user).order_by("-pk").first()
+        return redirect("arena:table", match.pk) if match else render(request, "arena/left.html")
     if wants_fragment(request):
         begin = _begin(user)
         return render_block(request, "home/index.html", "begin", begin, 200 if begin["preparing"] else STOP_ASKING)
+    tables = Match.objects.without_unrated_rematches(user).with_seats()
     runs = Run.objects.visible_to(user).experiments().listed()
     context = {
         **_begin(user),
         "alive": runs.alive().with_progress().order_by("-pk")[:SHOWN],
         "recent": runs.over().order_by("-pk")[:SHOWN],
-        "waiting": Match.objects.waiting().with_seats().order_by("-created_at")[:SHOWN],
-        "mine": Match.objects.of(user).filter(state__in=["open", "running"]).with_seats().order_by("-pk")[:SHOWN],
+        "waiting": tables.waiting().order_by("-created_at")[:SHOWN],
+        "mine": tables.of(user).filter(state__in=["open", "running"]).order_by("-pk")[:SHOWN],
         "judging": Queue.objects.assigned_to(user, unfinished=True)[:SHOWN],
         "fresh": user.is_researcher and not Run.objects.experiments().exists(),
     }

@@ -12,8 +12,8 @@ TELLS = re.compile(
     r"|_go_on\("
     r"|\.update\(\s*deadline="
 )
-WITHIN = {"services.begin", "model_seats.awake", "tables.sit", "tables.free", "tables.tell_everybody"}
-"""Parts of others: `begin` of the last consent and of `fill`, `awake` of the clock's step, and what services share."""
+WITHIN = {"services.begin", "model_seats.start_clocks", "tables.sit", "tables.free", "tables.tell_everybody"}
+"""Parts of others: `begin` of the last consent and of `fill`, `start_clocks` of the clock's step, and what services share."""
 
 
 def telling() -> set[str]:

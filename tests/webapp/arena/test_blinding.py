@@ -14,9 +14,9 @@ from training.records import ALL
 from training.rewards.rubrics import CONDUCT
 from training.seeding import rng
 from webapp.arena import access
-from webapp.arena.live import client_state, fragments
+from webapp.arena.live import client_state, consumers, fragments
 from webapp.arena.models import Match
-from webapp.arena.play import services
+from webapp.arena.play import pace, services
 from webapp.arena.setup import tables
 from webapp.judgments import services as judging
 from webapp.judgments.models import Guess
@@ -61,10 +61,45 @@ def test_marks_of_a_list_tell_after_the_reveal(client_of, player, ben, annotator
 
 def test_a_rematch_tells_its_host_nothing_new(client_of, player, ben, two_people):
     finish(two_people)
+    guess(two_people, ben)
     client_of(ben).post(f"/play/{two_people.pk}/again/")
     match = Match.objects.get(swapped_from=two_people)
     assert match.host == ben
     assert marks(client_of(ben), match=match) == {"Ann": "person", "Ben": "taken"}
+
+
+def test_a_rematch_is_asked_for_after_the_rating(client_of, player, ben, two_people):
+    """It would begin at once with a bot and wait for a person, and the old game could be rated knowingly."""
+    finish(two_people)
+    page = client_of(ben).get(f"/play/{two_people.pk}/result/").content.decode()
+    assert 'disabled aria-describedby="again-later"' in page
+    answer = client_of(ben).post(f"/play/{two_people.pk}/again/", follow=True)
+    assert "say first what you think of this game" in answer.content.decode()
+    assert not Match.objects.filter(swapped_from=two_people).exists()
+
+
+def test_a_rematch_is_not_there_for_who_has_not_rated_the_game_before(client_of, player, ben, two_people):
+    Match.objects.update(visibility="public")
+    finish(two_people)
+    guess(two_people, player)
+    match = tables.again(match=two_people, host=player)
+    client, old = client_of(ben), f"/play/{two_people.pk}/result/"
+
+    def reached():
+        pages = ("/", "/play/", "/play/matches/?of=me", "/play/matches/", old)
+        found = [page for page in pages if f"/play/{match.pk}/" in client.get(page).content.decode()]
+        found += [
+            page for page in ("", "consent/", "result/") if client.get(f"/play/{match.pk}/{page}").status_code != 404
+        ]
+        listed = [line["id"] for line in Caller(ben).get("matches").json()["items"]]
+        return found + [f"api {pk}" for pk in listed if pk == match.pk]
+
+    assert reached() == []
+    assert consumers.found_by(ben, match.pk) is None, "nor over a socket"
+    guess(two_people, ben)
+    assert reached() == ["/", "/play/", "/play/matches/?of=me", old, "", "consent/", "result/", f"api {match.pk}"]
+    assert consumers.found_by(ben, match.pk) == 0
+    assert f"/play/{match.pk}/" in client_of(player).get(old).content.decode()
 
 
 def seen_of(client_of, host, user, place):
@@ -91,13 +126,13 @@ def test_a_player_sees_the_same_of_a_person_and_of_a_scripted_player(client_of, 
     assert "Ben: taken" in person
 
 
-def test_only_the_host_is_told_that_somebody_still_reads(player, ben, two_people):
+def test_only_the_host_is_told_who_still_reads(player, ben, two_people):
     Match.objects.update(state="open")
     two_people.seats.update(consent=None)
     match = Match.objects.get()
     told, blind = (fragments.contents(client_state.look(match, *who))["situation"] for who in ((0, player), (1, ben)))
-    assert ("reading" in told, "getting ready" in told) == (True, False)
-    assert ("reading" in blind, "getting ready" in blind) == (False, True)
+    assert "ben, reading" in told
+    assert re.findall(r'<span class="quiet">(.*?)</span>', blind) == ["", "you"]
 
 
 def test_an_annotator_judges_before_being_told(client_of, player, ben, annotator, researcher, two_people):
@@ -151,6 +186,7 @@ def replaced(host, place, ben):
     )
     if place.user == ben:
         tables.answer_consent(match=match, user=ben, agreed=True)
+    Match.objects.filter(pk=match.pk).update(swapped_from=match)
     match.refresh_from_db()
     assert match.state == Match.State.RUNNING
     client = Client()
@@ -205,7 +241,7 @@ def test_who_is_ready_tells_the_others_nothing(player, ben, annotator):
     before = seen(2, annotator)
     tables.say_ready(match=match, user=ben)
     assert seen(2, annotator) == before
-    assert ">ready<" in seen(0, player)["situation"], "the host, who chose them, waits for somebody to press"
+    assert "ben, ready<" in seen(0, player)["situation"], "the host, who chose them, waits for somebody to press"
     assert "you, ready" in seen(1, ben)["situation"]
 
 
@@ -226,6 +262,6 @@ def test_how_long_a_script_thinks_cannot_be_computed(player):
     match = tables.create(host=player, start=tables.Start(vigil.vigil(3, seed=1)), places=places, consent=True)
     due = match.due.get(seat=1)
     thinks = (due.hint_at - services.HINT_EVERY - due.deadline).total_seconds() + match.deadline_s
-    guessed = rng(match.pk, "pace", 0, 1).uniform(*services.PACE)
-    assert services.PACE[0] <= thinks <= services.PACE[1]
+    guessed = rng(match.pk, "pace", 0, 1).uniform(*pace.READING_S)
+    assert thinks <= pace.READING_S[1]
     assert abs(thinks - guessed) > 1e-4

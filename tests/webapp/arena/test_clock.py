@@ -78,7 +78,7 @@ def test_models_that_wake_up_or_fail_need_no_scenario_to_be_told_of(player, mode
     match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
     Match.objects.filter(pk=match.pk).update(scenario={})
     Deployment.objects.update(state=model)
-    assert clock.wake() == 1
+    assert clock.start_clocks() == 1
     assert state(match) == ends_as
 
 

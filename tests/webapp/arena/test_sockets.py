@@ -172,7 +172,7 @@ def model_is(state):
 
 def model_wakes(match):
     model_is("ready")
-    assert clock.wake() == 1
+    assert clock.start_clocks() == 1
     assert match.due.get().deadline is not None
 
 
@@ -188,7 +188,7 @@ def clock_strikes(match):
 
 def model_is_lost(match):
     model_is("failed")
-    assert clock.wake() == 1
+    assert clock.start_clocks() == 1
 
 
 WAITING = "the clock starts when Ben is ready"

@@ -71,6 +71,14 @@ class ClientState:
         return [chair for chair in self.chairs if chair.back_by is not None]
 
     @property
+    def sees_free_seats(self) -> bool:
+        """Whether the viewer may see which seats are free: who fills them or may sit down, not who sits there already.
+
+        A seat that fills up later than others is a person's.
+        """
+        return self.yours is None or self.rights.hosting
+
+    @property
     def your_turn(self) -> bool:
         """Whether the viewer must move now."""
         return bool(self.seen.actions)

@@ -190,8 +190,7 @@ class TableConsumer(AsyncWebsocketConsumer):
             if self.held.last < 0:
                 return
             try:
-                sight = await self.watch.look(within=within)
-                await self._check(sight)
+                sight = await self._snapshot(within)
                 html, after = sight.frame_for(self.user, self.held)
             except AccessLost:
                 await self.close(STAY_AWAY)
@@ -199,6 +198,15 @@ class TableConsumer(AsyncWebsocketConsumer):
             if html:
                 await self._say(html)
             self.held = after
+
+    async def _snapshot(self, within: float) -> Snapshot:
+        """The match as this person may see it; from their new seat if seats have just been drawn."""
+        snapshot = await self.watch.look(within=within)
+        if (seat := snapshot.place_of(self.user)) != self.viewer and min(seat, self.viewer) >= 0:
+            self.viewer, self.watch = seat, MatchFeed.of(self.match_id, seat)
+            snapshot = await self.watch.look()
+        await self._check(snapshot)
+        return snapshot
 
     async def _check(self, sight: Snapshot) -> None:
         """Raise `AccessLost` if the person may not watch any more, which is asked whenever that may have changed."""

@@ -125,6 +125,7 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
         "mine": mine,
         "reveals": reveals,
         "told": access.told_who(match, user),
+        "following": match.rematches.visible_to(user).filter(state=Match.State.OPEN).order_by("pk").first(),
         "lines": _lines(match, reveals=reveals),
         "metrics": _metrics(match) if reveals else {},
         "last": match.rows.filter(viewer=ALL if reveals else SPECTATOR).order_by("-number").first(),

@@ -47,12 +47,12 @@ def hosted_match(request: HttpRequest, match_id: int) -> Match:
 def lobby(request: HttpRequest) -> HttpResponse:
     """Tables that wait for somebody, one's own matches, and the way to a new table."""
     user = current_user(request)
-    waiting = Match.objects.waiting().with_seats().order_by("-created_at")
-    mine = Match.objects.of(user).with_seats().order_by("-created_at")
-    public = Match.objects.listed().with_seats().order_by("-created_at")
+    shown = Match.objects.without_unrated_rematches(user).with_seats().order_by("-created_at")
+    waiting, mine, public, running = shown.waiting(), shown.of(user), shown.listed(), shown.open_to_watch(user)
     context = {
         "waiting": access.lines(waiting[:PER_PAGE], user),
         "mine": access.lines(mine[:10], user),
+        "running": access.lines(running[:PER_PAGE], user),
         "public": access.lines(public[:5], user),
     }
     return render(request, "arena/lobby.html", context)
@@ -66,7 +66,8 @@ def matches(request: HttpRequest) -> HttpResponse:
     own = request.GET.get("of") == "me"
     chosen = {name: request.GET.get(name, "")[:40] for name in ("game", "state")}
     order = Order.asked(request, "age")
-    found = (Match.objects.of(user) if own else Match.objects.listed()).matching(**chosen)
+    shown = Match.objects.without_unrated_rematches(user)
+    found = (shown.of(user) if own else shown.listed()).matching(**chosen)
     paginator = Paginator(order.apply(found.with_seats(), MATCH_SORTS, "age"), PER_PAGE)
     page = paginator.get_page(integer(request, "page", 1, 1))
     states = Match.State.choices if own else [(s.value, s.label) for s in (Match.State.RUNNING, Match.State.FINISHED)]

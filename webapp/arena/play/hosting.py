@@ -87,7 +87,8 @@ def resume(*, match: Match) -> None:
 def _go_on(match: Match, since: datetime) -> None:
     now = services.database_now()
     paused = now - since
-    match.due.update(deadline=F("deadline") + paused, created_at=F("created_at") + paused)
+    moved = {name: F(name) + paused for name in ("deadline", "not_before", "created_at")}
+    match.due.update(**moved)
     match.due.exclude(hint_at=None).update(hint_at=now, claimed_until=None, fence=F("fence") + 1)
     match.seats.update(seen_at=now)
     match.paused_at = None
@@ -119,13 +120,13 @@ def end_pause(*, match_id: int) -> Match | None:
 def replace(*, match: Match, number: Seat) -> None:
     """Let a scripted player move for a seat from now on; a person may take theirs back.
 
-    It does the same whoever sits there, a scripted player too: a host who does not know must not learn it by pressing.
+    It does the same whoever sits there, a scripted player too, and nothing where one stands in already: a host who
+    does not know must not learn it by pressing.
     """
     locked = _locked(match.pk)
     seat = _sitting(locked, number)
-    if seat.stand_in:
-        raise BadInput("a scripted player moves for this seat already", "seat")
-    _let_stand_in(locked, seat)
+    if not seat.stand_in:
+        _let_stand_in(locked, seat)
 
 
 def _let_stand_in(match: Match, seat: MatchSeat) -> None:

@@ -16,6 +16,7 @@ from django.db.models import F, Q
 from training.engines.base import Sampling
 from training.errors import IllegalMove
 from training.games import Game
+from training.games.actions import TAG, tag, write
 from training.records import Move, Observation, Origin, Scenario, Seat
 from training.seeding import derive
 from training.text.parsing import parse
@@ -26,8 +27,8 @@ from webapp.serving import services as serving
 from webapp.serving.models import Deployment
 
 LEASE = timedelta(seconds=15)
-WAKES_WITHIN = timedelta(minutes=15)
-"""A match whose model has not woken up by then ends without a result."""
+STARTS_WITHIN = timedelta(minutes=15)
+"""A match whose model has not started by then ends without a result."""
 RETRIES = 2
 SAMPLING = Sampling(temperature=0.8, top_p=0.95, max_tokens=256)
 """How a model is sampled for its moves; no other parameter is ever sent."""
@@ -47,6 +48,7 @@ class Claim:
     step: int
     deadline: datetime
     now: datetime
+    not_before: datetime | None
     fold: services.MatchState
     seen: Observation
     deployment: Deployment | None
@@ -68,6 +70,11 @@ class Claim:
     def seconds(self) -> float:
         """Time for an answer, seen from the claim; a little is kept back to write the fallback down in time."""
         return (self.deadline - self.now).total_seconds() - 0.5
+
+    @property
+    def wait(self) -> float:
+        """Seconds from the claim until the move may be made."""
+        return 0.0 if self.not_before is None else max(0.0, (self.not_before - self.now).total_seconds())
 
 
 @transaction.atomic
@@ -97,6 +104,7 @@ def claim(*, due_id: int) -> Claim | None:
         step=due.step,
         deadline=due.deadline,
         now=now,
+        not_before=due.not_before,
         fold=fold,
         seen=fold.game.observe(due.seat),
         deployment=sitting.deployment,
@@ -117,10 +125,29 @@ def _past(match: Match, seat: Seat) -> tuple[Refusal, ...]:
     )
 
 
+def ready_model(deployment_id: int) -> Deployment | None:
+    """A model as it is now; None while it cannot be asked."""
+    found = Deployment.objects.select_related("checkpoint", "remote").get(pk=deployment_id)
+    return found if found.remote_id is not None or found.state == Deployment.State.READY else None
+
+
 def renew(*, held: Claim) -> bool:
     """Keep a claim; False if it was lost."""
     mine = DueSeat.objects.filter(pk=held.due_id, fence=held.fence)
     return bool(mine.update(claimed_until=services.database_now() + LEASE))
+
+
+def _as_people_write(move: Move, seen: Observation) -> Move:
+    """The same move with its tag after the words, where a person's form puts it; unchanged if it has none."""
+    action = next(action for action in seen.actions if action.name == move.action)
+    if not TAG.search(move.text) or action.text == "private":
+        return move
+    written = tag(action, move.args)
+    words = move.text.replace(written, " ", 1)
+    try:
+        return move.model_copy(update={"text": write(action, move.args, words)})
+    except ValueError:  # a tag among the words: it stays as it was read
+        return move
 
 
 @dataclass(frozen=True)
@@ -147,6 +174,7 @@ class Answering:
         seen, reply = self.held.seen, reply.replace("\x00", "\ufffd")
         try:
             move, private = parse(reply, seen)
+            move = _as_people_write(move, seen)
             self.held.game.check(self.held.seat, move)
         except IllegalMove as error:
             refusal = Refusal(seat=self.held.seat, after=len(seen.messages), reply=reply, why=str(error))
@@ -201,8 +229,8 @@ def tell_workers(*, limit: int = 200) -> list[int]:
     return found
 
 
-def awake(*, limit: int = 200) -> tuple[list[tuple[int, int]], list[tuple[int, str]]]:
-    """Seats that waited for a model: start the clocks of those that are awake and return them, each with its match;
+def start_clocks(*, limit: int = 200) -> tuple[list[tuple[int, int]], list[tuple[int, str]]]:
+    """Seats that waited for a model: start the clocks of those that are ready and return them, each with its match;
     with them, the (match, reason) pairs of those whose model could not be started.
     """
     now = services.database_now()
@@ -230,13 +258,13 @@ def awake(*, limit: int = 200) -> tuple[list[tuple[int, int]], list[tuple[int, s
                 )
             elif state == Deployment.State.FAILED:
                 broken.append((match_id, "a model could not be started"))
-            elif since < now - WAKES_WITHIN:
-                broken.append((match_id, f"a model did not wake up within {WAKES_WITHIN.seconds // 60} minutes"))
+            elif since < now - STARTS_WITHIN:
+                broken.append((match_id, f"a model did not start within {STARTS_WITHIN.seconds // 60} minutes"))
     return ready, broken
 
 
-def want_sleeping() -> int:
-    """Ask again for models that are cold although a seat waits for them: they yielded their slot meanwhile."""
+def request_stopped() -> int:
+    """Request models again that are cold although a seat waits for them: they yielded their slot meanwhile."""
     cold = Deployment.objects.filter(
         state=Deployment.State.COLD,
         wanted_at=None,

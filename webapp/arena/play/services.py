@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
-from django.db.models import Max
+from django.db.models import F, Max
 
 from training.errors import IllegalMove
 from training.games import Game, advance, make
@@ -20,16 +20,12 @@ from training.records import ALL, SPECTATOR, Move, Scenario, Seat, SeatMove, Vie
 from training.seeding import rng
 from webapp.arena import hints
 from webapp.arena.models import DueSeat, Match, MatchMove, MatchSeat, ViewerRow
+from webapp.arena.play import pace
 from webapp.core import queue
 from webapp.serving import services as serving
 
 HINT_EVERY = timedelta(seconds=5)
 """How long a worker has to claim a due seat before it is told again."""
-
-
-PACE = (1.0, 3.0)
-"""Seconds a scripted player thinks at a table of more than two: who sits there reads along, and cannot tell it by its
-speed."""
 
 
 def database_now() -> datetime:
@@ -143,7 +139,7 @@ def submit(
         raise IllegalMove("it is not your turn")
     made = move if isinstance(move, Move) else move(now)
     now.game.check(seat, made)
-    stored = _append(match, now, seat, made, private, attempts)
+    stored = _append(match, now, seat, made, private, attempts, _seconds_taken(match, seat, made))
     if now.pending:  # nobody is shown anything before the step is complete
         hints.send(match.pk, [seat])
         match.due.filter(seat=seat).delete()
@@ -161,6 +157,7 @@ def _append(
     move: Move,
     private: str = "",
     attempts: Sequence[Mapping[str, object]] = (),
+    took_s: float | None = None,
 ) -> MatchMove:
     """Store one move and advance the fold by it."""
     stored = MatchMove.objects.create(
@@ -171,9 +168,18 @@ def _append(
         move=move.to_dict(),
         private=private,
         attempts=[dict(attempt) for attempt in attempts],
+        took_s=took_s,
     )
     match.step = catch_up(now, [SeatMove(seat=seat, move=move)]).step
     return stored
+
+
+def _seconds_taken(match: Match, seat: Seat, move: Move) -> float | None:
+    """How long a person has taken for a move of their own; None for everybody else's."""
+    if move.origin != "seat":
+        return None
+    since = match.due.filter(seat=seat, hint_at=None).values_list("created_at", flat=True).first()
+    return None if since is None else max(0.0, (database_now() - since).total_seconds())
 
 
 def write_rows(match: Match, game: Game) -> None:
@@ -211,37 +217,59 @@ def _next_step(match: Match, now: MatchState) -> None:
 def _write_due(match: Match, due: frozenset[Seat]) -> None:
     """Write down the seats that must move now, start their clocks, and tell the workers of those that are no people.
 
-    The match is the caller's to save.
+    A model that sleeps has no deadline until it is ready; where somebody must not know that a model sits there, it has
+    everybody's. The match is the caller's to save.
     """
     seats = {seat.seat: seat for seat in match.seats.select_related("deployment")}
     models = [model for number in due if (model := seats[number].deployment) is not None]
-    awake = serving.want_all(deployments=models) if models else set()
+    ready = serving.want_all(deployments=models) if models else set()
+    blind = pace.blind(match, list(seats.values()))
+    seconds = _paces(match, [seats[number] for number in due], blind=blind)
     now = database_now()
     match.step_until = now + timedelta(seconds=match.deadline_s)
     rows, waits = [], []
     for number in sorted(due):
         sitting = seats[number]
-        deadline: datetime | None = match.step_until
-        if sitting.deployment_id is not None and sitting.deployment_id not in awake:
-            deadline = None
+        sleeps = sitting.deployment_id is not None and sitting.deployment_id not in ready
+        deadline = None if sleeps and not blind else match.step_until
         by_worker = sitting.by_worker and deadline is not None
-        waits.append(_pace(match, sitting) if by_worker and len(seats) > 2 else 0.0)
-        hint_at = now + timedelta(seconds=waits[-1]) + HINT_EVERY if by_worker else None
-        rows.append(DueSeat(match=match, seat=number, step=match.step, deadline=deadline, hint_at=hint_at))
+        until = now + timedelta(seconds=seconds[number]) if by_worker and number in seconds else None
+        waits.append(timedelta(0) if until is None else max(timedelta(0), until - pace.AHEAD - now))
+        hint_at = now + waits[-1] + HINT_EVERY if by_worker else None
+        row = DueSeat(match=match, seat=number, step=match.step, deadline=deadline, hint_at=hint_at, not_before=until)
+        rows.append(row)
     for row, wait in zip(DueSeat.objects.bulk_create(rows), waits, strict=True):
         if row.hint_at is not None:
-            queue.send(queue.PLAY, row.pk, delay=wait)
+            queue.send(queue.PLAY, row.pk, delay=wait.total_seconds())
 
 
-def _pace(match: Match, sitting: MatchSeat) -> float:
-    """The seconds a scripted player thinks, which only the match's secret seed tells; a model needs its time anyhow."""
-    if sitting.deployment_id is not None:
-        return 0.0
-    return min(rng(match.scenario["seed"], "pace", match.step, sitting.seat).uniform(*PACE), match.deadline_s / 4)
+def _paces(match: Match, due: Sequence[MatchSeat], *, blind: bool) -> dict[Seat, float]:
+    """The seconds that each worker's seat among those due takes for its move; empty where none has to wait."""
+    workers = [seat.seat for seat in due if seat.by_worker]
+    if blind and workers:
+        known = pace.times_of_people(match.game)
+        return {seat: pace.draw(match, seat, known) for seat in workers}
+    many = len(match.scenario["seats"]) > 2
+    return {seat: pace.reading_time(match, seat) for seat in workers} if many else {}
+
+
+def _draw_seats(match: Match) -> None:
+    """Give everybody another seat, drawn from the match's secret seed: who came when, and to which, tells nothing."""
+    seats = list(match.seats.order_by("seat"))
+    names = match.scenario["seats"]
+    match.seats.update(seat=F("seat") + len(seats))  # out of the way: nobody sits where another still does
+    for number, seat in enumerate(rng(match.scenario["seed"], "seats").sample(seats, len(seats))):
+        seat.seat, seat.name = number, names[number]
+    MatchSeat.objects.bulk_update(seats, ["seat", "name"])
 
 
 def begin(match: Match) -> None:
-    """Start a locked match whose seats are all taken: first rows, first clocks."""
+    """Start a locked match whose seats are all taken: first rows, first clocks.
+
+    Where seats are drawn by chance, they are drawn now: before the game it can be seen who comes when.
+    """
+    if match.shuffled:
+        _draw_seats(match)
     match.state = Match.State.RUNNING
     match.started_at = database_now()
     match.save(update_fields=["state", "started_at"])

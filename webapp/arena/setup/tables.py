@@ -21,7 +21,7 @@ from training.seeding import rng
 from webapp.accounts.models import User
 from webapp.arena import hints, opponents
 from webapp.arena.models import GuestLink, Match, MatchSeat
-from webapp.arena.play import services
+from webapp.arena.play import pace, services
 from webapp.arena.setup.rules import changed
 from webapp.scenarios.models import StoredScenario
 from webapp.serving import services as serving
@@ -148,13 +148,42 @@ def needs_ready(seats: Collection[MatchSeat]) -> bool:
     return len(seats) > 2 and any(seat.user_id != seat.match.host_id for seat in people)
 
 
-def _begin_if_ready(match: Match) -> None:
-    seats = list(match.seats.all())
+def _complete(seats: Sequence[MatchSeat]) -> bool:
+    """Whether every seat is taken and every person has answered and, where that is asked, is ready."""
     people = [seat for seat in seats if seat.kind == MatchSeat.Kind.PERSON]
     if any(seat.kind == MatchSeat.Kind.OPEN for seat in seats) or any(seat.consent is None for seat in people):
+        return False
+    return not needs_ready(seats) or all(seat.ready for seat in people)
+
+
+def _begin_if_ready(match: Match) -> None:
+    """Begin once nobody is missing. Where somebody must not know of models, these are waited for like people."""
+    seats = list(match.seats.select_related("deployment").order_by("seat"))
+    if not _complete(seats):
         return
-    if not needs_ready(seats) or all(seat.ready for seat in people):
+    models = [seat.deployment for seat in seats if seat.deployment is not None]
+    ready = serving.want_all(deployments=models) if models and pace.blind(match, seats) else None
+    if ready is None or all(model.pk in ready for model in models):
         services.begin(match)
+
+
+def waiting_for_models(*, limit: int) -> list[int]:
+    """Tables before their game at which a model sits, oldest first."""
+    found = Match.objects.filter(state=Match.State.OPEN, seats__deployment__isnull=False).distinct()
+    return list(found.order_by("pk").values_list("pk", flat=True)[:limit])
+
+
+@transaction.atomic
+def begin_with_models(*, match_id: int) -> Match | None:
+    """Begin a table that waited for its models alone, end it if one could not be started; None if neither."""
+    match = Match.objects.select_for_update().get(pk=match_id)
+    if match.state != Match.State.OPEN or not _complete(list(match.seats.all())):
+        return None
+    if match.seats.filter(deployment__state=Deployment.State.FAILED).exists():
+        services.abort(match_id=match.pk, why="a model could not be started")
+        return match
+    _begin_if_ready(match)
+    return match if match.state == Match.State.RUNNING else None
 
 
 @transaction.atomic
@@ -266,11 +295,14 @@ def again(*, match: Match, host: User) -> Match:
     """The same scenario with everybody one seat further; people are asked for their consent anew.
 
     Its chance is drawn anew: who has seen the reveal must not know what is hidden this time. A rematch of this host
-    that is not over yet is returned instead of another one. Every model must be open to the host.
+    that is not over yet is returned instead of another one. Every model must be open to the host, who has rated the
+    game: a table that begins at once, or waits, tells who sits there.
     """
     before = Match.objects.select_for_update().get(pk=match.pk)
     if not before.over:
         raise BadInput("the game is not over yet")
+    if Match.objects.filter(pk=before.pk).untold_to(host).exists():
+        raise BadInput("say first what you think of this game: the new table would show who sat at this one")
     going_on = before.rematches.filter(host=host, state__in=[Match.State.OPEN, Match.State.RUNNING])
     if found := going_on.order_by("pk").first():
         return found
