@@ -114,6 +114,7 @@ def test_a_random_tie_of_the_wolves_falls_on_one_of_the_two():
     for seed in range(40):
         game = make(dealt(*SIX, wolf_tie="random", **QUIET).with_seed(seed))
         go(game, Ada="<kill>Eve</kill>", Ben="<kill>Finn</kill>")
+        assert any("Its votes tie, and chance decides: it attacks" in line for line in heard(game, "Ada"))
         go(game)
         victims.update(dead(game))
     assert set(victims) == {"Eve", "Finn"}
@@ -224,6 +225,8 @@ def test_ties(tie, out):
         silent_until(game, "vote")
         vote(game, "Eve", "Eve", "Ada", "Ada", "Finn", "nobody")
         found.append(dead(game))
+        told = [line for line in heard(game, "Finn") if "Tied: Ada and Eve. Chance decides." in line]
+        assert len(told) == (tie == "random")
     assert [one for one in out if one in found] == out
     assert all(one in out for one in found)
 

@@ -123,8 +123,11 @@ def _ballot(
         if vote is not None:
             v.counts["votes"][seat] += 1
             v.counts["votes_on_wolves"][seat] += v.roles[vote] == "werewolf"
-    v.tell(f"The votes: {words.ballots(v.names, v.votes)}.")
-    return leaders(v.votes.values())
+    tied = leaders(v.votes.values())
+    drawn = len(tied) > 1 and v.settings.tie == "random"
+    by_chance = f" Tied: {listed(v.named(tied))}. Chance decides." if drawn else ""
+    v.tell(f"The votes: {words.ballots(v.names, v.votes)}.{by_chance}")
+    return tied
 
 
 # --- leaving ---------------------------------------------------------------------------------------------------------

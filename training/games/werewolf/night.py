@@ -90,7 +90,8 @@ def _kill(v: Village, moves: Moves) -> Seat | None:
         else:
             victim = v.draw("prey", tied) if v.settings.wolf_tie == "random" else None
     whom = "nobody" if victim is None else v.names[victim]
-    v.tell_pack(f"The pack votes: {ballots(v.names, votes)}. It attacks {whom}.")
+    how = "Its votes tie, and chance decides: it" if len(tied) > 1 and v.settings.wolf_tie == "random" else "It"
+    v.tell_pack(f"The pack votes: {ballots(v.names, votes)}. {how} attacks {whom}.")
     return victim
 
 
