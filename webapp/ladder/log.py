@@ -5,6 +5,9 @@ void if our side failed: an aborted match has no result, and one in which a mode
 says anything. Rules that a host has chosen may make a game easy for a seat: that is another game. Guests are not rated,
 for a link to a guest's seat makes a new opponent whenever somebody wants one; so a match counts for nobody unless two
 others sit there.
+
+A row that moves tells who sat there. So a match counts once every person there has rated it, or a day after its end:
+nobody can keep it out for longer.
 """
 
 from __future__ import annotations
@@ -12,19 +15,26 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from datetime import timedelta
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Now
 
 from training.evaluate.ratings import METHOD, RatedGame, RatedSeat
 from training.games import lookup
 from webapp.accounts.models import Role
 from webapp.arena.models import Match, MatchMove, MatchSeat
 
+HELD_BACK = timedelta(days=1)
+"""A match that somebody there has yet to rate counts so long after its end."""
+
 
 def counted(game: str) -> QuerySet[Match]:
     """The matches of a game that count, as far as the database can tell."""
-    return Match.objects.exportable().filter(game=game, rules={})
+    seats = MatchSeat.objects.filter(match=OuterRef("pk"), kind=MatchSeat.Kind.PERSON, guesses__isnull=True)
+    fresh = Q(Exists(seats), ended_at__gt=Now() - HELD_BACK)
+    return Match.objects.exportable().filter(game=game, rules={}).exclude(fresh)
 
 
 def numbers(game: str) -> list[int]:

@@ -1,7 +1,7 @@
 """The page of the ladder: ratings, win matrix, endings. It shows the stored fit and computes nothing.
 
-It is closed to whoever is yet to rate or judge a match of that game, for a new row, or a number that moved, would tell
-them who sat there. Players see only models that are open to them.
+It is closed to an annotator who is yet to judge a match of that game, for a new row, or a number that moved, would tell
+them who sat there; players are kept from that by `log.HELD_BACK`. Players see only models that are open to them.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from training.evaluate import ratings
 from training.games import REGISTRY
+from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, members
-from webapp.arena.models import Match
+from webapp.arena.models import Match, MatchQuerySet, MatchSeat
 from webapp.core.http import integer, render_page
 from webapp.core.sorting import Order
 from webapp.ladder.models import Fit, Standing
@@ -109,6 +111,18 @@ def _game(request: HttpRequest) -> str:
     return most.game if most is not None else next(iter(REGISTRY))
 
 
+def _undisclosed(game: str, user: User) -> MatchQuerySet:
+    """Matches of others of which a row could tell this person who sat there: those that they have yet to judge.
+
+    What they played themselves never closes the ladder to them, and nothing closes it to an administrator.
+    """
+    if user.is_admin:
+        return Match.objects.none()
+    own = Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user))
+    found = Match.objects.filter(game=game).untold_to(user).exclude(own)
+    return found.order_by("-ended_at")[:UNTOLD_SHOWN]
+
+
 @require_GET
 @members
 def ladder(request: HttpRequest) -> HttpResponse:
@@ -117,7 +131,7 @@ def ladder(request: HttpRequest) -> HttpResponse:
     game = _game(request)
     kind = request.GET.get("kind", "")[:8]
     order = Order.asked(request, "rank")
-    untold = list(Match.objects.filter(game=game).untold_to(user).order_by("-ended_at")[:UNTOLD_SHOWN])
+    untold = list(_undisclosed(game, user))
     context: dict[str, Any] = {"spec": REGISTRY[game], "games": [(spec.name, spec.title) for spec in REGISTRY.values()]}
     context |= {"kind": kind, "kinds": Standing.Kind.choices, "order": str(order), "untold": untold}
     fit = None if untold else Fit.objects.filter(game=game).first()

@@ -1,6 +1,7 @@
 """Which matches count, and what is read of them."""
 
 import pytest
+from django.utils import timezone
 
 from tests.webapp.judgments.make import finished_match
 from tests.webapp.ladder.make import model, played
@@ -31,6 +32,7 @@ def test_people_models_and_scripts_have_one_name_each(researcher, player, good):
 
 def test_a_match_that_was_played_is_read_as_the_table_wrote_it(player):
     match = finished_match(player)
+    Match.objects.update(ended_at=timezone.now() - log.HELD_BACK)
     (found,) = read()
     assert found.id == match.pk
     assert {str(n): seat.value for n, seat in enumerate(found.seats)} == match.returns

@@ -2,6 +2,7 @@
 
 import re
 import time
+from datetime import timedelta
 
 import pytest
 from django.urls import reverse
@@ -11,7 +12,7 @@ from tests.webapp.judgments.make import people_queue
 from tests.webapp.ladder.make import model, played
 from training.evaluate import ratings
 from webapp.judgments import services as judging
-from webapp.ladder import services
+from webapp.ladder import log, services
 from webapp.ladder.models import Fit, Standing
 
 pytestmark = pytest.mark.django_db
@@ -134,25 +135,38 @@ def blind(page):
     return re.sub(r'<time .*?</time>|[\w-]{60,}|nonce="[^"]*"', "", page)
 
 
-def test_a_ladder_is_closed_to_who_is_yet_to_rate_a_match_of_its_game(client_of, league, researcher, player, good):
+def test_a_ladder_is_open_to_who_is_yet_to_rate_and_tells_them_nothing(client_of, league, researcher, player, good):
+    services.refit(game=GAME)
+    before = blind(html(client_of(player)))
     match = played(player, good, returns=(1.0, 0.0), host=researcher, told=False)
     services.refit(game=GAME)
-    page = html(client_of(player))
-    assert "<table" not in page
-    assert "good" not in page
-    assert f'href="{reverse("arena:result", args=[match.pk])}"' in page
-    assert "<table" in html(client_of(researcher)), "who did not sit there sees it at once"
-    assert "<table" not in html(client_of(player), "?kind=model&sort=-games")
-    assert "yet to rate" not in html(client_of(player), "?game=dialogue"), "another game's ladder is open"
+    assert "<table" in before
+    assert blind(html(client_of(player))) == before
     seats = list(match.seats.order_by("seat"))
     seats[0].guesses.create(about=seats[1], person=False)
-    assert "good" in html(client_of(player))
+    services.refit(game=GAME)
+    assert blind(html(client_of(player))) != before
+
+
+@pytest.mark.parametrize("hours, counts", [(23, False), (25, True)])
+def test_who_does_not_rate_keeps_a_match_out_for_a_day(league, researcher, player, good, hours, counts):
+    ended = timezone.now() - timedelta(hours=hours)
+    match = played(player, good, returns=(0.0, 1.0), host=researcher, told=False, ended_at=ended)
+    assert (match.pk in log.numbers(GAME)) == counts
+
+
+def test_a_ladder_is_open_to_an_administrator_who_is_yet_to_judge(client_of, league, researcher, player, admin, good):
+    match = played(player, good, returns=(1.0, 0.0), host=researcher)
+    services.refit(game=GAME)
+    people_queue(researcher, match, [admin])
+    assert "<table" in html(client_of(admin))
 
 
 def test_worlds_that_differ_in_who_sat_there_give_the_same_page_before_and_after_the_fit(
     client_of, league, researcher, player, good, person
 ):
     """Once a model of many games sits there, once a person of none: the page of who has not rated is the same."""
+    services.refit(game=GAME)
     match = played(player, good, returns=(1.0, 0.0), host=researcher, told=False, ended_at=timezone.now())
     seen = [blind(html(client_of(player), f"?game={GAME}"))]
     services.refit(game=GAME)
