@@ -1,13 +1,22 @@
-"""Who loses a role or a key loses what it opened at once: pages, matches, the API."""
+"""Trust 14: who loses a role, a key or a session loses what it opened: pages, matches and the API at once, open sockets
+within five seconds.
+"""
 
 import json
+import time
 
 import pytest
+from channels.db import database_sync_to_async
+from django.test import Client
 from django.urls import reverse
 
+from tests.webapp.arena.browser import Tab
+from tests.webapp.arena.conftest import negotiation
 from tests.webapp.judgments.make import finished_match, people_queue, version
 from webapp.accounts.models import Role
 from webapp.accounts.services import create_key, revoke_key, set_role
+from webapp.arena.play import hosting
+from webapp.arena.setup import tables
 from webapp.judgments.models import Judgment
 
 pytestmark = pytest.mark.django_db
@@ -41,3 +50,55 @@ def test_a_deactivated_person_and_a_revoked_key_open_nothing(researcher, client_
     set_role(user=researcher, role=Role.RESEARCHER, active=False)
     assert client.get("/api/v1/runs", headers=bearer(other)).status_code == 401
     assert browser.get(reverse("runs:list")).status_code == 302
+
+
+def log_out(match, user, client):
+    """In another tab of the same browser."""
+    other = Client()
+    other.cookies = client.cookies
+    assert other.post(reverse("account_logout")).status_code == 302
+
+
+def change_password(match, user, client):
+    user.set_password("another one 7")
+    user.save()
+
+
+def deactivate(match, user, client):
+    set_role(user=user, role=Role.PLAYER, active=False)
+
+
+def kick(match, user, client):
+    hosting.kick(match=match, number=0)
+
+
+def seated_two(host, first):
+    """A running game at which `first`, who is not its host, is to move."""
+    places = [tables.Place(user=first), tables.Place(user=host)]
+    match = tables.create(host=host, start=tables.Start(negotiation()), places=places, consent=True)
+    tables.answer_consent(match=match, user=first, agreed=True)
+    return match
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("revoke", [log_out, change_password, deactivate, kick])
+@pytest.mark.parametrize("moving", [False, True], ids=["silent", "moving"])
+async def test_an_open_socket_closes_and_takes_no_move(revoke, moving, person, client_of):
+    from webapp.asgi import application
+
+    sync = database_sync_to_async
+    ben, pia = await sync(person)("player", "ben"), await sync(person)("player", "pia")
+    match = await sync(seated_two)(pia, ben)
+    client = await sync(client_of)(ben)
+    tab = await (await Tab(application, client, match.pk).load()).open()
+    await tab.hear()
+    assert "Your turn" in tab.page.parts["status"]
+    began = time.monotonic()
+    await sync(revoke)(match, ben, client)
+    if moving:
+        await tab.play(turn="0", action="talk", text="still here")
+    while tab.closed is None:
+        assert time.monotonic() - began < 5
+        await tab.hear(0.1)
+    assert tab.closed == 1008
+    assert not await sync(match.moves.exists)()

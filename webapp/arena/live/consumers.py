@@ -166,6 +166,10 @@ class TableConsumer(AsyncWebsocketConsumer):
         await self._look()
 
     async def _move(self, data: Mapping[str, Any]) -> None:
+        """Make a move for whoever is still signed in; a socket that outlives its session takes none."""
+        if await self._signed_in() is None:
+            await self.close(STAY_AWAY)
+            return
         play = database_sync_to_async(human_moves.play, thread_sensitive=False)
         try:
             await play(match_id=self.match_id, user=self.user, data=data)
@@ -255,6 +259,11 @@ class TableConsumer(AsyncWebsocketConsumer):
             logger.exception("the socket of match %s failed", self.match_id)
             await self.close(COME_BACK)
 
+    async def _signed_in(self) -> User | None:
+        """Who opened this socket, as they are now; None once their session has ended."""
+        check = database_sync_to_async(still_signed_in, thread_sensitive=False)
+        return await check(self.scope["session"].session_key, self.user.pk)
+
     async def _still_welcome(self, opened: float) -> bool:
         """Whether the session stands and the client has said what it holds, or still has time to; if so, note it.
 
@@ -262,8 +271,7 @@ class TableConsumer(AsyncWebsocketConsumer):
         """
         if self.held.last < 0 and time.monotonic() - opened >= self.HELLO_WITHIN:
             return False
-        check = database_sync_to_async(still_signed_in, thread_sensitive=False)
-        user = await check(self.scope["session"].session_key, self.user.pk)
+        user = await self._signed_in()
         if user is None:
             return False
         self.user = user
