@@ -15,9 +15,9 @@ from tests.trust.seated import moves_by_chance, play_on, refusals, seated, viewe
 from tests.webapp.arena.browser import ROW
 from training.records import SPECTATOR
 from webapp.accounts.services import create_key
-from webapp.arena.live import controls
 from webapp.arena.live.feed import Held, MatchFeed
 from webapp.arena.play import services
+from webapp.runs.episodes import viewer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = 4
@@ -31,6 +31,11 @@ def two_of(game):
 
 
 TABLES = [pytest.param(secrets, id=f"{game}-{at}") for game in SECRETS for at, secrets in enumerate(two_of(game))]
+
+
+def lying(board):
+    """What a board shows."""
+    return [(area["title"], [[cell.text for cell in row] for row in area["rows"]]) for area in board]
 
 
 class Viewer:
@@ -49,7 +54,7 @@ class Viewer:
         answer = self.client.get(f"/play/{self.match.pk}/replay/", query)
         assert answer.status_code == 200
         page, at = html.unescape(answer.content.decode()), answer.context
-        shown = ROW.findall(answer.content.decode()), at["phase"], at["board"], at["scene"].private
+        shown = ROW.findall(answer.content.decode()), at["view"].phase, lying(at["view"].board), at["view"].private
         return shown, page
 
     def everything(self):
@@ -57,7 +62,12 @@ class Viewer:
         table = self.client.get(f"/play/{self.match.pk}/")
         scene = table.context["scene"]
         rows = ROW.findall(table.content.decode())
-        self.saw[self.match.step] = rows, scene.phase, controls.areas(scene.board), scene.private
+        self.saw[self.match.step] = (
+            rows,
+            scene.phase,
+            lying(viewer.board(services.fold(self.match).game, self.place)),
+            scene.private,
+        )
         pages = [table, self.client.get("/play/")]
         if self.place != SPECTATOR:
             pages.append(self.client.get(f"/play/{self.match.pk}/consent/"))
@@ -79,18 +89,18 @@ def test_a_secret_is_told_to_nobody_else(secrets, client_of, db):
         match.refresh_from_db()
         if not services.fold(match).game.to_act():
             break
-        for viewer in viewers:
-            text = viewer.everything()
+        for person in viewers:
+            text = person.everything()
             for secret in secrets:
                 found += secret.text in text
-                assert secret.text not in text or viewer.place in secret.readers, f"{viewer.place}: {secret.text}"
+                assert secret.text not in text or person.place in secret.readers, f"{person.place}: {secret.text}"
         play_on(match, moves_by_chance(match))
     assert found, "who may read them must get them, or the search would prove nothing"
     services.abort(match_id=match.pk, why="enough")
     one = viewers[1]
-    for viewer in viewers:
-        hidden = [secret.text for secret in secrets if viewer.place not in secret.readers]
-        for step, saw in viewer.saw.items():
-            shown, page = one.replay(viewer=viewer.place, step=step)
+    for person in viewers:
+        hidden = [secret.text for secret in secrets if person.place not in secret.readers]
+        for step, saw in person.saw.items():
+            shown, page = one.replay(viewer=person.place, step=step)
             assert shown == saw
             assert not [text for text in hidden if text in page]

@@ -5,7 +5,6 @@ Everything comes from the viewer's own observation, its own rows, and what is pu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,6 +18,7 @@ from webapp.arena import access
 from webapp.arena.models import GuestLink, Match, MatchSeat, ViewerRow
 from webapp.arena.play import hosting, services
 from webapp.arena.setup import tables
+from webapp.runs.episodes.viewer import opening
 from webapp.serving.models import Deployment
 
 
@@ -104,10 +104,6 @@ class ClientState:
         return [chair for chair in self.chairs if chair.acting and not chair.you]
 
 
-def _paragraphs(text: str) -> list[str]:
-    return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
-
-
 def briefing(match: Match, viewer: Viewer) -> tuple[list[str], list[str]]:
     """The opening as (what the public was told, what this viewer was told beyond it), in paragraphs.
 
@@ -115,9 +111,8 @@ def briefing(match: Match, viewer: Viewer) -> tuple[list[str], list[str]]:
     says, too, is shared.
     """
     rows = match.rows.filter(number=1, viewer__in=[viewer, SPECTATOR]).values_list("viewer", "message")
-    first = {place: _paragraphs(message["text"]) for place, message in rows}
-    shared = first.get(SPECTATOR, [])
-    return shared, [part for part in first.get(viewer, []) if part not in shared]
+    first = {place: message["text"] for place, message in rows}
+    return opening(first.get(viewer, ""), first.get(SPECTATOR, ""))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -13,40 +13,22 @@ from django.views.decorators.http import require_GET, require_POST
 
 from training.errors import BadInput, IllegalMove
 from training.games import lookup
-from training.records import ALL, SPECTATOR, Seat, Viewer, Zone
+from training.records import ALL, SPECTATOR, Seat, Viewer
 from webapp.accounts.permissions import current_user, everyone, members
 from webapp.arena import access
-from webapp.arena.live import client_state, controls, fragments
+from webapp.arena.live import client_state
 from webapp.arena.models import Match, MatchMove
 from webapp.arena.pages.views import visible_match
 from webapp.arena.play import probes, services
 from webapp.arena.setup import tables
 from webapp.core.http import integer, render_page
-from webapp.runs.episodes import beliefs
+from webapp.runs.episodes import viewer
+from webapp.runs.episodes.beliefs import Believed
 
-
-@dataclass(frozen=True)
-class Viewpoint:
-    """One choice of the viewpoint switch."""
-
-    viewer: Viewer
-    label: str
-
-
-def _label(match: Match, viewer: Viewer) -> str:
-    special = {ALL: "All-seeing", SPECTATOR: "Spectator"}
-    return special.get(viewer) or f"As {match.scenario['seats'][viewer]}"
-
-
-def _place(request: HttpRequest, allowed: list[Viewer]) -> Viewer:
-    """The viewpoint asked for, if it is allowed; else 404."""
-    wanted = request.GET.get("viewer", "")
-    if not wanted:
-        return allowed[0]
-    for viewer in allowed:
-        if str(viewer) == wanted:
-            return viewer
-    raise Http404
+ASIDE = (
+    "Models were asked aside after their moves; what they named counts as certain. People and scripted players were "
+    "not asked."
+)
 
 
 @require_GET
@@ -58,50 +40,53 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         raise Http404
     if not match.over:
         return redirect("arena:table", match.pk)
-    allowed = access.viewpoints(match, current_user(request))
-    viewer = _place(request, allowed)
+    user = current_user(request)
+    allowed = access.viewpoints(match, user)
+    place = viewer.requested_viewpoint(request.GET.get("viewer", ""), allowed)
     step = integer(request, "step", match.step, 0, match.step)
-    scene = client_state.look(match, viewer)
-    told = access.told_who(match, current_user(request))
-    rows = [row for row in client_state.rows_after(match, viewer, 0) if row.step <= step]
-    phase, board = _situation(match, viewer, step)
-    revealed = ALL in allowed and (viewer == ALL or step == match.step)
-    believed = probes.believed(match) if viewer == ALL and told else []
+    told = access.told_who(match, user)
+    view = _view(match, allowed, place, step, answers=probes.believed(match) if place == ALL and told else [])
     context = {
         "match": match,
-        "scene": scene,
-        "viewer": viewer,
-        "viewpoints": [Viewpoint(place, _label(match, place)) for place in allowed],
-        "step": step,
-        "phase": phase,
-        "board": controls.areas(board),
-        "before": step - 1 if step > 0 else None,
-        "after": step + 1 if step < match.step else None,
-        "rows": fragments.rows_html(scene, rows),
+        "view": view,
+        "beliefs_note": ASIDE if view.believed else "",
         "told": told,
-        "roles": _roles(match) if revealed else [],
-        "asked": beliefs.at_step(believed, scene.scenario.seats, step),
-        "believed": beliefs.over_time(believed, scene.scenario.seats, [role for _, _, role in _roles(match)]),
-        "judged": access.shows_judgments(match, current_user(request)),
-        "playing": access.own_seat(match, current_user(request)) is not None,
-        "behind": _behind(match, step) if viewer == ALL and told else [],
+        "judged": access.shows_judgments(match, user),
+        "playing": access.own_seat(match, user) is not None,
+        "behind": _behind(match, step) if place == ALL and told else [],
     }
     return render_page(request, "arena/replay.html", context, block="replay")
 
 
-def _roles(match: Match) -> list[tuple[Seat, str, str]]:
-    """Each seat with its name and its role in words; empty without roles, and while they are not told."""
-    names = match.scenario["seats"]
-    return [(seat, names[seat], role.replace("_", " ")) for seat, role in enumerate(match.roles)]
+def _view(
+    match: Match, allowed: Sequence[Viewer], place: Viewer, step: int, *, answers: Sequence[Believed]
+) -> viewer.ReplayView:
+    """A match from one viewpoint at one step: the stored log, and phase and board as its moves made them.
 
-
-def _situation(match: Match, viewer: Viewer, step: int) -> tuple[str, tuple[Zone, ...]]:
-    """Phase and board of one step from one viewpoint; nothing where the match ended because it cannot be played on."""
+    A match that ended because it cannot be played on has no phase and no board.
+    """
+    names, roles = match.scenario["seats"], list(match.roles)
+    shared, private = client_state.briefing(match, place)
     try:
         game = services.fold(match, steps=step).game
+        phase, board = game.phase(place), viewer.board(game, place)
     except (BadInput, IllegalMove):
-        return "", ()
-    return game.phase(viewer), game.board(viewer)
+        phase, board = "", []
+    return viewer.ReplayView(
+        names=names,
+        viewpoints=allowed,
+        viewer=place,
+        step=step,
+        steps=match.step,
+        phase=phase,
+        board=board,
+        shared=shared,
+        private=private,
+        rows=[row for row in client_state.rows_after(match, place, 0) if row.step <= step],
+        roles=viewer.named_roles(names, roles) if ALL in allowed and (place == ALL or step == match.step) else [],
+        has_roles=ALL in allowed and bool(roles),
+        **viewer.belief_layers(answers, names, [role.replace("_", " ") for role in roles], step),
+    )
 
 
 def _behind(match: Match, step: int) -> list[MatchMove]:

@@ -1,4 +1,4 @@
-"""A recorded episode folded again by its own game: steps, phases, channels, and what any viewer had seen by a step.
+"""A recorded episode folded again by its own game: steps, phases, channels and beliefs.
 
 A record whose game has other rules by now, or is not known here, cannot be folded: then `course` is None, and its turns
 and tokens can still be read.
@@ -51,28 +51,22 @@ class Course:
         return sum(end <= moves for end in self.ends) - 1
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of a viewer's log, numbered from 1."""
-
-    number: int
-    message: Mapping[str, Any]
-
-
 def course(episode: Mapping[str, Any]) -> Course | None:
     """Fold a record; None if it cannot be."""
     try:
         scenario = Scenario.from_dict(episode["scenario"])
         moves = [SeatMove.from_dict(move) for move in episode["moves"]]
-        told = [Belief.from_dict(belief) for belief in episode.get("beliefs") or ()]
-        found = _fold(scenario, moves)
+        answers = [Belief.from_dict(belief) for belief in episode.get("beliefs") or ()]
+        folded = _fold(scenario, moves)
     except (ParleyError, KeyError):
         return None
-    return replace(found, believed=[_believed(one, found) for one in told if 0 <= one.seat < len(scenario.seats)])
+    seated = [answer for answer in answers if 0 <= answer.seat < len(scenario.seats)]
+    return replace(folded, believed=[_believed(answer, folded) for answer in seated])
 
 
-def _believed(one: Belief, found: Course) -> Believed:
-    return Believed(found.step_of(one.after), one.seat, one.question, one.probabilities, one.truth)
+def _believed(answer: Belief, course: Course) -> Believed:
+    step = course.step_of(answer.after)
+    return Believed(step, answer.seat, answer.question, answer.probabilities, answer.truth)
 
 
 def _fold(scenario: Scenario, moves: Sequence[SeatMove]) -> Course:
@@ -98,13 +92,3 @@ def _channels(new: Sequence[Message]) -> dict[Seat, str]:
     spoken = {message.author: message.channel.replace("_", " ") for message in new if message.author is not None}
     limited = {seat: channel for seat, channel in spoken.items() if channel != "public"}
     return {seat: channel if channel == "private" else f"{channel} only" for seat, channel in limited.items()}
-
-
-def rows(game: Game, viewer: Viewer) -> list[Row]:
-    """All that a viewer was shown."""
-    return [Row(number, message.to_dict()) for number, message in enumerate(game.observe(viewer).messages, 1)]
-
-
-def board(game: Game, viewer: Viewer) -> list[dict[str, Any]]:
-    """What lies on the table for a viewer, as the table's own template wants it; nothing can be pressed."""
-    return [{"title": zone.title, "rows": zone.rows, "flat": len(zone.rows) == 1} for zone in game.board(viewer)]

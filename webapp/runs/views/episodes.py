@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
-from training.records import ALL, SPECTATOR, Viewer
+from training.records import SPECTATOR
 from webapp.accounts.permissions import get_or_404, researchers
 from webapp.core.http import integer, render_block, wants_fragment
 from webapp.runs import files
-from webapp.runs.episodes import beliefs, replaying, transcript
+from webapp.runs.episodes import beliefs, replaying, transcript, viewer
 from webapp.runs.models import PlayedEpisode, Run
 from webapp.runs.views.run import page, visible
 
@@ -62,24 +61,20 @@ def conversation(request: HttpRequest, run_id: int, step: int, number: int) -> H
     run, episode = _episode(request, run_id, step, number)
     record = _record(episode)
     played = record["episode"]
-    course = replaying.course(played)
+    course, roles = replaying.course(played), transcript.roles(played)
     shown = {
         "episode": episode,
         "scenario": played["scenario"],
         "returns": _returns(record),
-        "roles": _roles(played),
+        "roles": viewer.named_roles(played["scenario"]["seats"], roles),
         "turns": transcript.turns(record, course),
         "briefs": transcript.briefs(played),
         "course": course,
-        "believed": _over_time(course, course.believed, played) if course else [],
+        "believed": beliefs.over_time(course.believed, course.scenario.seats, transcript.roles(played))
+        if course
+        else [],
     }
     return page(request, run, "conversation", shown)
-
-
-def _roles(played: dict[str, Any]) -> list[tuple[int, str, str]]:
-    """Each seat with its name and role; empty without roles."""
-    names = played["scenario"]["seats"]
-    return [(seat, names[seat], role) for seat, role in enumerate(transcript.roles(played))]
 
 
 @require_GET
@@ -91,53 +86,22 @@ def replay(request: HttpRequest, run_id: int, step: int, number: int) -> HttpRes
     course = replaying.course(played)
     if course is None:
         raise Http404
-    viewer = _viewer(request, course)
+    place = viewer.requested_viewpoint(request.GET.get("viewer", ""), course.viewers)
     at = integer(request, "step", course.steps, 0, course.steps)
-    game = course.after(at)
-    rows, dealt = replaying.rows(game, viewer), _roles(played)
-    told = [one for one in course.believed if viewer in (ALL, one.seat)]
-    shown = {
-        "run": run,
-        "episode": episode,
-        "course": course,
-        "viewer": viewer,
-        "viewpoints": [(place, _label(course, place)) for place in course.viewers],
-        "step": at,
-        "before": at - 1 if at else None,
-        "after": at + 1 if at < course.steps else None,
-        "phase": game.phase(viewer),
-        "board": replaying.board(game, viewer),
-        "opening": rows[0].message["text"] if rows else "",
-        "rows": rows,
-        "names": dict(enumerate(course.scenario.seats)),
-        "dealt": bool(dealt),
-        "roles": dealt if viewer == ALL or at == course.steps else [],
-        "asked": beliefs.at_step(told, course.scenario.seats, at),
-        "believed": _over_time(course, told, played),
-    }
+    view = viewer.view_of_course(course, transcript.roles(played), place, at)
+    shown = {"run": run, "episode": episode, "view": view, "beliefs_note": _beliefs_note(view)}
     if wants_fragment(request):
         return render_block(request, "runs/replay.html", "replay", shown)
     return page(request, run, "replay", shown)
 
 
-def _over_time(
-    course: replaying.Course, told: Sequence[beliefs.Believed], played: dict[str, Any]
-) -> list[beliefs.SeatBeliefs]:
-    return beliefs.over_time(told, course.scenario.seats, transcript.roles(played))
-
-
-def _viewer(request: HttpRequest, course: replaying.Course) -> Viewer:
-    """The viewpoint asked for; 404 if there is none such."""
-    wanted = request.GET.get("viewer", str(ALL))
-    for viewer in course.viewers:
-        if str(viewer) == wanted:
-            return viewer
-    raise Http404
-
-
-def _label(course: replaying.Course, viewer: Viewer) -> str:
-    special = {ALL: "All-seeing", SPECTATOR: "Spectator"}
-    return special.get(viewer) or f"As {course.scenario.seats[viewer]}"
+def _beliefs_note(view: viewer.ReplayView) -> str:
+    """Why there are no beliefs to show; empty where there are."""
+    if view.believed:
+        return ""
+    if view.viewer == SPECTATOR:
+        return "Who only watches was asked nothing."
+    return "Nobody was asked here: rollout.probes was off, the game has no questions, or no model of ours sat there."
 
 
 @require_GET

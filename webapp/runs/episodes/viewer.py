@@ -1,0 +1,150 @@
+"""The replay viewer of matches and episodes: a game that is over, from one viewpoint and at one of its steps.
+
+A page makes a `ReplayView` and renders `runs/viewer.html` with it as `view`. Texts come from people and models: they
+are passed on as text and escaped by the template.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from django.http import Http404
+
+from training.games import Game
+from training.records import ALL, SPECTATOR, Seat, Viewer
+from webapp.runs.episodes import beliefs
+from webapp.runs.episodes.beliefs import Asked, Believed, SeatBeliefs
+from webapp.runs.episodes.replaying import Course
+
+
+class LogRow(Protocol):
+    """One line of a viewer's log, numbered from 1."""
+
+    @property
+    def number(self) -> int:
+        """Its number in this viewer's log."""
+
+    @property
+    def message(self) -> Mapping[str, Any]:
+        """A `training.records.Message` as a dictionary."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A log line that is not stored."""
+
+    number: int
+    message: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ReplayView:
+    """What the viewer shows. `roles` are (seat, name, role), empty while they are hidden; `has_roles` says of the game.
+
+    `shared` and `private` are the paragraphs of the opening; `asked` are the beliefs at the step, `believed` over time.
+    """
+
+    names: Sequence[str]
+    viewpoints: Sequence[Viewer]
+    viewer: Viewer
+    step: int
+    steps: int
+    phase: str
+    board: Sequence[Mapping[str, Any]]
+    shared: Sequence[str]
+    private: Sequence[str]
+    rows: Sequence[LogRow]
+    roles: Sequence[tuple[Seat, str, str]] = ()
+    has_roles: bool = False
+    asked: Sequence[Asked] = ()
+    believed: Sequence[SeatBeliefs] = ()
+
+    @property
+    def labels(self) -> list[tuple[Viewer, str]]:
+        """Every viewpoint with its name in the switch."""
+        special = {ALL: "All-seeing", SPECTATOR: "Spectator"}
+        return [(place, special.get(place) or f"As {self.names[place]}") for place in self.viewpoints]
+
+    @property
+    def by_number(self) -> dict[int, str]:
+        """The names of the seats by their number."""
+        return dict(enumerate(self.names))
+
+    @property
+    def before(self) -> int | None:
+        """The step before this one; None at the start."""
+        return self.step - 1 if self.step > 0 else None
+
+    @property
+    def after(self) -> int | None:
+        """The step after this one; None at the end."""
+        return self.step + 1 if self.step < self.steps else None
+
+
+def requested_viewpoint(text: str, allowed: Sequence[Viewer]) -> Viewer:
+    """The viewpoint that an address names, the first allowed one by default; 404 for any other."""
+    for viewer in allowed:
+        if text == str(viewer) or not text:
+            return viewer
+    raise Http404
+
+
+def paragraphs(text: str) -> list[str]:
+    """The paragraphs of a text, without empty ones."""
+    return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
+
+
+def opening(text: str, public: str) -> tuple[list[str], list[str]]:
+    """The first message to a viewer as (what the public reads, too, what this viewer alone reads), in paragraphs."""
+    shared = paragraphs(public)
+    return shared, [part for part in paragraphs(text) if part not in shared]
+
+
+def log_rows(game: Game, viewer: Viewer) -> list[Row]:
+    """All that a viewer has been shown."""
+    return [Row(number, message.to_dict()) for number, message in enumerate(game.observe(viewer).messages, 1)]
+
+
+def board(game: Game, viewer: Viewer) -> list[dict[str, Any]]:
+    """What lies on the table for a viewer, as the table's template wants it; nothing can be pressed."""
+    return [{"title": zone.title, "rows": zone.rows, "flat": len(zone.rows) == 1} for zone in game.board(viewer)]
+
+
+def named_roles(names: Sequence[str], roles: Sequence[str]) -> list[tuple[Seat, str, str]]:
+    """Each seat with its name and its role in words; empty without roles."""
+    return [(seat, names[seat], role.replace("_", " ")) for seat, role in enumerate(roles)]
+
+
+def belief_layers(
+    answers: Sequence[Believed], names: Sequence[str], roles: Sequence[str], step: int
+) -> dict[str, Sequence[Any]]:
+    """The fields `asked` and `believed` of a view."""
+    return {"asked": beliefs.at_step(answers, names, step), "believed": beliefs.over_time(answers, names, roles)}
+
+
+def view_of_course(course: Course, roles: Sequence[str], viewer: Viewer, step: int) -> ReplayView:
+    """A recorded episode from one viewpoint at one step; a seat's viewpoint has its own beliefs only."""
+    game, names = course.after(step), course.scenario.seats
+    rows = log_rows(game, viewer)
+    public = game.observe(SPECTATOR).messages
+    first = rows[0].message["text"] if rows else ""
+    shared, private = opening(first, public[0].text if public else "")
+    answers = [answer for answer in course.believed if viewer in (ALL, answer.seat)]
+    return ReplayView(
+        names=names,
+        viewpoints=course.viewers,
+        viewer=viewer,
+        step=step,
+        steps=course.steps,
+        phase=game.phase(viewer),
+        board=board(game, viewer),
+        shared=shared,
+        private=private,
+        rows=rows,
+        roles=named_roles(names, roles) if viewer == ALL or step == course.steps else [],
+        has_roles=bool(roles),
+        **belief_layers(answers, names, roles, step),
+    )
