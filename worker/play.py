@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from training import players
@@ -93,11 +93,12 @@ async def _ready(held: Claim) -> Deployment | None:
     """The model that plays the seat, once it can be asked; None for a seat without a model."""
     if held.deployment is None:
         return None
-    read = sync_to_async(model_seats.ready_model, thread_sensitive=False)
-    while True:
-        if (model := await read(held.deployment.pk)) is not None:
-            return model
+    read = database_sync_to_async(model_seats.ready_model, thread_sensitive=False)
+    model: Deployment | None = held.deployment if model_seats.can_be_asked(held.deployment) else None
+    while model is None:
         await asyncio.sleep(PAUSE_SECONDS)
+        model = await read(held.deployment.pk)
+    return model
 
 
 async def _ask(player: Player, answering: Answering) -> Answering:
@@ -130,6 +131,6 @@ async def _renew(held: Claim) -> None:
     while True:
         await asyncio.sleep(RENEW_SECONDS)
         try:
-            await sync_to_async(model_seats.renew, thread_sensitive=False)(held=held)
+            await database_sync_to_async(model_seats.renew, thread_sensitive=False)(held=held)
         except DatabaseError as error:
             logger.warning("match %s: the claim was not renewed: %s", held.match_id, error)

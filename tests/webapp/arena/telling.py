@@ -13,7 +13,7 @@ TELLS = re.compile(
     r"|\.update\(\s*deadline="
 )
 WITHIN = {"services.begin", "model_seats.start_clocks", "tables.sit", "tables.free", "tables.tell_everybody"}
-"""Parts of others: `begin` of the last consent and of `fill`, `start_clocks` of the clock's step, and what services share."""
+"""Parts of others: `begin` of the last consent and of `fill`, `start_clocks` , and what services share."""
 
 
 def telling() -> set[str]:

@@ -198,7 +198,7 @@ def replaced(host, place, ben):
         fragments.contents(client_state.look(match, 0, host)),
     )
     match.delete()
-    return re.sub(r'data-(?:draft|deadline)="[^"]*"|datetime="[^"]*"|\d\d:\d\d:\d\d|/play/\d+/', "", str(told))
+    return re.sub(r'data-(?:draft|deadline|until)="[^"]*"|datetime="[^"]*"|\d\d:\d\d:\d\d|/play/\d+/', "", str(told))
 
 
 def test_letting_a_bot_move_tells_the_host_nothing_of_who_sat_there(player, ben, model):

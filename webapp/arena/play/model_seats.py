@@ -125,10 +125,15 @@ def _past(match: Match, seat: Seat) -> tuple[Refusal, ...]:
     )
 
 
+def can_be_asked(model: Deployment) -> bool:
+    """Whether a model answers now; remote ones always count as ready."""
+    return model.remote_id is not None or model.state == Deployment.State.READY
+
+
 def ready_model(deployment_id: int) -> Deployment | None:
     """A model as it is now; None while it cannot be asked."""
     found = Deployment.objects.select_related("checkpoint", "remote").get(pk=deployment_id)
-    return found if found.remote_id is not None or found.state == Deployment.State.READY else None
+    return found if can_be_asked(found) else None
 
 
 def renew(*, held: Claim) -> bool:
