@@ -13,13 +13,14 @@ from training.games.base import FORFEIT
 from training.records import ALL
 from training.rewards.rubrics import CONDUCT
 from training.seeding import rng
-from webapp.arena import access
+from webapp.arena import access, clock
 from webapp.arena.live import client_state, consumers, fragments
 from webapp.arena.models import Match
 from webapp.arena.play import pace, services
 from webapp.arena.setup import tables
 from webapp.judgments import services as judging
 from webapp.judgments.models import Guess
+from webapp.runs.models import Checkpoint
 from webapp.serving.models import Deployment, RemoteModel
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("registered")]
@@ -265,3 +266,17 @@ def test_how_long_a_script_thinks_cannot_be_computed(player):
     guessed = rng(match.pk, "pace", 0, 1).uniform(*pace.READING_S)
     assert thinks <= pace.READING_S[1]
     assert abs(thinks - guessed) > 1e-4
+
+
+def test_a_model_that_sleeps_keeps_a_blind_table_waiting_like_a_person(player, ben, model):
+    Deployment.objects.update(state=Deployment.State.COLD)
+    local = Deployment.objects.create(checkpoint=Checkpoint.objects.create(kind="full", base="tiny", name="small"))
+    places = [tables.Place(user=ben), tables.Place(deployment=local)]
+    match = tables.create(host=player, start=tables.Start(negotiation()), places=places)
+    tables.answer_consent(match=match, user=ben, agreed=True)
+    assert clock.begin_with_models() == 0
+    assert Match.objects.get(pk=match.pk).state == Match.State.OPEN
+    Deployment.objects.filter(pk=local.pk).update(state=Deployment.State.READY)
+    assert clock.begin_with_models() == 1
+    assert Match.objects.get(pk=match.pk).state == Match.State.RUNNING
+    assert match.due.get().deadline is not None

@@ -194,12 +194,12 @@ def model_is_lost(match):
 WAITING = "the clock starts when Ben is ready"
 MODEL_EVENTS = [
     ("services.submit", lambda match: say(match, 0, "hello"), WAITING),
-    ("clock.wake", model_wakes, 'id="deadline"'),
+    ("clock.start_clocks", model_wakes, 'id="deadline"'),
     ("model_seats.answer", model_answers, "Ann is to move"),
     ("clock.time_out", clock_strikes, "Ben is to move"),
     ("model_seats.answer", model_answers, "Ann is to move"),
     ("services.submit", lambda match: [model_is("cold"), say(match, 0, "still there?")], WAITING),
-    ("clock.wake", model_is_lost, "a model could not be started"),
+    ("clock.start_clocks", model_is_lost, "a model could not be started"),
 ]
 """What models, workers and the clock do, in an order that can be played: service, what is done, what people read."""
 
@@ -210,10 +210,12 @@ ENDINGS = [
 
 
 def test_every_service_that_tells_viewers_has_a_case(ben):
-    """`tables.fill` has its case where every game is played: `tests.trust.test_tabs_of_every_game`."""
+    """`tables.fill` has its case where every game is played: `tests.trust.test_tabs_of_every_game`; a table that waits
+    for its models begins in `test_blinding`.
+    """
     covered = {name for name, *_ in (*events(ben), *MODEL_EVENTS, *ENDINGS)}
-    assert {"clock.wake", *WITHIN} <= telling()
-    assert telling() - WITHIN - covered == {"tables.fill"}
+    assert {"clock.start_clocks", *WITHIN} <= telling()
+    assert telling() - WITHIN - covered == {"tables.fill", "tables.begin_with_models"}
 
 
 @pytest.mark.parametrize("place", ["seat", "watcher"])

@@ -17,7 +17,7 @@ from training.records import Seat
 from webapp.accounts.models import User
 from webapp.arena import opponents
 from webapp.arena.models import Match, MatchSeat
-from webapp.arena.play import services
+from webapp.arena.play import pace, services
 from webapp.arena.setup.tables import free, tell_everybody
 from webapp.core import queue
 
@@ -59,9 +59,12 @@ def _hand_over(match: Match, number: Seat, *, to_worker: bool) -> None:
         return
     due.deadline = due.deadline or now + timedelta(seconds=match.deadline_s)
     due.claimed_until, due.fence, due.hint_at = None, due.fence + 1, now if to_worker else None
-    due.save(update_fields=["deadline", "claimed_until", "fence", "hint_at"])
+    blind = to_worker and pace.blind(match, list(match.seats.all()))
+    seconds = pace.draw(match, number, pace.times_of_people(match.game)) if blind else 0.0
+    due.not_before = now + timedelta(seconds=seconds) if blind else None
+    due.save(update_fields=["deadline", "claimed_until", "fence", "hint_at", "not_before"])
     if to_worker:
-        queue.send(queue.PLAY, due.pk)
+        queue.send(queue.PLAY, due.pk, delay=max(0.0, seconds - pace.AHEAD.total_seconds()))
 
 
 @transaction.atomic
