@@ -24,7 +24,7 @@ from webapp.arena.setup import links, tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STEPS = 3
-ELSEWHERE = {"clock.wake", "model_seats.answer", "services.abort", "links.invite", "links.claim", "tables.take_seat"}
+ELSEWHERE = {"clock.start_clocks", "model_seats.answer", "services.abort", "links.invite", "links.claim", "tables.take_seat"}
 """Of models, or of open seats one by one: their cases stand in `tests.webapp.arena.test_sockets`."""
 
 

@@ -42,7 +42,9 @@ def blind(match: Match, seats: Sequence[MatchSeat]) -> bool:
 def times_of_people(game: str) -> list[float]:
     """The seconds that people took for their newest moves in a game, newest first."""
     taken = MatchMove.objects.filter(match__game=game, took_s__isnull=False)
-    return list(taken.order_by("-pk").values_list("took_s", flat=True)[:NEWEST])
+    return [
+        seconds for seconds in taken.order_by("-pk").values_list("took_s", flat=True)[:NEWEST] if seconds is not None
+    ]
 
 
 def reading_time(match: Match, seat: Seat) -> float:

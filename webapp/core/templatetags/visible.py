@@ -33,7 +33,7 @@ def _sign(text: str, found: re.Match[str]) -> str:
 
 
 @register.filter
-def visible(text: object) -> SafeString:
+def visible(text: str) -> SafeString:
     """Text, escaped, with each hidden character as its number in a small box; markup that is safe stays markup."""
     shown = str(conditional_escape(text))
     return mark_safe(HIDDEN.sub(lambda found: _sign(shown, found), shown))  # noqa: S308  (escaped above)
