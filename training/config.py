@@ -23,6 +23,7 @@ from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
 from training.records import LEARNER, Record
 from training.run_sections import (
+    MOST_GAMES,
     PAST,
     DataSection,
     EngineSection,
@@ -70,10 +71,13 @@ class RunConfig(Record):
     game: GameSection = Field(default=GameSection(), description="Which game is played.")
     data: DataSection = Field(default=DataSection(), description="Where the games start.")
     mixture: tuple[MixtureEntry, ...] = Field(
-        default=(), description="Several games to train on at once, in place of game; empty = that game alone."
+        default=(),
+        max_length=100,
+        description="Several games to train on at once, in place of game; empty = that game alone.",
     )
     opponents: tuple[Opponent, ...] = Field(
         default=(),
+        max_length=100,
         description="Who sits where the learner does not: one entry is drawn for every game; empty = only mirror.",
     )
     rollout: RolloutSection = Field(default=RolloutSection(), description="How many games a step plays.")
@@ -91,6 +95,8 @@ class RunConfig(Record):
             games.lookup(self.game.name)
         except BadInput as error:
             raise BadInput(error.why, "game.name") from error
+        if (count := self.rollout.scenarios * self.rollout.games) > MOST_GAMES:
+            raise BadInput(f"{count} games in a step are more than {MOST_GAMES}: lower it", "rollout.games")
         if self.kind == "train":
             self._check_training()
         head_to_head = self.kind == "eval" or (self.kind == "train" and self.evaluate.every > 0)

@@ -12,14 +12,17 @@ from pydantic import Field
 from training import bases
 from training.engines.base import LONGEST_REPLY, Sampling
 from training.records import Record
-from training.sections import Decay, Dtype, LoraConfig, MaybeLora
+from training.sections import MOST_STEPS, Decay, Dtype, LoraConfig, MaybeLora, Names, Text
 
 
 class ModelSection(Record):
     """Which weights a run starts from."""
 
     base: str = Field(
-        default=bases.DEFAULT, min_length=1, description="A base model's name, or the folder of a model or checkpoint."
+        default=bases.DEFAULT,
+        min_length=1,
+        max_length=4096,
+        description="A base model's name, or the folder of a model or checkpoint.",
     )
     device: str = Field(
         default="auto",
@@ -38,10 +41,13 @@ class EngineSection(Record):
     window: int = Field(
         default=0,
         ge=0,
+        le=2**20,
         description="Longest prompt and reply together, in tokens; older talk is dropped. 0 = the model's.",
     )
     max_running: int = Field(default=64, ge=1, le=4096, description="Replies sampled at once.")
-    cache_gib: float = Field(default=1.0, gt=0, description="Memory for keys and values of running games, in GiB.")
+    cache_gib: float = Field(
+        default=1.0, gt=0, le=1024, description="Memory for keys and values of running games, in GiB."
+    )
 
 
 class SamplingSection(Sampling):
@@ -51,15 +57,19 @@ class SamplingSection(Sampling):
     top_p: float = Field(
         default=1.0, gt=0, le=1, description="Keep the likeliest tokens up to this mass. The loss ignores it."
     )
-    top_k: int = Field(default=0, ge=0, description="Keep only this many tokens; 0 = all. The loss ignores it.")
+    top_k: int = Field(
+        default=0, ge=0, le=10**6, description="Keep only this many tokens; 0 = all. The loss ignores it."
+    )
     max_tokens: int = Field(default=128, ge=1, le=LONGEST_REPLY, description="Longest reply in tokens.")
-    stop: tuple[str, ...] = Field(default=(), description="Texts that end a reply, beside the model's own end of turn.")
+    stop: tuple[Text, ...] = Field(
+        default=(), max_length=16, description="Texts that end a reply, beside the model's own end of turn."
+    )
 
 
 class GameSection(Record):
     """Which game is played."""
 
-    name: str = Field(default="negotiation", description="The game.")
+    name: str = Field(default="negotiation", max_length=200, description="The game.")
     settings: dict[str, Any] = Field(
         default_factory=dict, description="Settings that replace those of every scenario, such as turn_limit."
     )
@@ -68,9 +78,15 @@ class GameSection(Record):
 class DataSection(Record):
     """Where starts (or, for a cold start, conversations) come from."""
 
-    path: str = Field(default="", description="A dataset file (JSONL). Empty = the sample dataset of the game.")
-    limit: int = Field(default=0, ge=0, description="Use only the first so many scenarios; 0 = all.")
+    path: str = Field(
+        default="", max_length=4096, description="A dataset file (JSONL). Empty = the sample dataset of the game."
+    )
+    limit: int = Field(default=0, ge=0, le=10**9, description="Use only the first so many scenarios; 0 = all.")
     shuffle: bool = Field(default=True, description="A new order in every pass over the data, drawn from the seed.")
+
+
+MOST_GAMES = 16_384
+"""Most games of one training step: scenarios × games."""
 
 
 class RolloutSection(Record):
@@ -78,7 +94,7 @@ class RolloutSection(Record):
 
     scenarios: int = Field(default=8, ge=1, le=4096, description="Scenarios per training step.")
     games: int = Field(default=1, ge=1, le=256, description="Games from each scenario within a step.")
-    lanes: int = Field(default=0, ge=0, description="Games in flight at once; 0 = all of the step.")
+    lanes: int = Field(default=0, ge=0, le=2**16, description="Games in flight at once; 0 = all of the step.")
     retries: int = Field(default=0, ge=0, le=5, description="Further attempts after a reply that is refused.")
     on_refused: Literal["default", "forfeit"] = Field(
         default="default", description="When attempts are used up: the game's default move, or the seat gives up."
@@ -91,11 +107,15 @@ class RolloutSection(Record):
     past_saved: int = Field(
         default=4,
         ge=1,
+        le=1000,
         description="How many of the newest saved steps (multiples of learn.save_every, 0 = the start) opponents of "
         "source past are drawn from; they stay on disk.",
     )
     past_loaded: int = Field(
-        default=1, ge=1, description="Past checkpoints in memory at once, drawn anew for every step; one engine each."
+        default=1,
+        ge=1,
+        le=64,
+        description="Past checkpoints in memory at once, drawn anew for every step; one engine each.",
     )
 
 
@@ -113,11 +133,12 @@ class Opponent(Record):
 
     source: str = Field(
         min_length=1,
+        max_length=500,
         description="mirror = the learner itself at every seat. past = the learner as it was at a saved step. Else as "
         "in a head-to-head: a player such as scripted, a model's name or folder, or ADDRESS MODEL [SECRET].",
     )
-    weight: float = Field(default=1.0, gt=0, description="How often it is drawn, relative to the others.")
-    learner: Literal["one"] | tuple[str, ...] = Field(
+    weight: float = Field(default=1.0, gt=0, le=1e6, description="How often it is drawn, relative to the others.")
+    learner: Literal["one"] | Names = Field(
         default="one",
         description="What the learner then holds: one seat, drawn for every game, or all seats with these roles.",
     )
@@ -126,10 +147,12 @@ class Opponent(Record):
 class MixtureEntry(Record):
     """One game of a mixture."""
 
-    game: str = Field(description="The game.")
-    weight: float = Field(default=1.0, gt=0, description="Its share of the scenarios, relative to the others.")
+    game: str = Field(max_length=200, description="The game.")
+    weight: float = Field(default=1.0, gt=0, le=1e6, description="Its share of the scenarios, relative to the others.")
     path: str = Field(
-        default="", description="A dataset file. Empty = data.path; without one, the sample dataset of the game."
+        default="",
+        max_length=500,
+        description="A dataset file. Empty = data.path; without one, the sample dataset of the game.",
     )
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings that replace those of every scenario.")
 
@@ -170,10 +193,22 @@ class RewardSection(Record):
 class EvaluateSection(Record):
     """The head-to-head: two models play the same scenarios in both seatings."""
 
-    every: int = Field(default=0, ge=0, description="Training steps between head-to-heads during a run; 0 = none.")
-    conversations: int = Field(default=100, ge=2, description="Conversations per head-to-head, both seatings counted.")
+    every: int = Field(
+        default=0, ge=0, le=MOST_STEPS, description="Training steps between head-to-heads during a run; 0 = none."
+    )
+    conversations: int = Field(
+        default=100, ge=2, le=100_000, description="Conversations per head-to-head, both seatings counted."
+    )
     model: str = Field(
-        default="", description="For a head-to-head by itself: the model to be measured; empty = model.base."
+        default="",
+        max_length=4096,
+        description="For a head-to-head by itself: the model to be measured; empty = model.base.",
+    )
+    opponent: str = Field(
+        default="", max_length=4096, description="The other model; empty = what the run started from."
+    )
+    path: str = Field(
+        default="", max_length=4096, description="Dataset with the scenarios to be measured on; empty = data.path."
     )
     opponent: str = Field(default="", description="The other model; empty = what the run started from.")
     path: str = Field(default="", description="Dataset with the scenarios to be measured on; empty = data.path.")
@@ -181,7 +216,7 @@ class EvaluateSection(Record):
         default=None, gt=0, le=5, description="Sampling temperature of all models; empty = sampling.temperature."
     )
     judge: bool = Field(default=False, description="Let the judge score each conversation.")
-    side: tuple[str, ...] = Field(
+    side: Names = Field(
         default=(),
         description="Roles that each model holds in turn, such as werewolf, from the same starts. Empty = each model "
         "holds half of the seats, then they swap.",
@@ -223,16 +258,19 @@ class CriticSection(Record):
 class LearnSection(Record):
     """The update: how far each step moves, and what is counted in its loss."""
 
-    steps: int = Field(default=50, ge=1, description="Training steps: play, score, update.")
+    steps: int = Field(default=50, ge=1, le=MOST_STEPS, description="Training steps: play, score, update.")
     lora: MaybeLora = Field(default=LoraConfig(), description="Adapters; none = all weights are trained.")
     dtype: Dtype = Field(default="float32", description="Number format of the frozen weights under adapters.")
     autocast: bool = Field(default=False, description="Compute in bfloat16; weights and updates keep their own format.")
-    lr: float = Field(default=1e-5, gt=0, description="Highest learning rate of the policy.")
-    warmup: int = Field(default=0, ge=0, description="Steps over which the policy's learning rate rises.")
+    lr: float = Field(default=1e-5, gt=0, le=10, description="Highest learning rate of the policy.")
+    warmup: int = Field(
+        default=0, ge=0, le=MOST_STEPS, description="Steps over which the policy's learning rate rises."
+    )
     critic: CriticSection = Field(default=CriticSection(), description="The value heads.")
     critic_lr: float | None = Field(
         default=None,
         gt=0,
+        le=100,
         description="Learning rate of value heads of kind linear or mlp; empty = 10 × lr. Where explained_variance "
         "falls below 0, lower it.",
     )
@@ -242,47 +280,53 @@ class LearnSection(Record):
         le=1000,
         description="Updates of value heads of kind linear or mlp from the hidden states of one step.",
     )
-    critic_warmup: int = Field(default=10, ge=0, description="First steps in which only the value heads learn.")
+    critic_warmup: int = Field(
+        default=10, ge=0, le=MOST_STEPS, description="First steps in which only the value heads learn."
+    )
     critic_backbone: bool = Field(default=False, description="Let the value loss change the policy's layers, too.")
     schedule: Literal["constant", "linear", "cosine"] = Field(
         default="constant", description="Learning rate after warm-up."
     )
     betas: tuple[Decay, Decay] = Field(default=(0.9, 0.95), description="Decay rates of AdamW's averages.")
-    weight_decay: float = Field(default=0.0, ge=0, description="Weight decay of AdamW.")
-    max_grad_norm: float = Field(default=1.0, gt=0, description="Gradients are scaled down to this norm.")
+    weight_decay: float = Field(default=0.0, ge=0, le=100, description="Weight decay of AdamW.")
+    max_grad_norm: float = Field(default=1.0, gt=0, le=1e12, description="Gradients are scaled down to this norm.")
     epochs: int = Field(default=1, ge=1, le=16, description="Passes over a step's games.")
-    tokens_per_update: int = Field(default=0, ge=0, description="Tokens that share one update; 0 = the whole step.")
-    tokens_per_batch: int = Field(
-        default=8192, ge=64, description="Tokens of one forward pass: what bounds the memory."
+    tokens_per_update: int = Field(
+        default=0, ge=0, le=10**9, description="Tokens that share one update; 0 = the whole step."
     )
-    logits_chunk: int = Field(default=512, ge=1, description="Positions whose logits are in memory at once.")
+    tokens_per_batch: int = Field(
+        default=8192, ge=64, le=2**24, description="Tokens of one forward pass: what bounds the memory."
+    )
+    logits_chunk: int = Field(default=512, ge=1, le=2**20, description="Positions whose logits are in memory at once.")
     recompute: bool = Field(default=False, description="Recompute activations on the way back: slower, less memory.")
     aggregate: Literal["token_mean", "turn_mean"] = Field(
         default="token_mean", description="Every token counts the same; or every turn of a seat, then every seat."
     )
-    clip: float = Field(default=0.2, gt=0, description="PPO's clip range of the probability ratio.")
-    dual_clip: float | None = Field(default=None, gt=1, description="Bound of the loss of bad actions; empty = none.")
-    importance_cap: float = Field(
-        default=2.0, ge=1, description="Cap of the weight that corrects sampler against trainer."
+    clip: float = Field(default=0.2, gt=0, le=1e6, description="PPO's clip range of the probability ratio.")
+    dual_clip: float | None = Field(
+        default=None, gt=1, le=1e6, description="Bound of the loss of bad actions; empty = none."
     )
     vf_coef: float = Field(
-        default=0.5, ge=0, description="Weight of the value loss in the policy's layers (learn.critic_backbone)."
+        default=0.5,
+        ge=0,
+        le=1e6,
+        description="Weight of the value loss in the policy's layers (learn.critic_backbone).",
     )
     kl: Literal["none", "k1", "k2", "k3"] = Field(
         default="k2",
         description="How the distance to the starting model pulls: k1 as a penalty in the reward; k2, k3 in the loss; "
         "none = not at all.",
     )
-    kl_coef: float = Field(default=0.01, ge=0, description="Weight of that distance; 0 = it does not pull.")
+    kl_coef: float = Field(default=0.01, ge=0, le=1e6, description="Weight of that distance; 0 = it does not pull.")
     kl_measured: bool = Field(
         default=True,
         description="Measure the distance even where it does not pull, for stop.kl_ceiling. Off saves a forward pass "
         "(and, without adapters, a copy of the model) where learn.kl is none.",
     )
-    ent_coef: float = Field(default=0.0, ge=0, description="Weight of the entropy bonus.")
-    save_every: int = Field(default=10, ge=1, description="Steps between checkpoints.")
-    keep: int = Field(default=3, ge=1, description="Newest checkpoints that stay on disk.")
-    threads: int = Field(default=0, ge=0, description="CPU threads; 0 = as many as there are.")
+    ent_coef: float = Field(default=0.0, ge=0, le=1e6, description="Weight of the entropy bonus.")
+    save_every: int = Field(default=10, ge=1, le=MOST_STEPS, description="Steps between checkpoints.")
+    keep: int = Field(default=3, ge=1, le=MOST_STEPS, description="Newest checkpoints that stay on disk.")
+    threads: int = Field(default=0, ge=0, le=1024, description="CPU threads; 0 = as many as there are.")
     deterministic: bool = Field(default=False, description="Only algorithms that give the same bits every time.")
 
     @property
@@ -305,11 +349,13 @@ class StopSection(Record):
     entropy_rise: float = Field(
         default=1.0,
         gt=0,
+        le=1e6,
         description="Stop when entropy rises all the while, by more than this share of where it began.",
     )
     kl_ceiling: float = Field(
         default=0.5,
         gt=0,
+        le=1e6,
         description="Stop when the policy is further than this from its start, in nats per token; "
         "not watched where neither learn.kl nor learn.kl_measured computes it.",
     )
@@ -323,6 +369,7 @@ class StopSection(Record):
     hacking_length: float = Field(
         default=4.0,
         gt=1,
+        le=1e6,
         description="Reward hacking: stop when more is earned than at the beginning by replies more than this many "
         "times as long.",
     )
@@ -343,11 +390,12 @@ class StopSection(Record):
     advantage_drift: float = Field(
         default=1.0,
         ge=0,
+        le=1e6,
         description="Drifting advantages: stop when the mean advantage of the last `average` steps in which the policy "
         "learned is further from 0 than this many standard deviations: all tokens are pushed the same way. 0 = never.",
     )
-    average: int = Field(default=3, ge=1, description="Steps in a moving average.")
-    patience: int = Field(default=5, ge=1, description="Steps in a row that a rule must hold.")
+    average: int = Field(default=3, ge=1, le=MOST_STEPS, description="Steps in a moving average.")
+    patience: int = Field(default=5, ge=1, le=MOST_STEPS, description="Steps in a row that a rule must hold.")
     bad_steps: int = Field(
-        default=3, ge=1, description="Steps in a row with NaN or infinity after which the run fails."
+        default=3, ge=1, le=MOST_STEPS, description="Steps in a row with NaN or infinity after which the run fails."
     )

@@ -15,16 +15,20 @@ from training.records import Record
 
 Dtype = Literal["float32", "bfloat16"]
 Decay = Annotated[float, Field(ge=0, lt=1)]
+Text = Annotated[str, Field(max_length=200)]
+Names = Annotated[tuple[Text, ...], Field(max_length=100)]
+MOST_STEPS = 100_000
+"""Most steps of a run, and most of whatever is counted in steps."""
 
 
 class LoraConfig(Record):
     """Low-rank adapters on the linear layers; everything else stays frozen."""
 
     rank: Annotated[int, Field(ge=1, le=512, description="Rank of the adapters")] = 32
-    alpha: Annotated[float, Field(gt=0, description="Scale: the update is multiplied by alpha / rank")] = 64.0
+    alpha: Annotated[float, Field(gt=0, le=1e6, description="Scale: the update is multiplied by alpha / rank")] = 64.0
     dropout: Annotated[float, Field(ge=0, lt=1, description="Dropout before the adapters")] = 0.0
     targets: Annotated[
-        tuple[str, ...], Field(description="Names of the layers to adapt; empty = every linear layer but the head")
+        Names, Field(description="Names of the layers to adapt; empty = every linear layer but the head")
     ] = ()
 
 
@@ -45,29 +49,37 @@ class SftConfig(Record):
     """Cold start: supervised learning on conversations; what each seat said are the targets, all else is context."""
 
     epochs: Annotated[int, Field(ge=1, le=100, description="Passes over the data")] = 1
-    max_steps: Annotated[int, Field(ge=0, description="Stop after this many updates; 0 = after the epochs")] = 0
+    max_steps: Annotated[
+        int, Field(ge=0, le=10**9, description="Stop after this many updates; 0 = after the epochs")
+    ] = 0
     tokens_per_batch: Annotated[
-        int, Field(ge=64, description="Tokens of one forward pass, padding included: what bounds the memory")
+        int, Field(ge=64, le=2**24, description="Tokens of one forward pass, padding included: what bounds the memory")
     ] = 2048
-    batches_per_step: Annotated[int, Field(ge=1, description="Forward passes that share one update")] = 4
+    batches_per_step: Annotated[int, Field(ge=1, le=10**6, description="Forward passes that share one update")] = 4
     max_length: Annotated[
         int,
-        Field(ge=16, description="Longest trace in tokens; a longer conversation goes on without its oldest messages"),
+        Field(
+            ge=16,
+            le=2**20,
+            description="Longest trace in tokens; a longer conversation goes on without its oldest messages",
+        ),
     ] = 2048
-    lr: Annotated[float, Field(gt=0, description="Highest learning rate")] = 2e-4
+    lr: Annotated[float, Field(gt=0, le=10, description="Highest learning rate")] = 2e-4
     schedule: Annotated[Literal["constant", "linear", "cosine"], Field(description="Learning rate after warm-up")] = (
         "cosine"
     )
     warmup: Annotated[float, Field(ge=0, lt=1, description="Share of the steps with a rising learning rate")] = 0.03
     betas: Annotated[tuple[Decay, Decay], Field(description="Decay rates of AdamW's averages")] = (0.9, 0.95)
-    weight_decay: Annotated[float, Field(ge=0, description="Weight decay of AdamW")] = 0.0
-    max_grad_norm: Annotated[float, Field(gt=0, description="Gradients are scaled down to this norm")] = 1.0
+    weight_decay: Annotated[float, Field(ge=0, le=100, description="Weight decay of AdamW")] = 0.0
+    max_grad_norm: Annotated[float, Field(gt=0, le=1e12, description="Gradients are scaled down to this norm")] = 1.0
     lora: Annotated[MaybeLora, Field(description="Adapters; none = all weights are trained")] = LoraConfig()
     dtype: Annotated[Dtype, Field(description="bfloat16: frozen weights and computing; updates stay in float32")] = (
         "float32"
     )
-    save_every: Annotated[int, Field(ge=0, description="Updates between checkpoints; 0 = only at the end")] = 0
-    keep: Annotated[int, Field(ge=1, description="Newest checkpoints that stay on disk")] = 2
+    save_every: Annotated[
+        int, Field(ge=0, le=10**9, description="Updates between checkpoints; 0 = only at the end")
+    ] = 0
+    keep: Annotated[int, Field(ge=1, le=MOST_STEPS, description="Newest checkpoints that stay on disk")] = 2
 
     def rate(self, step: int, steps: int) -> float:
         """Return the learning rate of update `step` (from 0) of `steps`."""

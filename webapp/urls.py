@@ -2,8 +2,11 @@
 
 from django.urls import include, path
 
+from webapp.core.views import healthz
+
 urlpatterns = [
     path("", include("webapp.home.urls")),
+    path("healthz", healthz, name="healthz"),
     path("accounts/", include("webapp.accounts.urls")),
     path("datasets/", include("webapp.scenarios.urls")),
     path("", include("webapp.runs.urls")),

@@ -12,6 +12,7 @@ from django.conf import settings as django_settings
 from tests.elsewhere import database_address
 from tests.worker.conftest import processes_of, wait_until
 from webapp.core import health, queue
+from webapp.core.circuit import Circuit
 from webapp.core.models import Heartbeat
 from webapp.runs import attempts
 from webapp.runs.models import Run
@@ -74,6 +75,7 @@ def test_a_start_whose_hint_was_lost_runs_exactly_once(worker, make_run, setting
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1"
     with monkeypatch.context() as broken:
         broken.setattr(queue, "sender", queue.make_sender())
+        broken.setattr(queue, "CIRCUIT", Circuit(lambda: None))
         run = make_run(steps=3)
     assert state(run) == "queued"
     worker()

@@ -13,9 +13,10 @@ from django.db import transaction
 from redis.exceptions import RedisError
 
 from training.records import Viewer
+from webapp.core.circuit import CIRCUIT
 
 logger = logging.getLogger(__name__)
-SEND_WITHIN = 5.0
+SEND_WITHIN = 0.5
 
 
 def group(match_id: int) -> str:
@@ -38,11 +39,14 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def _send_now(match_id: int, viewers: tuple[Viewer, ...]) -> None:
+    if not CIRCUIT.closed:
+        return
     sent = asyncio.run_coroutine_threadsafe(_group_send(match_id, viewers), _loop())
     try:
         sent.result(SEND_WITHIN)
     except (RedisError, OSError) as error:
         sent.cancel()
+        CIRCUIT.failed(error)
         logger.warning("hints of match %s not sent, the sockets will look by themselves: %s", match_id, error)
 
 

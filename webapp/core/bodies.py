@@ -3,10 +3,13 @@
 What the request claims about its length is only believed where it claims too much; the bytes themselves are counted.
 """
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from django.core.exceptions import RequestAborted
+
+from webapp.core.errors import API
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -18,7 +21,7 @@ UPLOAD = 66 * 1024 * 1024
 """Room for the largest import and the form around it."""
 UPLOADS = ("/datasets/import/", "/api/v1/datasets")
 """The only addresses that take files; every other one, known or not, has the usual limit."""
-_TEXT = b"The request is too large. Nothing was changed."
+_WHY = "The request is too large. Nothing was changed."
 
 
 class BoundedBody:
@@ -30,7 +33,7 @@ class BoundedBody:
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         most, taken = limit(scope["path"]), 0
         if _claimed(scope) > most:
-            await _refuse(send)
+            await _refuse(scope["path"], send)
             return
 
         async def counted() -> Message:
@@ -43,7 +46,7 @@ class BoundedBody:
 
         await self.inner(scope, counted, send)
         if taken > most:
-            await _refuse(send)
+            await _refuse(scope["path"], send)
 
 
 def limit(path: str) -> int:
@@ -56,8 +59,10 @@ def _claimed(scope: dict[str, Any]) -> int:
     return max((int(value) for value in given if value.isdigit() and len(value) < 20), default=0)
 
 
-async def _refuse(send: Send) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
-    headers.append((b"content-length", str(len(_TEXT)).encode()))
+async def _refuse(path: str, send: Send) -> None:
+    json_asked = path.startswith(API)
+    text = (json.dumps({"where": "", "why": _WHY}) if json_asked else _WHY).encode()
+    kind = b"application/json" if json_asked else b"text/plain; charset=utf-8"
+    headers = [(b"content-type", kind), (b"connection", b"close"), (b"content-length", str(len(text)).encode())]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
-    await send({"type": "http.response.body", "body": _TEXT})
+    await send({"type": "http.response.body", "body": text})

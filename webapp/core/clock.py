@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from django.db import Error, close_old_connections
 
+from webapp.core import health
 from webapp.core.models import Heartbeat, beat
 
 logger = logging.getLogger(__name__)
@@ -74,3 +75,6 @@ def run(should_stop: Callable[[], bool], pause: float = 0.5) -> None:
         time.sleep(max(0.0, pause - (time.monotonic() - started)))
     with suppress(Error):  # else the row stays and grows old, as after a crash
         Heartbeat.objects.filter(name=name).delete()
+
+
+register("core: dead heartbeats", every=60.0)(health.forget_dead)

@@ -3,6 +3,9 @@
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+API = "/api/"
+"""Below this address every refusal is JSON."""
+
 
 def _page(request: HttpRequest, status: int, **said: str) -> HttpResponse:
     return render(request, "error.html", {"status": status, **said}, status=status)

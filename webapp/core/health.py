@@ -1,20 +1,37 @@
-"""What is up: database, Redis, clocks and workers. A part that does not answer is a finding, not an exception."""
+"""What is up: database, Redis, clocks and workers. A part that does not answer is reported, not raised.
 
+A clock or worker that died without leaving stays in the report for `FORGET_SECONDS`; then its row is deleted.
+"""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import redis
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.models import F
 from django.db.models.functions import Now
 
+from webapp.core.circuit import no_retries
 from webapp.core.models import Heartbeat
 from webapp.core.queue import QUEUES
 
+logger = logging.getLogger(__name__)
 CLOCK_SECONDS = 10.0
 WORKER_SECONDS = 30.0
+FORGET_SECONDS = 15 * 60.0
+"""How long a clock or worker that is silent is reported."""
+PROBE_SECONDS = 2.0
+"""Longest wait of a probe for the database."""
+REMEMBER_SECONDS = 1.0
+"""For how long a probe's answer is given again, so that probes cost at most one connection in this time."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +55,43 @@ def database() -> Component:
     return Component("database", True)
 
 
+class Probe:
+    """An answer to `ask` that is given again for `REMEMBER_SECONDS`."""
+
+    def __init__(self, ask: Callable[[], bool]) -> None:
+        self._ask = ask
+        self._lock = threading.Lock()
+        self._asked_at = -math.inf
+        self._answer = False
+
+    def __call__(self) -> bool:
+        with self._lock:
+            if time.monotonic() - self._asked_at > REMEMBER_SECONDS:
+                self._answer, self._asked_at = self._ask(), time.monotonic()
+            return self._answer
+
+
+def _database_answers() -> bool:
+    """Whether the database answers within `PROBE_SECONDS`, on a connection of its own: the pool may wait longer."""
+    options = {"autocommit": True, "connect_timeout": int(PROBE_SECONDS)}
+    options["options"] = f"-c statement_timeout={int(PROBE_SECONDS * 1000)}"
+    try:
+        with psycopg.connect(**{**connection.get_connection_params(), **options}) as probe:
+            probe.execute("SELECT 1")
+    except psycopg.Error:
+        return False
+    return True
+
+
+site_works = Probe(_database_answers)
+"""Whether the site can work, for a probe."""
+
+
 def broker() -> Component:
     """Ping Redis."""
+    timeouts = {"socket_timeout": 2, "socket_connect_timeout": 2, "retry": no_retries()}
     try:
-        with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=2) as client:
+        with redis.Redis.from_url(settings.REDIS_URL, **timeouts) as client:
             client.ping()
     except redis.RedisError as error:
         return Component("redis", False, str(error))
@@ -50,11 +100,20 @@ def broker() -> Component:
 
 def _beating(kind: Heartbeat.Kind, limit: float) -> list[Component]:
     parts = []
-    for row in Heartbeat.objects.filter(kind=kind).annotate(age=Now() - F("beaten_at")).order_by("name"):
+    known = Heartbeat.objects.filter(kind=kind, beaten_at__gte=Now() - timedelta(seconds=FORGET_SECONDS))
+    for row in known.annotate(age=Now() - F("beaten_at")).order_by("name"):
         age = row.age.total_seconds()
-        why = "" if age <= limit else f"no sign of life for {age:.0f} s"
+        why = "" if age <= limit else f"no heartbeat for {age:.0f} s; forgotten after {FORGET_SECONDS:.0f} s"
         parts.append(Component(row.name, age <= limit, why, round(age, 1), tuple(row.detail.get("queues", ()))))
     return parts
+
+
+def forget_dead() -> int:
+    """Clock step: delete heartbeats older than `FORGET_SECONDS`; return how many."""
+    dead = Heartbeat.objects.filter(beaten_at__lt=Now() - timedelta(seconds=FORGET_SECONDS))
+    for name in dead.values_list("name", flat=True):
+        logger.warning("%s has given no heartbeat for %.0f s and is forgotten", name, FORGET_SECONDS)
+    return dead.delete()[0]
 
 
 def serve_slots() -> dict[str, int]:

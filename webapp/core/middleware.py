@@ -1,21 +1,96 @@
-"""What holds for every page: it is never kept by a cache, and values that the database cannot hold are a 400."""
+"""What holds for every request: it is logged, never kept by a cache, and refused in the form that its sender reads."""
 
 import logging
+import time
 from collections.abc import Callable
 
 from django.db import DataError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
+from django.urls import Resolver404, resolve
+from whitenoise.middleware import WhiteNoiseMiddleware
+from whitenoise.responders import StaticFile
 
-from webapp.core.errors import bad_request
+from webapp.core.errors import API, bad_request
 
 logger = logging.getLogger(__name__)
+access = logging.getLogger("access")
+Next = Callable[[HttpRequest], HttpResponseBase]
+
+
+class AccessLogMiddleware:
+    """Writes one line for every request: method, path, status, milliseconds, and the id of the signed-in person.
+
+    Neither query strings nor the tokens of links are written.
+    """
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        started = time.monotonic()
+        response = self.get_response(request)
+        milliseconds = 1000 * (time.monotonic() - started)
+        access.info(
+            "%s %s %s %.0f ms user %s",
+            request.method, loggable_path(request.path_info), response.status_code, milliseconds, _user_id(request),
+        )  # fmt: skip
+        return response
+
+
+def loggable_path(path: str) -> str:
+    """The path without tokens and control characters; only its length where it is not an address of ours."""
+    try:
+        found = resolve(path)
+    except Resolver404:
+        known = path.startswith("/static/") and len(path) < 200
+        return ascii(path)[1:-1] if known else f"- ({len(path)} characters)"
+    if token := found.kwargs.get("token"):
+        path = path.replace(token, "<token>")
+    return ascii(path)[1:-1]
+
+
+def _user_id(request: HttpRequest) -> object:
+    """The id of whoever was signed in, by session or API key; `-` where the request did not ask who it is."""
+    user = getattr(request, "auth", None) or getattr(request, "_cached_user", None)
+    return getattr(user, "pk", None) or "-"
+
+
+class JsonErrorsMiddleware:
+    """Gives every error below `/api/` the API's form, whoever refused it: `{"where": …, "why": …}`."""
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if response.status_code < 400 or not request.path_info.startswith(API):
+            return response
+        if response.headers.get("Content-Type", "").startswith("application/json"):
+            return response
+        why = WHY.get(response.status_code, OTHERWISE)
+        problem = JsonResponse({"where": "", "why": why}, status=response.status_code)
+        for name in ("Allow", "Retry-After"):
+            if name in response.headers:
+                problem.headers[name] = response.headers[name]
+        return problem
+
+
+WHY = {
+    400: "the request could not be read",
+    403: "this was refused",
+    404: "there is nothing here that you may see",
+    405: "this address does not take that method",
+    429: "too many requests: wait a minute",
+    500: "something went wrong on our side; nothing of this request was done",
+}
+OTHERWISE = "this was refused; nothing was changed"
 
 
 class NoStoreMiddleware:
     """Marks every page `no-store`; static files are answered before it, and a view may set its own header."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+    def __init__(self, get_response: Next) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -24,10 +99,30 @@ class NoStoreMiddleware:
         return response
 
 
+class StaticFilesMiddleware(WhiteNoiseMiddleware):
+    """WhiteNoise, with each file as one piece: under ASGI, Django would read a file object in one piece anyway and
+    warn about it.
+    """
+
+    @staticmethod
+    def serve(static_file: StaticFile, request: HttpRequest) -> HttpResponse:
+        """Answer with the file, or with the part of it that was asked for."""
+        answer = static_file.get_response(request.method, request.META)
+        content = b""
+        if answer.file is not None:
+            with answer.file as file:
+                content = file.read()
+        response = HttpResponse(content, status=int(answer.status))
+        del response.headers["Content-Type"]
+        for name, value in answer.headers:
+            response.headers[name] = value
+        return response
+
+
 class UnstorableMiddleware:
     """Answers 400 where the database refused a value as such: a NUL character, half a surrogate pair, a huge number."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+    def __init__(self, get_response: Next) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -37,5 +132,5 @@ class UnstorableMiddleware:
         """Say that the request cannot be read; every other exception stays what it is."""
         if not isinstance(exception, DataError | UnicodeEncodeError):
             return None
-        logger.warning("%s %s: %s", request.method, request.path, type(exception).__name__)
+        logger.warning("%s %s: %s", request.method, loggable_path(request.path_info), type(exception).__name__)
         return bad_request(request, exception)

@@ -1,7 +1,7 @@
 """Sends work to the workers by name. A row is the work: a lost message is sent again by the clock.
 
 Every task's name and default queue stands in `TASKS`; a test compares it with what the workers register. A broker
-that is down never breaks a request: the failure is logged, and the clock repeats the hint.
+that is down or hangs neither breaks nor delays a request: the failure is logged, and the clock repeats the hint.
 """
 
 import logging
@@ -13,6 +13,8 @@ from django.conf import settings
 from django.db import transaction
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
+
+from webapp.core.circuit import CIRCUIT, TIMEOUT_S
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +62,7 @@ def make_sender() -> Celery:
     """The same for a process that only sends: a broker that is away fails at once instead of being waited for."""
     app = make_celery()
     quick = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
+    quick |= {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
     app.conf.broker_transport_options = {**app.conf.broker_transport_options, **quick}
     return app
 
@@ -78,10 +81,13 @@ def publish(task: Task, *args: Any, queue: str | None = None, delay: float = 0.0
     `delay`: seconds that whoever gets it waits first. `expires`: seconds after which nobody need look any more, for
     hints that are repeated anyway.
     """
+    if not CIRCUIT.closed:
+        return False
     options = {"queue": queue or task.queue, "countdown": delay or None, "expires": expires}
     try:
         sender.send_task(task.name, args=args, retry=False, **options)
     except (KombuError, RedisError, OSError) as error:
+        CIRCUIT.failed(error)
         logger.warning("hint %s%r not sent, the clock will repeat it: %s", task.name, args, error)
         return False
     return True

@@ -6,6 +6,7 @@ import pytest
 from django.db import transaction
 
 from webapp.core import queue
+from webapp.core.circuit import Circuit
 
 
 class Rollback(Exception):
@@ -43,6 +44,7 @@ def test_a_rolled_back_start_sends_nothing(sent):
 def test_a_broker_that_is_away_is_logged_and_costs_little_time(caplog, monkeypatch, settings):
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1"
     monkeypatch.setattr(queue, "sender", queue.make_sender())
+    monkeypatch.setattr(queue, "CIRCUIT", Circuit(lambda: None))
     started = time.monotonic()
     assert queue.publish(queue.SUPERVISE, 7) is False
     assert time.monotonic() - started < 1

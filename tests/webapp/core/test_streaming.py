@@ -151,3 +151,23 @@ def test_lines_are_cut_where_a_line_ends(texts, pieces):
 def test_lines_are_taken_as_they_are_needed():
     endless = streaming.lines(map(str, itertools.count()), size=2)
     assert next(endless) == b"0\n"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_static_files_are_sent_under_asgi_without_a_warning(settings):
+    """Django warns about file objects, whose pieces it would collect under ASGI before it sends the first."""
+    from django.test import AsyncClient
+
+    async def fetched(**headers):
+        return await AsyncClient().get("/static/parley.css", headers=headers)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        whole = async_to_sync(fetched)()
+        part = async_to_sync(fetched)(Range="bytes=0-9")
+        again = async_to_sync(fetched)(**{"If-None-Match": whole.headers["ETag"]})
+    text = (settings.BASE_DIR / "static" / "parley.css").read_bytes()
+    assert (whole.status_code, whole.content) == (200, text)
+    assert whole.headers["Content-Type"].startswith("text/css")
+    assert (part.status_code, part.content) == (206, text[:10])
+    assert (again.status_code, again.content) == (304, b"")

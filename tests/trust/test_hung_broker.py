@@ -1,0 +1,104 @@
+"""A Valkey that hangs (stopped, not dead) delays and breaks nothing: pages, sign-in, the API, probes, runs, tables."""
+
+import json
+import os
+import signal
+import statistics
+import time
+
+import pytest
+from django.conf import settings
+from django.urls import reverse
+
+from tests.conftest import PASSWORD
+from tests.worker.conftest import wait_until
+from webapp.accounts.services import create_key
+from webapp.core import circuit, embedded, queue
+from webapp.runs.models import Run
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
+PATIENCE = 0.2
+"""Seconds for a request on a busy machine, far below one timeout of a client that waits for Redis."""
+
+
+@pytest.fixture
+def valkey(databases):
+    """The process id of the embedded Valkey of this session."""
+    found = embedded.Valkey(settings.HOME)._process()
+    if found is None:
+        pytest.skip("REDIS_URL names a server that is not ours to stop")
+    return found[0]
+
+
+@pytest.fixture
+def hung(valkey):
+    """Stopped, so that it takes connections and answers none."""
+    os.kill(valkey, signal.SIGSTOP)
+    yield valkey
+    os.kill(valkey, signal.SIGCONT)
+    wait_until(lambda: circuit.CIRCUIT.closed)
+
+
+def timed(work):
+    started = time.monotonic()
+    response = work()
+    return response, time.monotonic() - started
+
+
+def test_the_api_and_sign_in_answer_at_once(researcher, client_of, client, hung):
+    key = {"Authorization": f"Bearer {create_key(user=researcher, name='k')[1]}"}
+    answers = [timed(lambda: client.get("/api/v1/runs", headers=key)) for _ in range(15)]
+    assert {response.status_code for response, _ in answers} == {200}
+    assert sum(seconds for _, seconds in answers) < 2.0
+    assert statistics.median(seconds for _, seconds in answers) < PATIENCE
+    wrong, seconds = timed(lambda: client.get("/api/v1/runs", headers={"Authorization": "Bearer parley_x"}))
+    assert (wrong.status_code, wrong.headers["Content-Type"]) == (401, "application/json; charset=utf-8")
+    data = {"login": researcher.username, "password": PASSWORD}
+    signed_in, seconds = timed(lambda: client_of(None).post(reverse("account_login"), data))
+    assert (signed_in.status_code, seconds < 1.0) == (302, True)
+    assert client.get("/healthz").json() == {"ok": True}
+
+
+def test_guessing_is_still_cut_off(player, client_of, hung):
+    data = {"login": player.username, "password": "wrong"}
+    client = client_of(None)
+    answers = [client.post(reverse("account_login"), data).content for _ in range(30)]
+    assert 0 < sum(b"not correct" in content for content in answers) <= 8
+
+
+def test_a_run_is_queued_at_once_and_its_hint_is_repeated(researcher, client, hung):
+    key = {"Authorization": f"Bearer {create_key(user=researcher, name='k')[1]}"}
+    body = json.dumps({"config": {"model": {"base": "tiny"}}})
+
+    def start():
+        return client.post("/api/v1/runs", body, "application/json", headers=key)
+
+    first, seconds = timed(start)
+    assert (first.status_code, seconds < 2.0) == (201, True)
+    second, seconds = timed(start)
+    assert (second.status_code, seconds < 1.0) == (201, True)
+    assert Run.objects.filter(state="queued").count() == 2
+    assert queue.publish(queue.SUPERVISE, first.json()["id"]) is False
+    os.kill(hung, signal.SIGCONT)
+    wait_until(lambda: queue.publish(queue.SUPERVISE, first.json()["id"]))
+
+
+@pytest.mark.parametrize("address, status", [("/api/nothing", 404), ("/api/v1/runs/x", 404), ("/api/v1/openapi", 404)])
+def test_what_no_view_answers_below_the_api_is_json(client, address, status):
+    response = client.get(address)
+    assert (response.status_code, response.headers["Content-Type"]) == (status, "application/json")
+    assert set(response.json()) == {"where", "why"}
+
+
+def test_a_mistake_of_ours_below_the_api_is_json(researcher, client, monkeypatch):
+    from webapp.api import runs
+
+    monkeypatch.setattr(runs, "_runs", lambda request: 1 / 0)
+    client.raise_request_exception = False
+    key = {"Authorization": f"Bearer {create_key(user=researcher, name='k')[1]}"}
+    response = client.get("/api/v1/runs", headers=key)
+    assert (response.status_code, response.headers["Content-Type"]) == (500, "application/json")
+    assert "our side" in response.json()["why"]
+    assert "ZeroDivision" not in response.content.decode()
+    refused = client.put("/api/v1/runs", headers=key)
+    assert (refused.status_code, refused.json()["where"]) == (405, "")
