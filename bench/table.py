@@ -95,7 +95,7 @@ def _working() -> Iterator[None]:
 def _tables(count: int) -> list[int]:
     """Set up running games of scripted players that anybody may watch at once; return their numbers."""
     tables, records = import_module("webapp.arena.setup.tables"), import_module("training.records")
-    host = import_module("webapp.accounts.models").User.objects.create(username="host", role="player")
+    people = import_module("webapp.accounts.models").User.objects
     settings = {"roles": list(ROLES), "rounds": 2, "spectator_delay": 0, "max_words": 60}
     places = [tables.Place(scripted="scripted")] * len(ROLES)
     found = []
@@ -103,6 +103,7 @@ def _tables(count: int) -> list[int]:
         start = records.Scenario(
             id=f"load-{seed}", game="werewolf", seats=NAMES[: len(ROLES)], seed=seed, settings=settings
         )
+        host = people.create(username=f"host{seed}", role="player")
         found.append(tables.create(host=host, start=tables.Start(start), places=places, visibility="open").pk)
         time.sleep(APART_S)
     return found

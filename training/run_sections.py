@@ -210,8 +210,6 @@ class EvaluateSection(Record):
     path: str = Field(
         default="", max_length=4096, description="Dataset with the scenarios to be measured on; empty = data.path."
     )
-    opponent: str = Field(default="", description="The other model; empty = what the run started from.")
-    path: str = Field(default="", description="Dataset with the scenarios to be measured on; empty = data.path.")
     temperature: float | None = Field(
         default=None, gt=0, le=5, description="Sampling temperature of all models; empty = sampling.temperature."
     )

@@ -24,6 +24,8 @@ MODEL_ADDRESSES       comma-separated addresses of remote models that may be cal
                       that may be sent there, such as https://host.example/v1=HOST_API_KEY, or alone: none may
 RUN_LEASE_SECONDS     how long a worker may be silent before its run is given to another (default: 30)
 RUN_STALL_MINUTES     how long a run may make no progress before it is killed and queued again (default: 20)
+PARLEY_QUOTAS         comma-separated limits of what one person may have, in place of those of QUOTAS below, each for
+                      one role or for all that have the quota: active_runs.researcher=40,open_tables=5
 PARLEY_TEST_DATABASE  name of the database that the tests make (default: test_parley)
 PARLEY_LOG_LEVEL      DEBUG, INFO (default), WARNING
 """
@@ -233,6 +235,37 @@ SERVE_SLOTS = int(os.environ.get("SERVE_SLOTS", "1"))
 SERVE_ENGINE = os.environ.get("SERVE_ENGINE", "auto")
 SERVE_START_SECONDS = float(os.environ.get("SERVE_START_SECONDS", "300"))
 SERVE_IDLE_SECONDS = float(os.environ.get("SERVE_IDLE_SECONDS", "900"))
+
+
+def _quotas(defaults: dict[str, dict[str, int]], changes: list[str]) -> dict[str, dict[str, int]]:
+    """The default limits with the changes `quota.role=number` or `quota=number`; refuses an unknown name."""
+    quotas = {name: dict(limits) for name, limits in defaults.items()}
+    for change in changes:
+        name, _, number = change.partition("=")
+        quota, _, role = name.partition(".")
+        if quota not in quotas or (role and role not in quotas[quota]) or not number.isdigit():
+            raise ImproperlyConfigured(f"PARLEY_QUOTAS: {change!r} is not QUOTA=NUMBER or QUOTA.ROLE=NUMBER")
+        quotas[quota] |= dict.fromkeys([role] if role else quotas[quota], int(number))
+    return quotas
+
+
+# What one person may have at once or begin within an hour; `webapp.core.quotas.WORDS` says what each one counts.
+QUOTAS = _quotas(
+    {
+        "active_runs": {"researcher": 20, "admin": 100},
+        "runs_per_hour": {"researcher": 60, "admin": 300},
+        "games_per_run": {"researcher": 2_000_000, "admin": 20_000_000},
+        "open_tables": {"player": 10, "annotator": 10, "researcher": 40, "admin": 100},
+        "open_imports": {"researcher": 5, "admin": 20},
+        "imports_per_hour": {"researcher": 60, "admin": 300},
+        "requested_models": {"researcher": 5, "admin": 20},
+        "queues_per_hour": {"researcher": 60, "admin": 300},
+        "api_keys": {"player": 10, "annotator": 10, "researcher": 20, "admin": 20},
+    },
+    _listed("PARLEY_QUOTAS"),
+)
+# Bytes of a run's configuration as JSON.
+CONFIG_BYTES = 64 * 1024
 
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"

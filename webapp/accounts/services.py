@@ -1,22 +1,30 @@
 """Changes to accounts: keys, guests and roles. Each is one transaction."""
 
+import time
+
 from allauth.core.internal import ratelimit
 from django.conf import settings
+from django.core.cache import cache
 from django.db import transaction
 from django.db.models.functions import Now
 from django.http import HttpRequest
 
 from training.errors import BadInput
 from webapp.accounts.models import ApiKey, Role, User, digest, new_token
+from webapp.core import quotas
 
 
 class TooManyFailures(Exception):
-    """This address has tried too many wrong keys lately."""
+    """This address has tried too many wrong keys in the last minute."""
 
 
 @transaction.atomic
 def create_key(*, user: User, name: str) -> tuple[ApiKey, str]:
-    """Make an API key; the second value is the key itself, to be shown once and never again."""
+    """Make an API key; the second value is the key itself, to be shown once and never again.
+
+    Raises `BadInput` once the person has as many keys as their role may have.
+    """
+    quotas.check(user=user, quota="api_keys", used=ApiKey.objects.live().filter(user=user))
     token = new_token(ApiKey.PREFIX)
     key = ApiKey.objects.create(user=user, name=name, hint=token[:12], digest=digest(token))
     return key, token
@@ -34,7 +42,7 @@ def user_of_key(*, request: HttpRequest, token: str) -> User | None:
     The address is the connection's own; a forwarding header does not change it.
     """
     limits = {"api_key": settings.API_KEY_FAILURES}
-    if not ratelimit.consume(request, app="parley", action="api_key", config=limits, limit_get=True, dry_run=True):
+    if _failed_too_often(request, limits):
         raise TooManyFailures("too many wrong API keys from this address: wait a minute")
     key = ApiKey.objects.live().select_related("user").filter(digest=digest(token)).first()
     if key is None:
@@ -42,6 +50,15 @@ def user_of_key(*, request: HttpRequest, token: str) -> User | None:
         return None
     ApiKey.objects.filter(pk=key.pk).update(used_at=Now())
     return key.user
+
+
+def _failed_too_often(request: HttpRequest, limits: dict[str, str]) -> bool:
+    """Whether the address has used up its failures. Nothing is locked, so that right keys do not wait for each other."""
+    for rate in ratelimit.get_rates(app="parley", action="api_key", config=limits):
+        key = ratelimit.get_cache_key(request, app="parley", action="api_key", rate=rate)
+        if not ratelimit.apply_rate(cache.get(key, []), time.time(), rate, dry_run=True)[0]:
+            return True
+    return False
 
 
 @transaction.atomic

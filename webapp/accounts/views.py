@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from training.errors import BadInput
 from webapp.accounts import services
 from webapp.accounts.forms import KeyForm, PersonForm
 from webapp.accounts.models import ApiKey, Role, User
@@ -31,8 +32,12 @@ def account(request: HttpRequest) -> HttpResponse:
     form = KeyForm(request.POST or None)
     token = ""
     if request.method == "POST" and form.is_valid():
-        _, token = services.create_key(user=user, name=form.cleaned_data["name"])
-        form = KeyForm()
+        try:
+            _, token = services.create_key(user=user, name=form.cleaned_data["name"])
+        except BadInput as error:
+            form.add_error(None, error.why)
+        else:
+            form = KeyForm()
     keys = user.api_keys.live().order_by("-created_at")
     status = 400 if form.errors else 200
     return render(request, "accounts/account.html", {"form": form, "keys": keys, "token": token}, status=status)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from django.db import transaction
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import File, Form, Router, Status
 from ninja.files import UploadedFile
@@ -14,7 +15,7 @@ from training.errors import BadInput
 from webapp.accounts.permissions import get_or_404
 from webapp.api.access import Key, caller
 from webapp.api.shapes import DatasetOut, ImportOut, Problem
-from webapp.core import streaming
+from webapp.core import quotas, streaming
 from webapp.scenarios import importers, imports, services
 from webapp.scenarios.models import Dataset, DatasetQuerySet, DatasetVersion
 
@@ -41,7 +42,9 @@ def import_dataset(
     """Import one upload; with any error nothing is stored and the status is 422."""
     user = caller(request)
     importers.check_upload(format, [(file.name or "", file.size or 0) for file in files])
-    with tempfile.TemporaryDirectory(prefix="parley-api-") as folder:
+    with transaction.atomic(), tempfile.TemporaryDirectory(prefix="parley-api-") as folder:
+        recent = quotas.within_hour(Dataset.objects.filter(owner=user))
+        quotas.check(user=user, quota="imports_per_hour", used=recent, wait=False)
         for file in files:
             with (Path(folder) / Path(file.name or "file").name).open("wb") as target:
                 target.writelines(file.chunks())

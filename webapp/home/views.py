@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -15,6 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from training import bases
 from training.config import RunConfig
+from training.errors import BadInput
 from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, researchers
 from webapp.arena.models import Match
@@ -76,5 +78,9 @@ def running(request: HttpRequest) -> HttpResponse:
 @researchers
 def watch(request: HttpRequest) -> HttpResponseBase:
     """Start the quick trial and go to its page."""
-    run = services.create_run(owner=current_user(request), config=RunConfig.from_dict(PRESETS["quick"].config()))
+    try:
+        run = services.create_run(owner=current_user(request), config=RunConfig.from_dict(PRESETS["quick"].config()))
+    except BadInput as error:
+        messages.error(request, f"The quick trial was not started: {error.why}.")
+        return redirect("home:index")
     return redirect("runs:detail", run.pk)

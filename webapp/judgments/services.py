@@ -18,6 +18,7 @@ from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.models import User
 from webapp.arena.models import Match, MatchSeat
 from webapp.core import queue as hints
+from webapp.core import quotas
 from webapp.judgments import games
 from webapp.judgments.models import (
     LEASE,
@@ -105,6 +106,7 @@ def create_queue(
     annotators: Iterable[User] = (),
 ) -> Queue:
     """Queue every seat of these games that the rubric asks about; `left_out` of the queue names all others."""
+    quotas.check(user=owner, quota="queues_per_hour", used=quotas.within_hour(Queue.objects.filter(owner=owner)))
     people, matches = list(annotators), list(matches)
     agreed = set(Match.objects.exportable().filter(pk__in=[m.pk for m in matches]).values_list("pk", flat=True))
     if refused := [match.pk for match in matches if match.pk not in agreed]:

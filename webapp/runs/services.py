@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Sequence
@@ -12,14 +13,14 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from training import bases, players
+from training import bases, games, players
 from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config
 from training.errors import BadInput
 from training.run_sections import MIRROR, PAST
 from webapp.accounts.models import User
-from webapp.core import queue
+from webapp.core import queue, quotas
 from webapp.core.deleting import refused_if_used
 from webapp.runs import files
 from webapp.runs.models import Checkpoint, Event, Run
@@ -41,8 +42,12 @@ def create_run(
     opponent_checkpoint: Checkpoint | None = None,
     cloned_from: Run | None = None,
 ) -> Run:
-    """Queue a run. Raises `BadInput` naming the field if the configuration does not fit what was chosen."""
+    """Queue a run. Raises `BadInput` naming the field if the configuration does not fit what was chosen, or the quota
+    that is used up.
+    """
     _check(config, dataset_version)
+    _check_size(config, owner)
+    _check_quotas(owner)
     named = _named(config.model.base)
     start_checkpoint = start_checkpoint or named
     base = start_checkpoint.base if start_checkpoint else config.model.base
@@ -86,6 +91,31 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
     talks = version.scenarios.filter(game=config.game.name, conversations__isnull=False)
     if config.kind == "sft" and not talks.exists():
         raise BadInput(f"{version} has no conversations of {config.game.name} to learn from", "dataset")
+
+
+def _check_size(config: RunConfig, owner: User) -> None:
+    """Raise `BadInput` for a configuration too large to be stored, unknown settings, or too many games."""
+    parts = [("game.settings", config.game.name, config.game.settings)]
+    parts += [(f"mixture.{place}.settings", part.game, part.settings) for place, part in enumerate(config.mixture)]
+    for where, game, chosen in parts:
+        known = games.lookup(game).settings.model_fields
+        if unknown := sorted(set(chosen) - set(known)):
+            raise BadInput(f"{game} has no setting {unknown[0][:80]!r}; it has {', '.join(sorted(known))}", where)
+    size = len(json.dumps(config.to_dict()).encode())
+    if size > settings.CONFIG_BYTES:
+        raise BadInput(f"the configuration has {size} bytes, more than {settings.CONFIG_BYTES}", "config")
+    if config.kind == "train":
+        count = config.learn.steps * config.rollout.scenarios * config.rollout.games
+        quotas.refuse_above(user=owner, quota="games_per_run", count=count)
+
+
+def _check_quotas(owner: User) -> None:
+    """Raise `BadInput` if the owner may start or resume no run now."""
+    runs = Run.objects.filter(owner=owner).experiments()
+    quotas.check(user=owner, quota="active_runs", used=runs.alive())
+    begun = Event.objects.filter(kind="resumed", run__owner=owner)
+    recent = quotas.within_hour(runs).values("pk").union(quotas.within_hour(begun, "at").values("pk"), all=True)
+    quotas.check(user=owner, quota="runs_per_hour", used=recent)
 
 
 def _check_opponent(source: str) -> None:
@@ -134,10 +164,13 @@ def stop_run(*, run: Run) -> str:
 
 @transaction.atomic
 def resume_run(*, run: Run) -> None:
-    """Queue a stopped or failed run again, from its last complete checkpoint; raises `BadInput` for any other."""
+    """Queue a stopped or failed run again, from its last complete checkpoint; raises `BadInput` for any other, or if a
+    quota of its owner is used up.
+    """
     locked = _locked(run)
     if locked.state not in {Run.State.STOPPED, Run.State.FAILED} or locked.kind == Run.Kind.SERVE:
         raise BadInput(f"only a stopped or failed run can be resumed; this one is {locked.state}", locked.name)
+    _check_quotas(locked.owner)
     last = locked.attempts.order_by("-number").first()
     if last is not None:
         Event.objects.create(run=locked, attempt=last, at=Now(), kind="resumed")

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 
 from training.errors import BadInput
 from webapp.accounts.models import User
-from webapp.core import queue
+from webapp.core import queue, quotas
 from webapp.scenarios import importers
 from webapp.scenarios.importers.reading import Reading
 from webapp.scenarios.models import DatasetVersion, Import, ImportQuerySet
@@ -28,6 +28,7 @@ from webapp.scenarios.titles import seats_of, title_of
 LEASE = timedelta(seconds=60)
 PROGRESS_EVERY = 50  # records
 PREVIEWED = 12
+OVER = (Import.State.REFUSED, Import.State.STORED, Import.State.DROPPED)
 UNFINISHED = timedelta(hours=1)
 """No request takes this long to hand over its files."""
 
@@ -42,7 +43,21 @@ def upload(
     chosen = list(files)
     importers.check_upload(format, [(file.name or "", file.size or 0) for file in chosen])
     check_name(name)
-    made = Import.objects.create(
+    with transaction.atomic():
+        open_imports = Import.objects.filter(owner=owner).exclude(state__in=OVER)
+        quotas.check(user=owner, quota="open_imports", used=open_imports)
+        quotas.check(user=owner, quota="imports_per_hour", used=quotas.within_hour(owner.imports.all()))
+        made = _begin_upload(owner, format, name, source, licence)
+    try:
+        _keep(made, chosen)
+    finally:
+        if made.state == Import.State.UPLOADING:
+            _forget_upload(made)
+    return made
+
+
+def _begin_upload(owner: User, format: str, name: str, source: str, licence: str) -> Import:
+    return Import.objects.create(
         owner=owner,
         format=format,
         dataset_name=name,
@@ -51,12 +66,6 @@ def upload(
         folder=f"imports/{secrets.token_hex(12)}",
         state=Import.State.UPLOADING,
     )
-    try:
-        _keep(made, chosen)
-    finally:
-        if made.state == Import.State.UPLOADING:
-            _forget_upload(made)
-    return made
 
 
 def _keep(made: Import, chosen: list[UploadedFile]) -> None:

@@ -17,7 +17,7 @@ from training.errors import BadInput
 from training.games import REGISTRY, make, replay
 from training.records import ALL, Episode, Judgment, Scenario
 from webapp.accounts.permissions import current_user, get_or_404, researchers
-from webapp.core import streaming
+from webapp.core import quotas, streaming
 from webapp.core.http import integer, render_page, wants_fragment
 from webapp.scenarios import imports, services
 from webapp.scenarios.forms import ForkForm, ScenarioForm, UploadForm
@@ -55,8 +55,8 @@ def upload(request: HttpRequest) -> HttpResponseBase:
                 owner=current_user(request), format=cleaned["format"], name=cleaned["name"], files=cleaned["chosen"],
                 source=cleaned["source"], licence=cleaned["licence"],
             )  # fmt: skip
-        except BadInput as error:  # somebody took the name meanwhile
-            form.add_error("name", error.why)
+        except BadInput as error:  # somebody took the name meanwhile, or a quota is used up
+            form.add_error(None if error.where in quotas.WORDS else "name", error.why)
         else:
             return redirect("scenarios:import", made.pk)
     return render(request, "scenarios/upload.html", {"form": form}, status=400 if form.errors else 200)
@@ -153,8 +153,8 @@ def fork(request: HttpRequest, name: str, number: int) -> HttpResponseBase:
     if form.is_valid():
         try:
             made = services.fork(version=version, name=form.cleaned_data["name"], by=current_user(request))
-        except BadInput as error:  # somebody took the name meanwhile
-            form.add_error("name", error.why)
+        except BadInput as error:  # somebody took the name meanwhile, or a quota is used up
+            form.add_error(None if error.where in quotas.WORDS else "name", error.why)
         else:
             messages.success(request, f"{version} was copied; this copy is yours to change.")
             return redirect("scenarios:version", made.dataset.name, made.number)

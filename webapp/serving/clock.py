@@ -1,4 +1,4 @@
-"""What the clock does for deployments: start what is wanted, stop what idles."""
+"""What the clock does for deployments: start what is requested, stop what idles."""
 
 from webapp.core.clock import register
 from webapp.serving import services
@@ -6,5 +6,5 @@ from webapp.serving import services
 
 @register("serving.settle", every=1.0)
 def settle() -> int:
-    """Bring deployments to where they are wanted."""
+    """Start and stop deployments as requests and idleness ask."""
     return services.settle()

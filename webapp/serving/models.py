@@ -50,6 +50,10 @@ class DeploymentQuerySet(models.QuerySet["Deployment"]):
         """Those with a process, or about to have one."""
         return self.filter(state__in=[Deployment.State.STARTING, Deployment.State.READY, Deployment.State.STOPPING])
 
+    def requested(self) -> DeploymentQuerySet:
+        """Those that somebody waits for and that are not starting yet."""
+        return self.local().filter(state=Deployment.State.COLD, requested_at__isnull=False)
+
     def named(self) -> DeploymentQuerySet:
         """With what their names need, in the order of last use."""
         return self.select_related("checkpoint", "remote", "run").order_by(
@@ -87,7 +91,15 @@ class Deployment(models.Model):
     )
     error = models.TextField(blank=True)
     used_at = models.DateTimeField(null=True, blank=True)
-    wanted_at = models.DateTimeField(null=True, blank=True, help_text="Somebody is waiting for it since then.")
+    requested_at = models.DateTimeField(null=True, blank=True, help_text="Somebody is waiting for it since then.")
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Who asked for it on the page of deployments; empty where a table did.",
+    )
     ready_at = models.DateTimeField(null=True, blank=True)
 
     objects = DeploymentQuerySet.as_manager()

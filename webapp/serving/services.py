@@ -1,7 +1,7 @@
 """Deployments: started on first need, stopped when idle or when another needs the slot; remote models are always there.
 
-A local deployment is a run of kind `serve`. Rows say what is wanted; `settle` (a clock step) starts and stops what is
-needed, and the supervising worker reports with `ready` and `ended`.
+A local deployment is a run of kind `serve`. Rows say what is requested; `settle` (a clock step) starts and stops what
+is needed, and the supervising worker reports with `ready` and `ended`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from training.engines.remote.addresses import AllowList
 from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput
 from webapp.accounts.models import User
-from webapp.core import health, queue
+from webapp.core import health, queue, quotas
 from webapp.runs import services as runs
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import OVER
@@ -44,29 +44,37 @@ def of_checkpoint(checkpoint: Checkpoint) -> Deployment:
     return Deployment.objects.get_or_create(checkpoint=checkpoint)[0]
 
 
-def want(*, deployment: Deployment) -> bool:
-    """Say that somebody waits for it; return whether it can be asked now. A failed one is tried again."""
-    return bool(want_all(deployments=[deployment]))
+@transaction.atomic
+def request(*, deployment: Deployment, by: User | None = None) -> bool:
+    """Request that it be started; return whether it can be asked already. A failed one is tried again.
+
+    `by` is whoever requests it outside a game. Raises `BadInput` if they wait for as many models as they may.
+    """
+    if by is not None:
+        waiting = Deployment.objects.requested().filter(requested_by=by).exclude(pk=deployment.pk)
+        quotas.check(user=by, quota="requested_models", used=waiting)
+        Deployment.objects.filter(pk=deployment.pk).update(requested_by=by)
+    return bool(request_all(deployments=[deployment]))
 
 
 @transaction.atomic
-def want_all(*, deployments: Iterable[Deployment]) -> set[int]:
-    """Say that somebody waits for all of them; return the keys of those that can be asked now.
+def request_all(*, deployments: Iterable[Deployment]) -> set[int]:
+    """Request that all of them be started; return the keys of those that can be asked already.
 
     They are locked in the order of their keys, whatever their order at a table, so that two tables do not deadlock.
     """
     keys = [deployment.pk for deployment in deployments]
-    awake = set()
+    ready_keys = set()
     for found in Deployment.objects.select_for_update().filter(pk__in=keys).order_by("pk"):
         found.used_at = Now()
         if found.remote_id is None:
-            found.wanted_at = Now()
+            found.requested_at = Now()
             if found.state == Deployment.State.FAILED:
                 found.state, found.error = Deployment.State.COLD, ""
-        found.save(update_fields=["used_at", "wanted_at", "state", "error"])
+        found.save(update_fields=["used_at", "requested_at", "state", "error"])
         if found.remote_id is not None or found.state == Deployment.State.READY:
-            awake.add(found.pk)
-    return awake
+            ready_keys.add(found.pk)
+    return ready_keys
 
 
 @transaction.atomic
@@ -119,8 +127,8 @@ def ended(*, run_id: int, error: str = "") -> None:
     found.state = Deployment.State.COLD if asked else Deployment.State.FAILED
     found.error = "" if asked else (error or "the model server ended by itself")[:4000]
     found.address = found.key = ""
-    found.wanted_at = found.ready_at = None
-    found.save(update_fields=["state", "error", "address", "key", "wanted_at", "ready_at"])
+    found.requested_at = found.ready_at = None
+    found.save(update_fields=["state", "error", "address", "key", "requested_at", "ready_at"])
 
 
 @transaction.atomic
@@ -129,15 +137,15 @@ def stop(*, deployment: Deployment) -> None:
     found = Deployment.objects.select_for_update().get(pk=deployment.pk)
     if found.remote_id is not None or found.state not in {Deployment.State.STARTING, Deployment.State.READY}:
         return
-    found.state, found.wanted_at = Deployment.State.STOPPING, None
-    found.save(update_fields=["state", "wanted_at"])
+    found.state, found.requested_at = Deployment.State.STOPPING, None
+    found.save(update_fields=["state", "requested_at"])
     if found.run is not None:
         runs.stop_run(run=found.run)  # one that no worker has taken yet ends at once, and `settle` sees it
 
 
 def settle() -> int:
-    """Start what is wanted where there is a slot, make room by the least recently used, stop what idles."""
-    return _follow_runs() + _stop_idle() + _start_wanted()
+    """Start what is requested where there is a slot, make room by the least recently used, stop what idles."""
+    return _follow_runs() + _stop_idle() + _start_requested()
 
 
 def _follow_runs() -> int:
@@ -163,11 +171,10 @@ def _slots() -> int:
     return sum(health.serve_slots().values()) or settings.SERVE_SLOTS
 
 
-def _start_wanted() -> int:
+def _start_requested() -> int:
     """Each node takes no more than its own slots when it claims (`attempts.claim`); here all of them count together."""
-    wanted = Deployment.objects.local().filter(state=Deployment.State.COLD, wanted_at__isnull=False)
     done = 0
-    for deployment in wanted.order_by("wanted_at"):
+    for deployment in Deployment.objects.requested().order_by("requested_at"):
         if Deployment.objects.local().up().count() < _slots():
             done += start(deployment=deployment)
         else:

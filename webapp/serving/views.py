@@ -60,9 +60,12 @@ def deployments(request: HttpRequest) -> HttpResponse:
 @require_POST
 @researchers
 def serve(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
-    """Ask for a checkpoint to be served; it starts as soon as a slot is free."""
+    """Request that a checkpoint be served; it starts as soon as a slot is free."""
     deployment = services.of_checkpoint(get_or_404(Checkpoint.objects.all(), pk=checkpoint_id))
-    services.want(deployment=deployment)
+    try:
+        services.request(deployment=deployment, by=current_user(request))
+    except BadInput as error:
+        messages.error(request, f"{deployment} was not requested: {error.why}.")
     return redirect("serving:list")
 
 

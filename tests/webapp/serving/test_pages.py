@@ -171,7 +171,7 @@ def test_a_model_that_yielded_its_slot_is_asked_for_again(waiting):
     found = Deployment.objects.get()
     services.stop(deployment=found)
     services.ended(run_id=found.run_id)
-    assert Deployment.objects.get().wanted_at is None
-    assert clock.want() == 1
+    assert Deployment.objects.get().requested_at is None
+    assert clock.request() == 1
     services.settle()
     assert Deployment.objects.get().state == "starting"

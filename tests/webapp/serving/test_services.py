@@ -38,25 +38,25 @@ def fresh(deployment):
 
 
 def up(deployment, used_minutes_ago=0):
-    services.want(deployment=deployment)
+    services.request(deployment=deployment)
     services.settle()
     Run.objects.filter(pk=fresh(deployment).run_id).update(state=Run.State.RUNNING)
     services.ready(run_id=fresh(deployment).run_id, address="http://127.0.0.1:9/v1")
     moment = timezone.now() - timedelta(minutes=used_minutes_ago)
-    Deployment.objects.filter(pk=deployment.pk).update(used_at=moment, wanted_at=None)
+    Deployment.objects.filter(pk=deployment.pk).update(used_at=moment, requested_at=None)
 
 
 def test_from_cold_to_ready_and_back(make, told):
     deployment = make()
     assert services.settle() == 0  # nobody needs it
-    assert not services.want(deployment=deployment)
+    assert not services.request(deployment=deployment)
     services.settle()
     starting = fresh(deployment)
     assert (starting.state, starting.run.kind, starting.run.queue) == ("starting", "serve", "serve")
     assert told == [("runs.supervise", "serve")]
     assert len(starting.key) >= 32
     services.ready(run_id=starting.run_id, address="http://127.0.0.1:9/v1")
-    assert services.want(deployment=deployment)
+    assert services.request(deployment=deployment)
     services.stop(deployment=deployment)
     assert fresh(deployment).state == "stopping"
     assert Run.objects.get(pk=starting.run_id).stop_asked_at is not None
@@ -78,13 +78,13 @@ def test_every_start_has_a_key_of_its_own(make):
 
 def test_a_failure_is_said_and_the_next_need_tries_again(make):
     deployment = make()
-    services.want(deployment=deployment)
+    services.request(deployment=deployment)
     services.settle()
     services.ended(run_id=fresh(deployment).run_id, error="out of memory")
     assert (fresh(deployment).state, fresh(deployment).error) == ("failed", "out of memory")
     services.settle()
     assert fresh(deployment).state == "failed"  # not by itself
-    services.want(deployment=deployment)
+    services.request(deployment=deployment)
     services.settle()
     assert (fresh(deployment).state, fresh(deployment).error) == ("starting", "")
 
@@ -95,7 +95,7 @@ def test_reports_of_an_older_run_change_nothing(make):
     old = fresh(deployment).run_id
     services.stop(deployment=deployment)
     services.ended(run_id=old)
-    services.want(deployment=deployment)
+    services.request(deployment=deployment)
     services.settle()
     services.ready(run_id=old, address="http://127.0.0.1:1/v1")
     assert fresh(deployment).state == "starting"
@@ -119,7 +119,7 @@ def test_every_node_has_slots_of_its_own(make, settings):
     beats("d1", "d")
     deployments = [make(name) for name in "vwxyz"]
     for deployment in deployments:
-        services.want(deployment=deployment)
+        services.request(deployment=deployment)
     services.settle()
     assert sorted(fresh(d).state for d in deployments) == ["cold", "cold", "starting", "starting", "starting"]
 
@@ -130,7 +130,7 @@ def test_a_node_takes_no_more_than_its_slots(make, settings):
     beats("b1", "b", 2)
     deployments = [make(name) for name in "xyz"]
     for deployment in deployments:
-        services.want(deployment=deployment)
+        services.request(deployment=deployment)
     services.settle()
     runs = [fresh(deployment).run_id for deployment in deployments]
     taken = [attempts.claim(run_id=run, worker="w", host="a") for run in runs]
@@ -154,7 +154,7 @@ def test_the_least_recently_used_yields_its_slot(make, settings):
     first, second, third = make("a"), make("b"), make("c")
     up(first, used_minutes_ago=9)
     up(second, used_minutes_ago=5)
-    services.want(deployment=third)
+    services.request(deployment=third)
     services.settle()
     assert [fresh(d).state for d in (first, second, third)] == ["stopping", "ready", "cold"]
     services.settle()
@@ -168,7 +168,7 @@ def test_one_that_was_just_used_does_not_yield(make, settings):
     settings.SERVE_SLOTS = 1
     first, second = make("a"), make("b")
     up(first)
-    services.want(deployment=second)
+    services.request(deployment=second)
     services.settle()
     assert [fresh(d).state for d in (first, second)] == ["ready", "cold"]
 
@@ -185,7 +185,7 @@ def test_one_that_is_thinking_does_not_yield(make, settings, player):
     match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
     assert model_seats.claim(due_id=match.due.get().pk) is not None
     Deployment.objects.filter(pk=first.pk).update(used_at=timezone.now() - timedelta(minutes=5))
-    services.want(deployment=second)
+    services.request(deployment=second)
     services.settle()
     assert fresh(first).state == "ready"
     match.due.update(claimed_until=None)
@@ -196,9 +196,9 @@ def test_one_that_is_thinking_does_not_yield(make, settings, player):
 def test_one_that_no_worker_has_taken_stops_at_once_and_frees_its_slot(make, settings):
     settings.SERVE_SLOTS = 1
     first, second = make("a"), make("b")
-    services.want(deployment=first)
+    services.request(deployment=first)
     services.settle()
-    services.want(deployment=second)
+    services.request(deployment=second)
     services.stop(deployment=first)
     assert Run.objects.get().state == Run.State.STOPPED
     services.settle()
@@ -260,7 +260,7 @@ def test_remote_models_need_an_allowed_address(admin, monkeypatch):
     assert caught.value.where == "secret"  # the form's field
     assert not Deployment.objects.exists()
     made = services.add_remote(name="x", address="https://models.example.org/v1", **fields)
-    assert services.want(deployment=made)
+    assert services.request(deployment=made)
 
 
 def test_an_address_that_is_no_longer_allowed_is_refused_when_asked(admin, monkeypatch):

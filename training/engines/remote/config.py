@@ -54,6 +54,7 @@ class RemoteConfig(Record):
     model: str = Field(min_length=1, max_length=200, description="The model's name at that address")
     secret: str = Field(
         default="",
+        max_length=200,
         description="Name of the environment variable that holds the key; MODEL_ADDRESSES says what may be sent where",
     )
     timeout_s: float = Field(default=60.0, gt=0, le=600, description="Longest wait for one answer, in seconds")
@@ -62,6 +63,7 @@ class RemoteConfig(Record):
     concurrency: int = Field(default=8, ge=1, le=256, description="Calls in flight at once")
     accepts: tuple[Parameter, ...] = Field(
         default=("temperature", "top_p", "max_tokens", "stop", "seed"),
+        max_length=20,
         description="Sampling parameters that are sent; the others are left out",
     )
     json_object: bool = Field(default=False, description="Ask the server for a JSON object")

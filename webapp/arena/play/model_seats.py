@@ -272,10 +272,10 @@ def request_stopped() -> int:
     """Request models again that are cold although a seat waits for them: they yielded their slot meanwhile."""
     cold = Deployment.objects.filter(
         state=Deployment.State.COLD,
-        wanted_at=None,
+        requested_at=None,
         match_seats__match__due__deadline=None,
         match_seats__match__due__seat=F("match_seats__seat"),
     ).distinct()
     for deployment in cold:
-        serving.want(deployment=deployment)
+        serving.request(deployment=deployment)
     return len(cold)

@@ -222,7 +222,7 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
     """
     seats = {seat.seat: seat for seat in match.seats.select_related("deployment")}
     models = [model for number in due if (model := seats[number].deployment) is not None]
-    ready = serving.want_all(deployments=models) if models else set()
+    ready = serving.request_all(deployments=models) if models else set()
     blind = pace.blind(match, list(seats.values()))
     seconds = _paces(match, [seats[number] for number in due], blind=blind)
     now = database_now()

@@ -23,12 +23,14 @@ from webapp.arena import hints, opponents
 from webapp.arena.models import GuestLink, Match, MatchSeat
 from webapp.arena.play import pace, services
 from webapp.arena.setup.rules import changed
+from webapp.core import quotas
 from webapp.scenarios.models import StoredScenario
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
 
 DEADLINES = (10, 3600)
 """Fewest and most seconds for a move."""
+ALIVE = (Match.State.OPEN, Match.State.RUNNING)
 
 
 def new_seed() -> int:
@@ -89,6 +91,7 @@ def create(
 
     `shuffled`: the names at the seats are drawn anew from the scenario's seed, so that no name always hides the same.
     """
+    quotas.check(user=host, quota="open_tables", used=Match.objects.filter(host=host, state__in=ALIVE))
     scenario = with_drawn_names(start.scenario) if shuffled else start.scenario
     make(scenario)
     if start.rules:
@@ -126,7 +129,7 @@ def create(
             consented_at=None if answer is None else Now(),
         )
     models = [place.deployment for place in places if place.deployment is not None]
-    serving.want_all(deployments=models)  # so that they wake up while people read
+    serving.request_all(deployments=models)  # so that they start while people read
     _begin_if_ready(match)
     return match
 
@@ -162,7 +165,7 @@ def _begin_if_ready(match: Match) -> None:
     if not _complete(seats):
         return
     models = [seat.deployment for seat in seats if seat.deployment is not None]
-    ready = serving.want_all(deployments=models) if models and pace.blind(match, seats) else None
+    ready = serving.request_all(deployments=models) if models and pace.blind(match, seats) else None
     if ready is None or all(model.pk in ready for model in models):
         services.begin(match)
 
@@ -303,7 +306,7 @@ def again(*, match: Match, host: User) -> Match:
         raise BadInput("the game is not over yet")
     if Match.objects.filter(pk=before.pk).untold_to(host).exists():
         raise BadInput("say first what you think of this game: the new table would show who sat at this one")
-    going_on = before.rematches.filter(host=host, state__in=[Match.State.OPEN, Match.State.RUNNING])
+    going_on = before.rematches.filter(host=host, state__in=ALIVE)
     if found := going_on.order_by("pk").first():
         return found
     seats = list(before.seats.select_related("user", "deployment").order_by("seat"))

@@ -1,0 +1,225 @@
+"""Nobody fills the installation: every field has a bound, every person a quota, also under fifty requests at once."""
+
+import json
+import threading
+from datetime import timedelta
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connections
+from django.db.models.functions import Now
+from django.test import Client
+from django.urls import reverse
+
+from tests.trust.matrix.api import TABLE
+from tests.trust.matrix.scenarios import SCENARIO
+from training import config as configs
+from training.errors import BadInput
+from webapp import settings as site_settings
+from webapp.accounts.models import ApiKey
+from webapp.accounts.services import create_key
+from webapp.arena.models import Match
+from webapp.arena.setup import tables
+from webapp.core import queue, quotas
+from webapp.runs import services
+from webapp.runs.models import Checkpoint, Event, Run
+from webapp.scenarios import imports
+from webapp.scenarios.models import Import
+from webapp.serving import services as serving
+
+AT_ONCE = 50
+
+
+def bearer(user):
+    return {"Authorization": f"Bearer {create_key(user=user, name='k')[1]}"}
+
+
+def post(client, path, body, key):
+    return client.post(f"/api/v1/{path}", json.dumps(body), "application/json", headers=key)
+
+
+def unbounded(schema, definitions, path=""):
+    """The paths of all numbers without a maximum, texts without a length and lists without a size."""
+    while "$ref" in schema:
+        schema = {**definitions[schema["$ref"].rpartition("/")[2]], **{k: v for k, v in schema.items() if k != "$ref"}}
+    for other in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield from unbounded(other, definitions, path)
+    fixed, kind = {"enum", "const"} & set(schema), schema.get("type")
+    if kind in {"integer", "number"} and not fixed | ({"maximum", "exclusiveMaximum"} & set(schema)):
+        yield path
+    if kind == "string" and not fixed | ({"maxLength", "pattern"} & set(schema)):
+        yield path
+    if kind == "array" and "maxItems" not in schema:
+        yield path
+    if isinstance(schema.get("items"), dict):
+        yield from unbounded(schema["items"], definitions, f"{path}[]")
+    for name, value in schema.get("properties", {}).items():
+        yield from unbounded(value, definitions, f"{path}.{name}".lstrip("."))
+
+
+def test_every_field_of_a_run_has_a_bound():
+    schema = configs.schema()
+    assert set(unbounded(schema, schema["$defs"])) == set()
+
+
+TOO_MUCH = [
+    ("learn.steps", {"learn": {"steps": 10**6}}),
+    ("evaluate.conversations", {"kind": "eval", "evaluate": {"conversations": 10**9}}),
+    ("rollout.games", {"rollout": {"scenarios": 4096, "games": 256}}),
+    ("engine.cache_gib", {"engine": {"cache_gib": 1e9}}),
+    ("learn.threads", {"learn": {"threads": 100_000}}),
+    ("game.settings", {"game": {"name": "negotiation", "settings": {f"unknown{n}": "x" * 1000 for n in range(3000)}}}),
+    ("mixture.0.settings", {"mixture": [{"game": "werewolf", "settings": {"unknown": 1}}]}),
+    ("config", {"game": {"name": "negotiation", "settings": {"deal": {"note": "x" * 70_000}}}}),
+    ("games_per_run", {"learn": {"steps": 100_000}, "rollout": {"scenarios": 64, "games": 16}}),
+]
+
+
+@pytest.mark.parametrize("where, config", TOO_MUCH, ids=[where for where, _ in TOO_MUCH])
+def test_a_run_that_asks_for_too_much_is_refused_by_its_field(where, config, researcher, client):
+    response = post(client, "runs", {"config": {"model": {"base": "tiny"}, **config}}, bearer(researcher))
+    assert (response.status_code, response.json()["where"]) == (422, where)
+    assert len(response.json()["why"]) < 600
+    assert not Run.objects.exists()
+
+
+@pytest.fixture
+def few(settings):
+    """Small limits, so that they are soon reached."""
+    settings.QUOTAS = {name: dict.fromkeys(limits, 3) for name, limits in settings.QUOTAS.items()}
+    settings.QUOTAS["games_per_run"] = {"researcher": 10**6}
+    settings.QUOTAS["runs_per_hour"] = {"researcher": 6}
+    settings.QUOTAS["api_keys"] = dict.fromkeys(settings.QUOTAS["api_keys"], 5)
+    return settings
+
+
+def start(owner):
+    return services.create_run(owner=owner, config=configs.RunConfig(model={"base": "tiny"}))
+
+
+def test_active_runs_are_counted_until_they_end_and_a_resumed_one_again(researcher, other_researcher, few):
+    runs = [start(researcher) for _ in range(3)]
+    with pytest.raises(BadInput, match="active_runs: 4 would be more than the limit of 3 runs that are queued"):
+        start(researcher)
+    assert start(other_researcher)
+    services.stop_run(run=runs[0])
+    assert start(researcher)
+    with pytest.raises(BadInput, match="active_runs"):
+        services.resume_run(run=runs[0])
+
+
+def test_runs_within_an_hour_are_counted_though_they_were_stopped(researcher, few):
+    for _ in range(5):
+        run = start(researcher)
+        services.stop_run(run=run)
+    Event.objects.create(
+        run=run, attempt=run.attempts.create(number=1, fence=1, lease_until=Now()), at=Now(), kind="resumed"
+    )
+    with pytest.raises(BadInput, match="runs_per_hour: 7 would be more than the limit of 6"):
+        start(researcher)
+    Run.objects.update(created_at=Now() - timedelta(minutes=61))
+    assert start(researcher)
+
+
+def test_tables_keys_models_and_imports_have_quotas(researcher, few):
+    for _ in range(3):
+        tables.create(host=researcher, start=tables.Start(SCENARIO), places=[tables.Place()] * 2)
+    with pytest.raises(BadInput, match=r"open_tables.*close one"):
+        tables.create(host=researcher, start=tables.Start(SCENARIO), places=[tables.Place()] * 2)
+    Match.objects.filter(host=researcher).first().delete()
+    assert tables.create(host=researcher, start=tables.Start(SCENARIO), places=[tables.Place()] * 2)
+
+    keys = [create_key(user=researcher, name="k")[0] for _ in range(5)]
+    with pytest.raises(BadInput, match=r"api_keys.*revoke one"):
+        create_key(user=researcher, name="k")
+    ApiKey.objects.filter(pk=keys[0].pk).update(revoked_at=Now())
+    assert create_key(user=researcher, name="k")
+
+    models = [Checkpoint.objects.create(name=f"m{n}", kind="base", base="x", path="x") for n in range(4)]
+    for checkpoint in models[:3]:
+        serving.request(deployment=serving.of_checkpoint(checkpoint), by=researcher)
+        serving.request(deployment=serving.of_checkpoint(checkpoint), by=researcher)
+    with pytest.raises(BadInput, match="requested_models"):
+        serving.request(deployment=serving.of_checkpoint(models[3]), by=researcher)
+    assert serving.request(deployment=serving.of_checkpoint(models[3])) is False, "a table has no such quota"
+
+    def upload(name):
+        text = SimpleUploadedFile("a.jsonl", b"{}\n")
+        return imports.upload(owner=researcher, format="jsonl", name=name, files=[text])
+
+    first, _, _ = (upload(f"name{n}") for n in range(3))
+    with pytest.raises(BadInput, match="open_imports"):
+        upload("name4")
+    imports.drop_import(pk=first.pk)
+    with pytest.raises(BadInput, match="imports_per_hour"):
+        upload("name4")
+    Import.objects.filter(pk=first.pk).update(created_at=Now() - timedelta(minutes=61))
+    assert upload("name4")
+
+
+def test_pages_say_which_limit_is_reached(researcher, few, client_of):
+    client = client_of(researcher)
+    for _ in range(3):
+        start(researcher)
+    page = client.post(reverse("home:watch"), follow=True)
+    assert "The quick trial was not started: 4 would be more than the limit of 3 runs" in page.content.decode()
+    for _ in range(5):
+        create_key(user=researcher, name="k")
+    page = client.post(reverse("accounts:account"), {"name": "one more"})
+    assert (page.status_code, "limit of 5 API keys" in page.content.decode()) == (400, True)
+
+
+def test_a_guest_and_an_unlisted_role_have_nothing(guest, player, settings):
+    assert quotas.limit(guest, "open_tables") == 0
+    assert quotas.limit(player, "active_runs") == 0
+    assert set(settings.QUOTAS) == set(quotas.WORDS)
+
+
+def test_limits_can_be_set_in_the_environment():
+    defaults = {"active_runs": {"researcher": 20, "admin": 100}}
+    made = site_settings._quotas(defaults, ["active_runs=5", "active_runs.admin=7"])
+    assert made == {"active_runs": {"researcher": 5, "admin": 7}}
+    assert defaults["active_runs"]["admin"] == 100
+    for wrong in ("runs=5", "active_runs.player=5", "active_runs=many", "active_runs"):
+        with pytest.raises(ImproperlyConfigured, match="PARLEY_QUOTAS"):
+            site_settings._quotas(defaults, [wrong])
+
+
+def at_once(ask):
+    """Ask fifty times at the same moment; return the status codes."""
+    barrier, statuses = threading.Barrier(AT_ONCE), []
+
+    def work(number):
+        barrier.wait()
+        try:
+            statuses.append(ask(number).status_code)
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=work, args=[number]) for number in range(AT_ONCE)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return statuses
+
+
+@pytest.mark.serial
+@pytest.mark.django_db(transaction=True)
+def test_fifty_requests_at_once_start_no_more_runs_than_one_may_have(researcher, settings, monkeypatch):
+    monkeypatch.setattr(queue, "publish", lambda *args, **more: True)
+    settings.QUOTAS = {**settings.QUOTAS, "active_runs": {"researcher": 7}}
+    key = bearer(researcher)
+    statuses = at_once(lambda number: post(Client(), "runs", {"config": {"model": {"base": "tiny"}}}, key))
+    assert (sorted(set(statuses)), len(statuses)) == ([201, 422], AT_ONCE)
+    assert (statuses.count(201), Run.objects.count()) == (7, 7)
+
+
+@pytest.mark.serial
+@pytest.mark.django_db(transaction=True)
+def test_fifty_requests_at_once_open_no_more_tables_than_one_may_have(player, settings):
+    settings.QUOTAS = {**settings.QUOTAS, "open_tables": {"player": 5}}
+    key = bearer(player)
+    statuses = at_once(lambda number: post(Client(), "matches", TABLE, key))
+    assert (statuses.count(201), statuses.count(422), Match.objects.count()) == (5, AT_ONCE - 5, 5)

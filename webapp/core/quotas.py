@@ -1,0 +1,66 @@
+"""How much one person may have at once or begin within an hour, by role. The limits are `settings.QUOTAS`.
+
+`check` is called inside the transaction that writes what is counted: it holds a lock of that person and quota until the
+transaction ends, so that requests which arrive at the same time are counted one after the other.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from training.errors import BadInput
+
+if TYPE_CHECKING:
+    from webapp.accounts.models import User
+
+HOUR = timedelta(hours=1)
+WORDS: dict[str, tuple[str, str]] = {
+    "active_runs": ("runs that are queued or running", "stop one, or wait until one has ended"),
+    "runs_per_hour": ("runs that were started or resumed within the last hour", "wait a while"),
+    "games_per_run": ("games in one run (steps × scenarios × games)", "lower learn.steps or rollout.games"),
+    "open_tables": ("tables that are open or being played", "close one, or wait until a game is over"),
+    "open_imports": ("imports that are not stored or dropped yet", "accept or drop one"),
+    "imports_per_hour": ("imports that were begun within the last hour", "wait a while"),
+    "requested_models": ("models that wait to be started", "wait until one is up, or stop one"),
+    "queues_per_hour": ("queues of judgments that were made within the last hour", "wait a while"),
+    "api_keys": ("API keys", "revoke one"),
+}
+"""What each quota counts, and what to do when it is used up."""
+
+
+def limit(user: User, quota: str) -> int:
+    """Return how many this person may have; a role that is not listed may have none."""
+    return int(settings.QUOTAS[quota].get(user.role, 0))
+
+
+def check(*, user: User, quota: str, used: QuerySet[Any], wait: bool = True) -> None:
+    """Raise `BadInput` naming quota and limit if no more of `used`, counted under the lock, may be added.
+
+    `wait`: whether to wait for another request of this person that holds the lock, or to refuse this one.
+    """
+    lock = "pg_advisory_xact_lock" if wait else "pg_try_advisory_xact_lock"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {lock}(hashtextextended(%s, 0))", [f"quota {quota} of {user.pk}"])
+        if not wait and not cursor.fetchone()[0]:
+            raise BadInput("another request of yours of this kind is not done yet: wait for it", quota)
+    refuse_above(user=user, quota=quota, count=used.count() + 1)
+
+
+def refuse_above(*, user: User, quota: str, count: int) -> None:
+    """Raise `BadInput` naming quota and limit if `count` is more than this person may have."""
+    most = limit(user, quota)
+    if count > most:
+        counted, advice = WORDS[quota]
+        role = user.get_role_display().lower()
+        raise BadInput(f"{count} would be more than the limit of {most} {counted} for the role {role}: {advice}", quota)
+
+
+def within_hour(rows: QuerySet[Any], field: str = "created_at") -> QuerySet[Any]:
+    """Return the rows whose time `field` lies within the last hour, by the database's clock."""
+    return rows.filter(**{f"{field}__gt": Now() - HOUR})
