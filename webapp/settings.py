@@ -165,8 +165,19 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_NOTIFICATIONS = False
 ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = False
 ACCOUNT_SESSION_REMEMBER = None
-# Failures count per address and per account; the address is the connection's, never a forwarding header's.
-ACCOUNT_RATE_LIMITS = {"login": "60/m/ip", "login_failed": "20/m/ip,8/300s/key", "signup": "20/m/ip"}
+ACCOUNT_ADAPTER = "webapp.accounts.adapter.Adapter"
+# What the adapter counts takes the place of allauth's own limits of signing in.
+ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None, "signup": "20/m/ip"}
+# All tries to sign in from an address; then failures: of an address, of an address at one account, of all addresses at
+# one account, and, counted alone, of a device on which its owner has signed in before. The address is that of the
+# connection, never a forwarding header's.
+SIGN_IN_LIMITS = {
+    "tries": "60/m/ip",
+    "address": "20/m/ip",
+    "pair": "8/300s/key",
+    "account": "100/h/key",
+    "device": "8/300s/key",
+}
 ALLAUTH_TRUSTED_PROXY_COUNT = 0
 # Failed tries with an API key, in the same notation.
 API_KEY_FAILURES = "20/m/ip"
@@ -175,6 +186,7 @@ API_KEY_FAILURES = "20/m/ip"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 SESSION_COOKIE_NAME = "__Host-session" if PRODUCTION else "session"
 CSRF_COOKIE_NAME = "__Host-csrf" if PRODUCTION else "csrf"
+DEVICE_COOKIE_NAME = "__Host-device" if PRODUCTION else "device"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PRODUCTION
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
@@ -255,12 +267,12 @@ QUOTAS = _quotas(
         "active_runs": {"researcher": 20, "admin": 100},
         "runs_per_hour": {"researcher": 60, "admin": 300},
         "games_per_run": {"researcher": 2_000_000, "admin": 20_000_000},
-        "open_tables": {"player": 10, "annotator": 10, "researcher": 40, "admin": 100},
+        "open_tables": {"player": 25, "annotator": 25, "researcher": 50, "admin": 100},
         "open_imports": {"researcher": 5, "admin": 20},
         "imports_per_hour": {"researcher": 60, "admin": 300},
         "requested_models": {"researcher": 5, "admin": 20},
         "queues_per_hour": {"researcher": 60, "admin": 300},
-        "api_keys": {"player": 10, "annotator": 10, "researcher": 20, "admin": 20},
+        "api_keys": {"player": 50, "annotator": 50, "researcher": 50, "admin": 50},
     },
     _listed("PARLEY_QUOTAS"),
 )

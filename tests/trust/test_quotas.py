@@ -170,9 +170,12 @@ def test_pages_say_which_limit_is_reached(researcher, few, client_of):
     assert (page.status_code, "limit of 5 API keys" in page.content.decode()) == (400, True)
 
 
-def test_a_guest_and_an_unlisted_role_have_nothing(guest, player, settings):
-    assert quotas.limit(guest, "open_tables") == 0
-    assert quotas.limit(player, "active_runs") == 0
+def test_a_role_that_is_not_listed_has_the_lowest_limit(guest, admin, settings):
+    settings.QUOTAS = {**settings.QUOTAS, "open_tables": {"player": 4, "researcher": 40, "admin": 100}}
+    assert (quotas.limit(guest, "open_tables"), quotas.limit(admin, "open_tables")) == (4, 100)
+
+
+def test_every_quota_says_what_it_counts(settings):
     assert set(settings.QUOTAS) == set(quotas.WORDS)
 
 

@@ -8,6 +8,8 @@ from django.contrib.auth.models import AbstractUser, UserManager
 from django.db import models
 from django.db.models.functions import Now
 
+from webapp.accounts.names import skeleton
+
 
 class Role(models.TextChoices):
     """What a person may do. A guest is a person without a password, let in by a link to one seat."""
@@ -36,7 +38,15 @@ class User(AbstractUser):
 
     role = models.CharField(max_length=12, choices=Role.choices, default=Role.PLAYER)
 
+    skeleton = models.CharField(max_length=300, default="", blank=True, editable=False, db_index=True)
+    """What the name has in common with names that look like it."""
+
     objects: ClassVar[People] = People()
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Store the row, and what its name looks like."""
+        self.skeleton = skeleton(self.username)
+        super().save(*args, **kwargs)
 
     @property
     def is_admin(self) -> bool:

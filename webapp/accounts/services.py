@@ -53,7 +53,7 @@ def user_of_key(*, request: HttpRequest, token: str) -> User | None:
 
 
 def _failed_too_often(request: HttpRequest, limits: dict[str, str]) -> bool:
-    """Whether the address has used up its failures. Nothing is locked, so that right keys do not wait for each other."""
+    """Whether the address has used up its failures. No lock is taken: right keys must not wait for each other."""
     for rate in ratelimit.get_rates(app="parley", action="api_key", config=limits):
         key = ratelimit.get_cache_key(request, app="parley", action="api_key", rate=rate)
         if not ratelimit.apply_rate(cache.get(key, []), time.time(), rate, dry_run=True)[0]:

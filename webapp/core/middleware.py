@@ -1,11 +1,12 @@
 """What holds for every request: it is logged, never kept by a cache, and refused in the form that its sender reads."""
 
+import json
 import logging
 import time
 from collections.abc import Callable
 
 from django.db import DataError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -69,11 +70,12 @@ class JsonErrorsMiddleware:
         if response.headers.get("Content-Type", "").startswith("application/json"):
             return response
         why = WHY.get(response.status_code, OTHERWISE)
-        problem = JsonResponse({"where": "", "why": why}, status=response.status_code)
-        for name in ("Allow", "Retry-After"):
-            if name in response.headers:
-                problem.headers[name] = response.headers[name]
-        return problem
+        content = json.dumps({"where": "", "why": why}).encode()
+        if isinstance(response, HttpResponse):
+            response.content = content
+            response.headers["Content-Type"] = "application/json"
+            response.headers["Content-Length"] = str(len(content))
+        return response
 
 
 WHY = {

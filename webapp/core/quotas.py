@@ -35,8 +35,11 @@ WORDS: dict[str, tuple[str, str]] = {
 
 
 def limit(user: User, quota: str) -> int:
-    """Return how many this person may have; a role that is not listed may have none."""
-    return int(settings.QUOTAS[quota].get(user.role, 0))
+    """Return how many this person may have. Permissions decide who may do a thing at all: a role that is not listed has
+    the lowest limit that is.
+    """
+    limits: dict[str, int] = settings.QUOTAS[quota]
+    return limits.get(user.role, min(limits.values()))
 
 
 def check(*, user: User, quota: str, used: QuerySet[Any], wait: bool = True) -> None:

@@ -1,0 +1,72 @@
+"""How allauth signs people in and up here: failures are counted so that nobody locks somebody else out.
+
+A stranger's failures count for the address, for the address and the account together, and, in a number that only
+many addresses reach, for the account. A device on which the person has signed in before counts its own failures only,
+so that it gets in while the account is attacked. Names that look like others are refused at sign-up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.internal.userkit import filter_users_by_email, get_user_by_username
+from allauth.core.internal import ratelimit
+from django import forms
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from training.errors import BadInput
+from webapp.accounts import devices, names
+from webapp.accounts.models import User
+
+
+class Adapter(DefaultAccountAdapter):  # type: ignore[misc]
+    """Replaces allauth's throttle of failed tries and its check of new names."""
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count this try; raise `ValidationError` if there were too many. Success takes it back from the failures."""
+        user = _account(credentials)
+        device = devices.known(request, user) if user is not None else ""
+        account = str(user.pk) if user is not None else _login(credentials)
+        if device:
+            keys = {"device": f"{account} {device}"}
+        else:
+            keys = {"tries": "", "address": "", "pair": f"{account} {ratelimit.get_ip(request)}", "account": account}
+        counted = ratelimit.RateLimitUsage(usage=[])
+        self._login_failed_rl_usage = counted
+        for action, key in keys.items():
+            usage = ratelimit.consume(request, app="parley", action=action, config=settings.SIGN_IN_LIMITS, key=key)
+            if usage is None:
+                raise self.validation_error("too_many_login_attempts")
+            if action != "tries":
+                counted.usage.extend(usage.usage)
+
+    def post_login(self, request: HttpRequest, user: User, **more: Any) -> HttpResponse:
+        """Go where they wanted to be, and know the device from now on."""
+        response: HttpResponse = super().post_login(request, user, **more)
+        devices.remember(request, response, user)
+        return response
+
+    def clean_username(self, username: str, shallow: bool = False) -> str:
+        """Return the name; raise `ValidationError` if it is taken or could be taken for another's."""
+        username = super().clean_username(username, shallow)
+        try:
+            names.check_form(username)
+        except BadInput as error:
+            raise forms.ValidationError(error.why[:1].upper() + error.why[1:] + ".") from error
+        if not shallow and User.objects.filter(skeleton=names.skeleton(username)).exists():
+            raise forms.ValidationError("This name looks like somebody else's. Choose another.")
+        return username
+
+
+def _login(credentials: dict[str, Any]) -> str:
+    return str(credentials.get("email") or credentials.get("username") or "").lower()
+
+
+def _account(credentials: dict[str, Any]) -> User | None:
+    """Whose account is tried, by name or mail address, so that both count as one."""
+    found = get_user_by_username(credentials["username"]) if credentials.get("username") else None
+    if found is None and credentials.get("email"):
+        found = next(iter(filter_users_by_email(credentials["email"], prefer_verified=True)), None)
+    return found
