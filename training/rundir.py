@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from training.errors import BadInput
-from training.store import loads, looks_complete, verify_directory
+from training.store import looks_complete, verify_directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,20 +18,8 @@ class AttemptDir:
 
     @property
     def status(self) -> Path:
-        """`{"phase", "step", "steps", "at", "pid", "supervised", …}`: the process's own heartbeat.
-
-        `at` is in Unix seconds; `supervised` tells an attempt that a supervisor numbered from one started by hand.
-        """
+        """`{"phase", "step", "steps", "at", "pid", …}`: the process's own heartbeat (`at` in Unix seconds)."""
         return self.root / "status.json"
-
-    @property
-    def started_by_hand(self) -> bool:
-        """Whether this attempt says that no supervisor numbered it; one without a status does not say."""
-        try:
-            status = loads(self.status.read_bytes())
-        except (OSError, ValueError):
-            return False
-        return isinstance(status, dict) and status.get("supervised") is False
 
     @property
     def metrics(self) -> Path:
@@ -69,13 +58,13 @@ class AttemptDir:
         return [(int(folder.name.removeprefix("step_")), folder) for folder in folders if looks_complete(folder)]
 
     def ask(self, control: str) -> None:
-        """Leave a wish for the process: `stop` or `save`."""
+        """Leave a control request for the process: `stop` or `save`."""
         path = self.root / "control" / control
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
 
     def asked(self, control: str) -> bool:
-        """Return whether the wish was left."""
+        """Return whether the control request was left."""
         return (self.root / "control" / control).exists()
 
 
@@ -99,9 +88,19 @@ class RunDir:
         """Return attempt `number` (from 1)."""
         return AttemptDir(self.root / "attempts" / f"{number:04d}")
 
-    def attempts(self) -> list[int]:
-        """Return the numbers of the attempts that have a folder."""
+    @property
+    def ignored(self) -> Path:
+        """`{"attempts": [2]}`: numbers of folders that a supervisor of the run did not make; they do not count."""
+        return self.root / "ignored.json"
+
+    def folders(self) -> list[int]:
+        """Return the numbers of all folders of attempts, whoever made them."""
         return sorted(int(p.name) for p in (self.root / "attempts").glob("[0-9]*") if p.is_dir())
+
+    def attempts(self) -> list[int]:
+        """Return the numbers of the attempts that have a folder and are not ignored."""
+        ignored = json.loads(self.ignored.read_text())["attempts"] if self.ignored.is_file() else ()
+        return [number for number in self.folders() if number not in ignored]
 
     def checkpoint_of(self, step: int) -> Path:
         """Return the folder of the checkpoint after `step`, of the newest attempt that has it complete.
@@ -113,16 +112,13 @@ class RunDir:
                 return folder
         raise BadInput(f"the checkpoint after step {step} is not on this machine", str(self.root))
 
-    def latest_checkpoint(self, *, supervised: bool = False) -> tuple[int, Path] | None:
+    def latest_checkpoint(self) -> tuple[int, Path] | None:
         """Return (step, folder) of the newest checkpoint of any attempt whose files match their hashes.
 
         A later attempt supersedes earlier ones above the step it started from, so the newest attempt that has a
-        complete checkpoint wins. With `supervised`, attempts that were started by hand are left out: a supervisor goes
-        on from its own.
+        complete checkpoint wins.
         """
         for number in reversed(self.attempts()):
-            if supervised and self.attempt(number).started_by_hand:
-                continue
             for step, folder in reversed(self.attempt(number).checkpoints()):
                 try:
                     verify_directory(folder)

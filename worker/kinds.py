@@ -129,15 +129,16 @@ class Training:
 
     def _fetch_checkpoints(self, run: Run, folder: RunDir, attempt: int, config: RunConfig) -> None:
         last = run.checkpoints.order_by("-step").first()
-        if last is None or attempt == 1:
+        earlier = run.attempts.filter(number__lt=attempt).order_by("-number").first()
+        if last is None or earlier is None:
             return
-        here = folder.latest_checkpoint(supervised=True)
+        here = folder.latest_checkpoint()
         wanted = {step for step in config.past(last.step + 1) if not _has(folder, step)}
         if here is None or here[0] < last.step:
             wanted.add(last.step)
         for checkpoint in run.checkpoints.filter(step__in=wanted):
             if files.local(checkpoint.path) is None:
-                files.fetch_folder(checkpoint.path, folder.attempt(attempt - 1).checkpoint(checkpoint.step))
+                files.fetch_folder(checkpoint.path, folder.attempt(earlier.number).checkpoint(checkpoint.step))
 
     def heard(self, run: Run, status: Mapping[str, Any]) -> None:
         """Nobody else waits for it."""

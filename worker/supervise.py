@@ -18,8 +18,8 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 
 from training.errors import ParleyError
-from training.rundir import RunDir
-from training.store import MANIFEST, sweep
+from training.rundir import AttemptDir, RunDir
+from training.store import MANIFEST, sweep, write_json
 from webapp.runs import attempts, batches, files
 from webapp.runs.models import Attempt, Run
 from worker import lifecycle, processes
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 ALL_KINDS: dict[str, Kind] = {**KINDS, "serve": Serving()}
 LOOK_SECONDS = 0.5
-STOP_SECONDS = 24.0  # from the wish to stop until SIGTERM; the kill follows four seconds later
+STOP_SECONDS = 24.0  # from the request to stop until SIGTERM; the kill follows four seconds later
 KILL_SECONDS = 28.0
 WRONG_INPUT = 2  # the training command line's exit code for input that no second try can mend
 
@@ -56,7 +56,6 @@ class Supervisor:
         self.of, self.attempt, self.kind = run, attempt, kind
         self.name = f"runs/{run.pk}"
         self.folder = RunDir(settings.RUNS_ROOT / str(run.pk))
-        self.files = self.folder.attempt(attempt.number)
         self.status: dict[str, Any] = {}
         self.moved = time.monotonic()  # when the status last changed, by our own clock
         self.asked_at: float | None = None
@@ -66,6 +65,7 @@ class Supervisor:
     def run(self) -> None:
         """Prepare, start, watch, close."""
         try:
+            self.files = self._new_folder()
             self._meanwhile(self._clear_leftovers)
             launch = self._prepare()
         except (ParleyError, OSError) as error:
@@ -92,6 +92,26 @@ class Supervisor:
         finally:
             self.child.kill()
 
+    def _new_folder(self) -> AttemptDir:
+        """Make the attempt's folder; one that is there already was made by somebody else, as every folder whose number
+        the site does not know. Those are listed, so that the process goes on from no checkpoint in them.
+        """
+        number = self.attempt.number
+        while True:
+            files = self.folder.attempt(number)
+            try:
+                files.root.mkdir(parents=True)
+                break
+            except FileExistsError:
+                number += 1
+        if number != self.attempt.number:
+            attempts.renumber(attempt=self.attempt, number=number)
+        known = set(self.of.attempts.values_list("number", flat=True))
+        foreign = [number for number in self.folder.folders() if number not in known]
+        if foreign or self.folder.ignored.exists():
+            write_json(self.folder.ignored, {"attempts": foreign})
+        return files
+
     def _prepare(self) -> Launch:
         return self._meanwhile(lambda: self.kind.prepare(self.of, self.folder, self.attempt.number))
 
@@ -107,7 +127,7 @@ class Supervisor:
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(closing)
             while not wait([future], timeout=self._beat_seconds()).done:
-                attempts.beat(attempt=self.attempt, status=self.status)  # a wish to stop is noticed afterwards
+                attempts.beat(attempt=self.attempt, status=self.status)  # a request to stop is noticed afterwards
             return future.result()
 
     @staticmethod
@@ -195,7 +215,7 @@ class Supervisor:
         return True
 
     def _ask_to_stop(self, why: str) -> None:
-        """Pass a wish to stop on, once; `why` is set if the run shall be queued again afterwards."""
+        """Pass a request to stop on, once; `why` is set if the run shall be queued again afterwards."""
         if self.asked_at is None:
             self.asked_at, self.why = time.monotonic(), why
             self.files.ask("stop")

@@ -11,7 +11,7 @@ from training.attempts.lock import hold
 from training.attempts.progress import StopAsked
 from training.errors import BadInput, EngineError
 from training.rundir import RunDir
-from training.store import atomic_directory, read_lines
+from training.store import atomic_directory, read_lines, write_json
 
 
 def status(run_dir):
@@ -83,18 +83,20 @@ def test_a_stop_is_no_failure(tmp_path):
     assert (found["result"], found["why"], found["attempt"], found["exit"]) == ("stopped", "signal SIGINT", 4, 130)
 
 
-def test_a_supervisor_goes_on_from_its_own_attempts_only(tmp_path):
-    run_dir, seen = RunDir(tmp_path), []
+def test_folders_that_a_supervisor_did_not_make_do_not_count(tmp_path):
+    run_dir, steps = RunDir(tmp_path), []
 
     def prepare(progress, newest):
-        seen.append(newest and newest[0])
+        steps.append(newest and newest[0])
         with atomic_directory(progress.attempt.checkpoint(progress.step + 10)) as folder:
             (folder / "weights").touch()
 
-    for attempt, supervised in ((1, True), (2, False), (3, True), (None, False)):
-        run_attempt(run_dir, attempt, prepare, lambda *_: ("succeeded", ""), supervised=supervised)
-    assert seen == [None, 10, 10, 20]
-    assert run_dir.attempts() == [1, 2, 3, 4]
+    for _ in range(2):
+        run_attempt(run_dir, None, prepare, lambda *_: ("succeeded", ""))
+    write_json(run_dir.ignored, {"attempts": [2]})
+    run_attempt(run_dir, None, prepare, lambda *_: ("succeeded", ""))
+    assert steps == [None, 10, 10]
+    assert (run_dir.attempts(), run_dir.folders()) == ([1, 3], [1, 2, 3])
 
 
 def test_a_run_that_another_process_works_on_is_refused(tmp_path):

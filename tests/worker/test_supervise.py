@@ -371,3 +371,27 @@ def test_a_lower_fence_never_overwrites_a_higher_one(make_run):
     line = {"step": 1, "at": 1.0, "reward": 0.5}
     attempts.record(attempt=attempt, batch=batches.Batch(metrics=[line], offsets={"metrics.jsonl": 9}))
     assert run.metrics.get().values == {"reward": 7}
+
+
+def test_a_folder_that_the_site_did_not_make_is_never_an_attempt_of_the_site(make_run, quick):
+    """Somebody runs `resume` on the folder by hand: what they write is neither read nor gone on from."""
+    run = make_run(steps=12, crash_at=8)
+    supervise(run.pk)
+    folder = RunDir(quick.RUNS_ROOT / str(run.pk))
+    played = run.episodes.get(step=5, number=0)
+    stranger = folder.attempt(2)
+    shutil.copytree(folder.attempt(1).checkpoint(5), stranger.checkpoint(2))
+    stranger.metrics.write_text('{"step": 3, "at": 1.0, "reward": 99.0}\n')
+    before = {path: path.read_bytes() for path in stranger.root.rglob("*") if path.is_file()}
+    assert folder.latest_checkpoint()[0] == 2, "without the site the newest folder counts"
+
+    supervise(run.pk)
+    assert state(run) == "succeeded"
+    assert list(run.attempts.order_by("number").values_list("number", "start_step")) == [(1, 0), (3, 5)]
+    assert steps(run) == list(range(1, 13))
+    assert 99.0 not in [values["reward"] for values in run.metrics.values_list("values", flat=True)]
+    assert run.episodes.get(step=5, number=0).pk == played.pk, "with its judgments"
+    assert "made outside the site" in run.events.get(kind="warning").data["why"]
+    assert {path: path.read_bytes() for path in before} == before
+    assert folder.attempts() == [1, 3]
+    assert folder.folders() == [1, 2, 3]

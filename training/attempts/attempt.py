@@ -35,7 +35,7 @@ def run_attempt(
     """Do one attempt; return `{"result", "why", "step", "attempt", "exit"}`.
 
     `attempt` is its number and its folder's, by default the next free one. A `supervised` attempt takes the lock from
-    an earlier supervised one and goes on from supervised attempts only. `prepare` loads what `go` works with, from the
+    an earlier supervised one. `prepare` loads what `go` works with, from the
     newest checkpoint (step and folder) if there is one; signals act as usual meanwhile, for there is nothing to save
     yet. `exit`: 0 succeeded or stopped, 1 failed, 130 stopped by SIGINT.
     """
@@ -58,10 +58,10 @@ def _locked(
     go: Callable[[T, Progress], tuple[Result, str]],
     steps: int,
 ) -> dict[str, Any]:
-    number, supervised = lock.holder.attempt, lock.holder.supervised
-    files, checkpoint = run_dir.attempt(number), run_dir.latest_checkpoint(supervised=supervised)
+    number = lock.holder.attempt
+    files, checkpoint = run_dir.attempt(number), run_dir.latest_checkpoint()
     is_new = not files.root.exists()
-    progress = Progress(files, steps, step=checkpoint[0] if checkpoint else 0, supervised=supervised)
+    progress = Progress(files, steps, step=checkpoint[0] if checkpoint else 0)
     lock.lost = progress.stop
     progress.phase("loading")
     progress.watch_input()

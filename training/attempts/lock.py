@@ -109,7 +109,7 @@ def hold(run_dir: RunDir, attempt: int | None = None, *, supervised: bool = Fals
         path.parent.mkdir(parents=True, exist_ok=True)
         with _opened(path) as file:
             other = _read(file)
-            number = attempt if attempt is not None else max(run_dir.attempts(), default=0) + 1
+            number = attempt if attempt is not None else max(run_dir.folders(), default=0) + 1
             holder = Holder.this_process(number, supervised=supervised)
             if other is not None and other.is_alive(os.fstat(file).st_mtime) and not other.yields_to(holder):
                 raise BadInput(

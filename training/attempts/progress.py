@@ -42,10 +42,9 @@ class StopAsked(ParleyError):
 class Progress:
     """One attempt's voice and ears. Methods may be called from the loop's thread only, but for `stop`."""
 
-    def __init__(self, attempt: AttemptDir, steps: int, *, step: int = 0, supervised: bool = False) -> None:
+    def __init__(self, attempt: AttemptDir, steps: int, *, step: int = 0) -> None:
         attempt.root.mkdir(parents=True, exist_ok=True)
         self.attempt, self.steps, self.step = attempt, steps, step
-        self.supervised = supervised
         self.reason = ""
         self._phase: Phase = "loading"
         self._facts: dict[str, Any] = {}
@@ -79,7 +78,6 @@ class Progress:
             "steps": self.steps,
             "at": time.time(),
             "pid": os.getpid(),
-            "supervised": self.supervised,
         }
         write_json(self.attempt.status, status | self._facts)
 

@@ -148,7 +148,7 @@ def _attempt(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--supervised",
         action="store_true",
-        help="for supervisors: take the run over from their earlier attempt, and go on from their attempts only",
+        help="for supervisors that number attempts: take the run over from their earlier attempt",
     )
 
 

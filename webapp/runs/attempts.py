@@ -85,6 +85,16 @@ def _held(attempt: Attempt) -> tuple[Attempt, Run]:
 
 
 @transaction.atomic
+def renumber(*, attempt: Attempt, number: int) -> None:
+    """Give the attempt a higher number, because the folder of its own was made by somebody else."""
+    held, run = _held(attempt)
+    why = f"the folder of attempt {attempt.number} was made outside the site and is ignored: this is attempt {number}"
+    held.number = attempt.number = number
+    held.save(update_fields=["number"])
+    Event.objects.create(run=run, attempt=held, at=Now(), kind="warning", data={"why": why})
+
+
+@transaction.atomic
 def started(*, attempt: Attempt, pid: int, pid_started: float, start_step: int, code_version: str) -> None:
     """The process runs, from `start_step` on: what earlier attempts wrote above it is superseded.
 
