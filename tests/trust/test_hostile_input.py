@@ -77,6 +77,8 @@ def test_a_run_that_cannot_be_stored_is_refused(config, researcher, client):
     response = client.post("/api/v1/runs", json.dumps({"config": config}), "application/json", headers=key)
     assert response.status_code == 422
     assert response.json()["why"]
+    path = {"name": "config.name", "learn": "learn.steps", "game": "game.settings"}
+    assert response.json()["where"] == path[next(iter(config))]
     assert not Run.objects.exists()
 
 

@@ -10,11 +10,12 @@ from channels.db import database_sync_to_async
 from django.test import Client
 from django.urls import reverse
 
+from tests.conftest import PASSWORD
 from tests.webapp.arena.browser import Tab
 from tests.webapp.arena.conftest import negotiation
 from tests.webapp.judgments.make import finished_match, people_queue, version
 from webapp.accounts.models import Role
-from webapp.accounts.services import create_key, revoke_key, set_role
+from webapp.accounts.services import create_key, revoke_key, set_password, set_role
 from webapp.arena.play import hosting
 from webapp.arena.setup import tables
 from webapp.judgments.models import Judgment
@@ -102,3 +103,34 @@ async def test_an_open_socket_closes_and_takes_no_move(revoke, moving, person, c
         await tab.hear(0.1)
     assert tab.closed == 1008
     assert not await sync(match.moves.exists)()
+
+
+def test_a_new_password_ends_every_other_session_of_the_person_and_their_own_stays(player, client_of):
+    here, elsewhere = client_of(player), client_of(player)
+    assert elsewhere.get(reverse("arena:lobby")).status_code == 200
+    new = "correct horse battery"
+    data = {"oldpassword": PASSWORD, "password1": new, "password2": new}
+    assert here.post(reverse("account_change_password"), data).status_code == 302
+    assert here.get(reverse("arena:lobby")).status_code == 200
+    assert elsewhere.get(reverse("arena:lobby")).status_code == 302
+    assert elsewhere.post(reverse("arena:new"), {}).status_code == 302
+
+
+def test_a_new_password_by_an_administrator_and_deactivation_end_every_session(player, admin, client_of):
+    browser = client_of(player)
+    set_password(user=player, password="correct horse battery")
+    assert browser.get(reverse("arena:lobby")).status_code == 302
+    player.refresh_from_db()
+    again = client_of(player)
+    assert again.get(reverse("arena:lobby")).status_code == 200
+    data = {"role": "player"}  # without `active`
+    client_of(admin).post(reverse("accounts:change-person", args=[player.pk]), data)
+    assert again.get(reverse("arena:lobby")).status_code == 302
+
+
+def test_a_signed_out_session_cannot_be_used_again(player, client_of):
+    browser = client_of(player)
+    cookie = browser.cookies["session"].value
+    browser.post(reverse("account_logout"))
+    browser.cookies["session"] = cookie
+    assert browser.get(reverse("arena:lobby")).status_code == 302

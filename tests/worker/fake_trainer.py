@@ -5,6 +5,7 @@ What it does is written in the configuration's name as JSON: steps, seconds a st
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -27,6 +28,8 @@ def misbehave(wish, step, number):
         os._exit(9)
     if wish.get("hang_at") == step and number == 1:
         time.sleep(3600)
+    if wish.get("freeze_at") == step and number == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
     if wish.get("wrong_input"):
         sys.stderr.write("learn.lr: must be positive\n")
         sys.exit(2)

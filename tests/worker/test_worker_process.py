@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from django.conf import settings as django_settings
 
 from tests.elsewhere import database_address
 from tests.worker.conftest import processes_of, wait_until
-from webapp.core import health, queue
+from webapp.core import health, pids, queue
 from webapp.core.circuit import Circuit
 from webapp.core.models import Heartbeat
 from webapp.runs import attempts
@@ -19,6 +20,8 @@ from webapp.runs.models import Run
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
 ROOT = Path(__file__).resolve().parents[2]
+LEASE = 2.0
+"""Seconds, as in `stand_in_settings`."""
 
 
 @pytest.fixture
@@ -38,6 +41,7 @@ def worker(quick, tmp_path):
     def start():
         command = [sys.executable, "-m", "celery", "-A", "worker.app", "worker", "--queues", "train-cpu"]
         command += ["--pool", "threads", "--concurrency", "1", "--loglevel", "warning"]
+        command += ["--hostname", "train@same"]
         process = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
         started.append(process)
         return process
@@ -83,3 +87,21 @@ def test_a_start_whose_hint_was_lost_runs_exactly_once(worker, make_run, setting
         attempts.repeat_hints()
     wait_until(lambda: state(run) == "succeeded", seconds=60)
     assert run.attempts.count() == 1
+
+
+def test_a_hanging_process_of_a_killed_worker_is_killed_by_the_next_one_of_its_name(worker, make_run):
+    """The worker's own reaper dies with it, and the process does not listen: only the next worker can end it."""
+    run = make_run(steps=60, seconds=0.1, freeze_at=3)
+    first = worker()
+    wait_until(lambda: run.metrics.count() >= 2, seconds=60)
+    (orphan,) = wait_until(lambda: processes_of(run))
+    first.kill()
+    first.wait()
+    killed = time.monotonic()
+    wait_until(lambda: attempts.lapse_overdue() and state(run) == "queued", seconds=10)
+    assert time.monotonic() - killed < 2 * LEASE
+    assert pids.start_time(orphan) is not None, "frozen: it does not notice that its worker is gone"
+    Run.objects.filter(pk=run.pk).update(state="stopped")
+    worker()
+    wait_until(lambda: pids.start_time(orphan) is None, seconds=40)
+    assert processes_of(run) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from typing import Any
 
 from django.db import DataError
@@ -15,6 +17,7 @@ from ninja.openapi.schema import OpenAPISchema
 from training.errors import BadInput, IllegalMove
 from webapp.api import datasets, judgments, matches, runs
 from webapp.api.access import Key
+from webapp.core.http import unstorable
 
 REFUSALS = {
     400: "The body is not JSON.",
@@ -102,7 +105,16 @@ def refuse_move(request: HttpRequest, error: IllegalMove) -> HttpResponse:
 def refuse_unstorable(request: HttpRequest, error: DataError) -> HttpResponse:
     """422: something given is no text or number that the database can hold."""
     why = "a text holds a NUL character, or a number is too large or a text too long to be stored"
-    return _refuse(request, 422, why)
+    return _refuse(request, 422, why, _unstorable_field(request))
+
+
+def _unstorable_field(request: HttpRequest) -> str:
+    """Return the path of what cannot be stored, in the query string, a form or a JSON body."""
+    data: list[Any] = [request.GET.dict(), request.POST.dict()]
+    if request.content_type == "application/json":
+        with suppress(ValueError, RecursionError):
+            data.append(json.loads(request.body))
+    return next((found for part in data if (found := unstorable(part))), "")
 
 
 urlpatterns = [path("v1/", api.urls)]

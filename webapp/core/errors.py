@@ -11,12 +11,13 @@ def _page(request: HttpRequest, status: int, **said: str) -> HttpResponse:
     return render(request, "error.html", {"status": status, **said}, status=status)
 
 
-def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """400: the request cannot be read."""
+def bad_request(request: HttpRequest, exception: Exception | None = None, field: str = "") -> HttpResponse:
+    """400: the request cannot be read, because of one field if it is named."""
+    about = f"The field “{field[:80]}” holds a character that cannot be stored."
     return _page(
         request,
         400,
-        happened="This request could not be read.",
+        happened=about if field else "This request could not be read.",
         kept="Nothing was changed.",
         advice="Go back, reload the page and try again.",
     )

@@ -1,6 +1,6 @@
-"""Small helpers for views: a page or one named block of it, what may be refused, numbers in addresses."""
+"""Small helpers for views: a page or one named block of it, what may be refused, numbers in addresses, bad texts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -64,3 +64,18 @@ def integer(request: HttpRequest, name: str, default: int, low: int = 0, high: i
     if not text.isascii() or not text.isdigit() or len(text) > 12 or not low <= int(text) <= high:
         raise Http404(f"{name} must be a whole number between {low} and {high}")
     return int(text)
+
+
+def unstorable(value: Any, path: str = "") -> str:
+    """Return the path of the first text or number in JSON data that the database cannot hold, such as `config.name`;
+    empty if all can be held. Those are NUL characters, halves of surrogate pairs and whole numbers above 63 bits.
+    """
+    if isinstance(value, Mapping):
+        items: Iterable[tuple[Any, Any]] = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    elif isinstance(value, str):
+        return path if any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in value) else ""
+    else:
+        return path if isinstance(value, int) and abs(value) >= 2**63 else ""
+    return next((found for key, item in items if (found := unstorable(item, f"{path}.{key}".lstrip(".")))), "")

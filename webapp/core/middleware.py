@@ -13,6 +13,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import StaticFile
 
 from webapp.core.errors import API, bad_request
+from webapp.core.http import unstorable
 
 logger = logging.getLogger(__name__)
 access = logging.getLogger("access")
@@ -131,8 +132,9 @@ class UnstorableMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Say that the request cannot be read; every other exception stays what it is."""
+        """Say which field cannot be stored; every other exception stays what it is."""
         if not isinstance(exception, DataError | UnicodeEncodeError):
             return None
+        field = unstorable(request.POST.dict()) or unstorable(request.GET.dict())
         logger.warning("%s %s: %s", request.method, loggable_path(request.path_info), type(exception).__name__)
-        return bad_request(request, exception)
+        return bad_request(request, exception, field)

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -69,9 +70,11 @@ def _begin(user: User) -> dict[str, Any]:
 @require_GET
 @researchers
 def running(request: HttpRequest) -> HttpResponse:
-    """What is running now, for the bar of every page: a count that opens a short list."""
-    found = Run.objects.visible_to(current_user(request)).experiments().alive().listed().order_by("-pk")
-    return render(request, "home/running.html", {"runs": found[:8], "count": found.count()})
+    """What is running and queued now, for the bar of every page: counts that open a short list."""
+    alive = Run.objects.visible_to(current_user(request)).experiments().alive()
+    queued = Count("pk", filter=Q(state=Run.State.QUEUED))
+    counts = alive.aggregate(queued=queued, running=Count("pk") - queued)
+    return render(request, "home/running.html", {"runs": alive.listed().order_by("-pk")[:8], **counts})
 
 
 @require_POST

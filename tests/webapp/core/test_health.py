@@ -49,3 +49,18 @@ def test_redis_away_is_a_finding(alive, settings):
     state = health.check()
     assert not state["ok"]
     assert state["redis"]["ok"] is False
+
+
+def test_a_dead_worker_is_reported_for_a_while_and_then_forgotten(alive, caplog):
+    beat(Heartbeat.Kind.WORKER, "old@here", queues=["play"])
+    Heartbeat.objects.filter(name="old@here").update(beaten_at=Now() - timedelta(seconds=100))
+    workers = {worker["name"]: worker for worker in health.check()["workers"]}
+    assert (workers["cpu@here"]["ok"], workers["old@here"]["ok"]) == (True, False)
+    assert workers["old@here"]["why"] == "no heartbeat for 100 s; forgotten after 900 s"
+    assert health.check()["ok"], "another worker serves its queue"
+    assert health.forget_dead() == 0
+    Heartbeat.objects.filter(name="old@here").update(beaten_at=Now() - timedelta(seconds=901))
+    assert [worker["name"] for worker in health.check()["workers"]] == ["cpu@here"]
+    assert health.forget_dead() == 1
+    assert "old@here has given no heartbeat for 900 s and is forgotten" in caplog.text
+    assert set(Heartbeat.objects.values_list("name", flat=True)) == {"clock@here", "cpu@here"}

@@ -128,3 +128,23 @@ def test_a_link_keeps_the_other_filters():
 def test_help_in_a_list_reads_as_sentences():
     listed = "<ul><li>Not your name.</li><li>Eight characters.</li></ul>"
     assert parley.plain(listed) == "Not your name. Eight characters."
+
+
+@pytest.mark.parametrize(
+    "value, path",
+    [
+        ({"a": "fine", "b": [1, {"c": "x\0"}]}, "b.1.c"),
+        ({"a": ["\ud83d"]}, "a.0"),
+        ({"a": 2**63}, "a"),
+        ({"a": -(2**63) + 1, "b": "😀", "c": None, "d": 1.5, "e": True}, ""),
+    ],
+)
+def test_what_the_database_cannot_hold_is_named_by_its_path(value, path):
+    assert http.unstorable(value) == path
+
+
+@pytest.mark.django_db
+def test_a_page_names_the_field_that_it_cannot_store(client_of, researcher):
+    refused = client_of(researcher).get("/datasets/", {"q": "a\0b"})
+    assert refused.status_code == 400
+    assert "The field “q” holds a character that cannot be stored." in refused.content.decode()

@@ -115,7 +115,7 @@ def test_a_run_shows_its_trend_and_its_last_sign_of_progress(client_of, research
         shown = page(client)
     assert shown.count("<polyline") == 3
     assert shown.count('aria-label="Step 0 of 20"') == 3
-    assert len(re.findall(r"got on <time [^>]*>a\sminute ago", shown)) == 3
+    assert len(re.findall(r"last progress <time [^>]*>a\sminute ago", shown)) == 3
 
 
 def test_what_is_running_is_a_count_with_a_list(client_of, researcher):
@@ -124,7 +124,14 @@ def test_what_is_running_is_a_count_with_a_list(client_of, researcher):
     Run.objects.create(kind="train", name="alpha", owner=researcher, queue="train-cpu", config={}, state="running")
     shown = page(client, "home:running")
     assert "1 running" in strip_tags(shown)
+    assert "queued" not in shown
     assert "alpha" in shown
+    for number in range(2):
+        make_run(researcher, name=f"beta {number}", state="queued")
+    shown = page(client, "home:running")
+    assert "● 1 running, 2 queued" in strip_tags(shown)
+    Run.objects.filter(name="alpha").update(state="failed")
+    assert "○ 2 queued" in strip_tags(page(client, "home:running"))
 
 
 def test_the_demo_data_is_made_once_and_opens_the_door(client, capsys, monkeypatch, tmp_path):
