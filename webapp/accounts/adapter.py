@@ -21,7 +21,7 @@ from webapp.accounts import devices, names
 from webapp.accounts.models import User
 
 
-class Adapter(DefaultAccountAdapter):  # type: ignore[misc]
+class Adapter(DefaultAccountAdapter):
     """Replaces allauth's throttle of failed tries and its check of new names."""
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:

@@ -73,7 +73,7 @@ class Probe:
 
 def _database_answers() -> bool:
     """Whether the database answers within `PROBE_SECONDS`, on a connection of its own: the pool may wait longer."""
-    options = {"autocommit": True, "connect_timeout": int(PROBE_SECONDS)}
+    options: dict[str, Any] = {"autocommit": True, "connect_timeout": int(PROBE_SECONDS)}
     options["options"] = f"-c statement_timeout={int(PROBE_SECONDS * 1000)}"
     try:
         with psycopg.connect(**{**connection.get_connection_params(), **options}) as probe:

@@ -61,7 +61,7 @@ def make_celery() -> Celery:
 def make_sender() -> Celery:
     """The same for a process that only sends: a broker that is away fails at once instead of being waited for."""
     app = make_celery()
-    quick = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
+    quick: dict[str, float] = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
     quick |= {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
     app.conf.broker_transport_options = {**app.conf.broker_transport_options, **quick}
     return app
