@@ -74,12 +74,12 @@ def put_checkpoint(checkpoint: Checkpoint, folder: RunDir) -> Path | str:
     if checkpoint.kind == Checkpoint.Kind.BASE and checkpoint.name in bases.REGISTRY:
         return checkpoint.name
     if Path(checkpoint.path).is_absolute():
-        found = Path(checkpoint.path)
+        path = Path(checkpoint.path)
     else:
-        found = files.fetch_folder(checkpoint.path, folder.inputs / checkpoint.name)
-    if not found.is_dir():
+        path = files.fetch_folder(checkpoint.path, folder.inputs / checkpoint.name)
+    if not path.is_dir():
         raise BadInput("its files are gone", checkpoint.name)
-    return found
+    return path
 
 
 def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Served models as a kind of run: what the process needs, and what its deployment is told.
+"""Served models as a kind of run: what the process needs, and what its deployment learns of it.
 
 A missing checkpoint raises `BadInput`, which fails the run and the deployment with that message.
 """

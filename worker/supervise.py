@@ -201,7 +201,7 @@ class Supervisor:
     def _publish(batch: batches.Batch, played: Mapping[str, Path]) -> None:
         for name, path in played.items():
             files.publish_file(path, name)
-        batch.checkpoints = [found for found in batch.checkpoints if _publish_checkpoint(found)]
+        batch.checkpoints = [checkpoint for checkpoint in batch.checkpoints if _publish_checkpoint(checkpoint)]
 
     def _read_status(self) -> bool:
         """Whether `status.json` has changed."""
@@ -262,12 +262,12 @@ class Supervisor:
         if result is None:
             attempts.give_back(attempt=self.attempt, exit_code=code, why=why)
         else:
-            found = self._evaluation()
-            attempts.finish(attempt=self.attempt, state=result, exit_code=code, error=why, result=found)
+            evaluation = self._evaluation()
+            attempts.finish(attempt=self.attempt, state=result, exit_code=code, error=why, result=evaluation)
         self.kind.ended(self.of, "" if result in {Run.State.STOPPED, Run.State.SUCCEEDED} else why)
 
     def _evaluation(self) -> Any:
-        """What an arena found, with the conditions it held under; None if there is none."""
+        """The result of a head-to-head with its conditions; None if there is none."""
         try:
             return clean(json.loads((self.files.root / "evaluation.json").read_text()))
         except (OSError, ValueError):
@@ -275,17 +275,17 @@ class Supervisor:
 
     def _outcome(self, code: int | None) -> tuple[str | None, str]:
         """The run's end state (None: queue it again) and why."""
-        said: Mapping[str, Any] = self.status if self.status.get("phase") == "finished" else {}
-        why = str(said.get("why", ""))
-        if said.get("result") == "succeeded" and code == 0:
+        last_status: Mapping[str, Any] = self.status if self.status.get("phase") == "finished" else {}
+        why = str(last_status.get("why", ""))
+        if last_status.get("result") == "succeeded" and code == 0:
             return Run.State.SUCCEEDED, ""
-        if said.get("result") == "failed" or code == WRONG_INPUT:
+        if last_status.get("result") == "failed" or code == WRONG_INPUT:
             return Run.State.FAILED, why or self._last_words()
         if self.why:
             return None, self.why
         if self.asked_at is not None:
             return Run.State.STOPPED, ""
-        if said.get("result") == "stopped":  # a rule of its own configuration
+        if last_status.get("result") == "stopped":  # a rule of its own configuration
             return Run.State.STOPPED, why
         return None, f"the process ended with code {code}. {self._last_words()}".strip()
 
@@ -296,18 +296,18 @@ class Supervisor:
         return lines[-1][:2000] if lines else ""
 
 
-def _publish_checkpoint(found: Mapping[str, Any]) -> bool:
-    """Publish a checkpoint that was found; False, and nothing stays published, if it was pruned meanwhile.
+def _publish_checkpoint(checkpoint: Mapping[str, Any]) -> bool:
+    """Publish a complete checkpoint; False, and nothing stays published, if it was pruned meanwhile.
 
     Pruning deletes the manifest first: where that is still there afterwards, everything was.
     """
-    manifest = found["source"] / MANIFEST
+    manifest = checkpoint["source"] / MANIFEST
     try:
-        files.publish_folder(found["source"], found["path"])
+        files.publish_folder(checkpoint["source"], checkpoint["path"])
     except FileNotFoundError:
         if manifest.exists():
             raise
     if manifest.exists():
         return True
-    files.delete_folder(found["path"])
+    files.delete_folder(checkpoint["path"])
     return False

@@ -64,13 +64,13 @@ class Tail:
         batch = self.read()
         batch.metrics = [line for line in batch.metrics if line["step"] <= step]
         batch.episodes = [line for line in batch.episodes if line["step"] <= step]
-        batch.checkpoints = [found for found in batch.checkpoints if found["step"] <= step]
+        batch.checkpoints = [checkpoint for checkpoint in batch.checkpoints if checkpoint["step"] <= step]
         return batch
 
     def done(self, batch: Batch) -> None:
         """The batch is stored: go on behind it."""
         self.offsets.update(batch.offsets)
-        self.checkpoints.update(found["folder"] for found in batch.checkpoints)
+        self.checkpoints.update(checkpoint["folder"] for checkpoint in batch.checkpoints)
 
     def _lines(self, path: Path, batch: Batch) -> list[dict[str, Any]]:
         lines, offset = [], self.offsets.get(path.name, 0)
@@ -84,7 +84,7 @@ class Tail:
         return lines
 
     def _new_checkpoints(self) -> list[dict[str, Any]]:
-        found = []
+        checkpoints = []
         for folder in sorted((self.attempt.root / "checkpoints").glob("step_*")):
             if folder.name in self.checkpoints or not looks_complete(folder):
                 continue
@@ -96,8 +96,8 @@ class Tail:
                 continue
             name = f"run-{self.run_id}-step-{step}"
             facts = {"folder": folder.name, "step": step, "kind": kind, "name": name, "path": f"checkpoints/{name}"}
-            found.append({**facts, "sha256": digest, "source": folder})
-        return found
+            checkpoints.append({**facts, "sha256": digest, "source": folder})
+        return checkpoints
 
     def _log(self) -> str | None:
         """The end of the log if it has grown, without colours and secrets."""

@@ -66,7 +66,7 @@ def _login(credentials: dict[str, Any]) -> str:
 
 def _account(credentials: dict[str, Any]) -> User | None:
     """Whose account is tried, by name or mail address, so that both count as one."""
-    found = get_user_by_username(credentials["username"]) if credentials.get("username") else None
-    if found is None and credentials.get("email"):
-        found = next(iter(filter_users_by_email(credentials["email"], prefer_verified=True)), None)
-    return found
+    user = get_user_by_username(credentials["username"]) if credentials.get("username") else None
+    if user is None and credentials.get("email"):
+        user = next(iter(filter_users_by_email(credentials["email"], prefer_verified=True)), None)
+    return user

@@ -35,8 +35,8 @@ def skeleton(name: str) -> str:
 
 def scripts(name: str) -> set[str]:
     """Return the scripts of a name's letters and of its digits other than 0 to 9, as Unicode's names begin."""
-    found = {unicodedata.name(letter, "UNKNOWN").split()[0] for letter in name if letter.isalnum()}
-    return found - {"DIGIT"}
+    used = {unicodedata.name(letter, "UNKNOWN").split()[0] for letter in name if letter.isalnum()}
+    return used - {"DIGIT"}
 
 
 def check_form(name: str) -> None:

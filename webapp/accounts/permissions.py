@@ -59,9 +59,9 @@ everyone = roles(*EVERYONE)
 admins = roles(Role.ADMIN)
 
 
-def get_or_404(found: QuerySet[M], **lookup: Any) -> M:
+def get_or_404(rows: QuerySet[M], **lookup: Any) -> M:
     """The one row of a query set that already holds only what the person may see (or change), else 404."""
     try:
-        return found.get(**lookup)
+        return rows.get(**lookup)
     except (ObjectDoesNotExist, ValueError, OverflowError) as error:
         raise Http404 from error

@@ -57,12 +57,12 @@ def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
 def people(request: HttpRequest) -> HttpResponse:
     """Who has a password, as the address says, with their roles and whether they may sign in."""
     words, role, order = request.GET.get("q", "")[:200], request.GET.get("role", ""), Order.asked(request, "name")
-    found = User.objects.exclude(role=Role.GUEST)
+    persons = User.objects.exclude(role=Role.GUEST)
     if words:
-        found = found.filter(Q(username__icontains=words) | Q(email__icontains=words))
+        persons = persons.filter(Q(username__icontains=words) | Q(email__icontains=words))
     if role:
-        found = found.filter(role=role)
-    page = Paginator(order.apply(found, SORTS, "name"), PAGE).get_page(integer(request, "page", 1, low=1))
+        persons = persons.filter(role=role)
+    page = Paginator(order.apply(persons, SORTS, "name"), PAGE).get_page(integer(request, "page", 1, low=1))
     forms = [PersonForm(initial={"role": person.role, "active": person.is_active}) for person in page]
     context = {
         "page": page,

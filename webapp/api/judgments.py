@@ -70,8 +70,8 @@ def list_targets(request: HttpRequest, queue: int | None = None) -> TargetQueryS
     user = caller(request)
     if not user.is_annotator:
         raise Http404
-    found = Target.objects.open_for(user).with_games()
-    return found if queue is None else found.filter(queue=queue)
+    targets = Target.objects.open_for(user).with_games()
+    return targets if queue is None else targets.filter(queue=queue)
 
 
 @router.post("", response={201: Shown})

@@ -31,13 +31,13 @@ def match_as_seen(match: Match, user: User) -> dict[str, object]:
     viewer = access.viewer_of(match, user)
     scene = client_state.look(match, viewer, user)
     revealed = ALL in access.viewpoints(match, user)
-    told = revealed and access.told_who(match, user)
+    players_shown = revealed and access.told_who(match, user)
     return {
         "id": match.pk,
         "game": match.game,
         "state": match.state,
         "turn": scene.turn,
-        "seats": [_seat(chair.seat, shown=told or chair.you, you=chair.you) for chair in scene.chairs],
+        "seats": [_seat(chair.seat, shown=players_shown or chair.you, you=chair.you) for chair in scene.chairs],
         "messages": [{"number": row.number, **row.message} for row in client_state.rows_after(match, viewer, 0)],
         "actions": [action.to_dict() for action in scene.seen.actions],
         "max_chars": scene.seen.max_chars,
@@ -57,8 +57,8 @@ def _seat(seat: MatchSeat, *, shown: bool, you: bool) -> dict[str, object]:
 @paginate(LimitOffsetPagination)
 def list_matches(request: HttpRequest, state: str = "") -> MatchQuerySet:
     """Matches of which the caller may see something, newest first."""
-    found = Match.objects.visible_to(caller(request)).order_by("-pk")
-    return found.filter(state=state) if state else found
+    matches = Match.objects.visible_to(caller(request)).order_by("-pk")
+    return matches.filter(state=state) if state else matches
 
 
 @router.post("", response={201: MatchOut})
@@ -97,10 +97,10 @@ def _place(place: PlaceIn, user: User, spec: GameSpec) -> tables.Place:
     if place.me + (place.checkpoint is not None) + bool(place.scripted) > 1:
         raise BadInput("a place is for you, a checkpoint or a scripted player, not for several", "places")
     if place.checkpoint is not None:
-        found = Checkpoint.objects.visible_to(user).filter(pk=place.checkpoint).first()
-        if found is None:
+        checkpoint = Checkpoint.objects.visible_to(user).filter(pk=place.checkpoint).first()
+        if checkpoint is None:
             raise BadInput(f"there is no checkpoint {place.checkpoint}", "places")
-        return tables.Place(deployment=serving.of_checkpoint(found))
+        return tables.Place(deployment=serving.of_checkpoint(checkpoint))
     if place.scripted and place.scripted not in (known := opponents.names(spec)):
         raise BadInput(f"a scripted player of this game is called {' or '.join(known)}", "places")
     return tables.Place(user=user if place.me else None, scripted=place.scripted)
@@ -123,5 +123,5 @@ def make_move(request: HttpRequest, pk: int, data: MoveIn) -> MatchMove:
     """Make the caller's move."""
     match = _match(request, pk)
     fields = {f"{data.action}.{name}": str(value) for name, value in data.args.items()}
-    given = {"turn": str(data.turn), "action": data.action, "text": data.text, **fields}
-    return human_moves.play(match_id=match.pk, user=caller(request), data=given)
+    form = {"turn": str(data.turn), "action": data.action, "text": data.text, **fields}
+    return human_moves.play(match_id=match.pk, user=caller(request), data=form)

@@ -21,8 +21,8 @@ checkpoints = Router(tags=["checkpoints"])
 
 
 def _runs(request: HttpRequest) -> RunQuerySet:
-    found = Run.objects.visible_to(caller(request)).experiments()
-    return found.select_related("owner", "dataset_version__dataset").order_by("-pk")
+    runs = Run.objects.visible_to(caller(request)).experiments()
+    return runs.select_related("owner", "dataset_version__dataset").order_by("-pk")
 
 
 @router.get("", response=list[RunOut])
@@ -50,10 +50,10 @@ def start_run(request: HttpRequest, data: RunIn) -> Status[Run]:
 def _checkpoint(pk: int | None, field: str) -> Checkpoint | None:
     if pk is None:
         return None
-    found = Checkpoint.objects.filter(pk=pk).first()
-    if found is None:
+    checkpoint = Checkpoint.objects.filter(pk=pk).first()
+    if checkpoint is None:
         raise BadInput(f"there is no checkpoint {pk}", field)
-    return found
+    return checkpoint
 
 
 @router.get("/{int:pk}", response=RunOut)

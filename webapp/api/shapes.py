@@ -122,7 +122,7 @@ class MatchLineOut(Schema):
 
 
 class SeatOut(Schema):
-    """One seat of a match. Who sits there is told once the game is over and, if you played, rated."""
+    """One seat of a match. Who sits there is shown once the game is over and, if you played, rated."""
 
     seat: int
     name: str

@@ -24,7 +24,7 @@ REFUSALS = {
     401: "The key is missing, wrong or revoked.",
     404: "It is not there, or not for you.",
     409: "Not possible now.",
-    422: "Something given is wrong.",
+    422: "A field is wrong.",
     429: "Too many wrong keys from this address: wait a minute.",
 }
 """What any address may answer instead, with a `Problem` each."""
@@ -36,7 +36,7 @@ class Api(NinjaAPI):
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
         schema = super().get_openapi_schema(**options)
         content = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-        refusals = {code: {"description": said, "content": content} for code, said in REFUSALS.items()}
+        refusals = {code: {"description": meaning, "content": content} for code, meaning in REFUSALS.items()}
         for operations in schema["paths"].values():
             for operation in operations.values():
                 operation["responses"] = refusals | operation["responses"]
@@ -65,7 +65,7 @@ def _refuse(request: HttpRequest, status: int, why: str, where: str = "") -> Htt
 
 @api.exception_handler(Http404)
 def refuse_absent(request: HttpRequest, error: Http404) -> HttpResponse:
-    """404: not there, or not for the caller; which of the two is not said."""
+    """404: not there, or not for the caller; the answer does not tell which."""
     return _refuse(request, 404, "there is nothing here that you may see")
 
 
@@ -83,7 +83,7 @@ def refuse_request(request: HttpRequest, error: HttpError) -> HttpResponse:
 
 @api.exception_handler(BadInput)
 def refuse_input(request: HttpRequest, error: BadInput) -> HttpResponse:
-    """422: something given is wrong."""
+    """422: a field is wrong."""
     return _refuse(request, 422, error.why, error.where)
 
 
@@ -103,7 +103,7 @@ def refuse_move(request: HttpRequest, error: IllegalMove) -> HttpResponse:
 
 @api.exception_handler(DataError)
 def refuse_unstorable(request: HttpRequest, error: DataError) -> HttpResponse:
-    """422: something given is no text or number that the database can hold."""
+    """422: a field holds a text or number that the database cannot store."""
     why = "a text holds a NUL character, or a number is too large or a text too long to be stored"
     return _refuse(request, 422, why, _unstorable_field(request))
 
@@ -114,7 +114,7 @@ def _unstorable_field(request: HttpRequest) -> str:
     if request.content_type == "application/json":
         with suppress(ValueError, RecursionError):
             data.append(json.loads(request.body))
-    return next((found for part in data if (found := unstorable(part))), "")
+    return next((path for part in data if (path := unstorable(part))), "")
 
 
 urlpatterns = [path("v1/", api.urls)]

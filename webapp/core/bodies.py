@@ -55,8 +55,8 @@ def limit(path: str) -> int:
 
 
 def _claimed(scope: dict[str, Any]) -> int:
-    given = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
-    return max((int(value) for value in given if value.isdigit() and len(value) < 20), default=0)
+    lengths = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
+    return max((int(value) for value in lengths if value.isdigit() and len(value) < 20), default=0)
 
 
 async def _refuse(path: str, send: Send) -> None:

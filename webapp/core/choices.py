@@ -11,14 +11,14 @@ from django.forms import ModelChoiceField
 MOST = 100
 
 
-def offer(field: ModelChoiceField[Any], found: QuerySet[Any], chosen: Iterable[object] = ()) -> None:
-    """List the first `MOST` rows and the chosen ones (by key; what is no key is ignored); any other that `found` holds
+def offer(field: ModelChoiceField[Any], queryset: QuerySet[Any], chosen: Iterable[object] = ()) -> None:
+    """List the first `MOST` rows and the chosen ones (by key; what is no key is ignored); any other that `queryset` has
     is valid, too, for its own page links here.
     """
-    field.queryset = found
-    rows = list(found[:MOST])
+    field.queryset = queryset
+    rows = list(queryset[:MOST])
     texts = [str(key) for key in chosen]
     keys = {int(text) for text in texts if text.isascii() and text.isdigit() and len(text) < 19}
-    rows += list(found.filter(pk__in=keys - {row.pk for row in rows}))
+    rows += list(queryset.filter(pk__in=keys - {row.pk for row in rows}))
     empty = [("", field.empty_label)] if field.empty_label is not None else []
     field.choices = [*empty, *((row.pk, field.label_from_instance(row)) for row in rows)]

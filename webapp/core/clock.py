@@ -1,4 +1,4 @@
-"""The clock: a small loop that does what is due. Apps register steps in their `clock.py`.
+"""The clock: a small loop that runs steps when they are due. Apps register steps in their `clock.py`.
 
 A step claims its rows with `FOR UPDATE SKIP LOCKED`, so two clocks do not do a thing twice, and says how many things
 it did. A step that fails is logged and tried again at the next tick; the other steps go on.
@@ -61,7 +61,7 @@ def tick(now: float | None = None) -> dict[str, int]:
 
 
 def run(should_stop: Callable[[], bool], pause: float = 0.5) -> None:
-    """Tick until told to stop, beating at every tick; survives a database that is away."""
+    """Tick until asked to stop, with a heartbeat at every tick; survives a database that is away."""
     name = f"clock@{socket.gethostname()}:{os.getpid()}"
     while not should_stop():
         started = time.monotonic()

@@ -203,10 +203,10 @@ class Valkey:
 
     def stop(self) -> None:
         """Ask it to leave; kill it if it has not within ten seconds."""
-        found = self._process()
-        if found is None:
+        running = self._process()
+        if running is None:
             return
-        process = psutil.Process(found[0])
+        process = psutil.Process(running[0])
         process.terminate()
         try:
             process.wait(10)
@@ -225,12 +225,12 @@ def _tail(path: Path, lines: int = 20) -> str:
 
 def servers() -> list[Server]:
     """The embedded servers that this process needs: none for which the environment names an address."""
-    found: list[Server] = []
+    needed: list[Server] = []
     if not os.environ.get("DATABASE_URL"):
-        found.append(Postgres(home()))
+        needed.append(Postgres(home()))
     if not os.environ.get("REDIS_URL"):
-        found.append(Valkey(home()))
-    return found
+        needed.append(Valkey(home()))
+    return needed
 
 
 @contextmanager
@@ -266,8 +266,8 @@ def join(wanted: list[Server] | None = None, root: Path | None = None) -> None:
         for server in wanted:
             if not server.running():
                 server.start()
-        own = (os.getpid(), start_time(os.getpid()))
-        path.write_text(json.dumps([*users, own]))
+        this_process = (os.getpid(), start_time(os.getpid()))
+        path.write_text(json.dumps([*users, this_process]))
     if (root, os.getpid()) not in _joined:
         _joined.add((root, os.getpid()))
         atexit.register(leave, wanted, root, os.getpid())

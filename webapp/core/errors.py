@@ -7,8 +7,8 @@ API = "/api/"
 """Below this address every refusal is JSON."""
 
 
-def _page(request: HttpRequest, status: int, **said: str) -> HttpResponse:
-    return render(request, "error.html", {"status": status, **said}, status=status)
+def _page(request: HttpRequest, status: int, **texts: str) -> HttpResponse:
+    return render(request, "error.html", {"status": status, **texts}, status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None, field: str = "") -> HttpResponse:
@@ -35,7 +35,7 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """404: not there, or not for this person; which of the two is not said."""
+    """404: not there, or not for this person; the answer does not tell which."""
     return _page(
         request,
         404,

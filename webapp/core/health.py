@@ -31,7 +31,7 @@ FORGET_SECONDS = 15 * 60.0
 PROBE_SECONDS = 2.0
 """Longest wait of a probe for the database."""
 REMEMBER_SECONDS = 1.0
-"""For how long a probe's answer is given again, so that probes cost at most one connection in this time."""
+"""For how long a probe's answer is reused, so that probes cost at most one connection in this time."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def database() -> Component:
 
 
 class Probe:
-    """An answer to `ask` that is given again for `REMEMBER_SECONDS`."""
+    """The answer of `ask`, reused for `REMEMBER_SECONDS`."""
 
     def __init__(self, ask: Callable[[], bool]) -> None:
         self._ask = ask
@@ -121,11 +121,11 @@ def serve_slots() -> dict[str, int]:
     alive = Heartbeat.objects.filter(
         kind=Heartbeat.Kind.WORKER, beaten_at__gt=Now() - timedelta(seconds=WORKER_SECONDS)
     )
-    found: dict[str, int] = {}
+    slots: dict[str, int] = {}
     for detail in alive.filter(detail__has_key="serve_slots").values_list("detail", flat=True):
         node = str(detail["node"])
-        found[node] = max(found.get(node, 0), int(detail["serve_slots"]))
-    return found
+        slots[node] = max(slots.get(node, 0), int(detail["serve_slots"]))
+    return slots
 
 
 def check() -> dict[str, Any]:

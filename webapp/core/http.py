@@ -78,4 +78,4 @@ def unstorable(value: Any, path: str = "") -> str:
         return path if any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in value) else ""
     else:
         return path if isinstance(value, int) and abs(value) >= 2**63 else ""
-    return next((found for key, item in items if (found := unstorable(item, f"{path}.{key}".lstrip(".")))), "")
+    return next((inner for key, item in items if (inner := unstorable(item, f"{path}.{key}".lstrip(".")))), "")

@@ -43,11 +43,11 @@ class AccessLogMiddleware:
 def loggable_path(path: str) -> str:
     """The path without tokens and control characters; only its length where it is not an address of ours."""
     try:
-        found = resolve(path)
+        match = resolve(path)
     except Resolver404:
         known = path.startswith("/static/") and len(path) < 200
         return ascii(path)[1:-1] if known else f"- ({len(path)} characters)"
-    if token := found.kwargs.get("token"):
+    if token := match.kwargs.get("token"):
         path = path.replace(token, "<token>")
     return ascii(path)[1:-1]
 

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 
 class Heartbeat(models.Model):
-    """When a clock or worker last said that it is alive, by the database's clock."""
+    """The last heartbeat of a clock or worker, by the database's clock."""
 
     class Kind(models.TextChoices):
         CLOCK = "clock"
@@ -23,7 +23,7 @@ class Heartbeat(models.Model):
 
 
 def beat(kind: Heartbeat.Kind, name: str, **detail: Any) -> None:
-    """Write down that this process is alive now; `detail` is what a health page should say about it."""
+    """Write the heartbeat of this process; `detail` is what health reports show about it."""
     changed = Heartbeat.objects.filter(name=name).update(kind=kind, beaten_at=Now(), detail=detail)
     if not changed:
         Heartbeat.objects.bulk_create([Heartbeat(kind=kind, name=name, detail=detail)], ignore_conflicts=True)

@@ -23,7 +23,7 @@ QUEUES = ("train-cpu", "train-gpu", "serve", "play", "judge", "default")
 
 @dataclass(frozen=True)
 class Task:
-    """A task that a worker offers: its registered name and the queue it goes to unless told otherwise."""
+    """A task that a worker offers: its registered name and its default queue."""
 
     name: str
     queue: str

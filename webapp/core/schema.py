@@ -62,8 +62,10 @@ def leaves(document: Any, schema: Mapping[str, Any], root: Mapping[str, Any], pa
         for index, value in enumerate(document):
             prefix = here.get("prefixItems", [])
             inner = prefix[index] if index < len(prefix) else here.get("items", {})
-            said = {"description": schema["description"]} if "description" in schema else {}
-            yield from leaves(value, {**said, **inner} if isinstance(inner, dict) else said, root, (*path, index))
+            described = {"description": schema["description"]} if "description" in schema else {}
+            yield from leaves(
+                value, {**described, **inner} if isinstance(inner, dict) else described, root, (*path, index)
+            )
     else:
         yield Leaf(path, document, {**here, **{k: v for k, v in schema.items() if k in {"description", "title"}}})
 
@@ -71,10 +73,10 @@ def leaves(document: Any, schema: Mapping[str, Any], root: Mapping[str, Any], pa
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
     """Follow references and pick the variant of a union that fits `value`."""
     if reference := schema.get("$ref"):
-        found: Any = root
+        target: Any = root
         for part in reference.removeprefix("#/").split("/"):
-            found = found[part]
-        return _resolved(found, root, value)
+            target = target[part]
+        return _resolved(target, root, value)
     variants = schema.get("oneOf") or schema.get("anyOf")
     if not variants:
         return schema
@@ -114,10 +116,10 @@ class WordsField(forms.CharField):
         return ", ".join(value) if isinstance(value, list) else value
 
     def clean(self, value: Any) -> list[str] | None:
-        found = [word.strip().lower() for word in super().clean(value).split(",") if word.strip()]
-        if unknown := next((word for word in found if word not in self.words), None):
+        words = [word.strip().lower() for word in super().clean(value).split(",") if word.strip()]
+        if unknown := next((word for word in words if word not in self.words), None):
             raise forms.ValidationError(f"There is no {unknown!r}; there are: {', '.join(self.words)}.")
-        return found or None
+        return words or None
 
 
 def _words(schema: Mapping[str, Any]) -> Sequence[str]:
@@ -134,33 +136,33 @@ def takes_one_field(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
 
 def _field(leaf: Leaf, kept: str) -> forms.Field:
     schema: Mapping[str, Any] = leaf.schema
-    said: dict[str, Any] = {"label": leaf.label, "help_text": schema.get("description", "")}
+    common: dict[str, Any] = {"label": leaf.label, "help_text": schema.get("description", "")}
     optional = bool(kept) or bool(schema.get("nullable")) or leaf.value == ""
     shown = {"placeholder": kept} if kept else {}
     if "const" in schema:
-        return forms.CharField(disabled=True, **said)
+        return forms.CharField(disabled=True, **common)
     if "enum" in schema:
         choices = [(str(value), str(value)) for value in schema["enum"]]
         empty = ("", kept or "—")
-        return forms.ChoiceField(choices=[empty, *choices] if optional else choices, required=not optional, **said)
+        return forms.ChoiceField(choices=[empty, *choices] if optional else choices, required=not optional, **common)
     bounds: dict[str, Any] = {"min_value": schema.get("minimum"), "max_value": schema.get("maximum")}
     match schema.get("type"):
         case "boolean" if kept:
             choices = [("", kept), ("true", "yes"), ("false", "no")]
-            return forms.NullBooleanField(required=False, widget=forms.Select(choices=choices), **said)
+            return forms.NullBooleanField(required=False, widget=forms.Select(choices=choices), **common)
         case "boolean":
-            return forms.BooleanField(required=False, **said)
+            return forms.BooleanField(required=False, **common)
         case "integer" | "number" as kind:
             number = forms.IntegerField if kind == "integer" else forms.FloatField
-            return number(required=not optional, widget=forms.NumberInput(shown), **bounds, **said)
+            return number(required=not optional, widget=forms.NumberInput(shown), **bounds, **common)
         case "array" if words := _words(schema):
-            return WordsField(words, widget=forms.TextInput(shown), **said)
+            return WordsField(words, widget=forms.TextInput(shown), **common)
         case "array" | "object":
-            return TypedJson(required=False, widget=forms.Textarea(attrs={"rows": 2}), **said)
+            return TypedJson(required=False, widget=forms.Textarea(attrs={"rows": 2}), **common)
         case _:
             long = (isinstance(leaf.value, str) and len(leaf.value) > LONG_TEXT) or schema.get("maxLength", 0) > 500
             widget = forms.Textarea(attrs={"rows": 3}) if long else forms.TextInput()
-            return forms.CharField(required=False, strip=False, widget=widget, **said)
+            return forms.CharField(required=False, strip=False, widget=widget, **common)
 
 
 class SchemaForm(forms.Form):

@@ -44,11 +44,11 @@ def stream(request: HttpRequest, pieces: Pieces, content_type: str) -> Streaming
 
 def lines(texts: Iterable[str], size: int = PIECE) -> Pieces:
     """The texts as lines in UTF-8, in pieces of about `size` bytes."""
-    held = bytearray()
+    buffer = bytearray()
     for text in texts:
-        held += text.encode() + b"\n"
-        if len(held) >= size:
-            yield bytes(held)
-            held.clear()
-    if held:
-        yield bytes(held)
+        buffer += text.encode() + b"\n"
+        if len(buffer) >= size:
+            yield bytes(buffer)
+            buffer.clear()
+    if buffer:
+        yield bytes(buffer)

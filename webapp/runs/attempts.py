@@ -69,7 +69,7 @@ def _has_serve_slot(host: str) -> bool:
     return Attempt.objects.live().filter(host=host, run__kind=Run.Kind.SERVE).count() < settings.SERVE_SLOTS
 
 
-def _held(attempt: Attempt) -> tuple[Attempt, Run]:
+def _lock(attempt: Attempt) -> tuple[Attempt, Run]:
     """The attempt and its run, locked; raises `Superseded` if the attempt is not the run's live and newest one.
 
     Should this process be frozen now, the database ends the transaction, so that its locks do not outlive the lease.
@@ -78,20 +78,20 @@ def _held(attempt: Attempt) -> tuple[Attempt, Run]:
         patience = int(settings.RUN_LEASE_SECONDS * 500)
         cursor.execute(f"SET LOCAL idle_in_transaction_session_timeout = {patience}")
     run = Run.objects.select_for_update().filter(pk=attempt.run_id).first()
-    held = Attempt.objects.select_for_update().filter(pk=attempt.pk, state__in=LIVE).first()
-    if run is None or held is None or run.attempts.filter(fence__gt=attempt.fence).exists():
+    locked = Attempt.objects.select_for_update().filter(pk=attempt.pk, state__in=LIVE).first()
+    if run is None or locked is None or run.attempts.filter(fence__gt=attempt.fence).exists():
         raise Superseded(f"attempt {attempt.number} of run {attempt.run_id} was taken away")
-    return held, run
+    return locked, run
 
 
 @transaction.atomic
 def renumber(*, attempt: Attempt, number: int) -> None:
     """Give the attempt a higher number, because the folder of its own was made by somebody else."""
-    held, run = _held(attempt)
+    locked, run = _lock(attempt)
     why = f"the folder of attempt {attempt.number} was made outside the site and is ignored: this is attempt {number}"
-    held.number = attempt.number = number
-    held.save(update_fields=["number"])
-    Event.objects.create(run=run, attempt=held, at=Now(), kind="warning", data={"why": why})
+    locked.number = attempt.number = number
+    locked.save(update_fields=["number"])
+    Event.objects.create(run=run, attempt=locked, at=Now(), kind="warning", data={"why": why})
 
 
 @transaction.atomic
@@ -100,15 +100,15 @@ def started(*, attempt: Attempt, pid: int, pid_started: float, start_step: int, 
 
     Their conversations are played anew under the same numbers, so judgments of them go, and an event says so.
     """
-    held, run = _held(attempt)
-    held.pid, held.pid_started, held.start_step = pid, pid_started, start_step
-    held.state, held.lease_until = Attempt.State.RUNNING, _lease()
-    held.save(update_fields=["pid", "pid_started", "start_step", "state", "lease_until"])
-    run.metrics.filter(step__gt=start_step, fence__lt=held.fence).delete()
-    superseded = run.episodes.filter(step__gt=start_step, fence__lt=held.fence)
+    locked, run = _lock(attempt)
+    locked.pid, locked.pid_started, locked.start_step = pid, pid_started, start_step
+    locked.state, locked.lease_until = Attempt.State.RUNNING, _lease()
+    locked.save(update_fields=["pid", "pid_started", "start_step", "state", "lease_until"])
+    run.metrics.filter(step__gt=start_step, fence__lt=locked.fence).delete()
+    superseded = run.episodes.filter(step__gt=start_step, fence__lt=locked.fence)
     if lost := superseded.aggregate(lost=Count("judgments"))["lost"]:
         why = f"judgments of conversations above step {start_step} are gone ({lost}): the run goes on from there"
-        Event.objects.create(run=run, attempt=held, at=Now(), kind="warning", data={"why": why})
+        Event.objects.create(run=run, attempt=locked, at=Now(), kind="warning", data={"why": why})
     superseded.delete()
     run.step, run.code_version = start_step, code_version
     run.sparkline = keymetric.cut(run.sparkline, start_step)
@@ -118,13 +118,13 @@ def started(*, attempt: Attempt, pid: int, pid_started: float, start_step: int, 
 @transaction.atomic
 def beat(*, attempt: Attempt, status: dict[str, Any]) -> bool:
     """Renew the lease and keep the process's own status; returns whether somebody asked the run to stop."""
-    held, run = _held(attempt)
-    held.lease_until, held.status = _lease(), status
+    locked, run = _lock(attempt)
+    locked.lease_until, locked.status = _lease(), status
     if status:
-        held.phase = str(status.get("phase", ""))[:40]
-        held.progressed_at = batches.moment(float(status.get("at", 0)))
-    held.save(update_fields=["lease_until", "status", "phase", "progressed_at"])
-    if run.state == Run.State.STARTING and held.phase not in {"", "starting"}:
+        locked.phase = str(status.get("phase", ""))[:40]
+        locked.progressed_at = batches.moment(float(status.get("at", 0)))
+    locked.save(update_fields=["lease_until", "status", "phase", "progressed_at"])
+    if run.state == Run.State.STARTING and locked.phase not in {"", "starting"}:
         run.state = Run.State.RUNNING
     run.steps = int(status.get("steps") or run.steps)
     run.save(update_fields=["state", "steps"])
@@ -137,9 +137,9 @@ def record(*, attempt: Attempt, batch: batches.Batch, source: Attempt | None = N
 
     `source` is the earlier attempt whose files were read, if it is not this one.
     """
-    held, run = _held(attempt)
-    source = held if source is None or source.pk == held.pk else source
-    batches.store(batch, held, run, source)
+    locked, run = _lock(attempt)
+    source = locked if source is None or source.pk == locked.pk else source
+    batches.store(batch, locked, run, source)
     source.offsets = {**source.offsets, **batch.offsets}
     source.log = source.log if batch.log is None else batch.log
     source.save(update_fields=["offsets", "log"])
@@ -148,8 +148,8 @@ def record(*, attempt: Attempt, batch: batches.Batch, source: Attempt | None = N
 @transaction.atomic
 def finish(*, attempt: Attempt, state: str, exit_code: int | None, error: str = "", result: Any = None) -> None:
     """The process has ended for good: the run is succeeded, stopped or failed."""
-    held, run = _held(attempt)
-    _end(held, exit_code)
+    locked, run = _lock(attempt)
+    _end(locked, exit_code)
     _close(run, state, error, result)
 
 
@@ -159,9 +159,9 @@ def give_back(*, attempt: Attempt, exit_code: int | None, why: str) -> None:
 
     It ends instead if somebody asked it to stop, or if it has died too often without getting on.
     """
-    held, run = _held(attempt)
-    _end(held, exit_code)
-    Event.objects.create(run=run, attempt=held, at=Now(), kind="interrupted", data={"why": why[:2000]})
+    locked, run = _lock(attempt)
+    _end(locked, exit_code)
+    Event.objects.create(run=run, attempt=locked, at=Now(), kind="interrupted", data={"why": why[:2000]})
     _requeue(run, why)
 
 
@@ -228,8 +228,8 @@ def repeat_serve_hints() -> int:
     return _hint(Run.objects.filter(kind=Run.Kind.SERVE), SERVE_HINT_SECONDS)
 
 
-def _hint(found: RunQuerySet, seconds: float) -> int:
-    queued = found.filter(state=Run.State.QUEUED).order_by("created_at")
+def _hint(runs: RunQuerySet, seconds: float) -> int:
+    queued = runs.filter(state=Run.State.QUEUED).order_by("created_at")
     waiting = list(queued.values_list("pk", "queue")[:200])
     for pk, name in waiting:
         if not queue.publish(queue.SUPERVISE, pk, queue=name, expires=seconds):

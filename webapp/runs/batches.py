@@ -46,8 +46,8 @@ def store(batch: Batch, attempt: Attempt, run: Run, source: Attempt) -> None:
         for line in [dict(event) for event in batch.events]
     )
     _store_episodes(attempt, run, batch.episodes)
-    for found in batch.checkpoints:
-        _store_checkpoint(run, found)
+    for checkpoint in batch.checkpoints:
+        _store_checkpoint(run, checkpoint)
 
 
 def _upsert(model: type[Metric | PlayedEpisode], key: str, columns: list[str], rows: list[list[Any]]) -> None:
@@ -108,19 +108,19 @@ def _store_episodes(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> 
     _upsert(PlayedEpisode, "run_id, step, number", columns, rows)
 
 
-def _store_checkpoint(run: Run, found: dict[str, Any]) -> None:
+def _store_checkpoint(run: Run, saved: dict[str, Any]) -> None:
     """One row per saved step; a later attempt that saves the same step again replaces the folder, not the row."""
-    earlier = run.checkpoints.filter(step__lt=found["step"]).order_by("-step").first()
+    earlier = run.checkpoints.filter(step__lt=saved["step"]).order_by("-step").first()
     base = Checkpoint.objects.filter(kind=Checkpoint.Kind.BASE, name=run.base).first()
-    metrics = run.metrics.filter(step=found["step"]).values_list("values", flat=True).first()
+    metrics = run.metrics.filter(step=saved["step"]).values_list("values", flat=True).first()
     facts = {
-        "kind": found["kind"],
+        "kind": saved["kind"],
         "run": run,
-        "step": found["step"],
+        "step": saved["step"],
         "parent": earlier or run.start_checkpoint or base,
         "base": run.base,
-        "path": found["path"],
-        "sha256": found["sha256"],
+        "path": saved["path"],
+        "sha256": saved["sha256"],
         "metrics": metrics or {},
     }
-    Checkpoint.objects.update_or_create(name=found["name"], defaults=facts)
+    Checkpoint.objects.update_or_create(name=saved["name"], defaults=facts)

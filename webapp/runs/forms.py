@@ -60,7 +60,7 @@ class StartForm(forms.Form):
         queryset=Checkpoint.objects.none(),
         required=False,
         empty_label="what it started from",
-        help_text="The other model in arenas.",
+        help_text="The other model in head-to-heads.",
     )
     weights = forms.ChoiceField(choices=WEIGHTS, help_text="Adapters need less memory; all weights can change more.")
     place = forms.ChoiceField(choices=PLACES, help_text="Which workers may take it.")
@@ -68,16 +68,20 @@ class StartForm(forms.Form):
     def __init__(self, config: Mapping[str, Any], user: User, data: Mapping[str, Any] | None, **initial: Any) -> None:
         super().__init__(data, prefix="run", initial=initial)
         self.fields["game"].choices = [(name, name) for name in sorted(games.REGISTRY)]  # type: ignore[attr-defined]
-        seen = Checkpoint.objects.visible_to(user).order_by("-kind", "-created_at")
+        models = Checkpoint.objects.visible_to(user).order_by("-kind", "-created_at")
         if config["kind"] == "sft":
             dataset = self.fields["dataset"]
             assert isinstance(dataset, forms.ModelChoiceField)
             dataset.required, dataset.empty_label = True, "choose one that has conversations"
-        rows: dict[str, QuerySet[Any]] = {"dataset": DatasetVersion.objects.playable(), "model": seen, "opponent": seen}
-        for name, found in rows.items():
+        rows: dict[str, QuerySet[Any]] = {
+            "dataset": DatasetVersion.objects.playable(),
+            "model": models,
+            "opponent": models,
+        }
+        for name, queryset in rows.items():
             field = self.fields[name]
             assert isinstance(field, forms.ModelChoiceField)
-            offer(field, found, [initial.get(name)])
+            offer(field, queryset, [initial.get(name)])
         if config["kind"] == "eval":
             del self.fields["weights"]
         if config["kind"] == "sft":
@@ -132,21 +136,21 @@ class RunForm:
 
     def _config(self) -> RunConfig:
         entered = presets.merged(self.config, self.rest.document())
-        given = self.start.cleaned_data
-        base = given["model"].base if given["model"].kind != Checkpoint.Kind.BASE else given["model"].name
-        entered["name"] = given["name"]
-        entered["game"] = {**entered["game"], "name": given["game"]}
+        chosen = self.start.cleaned_data
+        base = chosen["model"].base if chosen["model"].kind != Checkpoint.Kind.BASE else chosen["model"].name
+        entered["name"] = chosen["name"]
+        entered["game"] = {**entered["game"], "name": chosen["game"]}
         entered["model"] = {**entered["model"], "base": base}
         return configs.parse(entered)
 
     def choices(self) -> dict[str, Any]:
         """What `create_run` takes beside the configuration; call it on a valid form only."""
-        given = self.start.cleaned_data
+        chosen = self.start.cleaned_data
         return {
-            "place": given["place"],
-            "dataset_version": given["dataset"],
-            "start_checkpoint": given["model"],
-            "opponent_checkpoint": given.get("opponent"),
+            "place": chosen["place"],
+            "dataset_version": chosen["dataset"],
+            "start_checkpoint": chosen["model"],
+            "opponent_checkpoint": chosen.get("opponent"),
         }
 
     def sections(self) -> Iterator[tuple[str, str, list[BoundField], bool]]:

@@ -64,15 +64,15 @@ class RunQuerySet(models.QuerySet["Run"]):
 
     def matching(self, *, text: str = "", **fields: str) -> RunQuerySet:
         """Runs whose name holds the text and whose fields equal the given ones; an empty value filters nothing."""
-        found = self.filter(**{name: value for name, value in fields.items() if value})
-        return found.filter(Q(name__icontains=text) | Q(owner__username__iexact=text)) if text else found
+        rows = self.filter(**{name: value for name, value in fields.items() if value})
+        return rows.filter(Q(name__icontains=text) | Q(owner__username__iexact=text)) if text else rows
 
     def listed(self) -> RunQuerySet:
         """With what a table row needs, and without the rest."""
         return self.select_related("owner").defer("config", "result", "error")
 
     def with_progress(self) -> RunQuerySet:
-        """With `progressed_at`: when its process last said that it gets on."""
+        """With `progressed_at`: the time of its last progress."""
         return self.annotate(progressed_at=models.Max("attempts__progressed_at"))
 
 
@@ -143,8 +143,8 @@ class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
 
     def matching(self, *, text: str = "", **fields: str) -> CheckpointQuerySet:
         """Those whose name or run's name holds the text and whose fields are the given ones; empty filters nothing."""
-        found = self.filter(**{name: value for name, value in fields.items() if value})
-        return found.filter(Q(name__icontains=text) | Q(run__name__icontains=text)) if text else found
+        rows = self.filter(**{name: value for name, value in fields.items() if value})
+        return rows.filter(Q(name__icontains=text) | Q(run__name__icontains=text)) if text else rows
 
     def listed(self) -> CheckpointQuerySet:
         """With what a list needs."""

@@ -131,18 +131,18 @@ def _named(base: str) -> Checkpoint | None:
     """The model that a configuration names; None for one of the register, which every worker finds by its name."""
     if base in bases.REGISTRY:
         return None
-    found = Checkpoint.objects.filter(name=base).first()
-    if found is None:
+    checkpoint = Checkpoint.objects.filter(name=base).first()
+    if checkpoint is None:
         raise BadInput(f"no base model is called {base!r}", "model.base")
-    return found
+    return checkpoint
 
 
 def _locked(run: Run) -> Run:
     """The run under its row lock; raises `BadInput` if somebody has deleted it meanwhile."""
-    found = Run.objects.select_for_update().filter(pk=run.pk).first()
-    if found is None:
+    locked = Run.objects.select_for_update().filter(pk=run.pk).first()
+    if locked is None:
         raise BadInput("it has been deleted", run.name)
-    return found
+    return locked
 
 
 @transaction.atomic
@@ -238,10 +238,10 @@ def add_base(*, name: str, source: str, model_roots: Sequence[Path]) -> Checkpoi
     if name in bases.REGISTRY or Checkpoint.objects.filter(name=name).exists():
         raise BadInput("another model has this name", "name")
     if HUB_NAME.fullmatch(source) and bases.find(source) is None:
-        found = _from_hub_cache(source)
+        folder = _from_hub_cache(source)
     else:
-        found = bases.resolve(source, roots=model_roots)
-    return Checkpoint.objects.create(name=name, kind=Checkpoint.Kind.BASE, base=name, path=str(found))
+        folder = bases.resolve(source, roots=model_roots)
+    return Checkpoint.objects.create(name=name, kind=Checkpoint.Kind.BASE, base=name, path=str(folder))
 
 
 def _from_hub_cache(name: str) -> Path:

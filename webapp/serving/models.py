@@ -62,9 +62,9 @@ class DeploymentQuerySet(models.QuerySet["Deployment"]):
 
     def matching(self, *, text: str = "", state: str = "") -> DeploymentQuerySet:
         """With their `name`, those whose name holds the text and that are in this state; empty filters nothing."""
-        found = self.annotate(name=Coalesce("checkpoint__name", "remote__name"))
-        found = found.filter(state=state) if state else found
-        return found.filter(name__icontains=text) if text else found
+        deployments = self.annotate(name=Coalesce("checkpoint__name", "remote__name"))
+        deployments = deployments.filter(state=state) if state else deployments
+        return deployments.filter(name__icontains=text) if text else deployments
 
 
 class Deployment(models.Model):

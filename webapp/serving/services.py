@@ -65,27 +65,27 @@ def request_all(*, deployments: Iterable[Deployment]) -> set[int]:
     """
     keys = [deployment.pk for deployment in deployments]
     ready_keys = set()
-    for found in Deployment.objects.select_for_update().filter(pk__in=keys).order_by("pk"):
-        found.used_at = Now()
-        if found.remote_id is None:
-            found.requested_at = Now()
-            if found.state == Deployment.State.FAILED:
-                found.state, found.error = Deployment.State.COLD, ""
-        found.save(update_fields=["used_at", "requested_at", "state", "error"])
-        if found.remote_id is not None or found.state == Deployment.State.READY:
-            ready_keys.add(found.pk)
+    for locked in Deployment.objects.select_for_update().filter(pk__in=keys).order_by("pk"):
+        locked.used_at = Now()
+        if locked.remote_id is None:
+            locked.requested_at = Now()
+            if locked.state == Deployment.State.FAILED:
+                locked.state, locked.error = Deployment.State.COLD, ""
+        locked.save(update_fields=["used_at", "requested_at", "state", "error"])
+        if locked.remote_id is not None or locked.state == Deployment.State.READY:
+            ready_keys.add(locked.pk)
     return ready_keys
 
 
 @transaction.atomic
 def start(*, deployment: Deployment) -> bool:
     """Start a cold, local deployment as a run of its own; return whether it was (another may have been faster)."""
-    found = Deployment.objects.select_for_update(of=("self",)).select_related("checkpoint__run").get(pk=deployment.pk)
-    checkpoint = found.checkpoint
-    if checkpoint is None or found.state != Deployment.State.COLD:
+    locked = Deployment.objects.select_for_update(of=("self",)).select_related("checkpoint__run").get(pk=deployment.pk)
+    checkpoint = locked.checkpoint
+    if checkpoint is None or locked.state != Deployment.State.COLD:
         return False
     owner = checkpoint.run.owner if checkpoint.run is not None else _keeper()
-    found.run = Run.objects.create(
+    locked.run = Run.objects.create(
         kind=Run.Kind.SERVE,
         name=f"serve {checkpoint.name}"[:120],
         owner=owner,
@@ -94,10 +94,10 @@ def start(*, deployment: Deployment) -> bool:
         start_checkpoint=checkpoint,
         config={"model": checkpoint.name},
     )
-    found.state, found.error, found.address = Deployment.State.STARTING, "", ""
-    found.key = secrets.token_urlsafe(32)
-    found.save(update_fields=["run", "state", "error", "address", "key"])
-    queue.send(queue.SUPERVISE, found.run.pk, queue="serve")
+    locked.state, locked.error, locked.address = Deployment.State.STARTING, "", ""
+    locked.key = secrets.token_urlsafe(32)
+    locked.save(update_fields=["run", "state", "error", "address", "key"])
+    queue.send(queue.SUPERVISE, locked.run.pk, queue="serve")
     return True
 
 
@@ -110,37 +110,37 @@ def _keeper() -> User:
 @transaction.atomic
 def ready(*, run_id: int, address: str) -> None:
     """Its server answers at `address` (ending in /v1). A run that is no longer its own changes nothing."""
-    found = Deployment.objects.select_for_update().filter(run_id=run_id, state=Deployment.State.STARTING).first()
-    if found is not None:
-        found.state, found.address, found.ready_at = Deployment.State.READY, address, Now()
-        found.used_at = Now()  # the time it took to start is not idleness
-        found.save(update_fields=["state", "address", "ready_at", "used_at"])
+    deployment = Deployment.objects.select_for_update().filter(run_id=run_id, state=Deployment.State.STARTING).first()
+    if deployment is not None:
+        deployment.state, deployment.address, deployment.ready_at = Deployment.State.READY, address, Now()
+        deployment.used_at = Now()  # the time it took to start is not idleness
+        deployment.save(update_fields=["state", "address", "ready_at", "used_at"])
 
 
 @transaction.atomic
 def ended(*, run_id: int, error: str = "") -> None:
     """Its process is gone: cold if that was asked for, failed (with the reason) if not."""
-    found = Deployment.objects.select_for_update().filter(run_id=run_id).first()
-    if found is None or found.state in {Deployment.State.COLD, Deployment.State.FAILED}:
+    deployment = Deployment.objects.select_for_update().filter(run_id=run_id).first()
+    if deployment is None or deployment.state in {Deployment.State.COLD, Deployment.State.FAILED}:
         return
-    asked = found.state == Deployment.State.STOPPING
-    found.state = Deployment.State.COLD if asked else Deployment.State.FAILED
-    found.error = "" if asked else (error or "the model server ended by itself")[:4000]
-    found.address = found.key = ""
-    found.requested_at = found.ready_at = None
-    found.save(update_fields=["state", "error", "address", "key", "requested_at", "ready_at"])
+    stop_asked = deployment.state == Deployment.State.STOPPING
+    deployment.state = Deployment.State.COLD if stop_asked else Deployment.State.FAILED
+    deployment.error = "" if stop_asked else (error or "the model server ended by itself")[:4000]
+    deployment.address = deployment.key = ""
+    deployment.requested_at = deployment.ready_at = None
+    deployment.save(update_fields=["state", "error", "address", "key", "requested_at", "ready_at"])
 
 
 @transaction.atomic
 def stop(*, deployment: Deployment) -> None:
     """Ask its process to leave; one that is not up stays as it is."""
-    found = Deployment.objects.select_for_update().get(pk=deployment.pk)
-    if found.remote_id is not None or found.state not in {Deployment.State.STARTING, Deployment.State.READY}:
+    locked = Deployment.objects.select_for_update().get(pk=deployment.pk)
+    if locked.remote_id is not None or locked.state not in {Deployment.State.STARTING, Deployment.State.READY}:
         return
-    found.state, found.requested_at = Deployment.State.STOPPING, None
-    found.save(update_fields=["state", "requested_at"])
-    if found.run is not None:
-        runs.stop_run(run=found.run)  # one that no worker has taken yet ends at once, and `settle` sees it
+    locked.state, locked.requested_at = Deployment.State.STOPPING, None
+    locked.save(update_fields=["state", "requested_at"])
+    if locked.run is not None:
+        runs.stop_run(run=locked.run)  # one that no worker has taken yet ends at once, and `settle` sees it
 
 
 def settle() -> int:
@@ -210,8 +210,8 @@ def chat_model(deployment: Deployment, *, timeout_s: float) -> RemoteChat:
     if not deployment.address:
         raise BadInput("it is not running", str(deployment))
     config = RemoteConfig(address=deployment.address, secret=KEY_NAME, **common)
-    own = AllowList.of([f"{deployment.address}={KEY_NAME}"])
-    return chat.RemoteModel(config, allowed=own, secret=lambda _name: deployment.key)
+    allowed = AllowList.of([f"{deployment.address}={KEY_NAME}"])
+    return chat.RemoteModel(config, allowed=allowed, secret=lambda _name: deployment.key)
 
 
 @transaction.atomic

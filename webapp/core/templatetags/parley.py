@@ -115,12 +115,12 @@ def options(choices: Iterable[object], chosen: object, everything: str = "all") 
 
     A choice is a pair of value and title, or both in one.
     """
-    pairs = [one if isinstance(one, tuple) else (one, one) for one in choices]
-    given = [("", everything), *pairs] if everything else pairs
+    pairs = [choice if isinstance(choice, tuple) else (choice, choice) for choice in choices]
+    listed = [("", everything), *pairs] if everything else pairs
     return format_html_join(
         "",
         '<option value="{}"{}>{}</option>',
-        ((value, mark_safe(" selected") if str(value) == str(chosen) else "", title) for value, title in given),
+        ((value, mark_safe(" selected") if str(value) == str(chosen) else "", title) for value, title in listed),
     )
 
 

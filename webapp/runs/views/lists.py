@@ -78,7 +78,7 @@ def _chosen(found: RunQuerySet, data: QueryDict) -> list[Run]:
 @require_POST
 @researchers
 def bulk(request: HttpRequest) -> HttpResponse:
-    """Compare, stop or delete the ticked runs; what cannot be done is said, the rest is done."""
+    """Compare, stop or delete the selected runs; what cannot be done is reported, the rest is done."""
     user, action = current_user(request), request.POST.get("action", "")
     back = redirect(request.POST.get("back", "") if _own_list(request.POST.get("back", "")) else "runs:list")
     if action == "compare":

@@ -1,4 +1,4 @@
-"""`manage.py clock`: does what is due, twice a second, until told to stop. Needs the database, no broker."""
+"""`manage.py clock`: runs due steps, twice a second, until asked to stop. Needs the database, no broker."""
 
 import signal
 import threading

@@ -15,7 +15,7 @@ from webapp.core import embedded
 
 
 class Command(BaseCommand):
-    """Holds the embedded servers until told to stop, and stops them for everyone."""
+    """Keeps the embedded servers running until asked to stop, and stops them for everyone."""
 
     help = "Run the embedded databases in the foreground (nothing to do where DATABASE_URL and REDIS_URL are set)."
     requires_system_checks: list[str] = []

@@ -47,8 +47,8 @@ class Command(BaseCommand):
                 )  # fmt: skip
         register_bases()
         kept = KEPT.read_text("utf-8") if KEPT.exists() else ""
-        said = f"with the password {kept}" if user.check_password(kept) else "with the password that you gave it"
-        self.stdout.write(f"Sign in as {NAME} {said}.")
+        hint = f"with the password {kept}" if user.check_password(kept) else "with the password that you gave it"
+        self.stdout.write(f"Sign in as {NAME} {hint}.")
 
 
 def _person(password: str) -> User:
