@@ -46,7 +46,7 @@ class Kind(Protocol):
         """The process has written a new status."""
 
     def ended(self, run: Run, error: str) -> None:
-        """The process is gone; `error` is empty if it was asked to go."""
+        """The process has ended; `error` is empty if it was asked to stop."""
 
 
 @functools.cache
@@ -108,7 +108,7 @@ def _has(folder: RunDir, step: int) -> bool:
 
 
 class Training:
-    """Self-play training, cold start and evaluation: the training command line, going on from where it was."""
+    """Self-play training, cold start and evaluation: the training command line, which resumes where the run stopped."""
 
     def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
         """Check and write the configuration once; fetch what is needed of the checkpoints that another node wrote."""
@@ -141,10 +141,10 @@ class Training:
                 files.fetch_folder(checkpoint.path, folder.attempt(earlier.number).checkpoint(checkpoint.step))
 
     def heard(self, run: Run, status: Mapping[str, Any]) -> None:
-        """Nobody else waits for it."""
+        """Nothing else depends on it."""
 
     def ended(self, run: Run, error: str) -> None:
-        """Nobody else waits for it."""
+        """Nothing else depends on it."""
 
 
 KINDS: dict[str, Kind] = {kind: Training() for kind in ("train", "sft", "eval")}

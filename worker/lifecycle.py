@@ -1,4 +1,4 @@
-"""A worker's life beside its tasks: it beats, reaps processes nobody supervises, and leaves in good order.
+"""What a worker does beside its tasks: it writes heartbeats, kills unsupervised processes, and shuts down in order.
 
 On shutdown `leaving` is set: supervising tasks ask their processes to save and leave, and queue their runs again.
 """
@@ -24,19 +24,19 @@ _over = threading.Event()
 
 
 def identity() -> str:
-    """This worker process: host, process id and start time, so that a restarted one is another."""
+    """Return this worker's identity: host, process id and start time, so that a restarted worker has another."""
     started = pids.start_time(os.getpid()) or 0.0
     return f"{settings.NODE_NAME}:{os.getpid()}:{started:.2f}"
 
 
 def is_alive(worker: str) -> bool:
-    """Whether the worker process of this host that called itself so is still there."""
+    """Return whether the worker process of this host with that identity is alive."""
     _, pid, started = worker.rsplit(":", 2)
     return pids.same_process(int(pid), float(started), tolerance=0.5)
 
 
 def about(queues: list[str]) -> dict[str, Any]:
-    """What this worker says of itself: its queues, its place, and how many models its node serves if it serves any."""
+    """The detail of this worker's heartbeat: queues, host, and how many models its node serves, if it serves any."""
     place = {"queues": queues, "host": socket.gethostname(), "pid": os.getpid(), "node": settings.NODE_NAME}
     return {**place, "serve_slots": settings.SERVE_SLOTS} if "serve" in queues else place
 

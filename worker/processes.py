@@ -20,7 +20,7 @@ from webapp.runs.models import Attempt
 
 logger = logging.getLogger(__name__)
 HIDDEN = re.compile(r"DATABASE_URL|REDIS_URL|AWS_.*|.*_(API_KEY|TOKEN)|.*(SECRET|PASSWORD).*", re.IGNORECASE)
-"""Names of variables that no child is given but by name."""
+"""Names of variables that a child process receives only if it asks for them by name."""
 
 
 def environment(secrets: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from worker.kinds import Launch, put_checkpoint
 
 
 class Serving:
-    """A model server, asked for by its deployment; it is never started a second time by itself."""
+    """A model server, requested by its deployment; it is never restarted automatically."""
 
     def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
         """Write where the model is; the random key travels in the environment."""
@@ -41,10 +41,10 @@ class Serving:
         return Launch(command, {"VLLM_API_KEY": deployment.key})
 
     def heard(self, run: Run, status: Mapping[str, Any]) -> None:
-        """Pass on that it answers, and where."""
+        """Report the address at which it answers."""
         if status.get("phase") == "ready":
             services.ready(run_id=run.pk, address=str(status["address"]))
 
     def ended(self, run: Run, error: str) -> None:
-        """Pass on that it is gone."""
+        """Report that it has ended."""
         services.ended(run_id=run.pk, error=error)

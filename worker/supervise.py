@@ -1,4 +1,4 @@
-"""Stays with one run's process from its start to its end, whatever its kind.
+"""Supervises one run's process from its start to its end, whatever its kind.
 
 The lease is renewed while this lives; the process's own `status.json` proves that it gets on. If the attempt is taken
 away, the process is killed and nothing is written. If this worker leaves, the process saves and the run is queued
@@ -37,7 +37,7 @@ WRONG_INPUT = 2  # the training command line's exit code for input that no secon
 
 
 def supervise(run_id: int) -> None:
-    """Claim a queued run and see it through; does nothing if it is not queued."""
+    """Claim a queued run and supervise it to its end; does nothing if it is not queued."""
     attempt = attempts.claim(run_id=run_id, worker=lifecycle.identity(), host=settings.NODE_NAME)
     if attempt is None:
         return
@@ -50,7 +50,7 @@ def supervise(run_id: int) -> None:
 
 
 class Supervisor:
-    """One attempt's process and what is known of it."""
+    """One attempt's process and its last known state."""
 
     def __init__(self, run: Run, attempt: Attempt, kind: Kind) -> None:
         self.of, self.attempt, self.kind = run, attempt, kind
@@ -116,7 +116,7 @@ class Supervisor:
         return self._meanwhile(lambda: self.kind.prepare(self.of, self.folder, self.attempt.number))
 
     def _meanwhile(self, work: Callable[[], T]) -> T:
-        """Work in a thread, and renew the lease meanwhile: what copies or hashes large files takes its time."""
+        """Run `work` in a thread and renew the lease meanwhile: copying or hashing large files takes long."""
 
         def closing() -> T:
             try:
@@ -157,7 +157,7 @@ class Supervisor:
                 self._store(batch, tail, earlier)
 
     def _watch(self) -> None:
-        """Look after the process until it has ended."""
+        """Watch the process until it has ended."""
         while self.child.ended() is None:
             try:
                 self._look()
@@ -221,7 +221,7 @@ class Supervisor:
             self.files.ask("stop")
 
     def _press(self) -> None:
-        """Insist on what was asked, and end what makes no progress."""
+        """Enforce a request to stop, and kill a process that makes no progress."""
         if lifecycle.leaving.is_set():
             self._ask_to_stop("the worker was shut down")
             self.child.let_go()
@@ -238,7 +238,7 @@ class Supervisor:
             self.child.interrupt()
 
     def _close(self) -> None:
-        """Read the rest, and say how it ended; waits for a database that is away until the attempt is lost."""
+        """Read the rest, and record how it ended; waits for an unavailable database until the attempt is lost."""
         while True:
             try:
                 self._restore()

@@ -18,7 +18,7 @@ ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
 
 
 def clean(value: Any) -> Any:
-    """The value without what the database cannot hold: NUL and half characters in texts."""
+    """Return the value without what the database cannot store: NUL and unpaired surrogates in texts."""
     if isinstance(value, str):
         return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
     if isinstance(value, dict):
@@ -27,7 +27,7 @@ def clean(value: Any) -> Any:
 
 
 class Tail:
-    """What has been read of one attempt's folder. `name` is the attempt's name in the storage."""
+    """Reads one attempt's folder incrementally. `name` is the attempt's name in the storage."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Tail:
         self._log_size = 0
 
     def read(self) -> Batch:
-        """Everything new, at most `LINES` of each file; `done` it once it is stored."""
+        """Return everything new, at most `LINES` of each file; call `done` once it is stored."""
         batch = Batch()
         checkpoints = self._new_checkpoints()  # first: a step's lines are written before its checkpoint
         batch.metrics = self._lines(self.attempt.metrics, batch)
@@ -60,7 +60,7 @@ class Tail:
         return batch
 
     def read_up_to(self, step: int) -> Batch:
-        """The same of an attempt that is over, without what lies above the step that another goes on from."""
+        """Return the same for a finished attempt, without lines above the step from which another resumes."""
         batch = self.read()
         batch.metrics = [line for line in batch.metrics if line["step"] <= step]
         batch.episodes = [line for line in batch.episodes if line["step"] <= step]
@@ -68,7 +68,7 @@ class Tail:
         return batch
 
     def done(self, batch: Batch) -> None:
-        """The batch is stored: go on behind it."""
+        """Mark the batch as stored: the next one starts after it."""
         self.offsets.update(batch.offsets)
         self.checkpoints.update(checkpoint["folder"] for checkpoint in batch.checkpoints)
 

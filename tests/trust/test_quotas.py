@@ -15,6 +15,7 @@ from django.urls import reverse
 from tests.trust.matrix.api import TABLE
 from tests.trust.matrix.scenarios import SCENARIO
 from training import config as configs
+from training.dataset import DatasetLine
 from training.errors import BadInput
 from webapp import settings as site_settings
 from webapp.accounts.models import ApiKey
@@ -25,7 +26,7 @@ from webapp.core import queue, quotas
 from webapp.runs import services
 from webapp.runs.models import Checkpoint, Event, Run
 from webapp.scenarios import imports
-from webapp.scenarios.models import Import
+from webapp.scenarios.models import Dataset, Import
 from webapp.serving import services as serving
 
 AT_ONCE = 50
@@ -156,6 +157,20 @@ def test_tables_keys_models_and_imports_have_quotas(researcher, few):
         upload("name4")
     Import.objects.filter(pk=first.pk).update(created_at=Now() - timedelta(minutes=61))
     assert upload("name4")
+
+
+def test_imports_by_key_have_a_quota(researcher, client, settings):
+    settings.QUOTAS = {**settings.QUOTAS, "imports_per_hour": {"researcher": 2}}
+    key = bearer(researcher)
+
+    def send(name):
+        text = SimpleUploadedFile("a.jsonl", DatasetLine(scenario=SCENARIO).dumps().encode())
+        return client.post("/api/v1/datasets", {"format": "jsonl", "name": name, "files": text}, headers=key)
+
+    assert [send("a").status_code, send("b").status_code] == [201, 201]
+    refused = send("c")
+    assert (refused.status_code, refused.json()["where"]) == (422, "imports_per_hour")
+    assert not Dataset.objects.filter(name="c").exists()
 
 
 def test_pages_say_which_limit_is_reached(researcher, few, client_of):

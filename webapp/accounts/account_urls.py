@@ -1,4 +1,4 @@
-"""The sign-in pages that are used of allauth's; the names are the ones it looks up itself."""
+"""The pages of allauth that this site uses; allauth looks them up by these names."""
 
 from allauth.account import views
 from django.urls import path

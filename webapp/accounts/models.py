@@ -70,7 +70,7 @@ class User(AbstractUser):
 
     @property
     def shown_name(self) -> str:
-        """What others at a table read."""
+        """The name that others at a table see."""
         return self.first_name if self.is_guest else self.username
 
     def may_change(self, owner_id: int | None) -> bool:
@@ -92,7 +92,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     """Reads of API keys."""
 
     def live(self) -> "ApiKeyQuerySet":
-        """Keys that still open something."""
+        """Keys that are valid."""
         return self.filter(revoked_at=None, user__is_active=True)
 
 

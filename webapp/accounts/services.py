@@ -32,12 +32,12 @@ def create_key(*, user: User, name: str) -> tuple[ApiKey, str]:
 
 @transaction.atomic
 def revoke_key(*, key: ApiKey) -> None:
-    """Make a key worthless; doing it twice changes nothing."""
+    """Revoke a key; doing it twice changes nothing."""
     ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=Now())
 
 
 def user_of_key(*, request: HttpRequest, token: str) -> User | None:
-    """Whom a key belongs to, or None. Raises `TooManyFailures` once an address has failed too often.
+    """Return whom a key belongs to, or None. Raises `TooManyFailures` once an address has failed too often.
 
     The address is the connection's own; a forwarding header does not change it.
     """

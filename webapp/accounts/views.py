@@ -79,7 +79,7 @@ def people(request: HttpRequest) -> HttpResponse:
 @require_POST
 @admins
 def change_person(request: HttpRequest, user_id: int) -> HttpResponse:
-    """Set a person's role; one's own is another administrator's to change."""
+    """Set a person's role; administrators cannot change their own."""
     person = get_or_404(User.objects.exclude(role=Role.GUEST), pk=user_id)
     form = PersonForm(request.POST)
     if not form.is_valid():

@@ -1,1 +1,1 @@
-"""What every app stands on: databases, queue, clock, health, pages and the socket handshake."""
+"""What every app uses: databases, queue, clock, health, quotas, pages and the socket handshake."""

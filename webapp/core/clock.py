@@ -23,7 +23,7 @@ Work = Callable[[], int]
 
 @dataclass
 class Step:
-    """A registered step: done at most every `every` seconds; `due` is the monotonic time of its next turn."""
+    """A registered step: run at most once in `every` seconds; `due` is the monotonic time of its next run."""
 
     name: str
     work: Work
@@ -45,7 +45,7 @@ def register(name: str, every: float = 0.5) -> Callable[[Work], Work]:
 
 
 def tick(now: float | None = None) -> dict[str, int]:
-    """Do every step that is due; returns what each did (-1: it failed)."""
+    """Run every step that is due; returns how much each did (-1: it failed)."""
     now = time.monotonic() if now is None else now
     done = {}
     for step in STEPS.values():

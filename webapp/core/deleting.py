@@ -1,4 +1,4 @@
-"""Deleting what others may still use: refused with the names of a few of them, and nothing is changed then."""
+"""Deleting rows that others may refer to: refused with the names of a few of them, without any change."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -50,7 +50,7 @@ def same_origin(scope: Scope) -> bool:
 
 
 class SameOriginOnly:
-    """Refuses a socket of another origin before its session is even looked at."""
+    """Refuses a socket of another origin before its session is read."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner

@@ -35,7 +35,7 @@ class DeploymentQuerySet(models.QuerySet["Deployment"]):
     """Reads of deployments."""
 
     def visible_to(self, user: User) -> DeploymentQuerySet:
-        """Those this person may sit down against: researchers all, others what is marked open; guests none."""
+        """Return those that this person may play against: researchers all, others the open ones, guests none."""
         if user.is_researcher:
             return self
         if user.is_guest:
@@ -43,25 +43,25 @@ class DeploymentQuerySet(models.QuerySet["Deployment"]):
         return self.filter(Q(checkpoint__open_to_players=True) | Q(remote__open_to_players=True))
 
     def local(self) -> DeploymentQuerySet:
-        """Those that take a slot of a node when they are up."""
+        """Return those that occupy a slot of a node while they run."""
         return self.filter(checkpoint__isnull=False)
 
     def up(self) -> DeploymentQuerySet:
-        """Those with a process, or about to have one."""
+        """Return those with a process, or about to have one."""
         return self.filter(state__in=[Deployment.State.STARTING, Deployment.State.READY, Deployment.State.STOPPING])
 
     def requested(self) -> DeploymentQuerySet:
-        """Those that somebody waits for and that are not starting yet."""
+        """Return those that are requested and not starting yet."""
         return self.local().filter(state=Deployment.State.COLD, requested_at__isnull=False)
 
     def named(self) -> DeploymentQuerySet:
-        """With what their names need, in the order of last use."""
+        """Return them with the rows that their names need, most recently used first."""
         return self.select_related("checkpoint", "remote", "run").order_by(
             models.F("used_at").desc(nulls_last=True), "pk"
         )
 
     def matching(self, *, text: str = "", state: str = "") -> DeploymentQuerySet:
-        """With their `name`, those whose name holds the text and that are in this state; empty filters nothing."""
+        """Return those whose name contains the text and that are in this state, with `name`; empty filters nothing."""
         deployments = self.annotate(name=Coalesce("checkpoint__name", "remote__name"))
         deployments = deployments.filter(state=state) if state else deployments
         return deployments.filter(name__icontains=text) if text else deployments

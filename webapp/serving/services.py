@@ -40,13 +40,13 @@ KEY_NAME = "DEPLOYMENT_API_KEY"
 
 
 def of_checkpoint(checkpoint: Checkpoint) -> Deployment:
-    """The deployment of a checkpoint; made, cold, if there is none."""
+    """Return the deployment of a checkpoint; a cold one is created if there is none."""
     return Deployment.objects.get_or_create(checkpoint=checkpoint)[0]
 
 
 @transaction.atomic
 def request(*, deployment: Deployment, by: User | None = None) -> bool:
-    """Request that it be started; return whether it can be asked already. A failed one is tried again.
+    """Request that it be started; return whether it is ready. A failed one is tried again.
 
     `by` is whoever requests it outside a game. Raises `BadInput` if they wait for as many models as they may.
     """
@@ -59,7 +59,7 @@ def request(*, deployment: Deployment, by: User | None = None) -> bool:
 
 @transaction.atomic
 def request_all(*, deployments: Iterable[Deployment]) -> set[int]:
-    """Request that all of them be started; return the keys of those that can be asked already.
+    """Request that all of them be started; return the keys of those that are ready.
 
     They are locked in the order of their keys, whatever their order at a table, so that two tables do not deadlock.
     """
@@ -109,7 +109,7 @@ def _keeper() -> User:
 
 @transaction.atomic
 def ready(*, run_id: int, address: str) -> None:
-    """Its server answers at `address` (ending in /v1). A run that is no longer its own changes nothing."""
+    """Record that its server answers at `address` (ending in /v1); ignored for a run that is not its present one."""
     deployment = Deployment.objects.select_for_update().filter(run_id=run_id, state=Deployment.State.STARTING).first()
     if deployment is not None:
         deployment.state, deployment.address, deployment.ready_at = Deployment.State.READY, address, Now()
@@ -119,7 +119,7 @@ def ready(*, run_id: int, address: str) -> None:
 
 @transaction.atomic
 def ended(*, run_id: int, error: str = "") -> None:
-    """Its process is gone: cold if that was asked for, failed (with the reason) if not."""
+    """Record that its process has ended: cold if a stop was requested, else failed with the reason."""
     deployment = Deployment.objects.select_for_update().filter(run_id=run_id).first()
     if deployment is None or deployment.state in {Deployment.State.COLD, Deployment.State.FAILED}:
         return
@@ -133,7 +133,7 @@ def ended(*, run_id: int, error: str = "") -> None:
 
 @transaction.atomic
 def stop(*, deployment: Deployment) -> None:
-    """Ask its process to leave; one that is not up stays as it is."""
+    """Ask its process to stop; one without a process stays as it is."""
     locked = Deployment.objects.select_for_update().get(pk=deployment.pk)
     if locked.remote_id is not None or locked.state not in {Deployment.State.STARTING, Deployment.State.READY}:
         return
@@ -144,12 +144,12 @@ def stop(*, deployment: Deployment) -> None:
 
 
 def settle() -> int:
-    """Start what is requested where there is a slot, make room by the least recently used, stop what idles."""
+    """Start requested deployments where slots are free, free slots from the least recently used, stop idle ones."""
     return _follow_runs() + _stop_idle() + _start_requested()
 
 
 def _follow_runs() -> int:
-    """A deployment whose run has ended without a word (its worker died) is not up any more."""
+    """Mark deployments as down whose run has ended without a report, as when its worker died."""
     lost = list(Deployment.objects.local().up().filter(run__state__in=OVER).select_related("run"))
     gone = list(Deployment.objects.local().up().filter(run__isnull=True))
     for deployment in lost:
@@ -167,7 +167,7 @@ def _stop_idle() -> int:
 
 
 def _slots() -> int:
-    """How many models all nodes serve at once; while none has said so yet, as many as this one would."""
+    """Return how many models all nodes serve at once; before the first heartbeat, this node's number."""
     return sum(health.serve_slots().values()) or settings.SERVE_SLOTS
 
 
@@ -183,7 +183,7 @@ def _start_requested() -> int:
 
 
 def _yield_slot() -> int:
-    """Stop the least recently used ready deployment that no seat is thinking with; 0 if a slot is being freed."""
+    """Stop the least recently used ready deployment that no seat is waiting for; 0 if a slot is being freed."""
     if Deployment.objects.filter(state=Deployment.State.STOPPING).exists():
         return 0
     busy = Exists(
@@ -200,7 +200,7 @@ def _yield_slot() -> int:
 
 
 def chat_model(deployment: Deployment, *, timeout_s: float) -> RemoteChat:
-    """A client that asks this deployment, one try a call; raises `BadInput` if its address is not allowed."""
+    """Return a client for this deployment, with one try per call; raises `BadInput` if its address is not allowed."""
     from training.engines.remote import chat  # the openai client is slow to import
 
     common: dict[str, Any] = {"model": deployment.model, "timeout_s": min(600.0, max(0.1, timeout_s)), "retries": 0}
@@ -234,7 +234,7 @@ def add_remote(*, by: User, name: str, address: str, model: str, secret_name: st
 
 @transaction.atomic
 def remove_remote(*, remote: RemoteModel) -> None:
-    """Forget a remote model; raises `BadInput` if a match or a judge has used it, whose record would be lost."""
+    """Delete a remote model; raises `BadInput` if a match or a judge refers to it."""
     if Deployment.objects.filter(remote=remote, match_seats__isnull=False).exists():
         raise BadInput("it sat at a match, whose record names it: it stays", remote.name)
     if RemoteModel.objects.filter(Q(pk=remote.pk), judges__isnull=False).exists():

@@ -25,7 +25,7 @@ LATEST = 20
 
 
 def _may_stop(user: User, deployment: Deployment) -> bool:
-    """Its run's owner may, and admins; a base model's server belongs to nobody else."""
+    """Return whether this person may stop it: the owner of its run and admins; for base models admins only."""
     run = deployment.checkpoint.run if deployment.checkpoint is not None else None
     return user.is_admin or (run is not None and user.may_change(run.owner_id))
 
@@ -72,7 +72,7 @@ def serve(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
 @require_POST
 @researchers
 def stop(request: HttpRequest, deployment_id: int) -> HttpResponse:
-    """Ask a served model to leave."""
+    """Stop a served model."""
     user = current_user(request)
     deployment = get_or_404(Deployment.objects.select_related("checkpoint__run"), pk=deployment_id)
     if not _may_stop(user, deployment):
@@ -108,7 +108,7 @@ def add_remote(request: HttpRequest) -> HttpResponse:
 @require_POST
 @admins
 def remove_remote(request: HttpRequest, remote_id: int) -> HttpResponse:
-    """Forget a remote model that nothing refers to."""
+    """Delete a remote model that nothing refers to."""
     remote = get_or_404(RemoteModel.objects.all(), pk=remote_id)
     try:
         services.remove_remote(remote=remote)
