@@ -11,6 +11,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from tests.conftest import PASSWORD
+from tests.trust.matrix.api import TABLE
 from tests.worker.conftest import wait_until
 from webapp.accounts.services import create_key
 from webapp.core import circuit, embedded, queue
@@ -81,6 +82,20 @@ def test_a_run_is_queued_at_once_and_its_hint_is_repeated(researcher, client, hu
     assert queue.publish(queue.SUPERVISE, first.json()["id"]) is False
     os.kill(hung, signal.SIGCONT)
     wait_until(lambda: queue.publish(queue.SUPERVISE, first.json()["id"]))
+
+
+def test_a_table_is_set_up_and_a_move_is_made_at_once(player, client, hung):
+    key = {"Authorization": f"Bearer {create_key(user=player, name='k')[1]}"}
+
+    def post(path, body):
+        return client.post(f"/api/v1/{path}", json.dumps(body), "application/json", headers=key)
+
+    made, seconds = timed(lambda: post("matches", TABLE))
+    assert (made.status_code, seconds < 2.0) == (201, True)
+    turn = {"turn": 0, "text": "I would like to have the firewood."}
+    moved, seconds = timed(lambda: post(f"matches/{made.json()['id']}/moves", turn))
+    assert moved.status_code in {200, 409, 422}
+    assert seconds < 1.0
 
 
 @pytest.mark.parametrize("address, status", [("/api/nothing", 404), ("/api/v1/runs/x", 404), ("/api/v1/openapi", 404)])

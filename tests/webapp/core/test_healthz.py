@@ -37,3 +37,9 @@ def test_many_probes_cost_one_connection_a_second(monkeypatch):
     time.sleep(0.001)
     probe()
     assert len(asked) == 2
+
+
+def test_a_probe_from_inside_needs_no_tls(db, client, probe, settings):
+    settings.SECURE_SSL_REDIRECT = True
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/accounts/login/").status_code == 301
