@@ -81,7 +81,7 @@ class JsonErrorsMiddleware:
 
 WHY = {
     400: "the request could not be read",
-    403: "this was refused",
+    403: "this was refused: you may not do it, or the form was no longer valid",
     404: "there is nothing here that you may see",
     405: "this address does not take that method",
     429: "too many requests: wait a minute",

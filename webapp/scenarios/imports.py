@@ -21,7 +21,7 @@ from webapp.accounts.models import User
 from webapp.core import queue, quotas
 from webapp.scenarios import importers
 from webapp.scenarios.importers.reading import Reading
-from webapp.scenarios.models import DatasetVersion, Import, ImportQuerySet
+from webapp.scenarios.models import Dataset, DatasetVersion, Import, ImportQuerySet
 from webapp.scenarios.services import check_name, create_dataset
 from webapp.scenarios.titles import seats_of, title_of
 
@@ -235,6 +235,17 @@ def _delete_files(folder: str) -> None:
     for name in names:
         default_storage.delete(f"{folder}/{name}")
     default_storage.delete(folder)  # a local folder stays behind otherwise
+
+
+@transaction.atomic
+def import_sent(*, format: str, path: Path, name: str, owner: User) -> tuple[Reading, DatasetVersion | None]:
+    """Read and store at once, for the API: as `import_path`, within the owner's quota and one at a time.
+
+    Raises `BadInput`, too, if the quota is used up or another import of the owner is being read.
+    """
+    recent = quotas.within_hour(Dataset.objects.filter(owner=owner))
+    quotas.check(user=owner, quota="imports_per_hour", used=recent, wait=False)
+    return import_path(format=format, path=path, name=name, owner=owner)
 
 
 def import_path(*, format: str, path: Path, name: str, owner: User) -> tuple[Reading, DatasetVersion | None]:
