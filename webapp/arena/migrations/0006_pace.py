@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('arena', '0004_rules'),
+        ('arena', "0005_seat_metrics"),
     ]
 
     operations = [
