@@ -12,7 +12,8 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -103,14 +104,51 @@ class Record(BaseModel):
             raise BadInput("expected an object")
         check_json(data)
         try:
-            return cls.model_validate_json(json.dumps(data, default=dict), strict=True)
+            return cls.model_validate_json(json.dumps(_upgraded(cls, data), default=dict), strict=True)
         except ValidationError as error:
             where, why = explain(error)
             raise BadInput(why, where) from error
 
+    @classmethod
+    def upgrade(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return JSON data of this record in the present form; a record whose older files differ overrides this."""
+        return data
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; `from_dict` of it is equal to this."""
         return self.model_dump(mode="json")
+
+
+def _upgraded(record: type[Record], data: Any) -> Any:
+    """Return JSON data of a record, and of all records inside it, in the present form.
+
+    This happens before validation: data that a validator has touched is no longer read as JSON, which has lists where
+    Python has tuples.
+    """
+    if not isinstance(data, Mapping):
+        return data
+    present = dict(record.upgrade(data))
+    for name, inner in _records_inside(record).items():
+        value = present.get(name)
+        if isinstance(value, list | tuple):
+            present[name] = [_upgraded(inner, item) for item in value]
+        elif value is not None:
+            present[name] = _upgraded(inner, value)
+    return present
+
+
+@cache
+def _records_inside(record: type[Record]) -> Mapping[str, type[Record]]:
+    """Return the fields of a record that hold another record, or several of one kind, with that kind."""
+    kinds = {name: _record_in(field.annotation) for name, field in record.model_fields.items()}
+    return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
+def _record_in(annotation: Any) -> type[Record] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Record):
+        return annotation
+    inside = [kind for kind in map(_record_in, get_args(annotation)) if kind is not None]
+    return inside[0] if len(inside) == 1 else None
 
 
 def _no_flag(value: object) -> object:
@@ -296,13 +334,6 @@ def split_seat_metrics(
     return whole, by_seat
 
 
-def _without(data: Any, *retired: str) -> Any:
-    """Return a record's data without the fields that earlier files carry and no code reads."""
-    if not isinstance(data, Mapping) or not any(name in data for name in retired):
-        return data
-    return {name: value for name, value in data.items() if name not in retired}
-
-
 class Turn(Record):
     """One attempt of one seat, refused ones too. `passed` = parsed and legal.
 
@@ -318,10 +349,10 @@ class Turn(Record):
     error: str | None = None
     passed: bool
 
-    @model_validator(mode="before")
     @classmethod
-    def _read_old(cls, data: Any) -> Any:
-        return _without(data, "voice", "reward")
+    def upgrade(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Leave out the fields that earlier files carry and no code reads."""
+        return {name: value for name, value in data.items() if name not in {"voice", "reward"}}
 
 
 class Trace(Record):
@@ -344,10 +375,10 @@ class Trace(Record):
     logprobs: tuple[float, ...]
     versions: tuple[tuple[int, int], ...] = Field(default=(), exclude_if=lambda versions: not versions)
 
-    @model_validator(mode="before")
     @classmethod
-    def _read_old(cls, data: Any) -> Any:
-        return _without(data, "voice")
+    def upgrade(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Leave out the field that earlier files carry and no code reads."""
+        return {name: value for name, value in data.items() if name != "voice"}
 
     @model_validator(mode="after")
     def _same_length(self) -> Self:
@@ -383,15 +414,14 @@ class Episode(Record):
     beliefs: tuple[Belief, ...] = ()
     error: ErrorRecord | None = None
 
-    @model_validator(mode="before")
     @classmethod
-    def _read_old_seat_metrics(cls, data: Any) -> Any:
+    def upgrade(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """Read records written before `seat_metrics` existed: they name a seat's numbers `won_0`, `won_1`, …."""
-        if not isinstance(data, Mapping) or "seat_metrics" in data or not isinstance(data.get("metrics"), Mapping):
+        scenario, metrics = data.get("scenario"), data.get("metrics")
+        seats = scenario.get("seats") if isinstance(scenario, Mapping) else None
+        if "seat_metrics" in data or not isinstance(metrics, Mapping) or not isinstance(seats, list | tuple):
             return data
-        scenario = data.get("scenario")
-        seats = scenario.seats if isinstance(scenario, Scenario) else (scenario or {}).get("seats", ())
-        metrics, seat_metrics = split_seat_metrics(data["metrics"], len(seats))
+        metrics, seat_metrics = split_seat_metrics(metrics, len(seats))
         return {**data, "metrics": metrics, "seat_metrics": seat_metrics}
 
 
