@@ -226,6 +226,7 @@ class EvaluateSection(Record):
     )
     common: str = Field(
         default="",
+        max_length=4096,
         description="The common opponent. Empty = what the run started from (model.base), or the opponent, where "
         "model.base itself is measured.",
     )

@@ -51,7 +51,7 @@ def test_differences_are_paired_and_students():
     gap = difference([2.0, 4.0, 6.0], [1.0, 2.0, 3.0])
     assert gap["mean"] == pytest.approx(2.0)
     assert gap["interval"] == pytest.approx([2 - 2.484138, 2 + 2.484138], abs=1e-5)
-    with pytest.raises(BadInput, match="at least 2"):
+    with pytest.raises(BadInput, match="at least two"):
         difference([1.0], [0.0])
 
 

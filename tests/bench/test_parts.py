@@ -87,7 +87,7 @@ def test_every_measurement_names_a_module_that_runs(capsys):
     (commands,) = (action.choices for action in parser()._subparsers._group_actions)
     assert {"sampling", "learning", "conversation", "miniature", "pages", "socket", "start"} <= set(commands)
     for name in commands:
-        arguments = parser().parse_args([name, *(["toy"] if name == "miniature" else [])])
+        arguments = parser().parse_args([name, *{"miniature": ["toy"], "critic": ["FILE"]}.get(name, [])])
         module = import_module(arguments.module)
         assert callable(module.main)
         assert callable(module.show)

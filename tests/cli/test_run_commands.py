@@ -42,6 +42,7 @@ steps = {steps}
 lora = {{ rank = 2, alpha = 4.0 }}
 lr = 1e-3
 critic_warmup = 0
+ent_coef = 0.01
 save_every = 1000
 threads = 1
 tokens_per_batch = 8192

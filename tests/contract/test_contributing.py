@@ -1,6 +1,7 @@
 """What CONTRIBUTING shows is true: its method runs, and its game's code is the example's."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,12 @@ def test_the_method_credits_by_hand(tmp_path, monkeypatch):
     [code] = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     (tmp_path / "centred_example.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))
-    from centred_example import CentredConfig
-
-    [credit] = CentredConfig(scale=2).build().credit([scored([trace(".00.2")], {0: 1.0, 1: 0.5})])
+    [credit] = (
+        import_module("centred_example")
+        .CentredConfig(scale=2)
+        .build()
+        .credit([scored([trace(".00.2")], {0: 1.0, 1: 0.5})])
+    )
     assert credit.traces[0].ppo == pytest.approx(np.array([0, 1, 1, 0, 1]) * 2 * (1 - 0.75))
 
 

@@ -70,15 +70,15 @@ def test_steps_go_on_where_the_last_one_ended_with_seeds_of_their_own():
 
 
 def test_a_drawn_seed_depends_on_the_scenario_the_pass_and_the_run():
-    def drawn(a_step, steps, seed=9):
+    def draw(a_step, steps, seed=9):
         rollout = RunConfig().rollout.model_copy(update={"scenarios": a_step, "games": 1})
         config = RunConfig().model_copy(update={"rollout": rollout, "seed": seed})
         played = [job.scenario for step in range(1, steps + 1) for job in jobs(config, starts(seed=seed), step)]
         return [(scenario.id, scenario.seed) for scenario in played]
 
-    assert drawn(2, 5) == drawn(5, 2) == drawn(10, 1)
-    assert len(set(drawn(10, 1))) == 10
-    assert not set(drawn(10, 1)) & set(drawn(10, 1, seed=8))
+    assert draw(2, 5) == drawn(5, 2) == drawn(10, 1)
+    assert len(set(draw(10, 1))) == 10
+    assert not set(draw(10, 1)) & set(drawn(10, 1, seed=8))
 
 
 def test_inputs_are_copied_and_named_by_their_hash(tmp_path):
@@ -142,11 +142,11 @@ def test_a_file_of_two_games_gives_a_run_its_own(tmp_path, caplog):
 
 
 def test_an_arena_draws_from_its_own_game(tmp_path):
-    from training.evaluate.run import drawn
+    from training.evaluate.run import draw
 
     expected = mixed(tmp_path / "mixed.jsonl")
     config = parse({"kind": "eval", "data": {"path": "mixed.jsonl"}, "evaluate": {"conversations": 6}})
-    _, pairs = drawn(config, RunDir(tmp_path))
+    _, pairs = draw(config, RunDir(tmp_path))
     assert sorted({pair.scenario.id for pair in pairs}) == sorted(expected["negotiation"])
 
 

@@ -15,11 +15,6 @@ PLANTED = {  # file, line added to it, and the contract that must break
         "import django",
         "training imports no Django, Celery or Channels",
     ),
-    "games apart": (
-        "training/games/dialogue/__init__.py",
-        "import training.games.negotiation",
-        "no game imports another game",
-    ),
     "methods are pure": (
         "training/methods/__init__.py",
         "import training.engines",

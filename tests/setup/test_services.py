@@ -82,8 +82,9 @@ def test_turns_with_a_deadline_have_a_worker_of_their_own(supervisord):
 def test_databases_start_first_and_everything_else_is_one_group(supervisord):
     group = supervisord["group:site"]
     assert int(programs(supervisord)["databases"]["priority"]) < int(group["priority"])
-    assert set(group["programs"].split(",")) == set(programs(supervisord)) - {"databases"}
-    for name in group["programs"].split(","):
+    assert set(group["programs"].split(",")) == set(programs(supervisord)) - {"databases", "models"}
+    assert programs(supervisord)["models"]["autorestart"] == "false", "models are prepared once, then it ends"
+    for name in (*group["programs"].split(","), "models"):
         assert programs(supervisord)[name]["autostart"] == "false", "started once the databases answer"
 
 

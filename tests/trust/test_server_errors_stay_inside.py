@@ -39,5 +39,5 @@ def test_a_match_that_no_model_could_join_does_not_say_why_in_our_words(player, 
     assert match.state == Match.State.RUNNING
     assert DueSeat.objects.filter(match=match, deadline=None).exists()
     Deployment.objects.update(state=Deployment.State.FAILED, error="/secret/folder: no such file")
-    _, broken = model_seats.awake()
+    _, broken = model_seats.start_clocks()
     assert broken == [(match.pk, "a model could not be started")]

@@ -29,7 +29,7 @@ def toy(tmp_path_factory):
 def save(toy, attempt, step):
     """A checkpoint whose every number says which step it is of."""
     with torch.no_grad():
-        for parameter in (*toy.trained.values(), *toy.heads.parameters()):
+        for parameter in (*toy.trained.values(), *toy.critic.parameters()):
             parameter.fill_(float(step))
     state = TrainerState(step, {"step": step}, {"mark": torch.full((3,), float(step)), **toy.tensors()})
     checkpoint.write(attempt.checkpoint(step), toy.model, toy.tokenizer, INFO, state, adapter_only=True)

@@ -270,6 +270,9 @@ def _interval(values: Floats, n: int) -> Interval:
     """Return the first value with Student's t interval over n games, from the spread of the rest, its bootstrap."""
     from scipy import stats
 
+    if n < 2:  # one game says nothing about how far others would lie from it
+        low, high = values[0] - MEAN, values[0] + MEAN
+        return Interval(mean=round(values[0], 2), low=round(low, 2), high=round(high, 2), n=n, level=LEVEL)
     spread = values[1:].std(ddof=1) * np.sqrt(n / (n - 1))
     half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1) * spread)
     low, high = values[0] - half, values[0] + half

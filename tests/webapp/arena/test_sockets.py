@@ -191,6 +191,11 @@ def model_is_lost(match):
     assert clock.start_clocks() == 1
 
 
+def model_begins(match):
+    model_is("ready")
+    assert clock.begin_with_models() == 1
+
+
 WAITING = "the clock starts when Ben is ready"
 MODEL_EVENTS = [
     ("services.submit", lambda match: say(match, 0, "hello"), WAITING),
@@ -202,6 +207,12 @@ MODEL_EVENTS = [
     ("clock.start_clocks", model_is_lost, "a model could not be started"),
 ]
 """What models, workers and the clock do, in an order that can be played: service, what is done, what people read."""
+WATCHED_EVENTS = [
+    ("tables.begin_with_models", model_begins, "Ann is to move"),
+    ("services.submit", lambda match: say(match, 0, "hello"), "Ben is to move"),
+    *MODEL_EVENTS[2:5],
+]
+"""The same at a table that others may watch, which waits for its models before the game."""
 
 ENDINGS = [
     ("services.abort", lambda match: services.abort(match_id=match.pk, why="closed by the host")),
@@ -225,16 +236,24 @@ async def test_only_hints_bring_what_a_model_and_the_clock_do(application, clien
     checkpoint = await sync(Checkpoint.objects.create, name="x", kind="base", base="x", path="/nowhere")
     sleeping = await sync(Deployment.objects.create, checkpoint=checkpoint)
     places = [tables.Place(user=player), tables.Place(deployment=sleeping)]
+    visibility = "private" if place == "seat" else "open"
     match = await sync(
-        tables.create, host=player, start=tables.Start(negotiation()), places=places, consent=True, visibility="open"
+        tables.create,
+        host=player,
+        start=tables.Start(negotiation()),
+        places=places,
+        consent=True,
+        visibility=visibility,
     )
     tab = await at(application, client_of, player if place == "seat" else await sync(make_person, "watcher"), match)
-    for _, happen, read in MODEL_EVENTS:
+    for _, happen, read in MODEL_EVENTS if place == "seat" else WATCHED_EVENTS:
         await sync(happen, match)
         fresh = Page(await tab.fetch())
         await tab.until(lambda fresh=fresh: tab.page.state() == fresh.state(), wait=5)
-        if place == "watcher":
-            assert read in tab.page.parts["status"]
+        assert (
+            read.replace("Ann is", "Your turn" if place == "seat" else "Ann is").partition(" to move")[0]
+            in (tab.page.parts["status"])
+        )
     await tab.leave()
 
 

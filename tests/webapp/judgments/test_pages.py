@@ -635,7 +635,7 @@ def test_what_was_exported_stays_as_it_is(client_of, researcher, annotator):
     assert "Save the change" not in page
     data = {"target": first.pk, "reopened": "1", **{f"value-{name}": "8" for name in NAMES}}
     assert client.post(address, data).status_code == 400
-    assert Judgment.objects.get().values == dict.fromkeys(NAMES, 3.0)
+    assert Judgment.objects.get(conversation=None).values == dict.fromkeys(NAMES, 3.0)
     services.annotate(target=second, by=annotator, values=dict.fromkeys(NAMES, 5))
     services.annotate(target=second, by=annotator, values=dict.fromkeys(NAMES, 6))
     assert Judgment.objects.get(target=second).values == dict.fromkeys(NAMES, 6.0), "it was judged after the export"

@@ -37,7 +37,7 @@ def run(researcher, amount):
 @pytest.mark.parametrize(
     "name, queries",
     [
-        ("detail", 5),
+        ("detail", 6),
         ("live", 3),
         ("metrics", 4),
         ("conversations", 8),

@@ -8,8 +8,8 @@ from training.plugins import Registry
 from webapp.scenarios import importers
 
 CODE = """
-    from webapp.scenarios.importers import Format, own
-    LINES = Format("Lines of another kind", own.read, "Elsewhere", "MIT")
+    from webapp.scenarios.importers import Format, parley_jsonl
+    LINES = Format("Lines of another kind", parley_jsonl.read, "Elsewhere", "MIT")
     """
 
 

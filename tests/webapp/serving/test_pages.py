@@ -122,18 +122,18 @@ def waiting(player, checkpoint):
 
 def test_the_table_says_waking_up_and_the_clock_starts_when_it_is_ready(client_of, player, waiting):
     client = client_of(player)
-    assert "waking up" in client.get(f"/play/{waiting.pk}/").content.decode()
+    assert "starting" in client.get(f"/play/{waiting.pk}/").content.decode()
     due = waiting.due.get()
     assert due.deadline is None
     services.settle()
-    assert clock.wake() == 0
+    assert clock.start_clocks() == 0
     services.ready(run_id=Deployment.objects.get().run_id, address="http://127.0.0.1:9/v1")
-    assert clock.wake() == 1
+    assert clock.start_clocks() == 1
     due.refresh_from_db()
     left = due.deadline - table.database_now()
     assert timedelta(seconds=58) < left <= timedelta(seconds=60)
     page = client.get(f"/play/{waiting.pk}/").content.decode()
-    assert "waking up" not in page
+    assert "starting" not in page
     assert "thinking" in page
 
 
@@ -141,15 +141,15 @@ def test_only_who_chose_the_seats_reads_that_it_is_a_model_that_wakes_up(client_
     watcher = client_of(person("player", "watcher"))
     Match.objects.update(visibility="open")
     page = watcher.get(f"/play/{waiting.pk}/").content.decode()
-    assert "getting ready" in page
-    assert "waking" not in page
-    assert "awake" not in page
+    assert "thinking" in page
+    for word in ("starting", "waking", "awake", "model"):
+        assert word not in page.partition('id="part-situation"')[2].partition("</section>")[0]
 
 
 def test_a_model_that_cannot_start_ends_the_match(client_of, player, researcher, waiting):
     services.settle()
     services.ended(run_id=Deployment.objects.get().run_id, error="no such file")
-    assert clock.wake() == 1
+    assert clock.start_clocks() == 1
     waiting.refresh_from_db()
     assert waiting.state == Match.State.ABORTED
     shown = client_of(player).get(f"/play/{waiting.pk}/").content.decode()
@@ -161,7 +161,7 @@ def test_a_model_that_cannot_start_ends_the_match(client_of, player, researcher,
 def test_a_model_that_never_wakes_up_ends_the_match(waiting):
     services.settle()
     waiting.due.update(created_at=table.database_now() - timedelta(minutes=16))
-    assert clock.wake() == 1
+    assert clock.start_clocks() == 1
     waiting.refresh_from_db()
     assert waiting.state == Match.State.ABORTED
 
@@ -172,6 +172,6 @@ def test_a_model_that_yielded_its_slot_is_asked_for_again(waiting):
     services.stop(deployment=found)
     services.ended(run_id=found.run_id)
     assert Deployment.objects.get().requested_at is None
-    assert clock.request() == 1
+    assert clock.request_models() == 1
     services.settle()
     assert Deployment.objects.get().state == "starting"
