@@ -18,12 +18,8 @@ def test_the_method_credits_by_hand(tmp_path, monkeypatch):
     [code] = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     (tmp_path / "centred_example.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))
-    [credit] = (
-        import_module("centred_example")
-        .CentredConfig(scale=2)
-        .build()
-        .credit([scored([trace(".00.2")], {0: 1.0, 1: 0.5})])
-    )
+    method = import_module("centred_example").CentredConfig(scale=2).build()
+    [credit] = method.credit([scored([trace(".00.2")], {0: 1.0, 1: 0.5})])
     assert credit.traces[0].ppo == pytest.approx(np.array([0, 1, 1, 0, 1]) * 2 * (1 - 0.75))
 
 

@@ -76,9 +76,9 @@ def test_a_drawn_seed_depends_on_the_scenario_the_pass_and_the_run():
         played = [job.scenario for step in range(1, steps + 1) for job in jobs(config, starts(seed=seed), step)]
         return [(scenario.id, scenario.seed) for scenario in played]
 
-    assert draw(2, 5) == drawn(5, 2) == drawn(10, 1)
+    assert draw(2, 5) == draw(5, 2) == draw(10, 1)
     assert len(set(draw(10, 1))) == 10
-    assert not set(draw(10, 1)) & set(drawn(10, 1, seed=8))
+    assert not set(draw(10, 1)) & set(draw(10, 1, seed=8))
 
 
 def test_inputs_are_copied_and_named_by_their_hash(tmp_path):

@@ -236,15 +236,8 @@ async def test_only_hints_bring_what_a_model_and_the_clock_do(application, clien
     checkpoint = await sync(Checkpoint.objects.create, name="x", kind="base", base="x", path="/nowhere")
     sleeping = await sync(Deployment.objects.create, checkpoint=checkpoint)
     places = [tables.Place(user=player), tables.Place(deployment=sleeping)]
-    visibility = "private" if place == "seat" else "open"
-    match = await sync(
-        tables.create,
-        host=player,
-        start=tables.Start(negotiation()),
-        places=places,
-        consent=True,
-        visibility=visibility,
-    )
+    options = {"consent": True, "visibility": "private" if place == "seat" else "open"}
+    match = await sync(tables.create, host=player, start=tables.Start(negotiation()), places=places, **options)
     tab = await at(application, client_of, player if place == "seat" else await sync(make_person, "watcher"), match)
     for _, happen, read in MODEL_EVENTS if place == "seat" else WATCHED_EVENTS:
         await sync(happen, match)

@@ -15,7 +15,7 @@ CODE = """
 
 @pytest.fixture
 def formats(tmp_path, monkeypatch):
-    install(tmp_path, "more-formats", "parley.importers", {"lines": "LINES", "broken": "own"}, CODE)
+    install(tmp_path, "more-formats", "parley.importers", {"lines": "LINES", "broken": "parley_jsonl"}, CODE)
     monkeypatch.syspath_prepend(str(tmp_path))
     added = Registry("parley.importers", importers.BUILT_IN, importers._check)
     monkeypatch.setattr(importers, "FORMATS", added)
