@@ -1,6 +1,6 @@
-"""`python -m bench MEASUREMENT [--json]`: one measurement of `--help`'s list, told as one JSON object.
+"""`python -m bench MEASUREMENT [--json]`: run one measurement and print its result, with `--json` as one JSON object.
 
-Exit codes: 0 done, 1 failed, 2 wrong input. Arguments are read first, everything else is imported after.
+Exit codes: 0 done, 1 failed, 2 wrong input. Arguments are parsed before anything else is imported.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ COUNT_OR_0 = partial(whole, low=0, high=1_000_000)
 
 def parser() -> ArgumentParser:
     """Return the parser; every command names the module that runs it."""
-    made = ArgumentParser(prog="python -m bench", description="Measure Parley beside what it is built from.")
-    commands = made.add_subparsers(title="measurements", required=True, metavar="MEASUREMENT")
+    root = ArgumentParser(prog="python -m bench", description="Measure Parley beside the libraries that it builds on.")
+    commands = root.add_subparsers(title="measurements", required=True, metavar="MEASUREMENT")
     common = ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true", help="print one JSON object on standard output, nothing else")
     compared = ArgumentParser(add_help=False)
@@ -37,8 +37,8 @@ def parser() -> ArgumentParser:
         return command
 
     _beside(partial(add, parents=(common, compared)))
-    games = add("games", "a turn of each game, beside TextArena where it has the same game", parents=(common,))
-    games.add_argument("--games", type=COUNT, default=200, metavar="N", help="games of each kind a round (200)")
+    games = add("games", "the cost of a turn of each game, beside TextArena where it has the game", parents=(common,))
+    games.add_argument("--games", type=COUNT, default=200, metavar="N", help="games of each kind per round (200)")
     games.add_argument("--rounds", type=COUNT, default=5, metavar="N", help="counted rounds of each (5)")
     games.add_argument("--seed", type=SEED, default=1, metavar="S", help="everything random is drawn from it (1)")
     _site(partial(add, parents=(common,)))
@@ -52,44 +52,42 @@ def parser() -> ArgumentParser:
         "--dir", type=Path, default=Path("docs/results"), metavar="DIR", help="the pages and their raw numbers"
     )
     _miniature(add("miniature", "forms of credit on a toy, item negotiation or Werewolf with tiny", parents=(common,)))
-    hierarchy = add(
-        "hierarchy", "credit on turns and tokens against flat credit, on five small tasks", parents=(common,)
-    )
+    hierarchy = add("hierarchy", "hierarchical credit against flat credit, on five small tasks", parents=(common,))
     hierarchy.add_argument("--seeds", type=SEVERAL, default=12, metavar="N", help="runs of each form and task (12)")
-    hierarchy.add_argument("--tasks", default="", metavar="A,B", help="seen, unseen, long, joint, uneven; all")
-    _critic(add("critic", "what hidden states say of returns, and how much value heads reach of it", parents=(common,)))
-    return made
+    hierarchy.add_argument("--tasks", default="", metavar="A,B", help="of seen, unseen, long, joint, uneven (all)")
+    _critic(add("critic", "how well hidden states and value heads predict returns", parents=(common,)))
+    return root
 
 
 def _beside(add: Callable[..., ArgumentParser]) -> None:
-    """Add what is measured beside vLLM and TRL."""
+    """Add the measurements beside vLLM and TRL."""
     sampling = add("sampling", "Parley's rollout beside raw vLLM with the same turn dependency")
     sampling.add_argument("--lanes", type=COUNT, default=16, metavar="N", help="conversations in flight (16)")
-    sampling.add_argument("--turns", type=COUNT, default=5, metavar="N", help="turns a seat (5)")
-    sampling.add_argument("--tokens", type=COUNT, default=32, metavar="N", help="sampled tokens a turn (32)")
+    sampling.add_argument("--turns", type=COUNT, default=5, metavar="N", help="turns per seat (5)")
+    sampling.add_argument("--tokens", type=COUNT, default=32, metavar="N", help="sampled tokens per turn (32)")
     learning = add("learning", "Parley's update beside TRL's on the same tokens")
-    learning.add_argument("--samples", type=SEVERAL, default=16, metavar="N", help="traces an update (16)")
+    learning.add_argument("--samples", type=SEVERAL, default=16, metavar="N", help="traces per update (16)")
     learning.add_argument("--prompt", type=COUNT, default=360, metavar="N", help="prompt tokens of a trace (360)")
     learning.add_argument("--completion", type=COUNT, default=48, metavar="N", help="sampled tokens of a trace (48)")
-    talk = add("conversation", "conversations an hour: Parley, TRL per turn, TRL's own multi-turn path")
-    talk.add_argument("--conversations", type=COUNT, default=8, metavar="N", help="conversations a step (8)")
-    talk.add_argument("--turns", type=COUNT, default=5, metavar="N", help="turns a seat (5)")
-    talk.add_argument("--tokens", type=COUNT, default=32, metavar="N", help="sampled tokens a turn (32)")
+    step = add("conversation", "conversations per hour: Parley, TRL per turn, TRL's own multi-turn path")
+    step.add_argument("--conversations", type=COUNT, default=8, metavar="N", help="conversations per step (8)")
+    step.add_argument("--turns", type=COUNT, default=5, metavar="N", help="turns per seat (5)")
+    step.add_argument("--tokens", type=COUNT, default=32, metavar="N", help="sampled tokens per turn (32)")
 
 
 def _site(add: Callable[..., ArgumentParser]) -> None:
-    """Add what is measured of the site."""
+    """Add the measurements of the site."""
     pages = add("pages", "the site's pages with 1,000 runs, 1,000,000 metric points and 10,000 matches")
     pages.add_argument("--repeats", type=COUNT, default=11, metavar="N", help="counted requests of each page (11)")
-    sockets = add("socket", "from one person's move to the other's socket")
+    sockets = add("socket", "the latency from a player's move to the other player's socket")
     sockets.set_defaults(module="bench.sockets")
     sockets.add_argument("--moves", type=SEVERAL, default=200, metavar="N", help="counted moves of a run (200)")
     sockets.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="runs (3)")
-    table = add("table", "from an event at a table to the sockets that watch, many tables at once")
+    table = add("table", "the latency from an event at a table to its viewers' sockets, many tables at once")
     table.add_argument("--tables", type=COUNT, default=20, metavar="N", help="games at once (20)")
-    table.add_argument("--watchers", type=COUNT, default=5, metavar="N", help="sockets a game (5)")
-    table.add_argument("--seconds", type=COUNT, default=60, metavar="S", help="how long it is watched (60)")
-    start = add("start", "the whole site from an installed environment; the command line's help")
+    table.add_argument("--watchers", type=COUNT, default=5, metavar="N", help="sockets per game (5)")
+    table.add_argument("--seconds", type=COUNT, default=60, metavar="S", help="seconds of watching (60)")
+    start = add("start", "the start time of the whole site and of the command line's help")
     start.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted starts of each (3)")
 
 
@@ -109,10 +107,10 @@ def _miniature(command: ArgumentParser) -> None:
     command.add_argument(
         "part",
         choices=("toy", "negotiation", "werewolf", "hack"),
-        help="what is learned; hack: Werewolf with a planted bug, by quality filter",
+        help="the task; hack: Werewolf with a planted bug, by quality filter",
     )
     command.add_argument(
-        "--forms", default="", metavar="A,B", help="forms of credit (hack: filters), the first is compared with; all"
+        "--forms", default="", metavar="A,B", help="forms of credit (hack: filters), compared with the first (all)"
     )
     command.add_argument("--seeds", type=COUNT, default=5, metavar="N", help="runs of each form (5)")
     command.add_argument(
@@ -126,7 +124,10 @@ def _miniature(command: ArgumentParser) -> None:
         "--conversations", type=COUNT, default=1000, metavar="N", help="conversations of a head-to-head (1000)"
     )
     command.add_argument(
-        "--dir", type=Path, metavar="DIR", help="directory of the training runs; one that was broken off goes on"
+        "--dir",
+        type=Path,
+        metavar="DIR",
+        help="folder of the runs; the same command continues them",
     )
 
 

@@ -1,4 +1,4 @@
-"""A fair comparison of two sides on one machine: they take turns, A B A B A B, and medians with spread are told."""
+"""A fair comparison of two sides on one machine: they alternate, A B A B A B; reports medians and their spread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One run of one side: the rate that is compared, and where its `seconds` went; `parts` divide the same finer."""
+    """One run of one side: the compared rate, and its `seconds` by phase; `parts` divide the same time more finely."""
 
     rate: float
     seconds: dict[str, float] = field(default_factory=dict)
@@ -20,25 +20,25 @@ class Reading:
 def alternate(a: Callable[[], Reading], b: Callable[[], Reading], rounds: int) -> dict[str, Any]:
     """Run a, b, a, b, …; return both sides and the ratio of their medians (and of each round) as JSON data.
 
-    One run of each goes before and is not counted: it fills caches and compiles what is compiled once.
+    A first run of each side is not counted: it fills caches and compiles kernels.
     """
     if rounds < 1:
         raise ValueError("at least one round is needed")
     a()
     b()
     pairs = [(a(), b()) for _ in range(rounds)]
-    ratios = [one.rate / other.rate for one, other in pairs]
+    ratios = [first.rate / second.rate for first, second in pairs]
     return {
         "order": "A B " * rounds + "after one uncounted run of each",
-        "a": side([one for one, _ in pairs]),
-        "b": side([other for _, other in pairs]),
-        "ratio": statistics.median(one.rate for one, _ in pairs) / statistics.median(other.rate for _, other in pairs),
+        "a": side([first for first, _ in pairs]),
+        "b": side([second for _, second in pairs]),
+        "ratio": statistics.median(a.rate for a, _ in pairs) / statistics.median(b.rate for _, b in pairs),
         "ratios": [round(ratio, 3) for ratio in ratios],
     }
 
 
 def side(readings: list[Reading]) -> dict[str, Any]:
-    """Return median, spread and every reading of one side, and the median seconds of where they went."""
+    """Return median, spread and every rate of one side, and the median seconds of each phase and part."""
     rates = [reading.rate for reading in readings]
     return {
         "median": statistics.median(rates),
@@ -54,9 +54,9 @@ def _medians(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: statistics.median(row.get(name, 0.0) for row in rows) for name in names}
 
 
-def where(found: Mapping[str, Any]) -> str:
-    """Return where the seconds of both sides went, a side a line."""
+def where(comparison: Mapping[str, Any]) -> str:
+    """Return the seconds of each part, one line per side."""
     return "\n".join(
-        f"  {name}: " + ", ".join(f"{part} {seconds:.2f} s" for part, seconds in found[name]["parts"].items())
+        f"  {name}: " + ", ".join(f"{part} {seconds:.2f} s" for part, seconds in comparison[name]["parts"].items())
         for name in ("a", "b")
     )

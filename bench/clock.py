@@ -1,4 +1,4 @@
-"""Where a training step's seconds go: calls are timed from outside, so that nothing in what is measured knows of it."""
+"""Divides a training step's seconds among its parts: calls are timed by patching, without changes to measured code."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 REST = "rest"
 WHOLE = "sampling"
-"""The part within which nothing else is told apart: the forward passes of sampling belong to it."""
+"""A part that is not divided further: the forward passes of sampling belong to it."""
 
 
 def now() -> float:
-    """Return the time in seconds, once the GPU has done what was asked of it so far."""
+    """Return the time in seconds, after waiting for the GPU to finish its queued work."""
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
 class Clock:
-    """Seconds by part, which add up to those from `start` to `stop`. A part within another is taken from it."""
+    """Seconds by part, which sum to the time from `start` to `stop`. A nested part's time is not in its parent's."""
 
     def __init__(self, now: Callable[[], float] = now) -> None:
         self._now = now
         self.start()
 
     def start(self) -> None:
-        """Begin anew."""
+        """Reset all parts and start counting."""
         self._seconds: dict[str, float] = {}
         self._open = [REST]
         self._since = self._now()
@@ -52,7 +52,7 @@ class Clock:
         self._open.append(part)
 
     def leave(self) -> None:
-        """End the part that was begun last."""
+        """End the innermost part."""
         if self._open[-2] != WHOLE:
             self._count()
         self._open.pop()
@@ -61,10 +61,10 @@ class Clock:
         """Return `call` with its seconds counted to `part`."""
 
         @functools.wraps(call)
-        def counted(*args: Any, **more: Any) -> Any:
+        def counted(*args: Any, **kwargs: Any) -> Any:
             self.enter(part)
             try:
-                return call(*args, **more)
+                return call(*args, **kwargs)
             finally:
                 self.leave()
 

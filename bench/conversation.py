@@ -1,11 +1,11 @@
-"""Conversations an hour, sampled and learned from: Parley beside TRL's two ways to train on conversations.
+"""Conversations per hour, sampled and learned from: Parley beside TRL's two ways to train on conversations.
 
-The same model, games, turns a seat and token limits; adapters of one rank, the clipped objective, no KL, no critic.
-`per_turn`: TRL's GRPO with every turn a sample of its own, its prompt being what Parley's player had sent; TRL samples
-the turns all at once, which no real conversation could. `multi_turn`: TRL's own way, `rollout_func` with `env_mask`;
-it plays Parley's games in step, each turn of all conversations one call of the trainer's model. Both sample with
-Transformers, as TRL 1.16 does where its vLLM is not at hand; Parley samples with whatever engine it chooses. Where the
-time goes is told in the parts of `bench.learning`, beside sampling, credit and (Parley alone) the weights' hand-over.
+All sides have the same model, games, turns per seat and token limits, adapters of one rank, and the clipped objective
+without KL or critic. `per_turn`: TRL's GRPO with every turn as a sample; the prompts are those of Parley's players, and
+TRL samples all turns at once, which a real conversation cannot. `multi_turn`: TRL's `rollout_func` with `env_mask`; it
+plays Parley's games in lockstep, with one call of the trainer's model for each turn of all conversations. Both sample
+with Transformers, as TRL 1.16 does where it has no vLLM; Parley samples with the engine that it chooses. The seconds
+are divided into the parts of `bench.learning`, sampling, credit and (Parley alone) the weight sync.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import torch
 
 from bench.alternate import Reading, alternate, where
 from bench.learning import Update
-from bench.recorded_conversations import Ask, Talks, conditions, use_threads
+from bench.recorded_conversations import ParleySampler, RecordedRequest, conditions, use_threads
 from bench.trl_side import Grpo, per_pass
 from training.engines.base import Sample, SampleRequest, Weights
 from training.learn import sync
@@ -40,49 +40,49 @@ METHOD = OmarConfig(advantage="group_relative")
 def main(arguments: Namespace) -> dict[str, Any]:
     """Return both comparisons."""
     threads = use_threads(arguments.threads)
-    talks = Talks(arguments, arguments.conversations, arguments.conversations)
-    update = Update(talks.folder, arguments.dtype)
-    episodes, _ = talks.play()  # the recorded turns of TRL's first way, and the lengths of its second
-    asked = [ask for scenario in talks.scenarios for ask in talks.asked[scenario.id]]
+    sampler = ParleySampler(arguments, arguments.conversations, arguments.conversations)
+    update = Update(sampler.folder, arguments.dtype)
+    episodes, _ = sampler.play()  # the recorded turns of TRL's first way, and the lengths of its second
+    requests = [request for scenario in sampler.scenarios for request in sampler.requests[scenario.id]]
 
     def ours() -> Reading:
-        return _ours(talks, update)
+        return _ours(sampler, update)
 
-    per_turn = _per_turn(talks, update, arguments, asked)
-    multi_turn = _multi_turn(talks, update, arguments, episodes)
-    held = len(talks.scenarios)
-    found = {
-        "per_turn": alternate(ours, lambda: _theirs(per_turn, held * per_turn.share), arguments.rounds),
-        "multi_turn": alternate(ours, lambda: _theirs(multi_turn.grpo, held), arguments.rounds),
+    per_turn = _per_turn(sampler, update, arguments, requests)
+    multi_turn = _multi_turn(sampler, update, arguments, episodes)
+    count = len(sampler.scenarios)
+    comparisons = {
+        "per_turn": alternate(ours, lambda: _theirs(per_turn, count * per_turn.share), arguments.rounds),
+        "multi_turn": alternate(ours, lambda: _theirs(multi_turn.grpo, count), arguments.rounds),
     }
-    talks.close()
+    sampler.close()
     return {
         "measurement": "conversation",
-        "unit": "conversations an hour",
+        "unit": "conversations per hour",
         "sides": {"a": "Parley: sample, learn, hand over the weights", "b": "TRL's GRPO training step"},
-        **found,
-        "ratio": {name: one["ratio"] for name, one in found.items()},
-        "work": {"conversations": held, "turns": len(asked), "tokens": sum(count for _, count in asked)},
+        **comparisons,
+        "ratio": {name: sides["ratio"] for name, sides in comparisons.items()},
+        "work": {"conversations": count, "turns": len(requests), "tokens": sum(length for _, length in requests)},
         "calls": {"multi_turn b, each step": multi_turn.calls},
-        "engine": talks.name,
+        "engine": sampler.name,
         "conditions": conditions(arguments, threads),
     }
 
 
 def _theirs(grpo: Grpo, conversations: float) -> Reading:
-    """One training step of TRL's, which learns from so many conversations."""
+    """Run one training step of TRL on `conversations` conversations."""
     seconds = grpo.step()
     return Reading(3600 * conversations / seconds, {"step": seconds}, grpo.parts)
 
 
-def _ours(talks: Talks, update: Update) -> Reading:
-    """One training step: play, credit, update, sync."""
-    episodes, sampling = talks.play()
+def _ours(sampler: ParleySampler, update: Update) -> Reading:
+    """Run one training step of Parley: play, credit, update, sync."""
+    episodes, sampling = sampler.play()
     began = time.perf_counter()
     learning = update.step(_credited(episodes))
     crediting = time.perf_counter() - began - learning
     began = time.perf_counter()
-    talks.loop.run_until_complete(sync.push(update.policy, talks.engine))
+    sampler.loop.run_until_complete(sync.push(update.policy, sampler.engine))
     syncing = time.perf_counter() - began
     seconds = {"sampling": sampling, "credit": crediting, "learning": learning, "sync": syncing}
     parts = {"sampling": sampling, "credit": crediting, **update.parts, "sync": syncing}
@@ -98,25 +98,27 @@ def _credited(episodes: Sequence[Episode]) -> list[Item]:
         passed = [True] * len(episode.turns)
         scored = ScoredEpisode(episode, {0: 0.0, 1: 1.0}, [0.0] * len(episode.turns), passed)
         (credit,) = method.credit([scored])
-        for trace, given in zip(episode.traces, credit.traces, strict=True):
-            if given is not None:
-                items.append(Item(trace, (number, trace.seat), given))
+        for trace, trace_credit in zip(episode.traces, credit.traces, strict=True):
+            if trace_credit is not None:
+                items.append(Item(trace, (number, trace.seat), trace_credit))
     return items
 
 
 class _PerTurn(Grpo):
-    """TRL's first way; `share` is the part of all recorded turns that one step takes."""
+    """TRL with every turn as a sample; `share` is the share of the recorded turns that one step takes."""
 
     share = 1.0
 
 
-def _per_turn(talks: Talks, update: Update, arguments: Namespace, asked: Sequence[Ask]) -> _PerTurn:
-    """Turns in pairs that share a prompt, for GRPO needs groups; every second recorded prompt, from the first on."""
-    prompts = [talks.chat.tokenizer.decode(list(prompt), **PLAIN) for prompt, _ in asked[::2]]
-    longest = max(len(prompt) for prompt, _ in asked) + arguments.tokens
+def _per_turn(
+    sampler: ParleySampler, update: Update, arguments: Namespace, requests: Sequence[RecordedRequest]
+) -> _PerTurn:
+    """Return the trainer of `per_turn`: every second recorded prompt, two samples of each, since GRPO needs groups."""
+    prompts = [sampler.chat.tokenizer.decode(list(prompt), **PLAIN) for prompt, _ in requests[::2]]
+    longest = max(len(prompt) for prompt, _ in requests) + arguments.tokens
     samples = 2 * len(prompts)
-    made = _PerTurn(
-        talks.folder,
+    trainer = _PerTurn(
+        sampler.folder,
         arguments.dtype,
         prompts,
         samples=samples,
@@ -124,30 +126,30 @@ def _per_turn(talks: Talks, update: Update, arguments: Namespace, asked: Sequenc
         per_pass=per_pass(samples, longest, update.learn.tokens_per_batch),
         group=2,
     )
-    made.share = samples / len(asked)
-    return made
+    trainer.share = samples / len(requests)
+    return trainer
 
 
 PLAIN = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
 
 
 class _MultiTurn:
-    """TRL's second way: its `rollout_func` holds the conversations with the model that is being trained."""
+    """TRL's multi-turn path: its `rollout_func` plays the conversations with the model that is being trained."""
 
-    def __init__(self, talks: Talks) -> None:
-        self.talks = talks
+    def __init__(self, sampler: ParleySampler) -> None:
+        self.sampler = sampler
         self.grpo: Grpo
         self.calls: list[int] = []
-        """Of each step, how often the model was asked; with whole batches as often as a conversation has turns."""
+        """The number of model calls of each step; with whole batches it is the number of turns of a conversation."""
 
     def rollout(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
-        """Hold all conversations; return every seat's part as one sample with a mask over what it did not say."""
+        """Play all conversations; return each seat's trace as one sample, with a mask for tokens it did not sample."""
         engine = Generate(trainer.accelerator.unwrap_model(trainer.model))
 
         def player(scenario: Scenario, seat: Seat) -> ModelPlayer:
-            return ModelPlayer(engine, self.talks.chat, self.talks.sampling, seat=seat, names=scenario.seats)
+            return ModelPlayer(engine, self.sampler.chat, self.sampler.sampling, seat=seat, names=scenario.seats)
 
-        jobs = [Job(number, scenario, (LEARNER, LEARNER)) for number, scenario in enumerate(self.talks.scenarios)]
+        jobs = [Job(number, scenario, (LEARNER, LEARNER)) for number, scenario in enumerate(self.sampler.scenarios)]
         episodes = asyncio.run(collect(jobs, {LEARNER: player}, lanes=len(jobs), rules=RolloutPolicy()))
         self.calls.append(engine.calls)
         cut = [_cut(_whole(episode, seat)) for episode in episodes for seat in (0, 1)]
@@ -155,28 +157,30 @@ class _MultiTurn:
         return {key: [list(parts[place]) for parts in cut] for place, key in enumerate(keys)}
 
 
-def _multi_turn(talks: Talks, update: Update, arguments: Namespace, episodes: Sequence[Episode]) -> _MultiTurn:
-    made = _MultiTurn(talks)
+def _multi_turn(
+    sampler: ParleySampler, update: Update, arguments: Namespace, episodes: Sequence[Episode]
+) -> _MultiTurn:
+    trainer = _MultiTurn(sampler)
     longest = max(len(trace.tokens) for episode in episodes for trace in episode.traces)
-    samples = 2 * len(talks.scenarios)
-    made.grpo = Grpo(
-        talks.folder,
+    samples = 2 * len(sampler.scenarios)
+    trainer.grpo = Grpo(
+        sampler.folder,
         arguments.dtype,
         ["x"] * samples,
         samples=samples,
         completion=longest,
         per_pass=per_pass(samples, longest, update.learn.tokens_per_batch),
-        rollout=made.rollout,
+        rollout=trainer.rollout,
     )
-    return made
+    return trainer
 
 
 def _whole(episode: Episode, seat: Seat) -> Trace:
-    """Return a seat's longest trace: its whole part, unless a conversation branched."""
-    own = [trace for trace in episode.traces if trace.seat == seat and any(trace.mask)]
-    if episode.error or not own:
+    """Return a seat's longest trace, which is complete unless the conversation branched."""
+    traces = [trace for trace in episode.traces if trace.seat == seat and any(trace.mask)]
+    if episode.error or not traces:
         raise RuntimeError(f"a seat said nothing: {episode.error}")
-    return max(own, key=lambda trace: len(trace.tokens))
+    return max(traces, key=lambda trace: len(trace.tokens))
 
 
 def _cut(trace: Trace) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[float, ...]]:
@@ -186,7 +190,7 @@ def _cut(trace: Trace) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...
 
 
 class Generate:
-    """An engine over `model.generate`: what is asked in one moment is one padded batch, as in TRL's own generation."""
+    """An engine over `model.generate`: simultaneous requests form one padded batch, as in TRL's own generation."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -195,7 +199,7 @@ class Generate:
         self._task: asyncio.Task[None] | None = None
 
     async def sample(self, request: SampleRequest) -> Sample:
-        """Wait until everybody who could ask has asked, then sample together."""
+        """Wait until all tasks that can send a request have sent it, then sample them as a batch."""
         future: asyncio.Future[Sample] = asyncio.get_running_loop().create_future()
         self._waiting.append((request, future))
         if self._task is None or self._task.done():
@@ -208,14 +212,14 @@ class Generate:
         return future.result()
 
     async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
-        """Not measured here."""
+        """Raise: this engine only samples."""
         raise RuntimeError("this engine only samples")
 
     async def load_weights(self, weights: Weights) -> None:
-        """Its weights are the trainer's own."""
+        """Do nothing: the weights are those of the trainer."""
 
     async def close(self) -> None:
-        """It holds nothing."""
+        """Do nothing."""
 
     async def _flush(self) -> None:
         while self._waiting:
@@ -237,7 +241,7 @@ class Generate:
             mask[row, longest - len(request.prompt) :] = 1
         stops, sampling = list(requests[0].stop_token_ids), requests[0].sampling
         device = self._model.device
-        found: Tensor = self._model.generate(
+        output: Tensor = self._model.generate(
             input_ids=ids.to(device),
             attention_mask=mask.to(device),
             do_sample=True,
@@ -248,7 +252,7 @@ class Generate:
             eos_token_id=stops,
             pad_token_id=stops[0],
         )
-        return [_until_stop(row, stops) for row in found[:, longest:].tolist()]
+        return [_until_stop(row, stops) for row in output[:, longest:].tolist()]
 
 
 def _until_stop(tokens: list[int], stops: Sequence[int]) -> tuple[int, ...]:
@@ -257,7 +261,7 @@ def _until_stop(tokens: list[int], stops: Sequence[int]) -> tuple[int, ...]:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return each ratio in a line, and where the time goes in two."""
+    """Return one line with each ratio, and two with the seconds of each part."""
     return "\n".join(
         f"{name}: {result[name]['a']['median']:.0f} against {result[name]['b']['median']:.0f} "
         f"{result['unit']}: {result[name]['ratio']:.2f}\n{where(result[name])}"

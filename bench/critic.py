@@ -1,10 +1,10 @@
-"""The critic: what hidden states can say of a seat's return, and how much of it the value heads reach step by step.
+"""The critic: how well hidden states predict a seat's return, and how much of that the value heads reach step by step.
 
-Recorded conversations of a dataset are read as traces; each turn's state is the hidden state before its first token,
-its target the seat's return discounted by the turns that follow. The bound is the best ridge regression on all other
-scenarios' states (cross-validated, strength chosen inside each fold). `reached` feeds the conversations step by step,
-in several orders, and predicts each step before it is learned, as training does. States are computed once with a
-frozen model, so nothing drifts: the numbers are an upper limit for a run in which the policy moves.
+Recorded conversations of a dataset are read as traces. Each turn's state is the hidden state before its first token,
+and its target is the seat's return, discounted by the turns that follow. The bound is the best ridge regression on all
+other scenarios' states (cross-validated, strength chosen inside each fold). `reached` feeds the conversations step by
+step, in several orders, and predicts each step before learning from it, as training does. States are computed once with
+a frozen model, so the numbers are an upper limit for a run in which the policy changes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """One row per turn: features (N, H), targets (N,), and the numbers of its scenario and its conversation."""
+    """One row per turn: features (N, H), targets (N,), and the numbers of the turn's scenario and conversation."""
 
     features: Floats
     targets: Floats
@@ -56,7 +56,7 @@ class States:
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return the bound and, for every kind of head, what it reaches."""
+    """Return the bound, and the scores of every kind of head."""
     threads = use_threads(arguments.threads)
     states = cached(arguments)
     count = len(np.unique(states.conversation))
@@ -78,13 +78,11 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def cached(arguments: Namespace) -> States:
-    """Return the states from `--cache`, computed first where they are not there yet."""
+    """Return the states from the folder `--cache`, after computing them if they are missing there."""
     if arguments.cache is None:
         return compute(arguments)
-    asked = (
-        f"{sha256(arguments.dataset)} {arguments.model} {arguments.dtype} {arguments.conversations} {arguments.gamma}"
-    )
-    file: Path = arguments.cache / f"states-{hashlib.sha256(asked.encode()).hexdigest()[:16]}.npz"
+    key = f"{sha256(arguments.dataset)} {arguments.model} {arguments.dtype} {arguments.conversations} {arguments.gamma}"
+    file: Path = arguments.cache / f"states-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
     if not file.exists():
         arguments.cache.mkdir(parents=True, exist_ok=True)
         states = compute(arguments)
@@ -149,7 +147,7 @@ def interval(errors: Floats) -> dict[str, float]:
 
 
 def _best_ridge(states: States, training: NDArray[np.bool_], wanted: Floats) -> Floats:
-    """Fit on the rows of `training` with the strength that predicts held-out scenarios among them best."""
+    """Fit on the rows of `training` with the strength that best predicts held-out scenarios among them."""
     x, y, groups = states.features[training], states.targets[training], states.scenario[training]
     names = np.unique(groups)
     errors = np.zeros(len(STRENGTHS))
@@ -164,9 +162,9 @@ def _ridge(x: Floats, y: Floats, wanted: Floats, strengths: Sequence[float]) -> 
     """Return the predictions at `wanted`, (strengths, rows), of ridge regression on standardised features."""
     mean, scale = x.mean(0), x.std(0) + 1e-9
     left, values, right = np.linalg.svd((x - mean) / scale, full_matrices=False)
-    projected, seen = left.T @ (y - y.mean()), ((wanted - mean) / scale) @ right.T
+    projected, inputs = left.T @ (y - y.mean()), ((wanted - mean) / scale) @ right.T
     shrunk = [values / (values**2 + strength * len(y)) * projected for strength in strengths]
-    return np.array(y.mean() + np.array(shrunk) @ seen.T)
+    return np.array(y.mean() + np.array(shrunk) @ inputs.T)
 
 
 def stepwise(states: States, kind: str, batch: int, order: int) -> dict[str, list[float]]:
@@ -208,8 +206,8 @@ def show(result: dict[str, Any]) -> str:
         f"{result['conversations']} conversations, {result['turns']} turns, {result['batch']} conversations per step",
         f"best regression, held out: R² {limit['r2']:.3f} ({limit['low']:.3f} to {limit['high']:.3f})",
     ]
-    for kind, found in result["reached"].items():
-        parts = [f"{name.replace('_', ' ')} {value:.3f}" for name in _SHOWN if (value := found[name]) is not None]
+    for kind, scores in result["reached"].items():
+        parts = [f"{name.replace('_', ' ')} {value:.3f}" for name in _SHOWN if (value := scores[name]) is not None]
         lines.append(f"{kind}: {', '.join(parts)}")
     return "\n".join(lines)
 

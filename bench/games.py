@@ -1,8 +1,8 @@
-"""What a turn of each game costs on one core, beside TextArena where it has the same game.
+"""The cost of a turn of each game on one core, beside TextArena where it has the same game.
 
-Both sides play legal moves by chance. What counts is what a turn needs whatever the model is: showing the seat its
-chat, reading the reply, checking and applying the move; choosing the move does not count. Fails where TextArena
-refuses a move that it called legal.
+Both sides play random legal moves. The time of a turn is the work that does not depend on the model: rendering the
+seat's chat, parsing the reply, checking and applying the move. Choosing the move is not counted. Fails if TextArena
+refuses a move that it listed as legal.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ P = ParamSpec("P")
 T = TypeVar("T")
 LIMIT_MS = 0.5
 THEIRS = {"tic_tac_toe": "TicTacToe-v0", "connect_four": "ConnectFour-v0", "kuhn_poker": "KuhnPoker-v0-short"}
-"""TextArena's name of the same game; its Kuhn poker is played in rounds of one deal each."""
+"""TextArena's name of the same game; each round of its Kuhn poker is one deal."""
 _OFFERED = re.compile(r"\[\w+\]")
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Measure every registered game; return milliseconds a turn, and the ratio where TextArena has the game."""
+    """Measure every registered game; return milliseconds per turn, and the ratio where TextArena has the game."""
     seed, games = arguments.seed, arguments.games
-    found: dict[str, Any] = {}
+    costs: dict[str, Any] = {}
     for name in REGISTRY:
         starts = samples.for_game(name)
         rounds = [_ours(starts, games, seed) for _ in range(arguments.rounds + 1)][1:]
         milliseconds = [1000 / reading.rate for reading in rounds]
         median = statistics.median(milliseconds)
         spread = [min(milliseconds), max(milliseconds)]
-        found[name] = {"median_ms": median, "spread_ms": spread, "ok": median <= LIMIT_MS}
+        costs[name] = {"median_ms": median, "spread_ms": spread, "ok": median <= LIMIT_MS}
     beside = {name: _beside(name, env, games, seed, arguments.rounds) for name, env in THEIRS.items()}
     conditions = {
         "games": games,
@@ -59,16 +59,16 @@ def main(arguments: Namespace) -> dict[str, Any]:
         "open_spiel": version("open_spiel"),
         "textarena": version("textarena"),
     }
-    return {"limit_ms": LIMIT_MS, "turn": found, "textarena": beside, "conditions": conditions}
+    return {"limit_ms": LIMIT_MS, "turn": costs, "textarena": beside, "conditions": conditions}
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return one line a game, and one for each that is compared."""
-    lines = [f"{name}: {one['median_ms']:.3f} ms a turn" for name, one in result["turn"].items()]
+    """Return one line per game, and one per comparison."""
+    lines = [f"{name}: {cost['median_ms']:.3f} ms per turn" for name, cost in result["turn"].items()]
     lines += [
-        f"{name} beside TextArena: {1000 / one['a']['median']:.3f} and {1000 / one['b']['median']:.3f} ms a turn, "
-        f"{one['ratio']:.2f} times as many turns"
-        for name, one in result["textarena"].items()
+        f"{name} beside TextArena: {1000 / sides['a']['median']:.3f} and {1000 / sides['b']['median']:.3f} ms per "
+        f"turn, {sides['ratio']:.2f} times as many turns"
+        for name, sides in result["textarena"].items()
     ]
     return "\n".join(lines)
 
@@ -87,7 +87,7 @@ def _ours(starts: Sequence[Scenario], games: int, seed: int) -> Reading:
 
 
 def _play(scenario: Scenario, clock: _Clock) -> None:
-    """Play one game; a reply is drawn between showing and reading."""
+    """Play one game; the clock does not run while a reply is drawn."""
     game = clock.time(make, scenario)
     turn = 0
     while acting := sorted(game.to_act()):
@@ -97,10 +97,10 @@ def _play(scenario: Scenario, clock: _Clock) -> None:
             if seat == scenario.tool_seat:
                 moves[seat] = game.default(seat)
                 continue
-            seen = clock.time(game.observe, seat)
-            clock.time(chat, seen, seat, scenario.seats)
-            reply = asyncio.run(RandomPlayer().act(seat, seen, derive(scenario.seed, turn))).text
-            moves[seat] = clock.time(parse, reply, seen)[0]
+            observation = clock.time(game.observe, seat)
+            clock.time(chat, observation, seat, scenario.seats)
+            reply = asyncio.run(RandomPlayer().act(seat, observation, derive(scenario.seed, turn))).text
+            moves[seat] = clock.time(parse, reply, observation)[0]
             clock.turns += 1
         clock.time(game.step, moves)
 
@@ -113,33 +113,33 @@ def _theirs(env: str, games: int, seed: int) -> Reading:
         clock.time(table.reset, num_players=2, seed=derive(seed, number) % 2**31)
         over = False
         while not over:
-            _, shown = clock.time(table.get_observation)
-            reply = chance.choice(_legal(env, shown))
+            _, text = clock.time(table.get_observation)
+            reply = chance.choice(_legal(env, text))
             over, _ = clock.time(table.step, action=reply)
             clock.turns += 1
-        if any(one["invalid_move"] for one in table.close()[1].values()):
-            raise ParleyError(f"TextArena refused a move of {env} that it called legal")
+        if any(info["invalid_move"] for info in table.close()[1].values()):
+            raise ParleyError(f"TextArena refused a move of {env} that it listed as legal")
     return clock.reading()
 
 
-def _legal(env: str, shown: str) -> list[str]:
-    """Return the legal replies, from what TextArena shows."""
+def _legal(env: str, text: str) -> list[str]:
+    """Return the legal replies in TextArena's text."""
     if env.startswith("ConnectFour"):
-        top = shown.rpartition("-------------\n")[2].splitlines()[0].split()
+        top = text.rpartition("-------------\n")[2].splitlines()[0].split()
         return [f"[col {column}]" for column, cell in enumerate(top) if cell == "."]
-    offers = [line for line in shown.splitlines() if "vailable" in line]
+    offers = [line for line in text.splitlines() if "vailable" in line]
     return _OFFERED.findall(offers[-1].partition(":")[2])
 
 
 class _Clock:
-    """Adds up the seconds of calls."""
+    """Sums the seconds of calls."""
 
     def __init__(self) -> None:
         self.turns = 0
         self._seconds = 0.0
 
     def time(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what a call returns."""
+        """Make a call, add its seconds, and return its result."""
         began = time.perf_counter()
         try:
             return call(*args, **kwargs)
@@ -147,5 +147,5 @@ class _Clock:
             self._seconds += time.perf_counter() - began
 
     def reading(self) -> Reading:
-        """Return turns a second."""
+        """Return turns per second."""
         return Reading(self.turns / self._seconds)

@@ -1,9 +1,9 @@
 """Does the hierarchy help? Five small tasks, `hierarchical` against `flat`, each at its best λ and learning rate.
 
-A seat takes a few turns of many tokens. A turn succeeds if its deciding tokens are right, and the reply that the seat
-reads next says whether it did; the reward at the end is the share of turns that succeeded, plus noise. The policy is a
-table of logits per position, the critics are linear in what they can see, so that a run takes about a second. Credit is
-the project's own (`training.methods.omar`), without discount and without filter in both forms.
+A seat takes a few turns of many tokens. A turn succeeds if its deciding tokens are right, and the next reply tells the
+seat whether it did. The reward at the end is the share of turns that succeeded, plus noise. The policy is a table of
+logits per position and the critics are linear in their features, so that a run takes about a second. Credit is the
+project's own (`training.methods.omar`), without discount and without filter in both forms.
 
 Both forms are tuned on the same number of settings with seeds that the comparison does not use. `matched` is a third
 arm: the hierarchy with flat's λ and learning rate and λ_turn = λ^(mean tokens per turn), so that only the form differs.
@@ -44,8 +44,8 @@ TUNING_SEEDS = 2
 class Task:
     """One task. `lengths` are the tokens of each turn; `deciding` of them, evenly spaced from the first, must be right.
 
-    `visible`: whether the critics see the tokens of the turn under way. They always see which turn and which position
-    it is and how many turns have succeeded so far. `noise` is the standard deviation of what is added to the reward.
+    `visible`: whether the critics see the tokens of the current turn. They always see the turn, the position and the
+    number of turns that have succeeded so far. `noise` is the standard deviation of the noise added to the reward.
     """
 
     about: str
@@ -206,7 +206,7 @@ _MOVE = Move(action="say")
 
 
 def _episode(task: Task) -> Episode:
-    """Return the episode that every run of a task plays: credit reads where tokens were sampled, never which ones."""
+    """Return the episode that every run of a task uses: credit depends on the positions of sampled tokens only."""
     pattern = task.pattern
     trace = Trace(
         seat=0,
@@ -243,7 +243,7 @@ def learned(task: Task, settings: dict[str, Any], lr: float, seed: int) -> float
 
 
 def tuned(task: Task, form: str) -> dict[str, Any]:
-    """Return the form's best settings with their learning rate, and what every setting reached on the tuning seeds."""
+    """Return the form's best settings and learning rate, and the success of every setting on the tuning seeds."""
     table = []
     for settings, lr in product(FORMS[form], RATES):
         runs = [learned(task, settings, lr, derive(seed, "tuning")) for seed in range(TUNING_SEEDS)]
@@ -292,7 +292,7 @@ def difference(first: Sequence[float], second: Sequence[float]) -> dict[str, Any
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return the comparison on every task that was asked for."""
+    """Return the comparison on every requested task."""
     names = arguments.tasks.split(",") if arguments.tasks else list(TASKS)
     if unknown := [name for name in names if name not in TASKS]:
         raise BadInput(f"unknown task {unknown[0]!r}; known: {', '.join(TASKS)}", "--tasks")
@@ -307,7 +307,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return one line a task."""
+    """Return one line per task."""
     lines = []
     for name, row in result["tasks"].items():
         means = "  ".join(f"{arm} {row['arms'][arm]['mean']:.3f}" for arm in ("flat", "hierarchical", "matched"))

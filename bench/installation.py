@@ -1,4 +1,4 @@
-"""A site in a temporary folder with embedded databases of its own, for measurements of the site; it leaves nothing."""
+"""A site in a temporary folder with its own embedded databases, for measurements; the folder is removed at the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib import import_module
 
 @contextmanager
 def installation(name: str) -> Iterator[None]:
-    """Make this process one of a fresh, migrated installation, and stop its databases at the end."""
+    """Configure this process for a fresh, migrated installation; stop its databases at the end."""
     with tempfile.TemporaryDirectory(prefix=f"parley-{name}-") as home:
         os.environ |= {"PARLEY_HOME": home, "DJANGO_SETTINGS_MODULE": "webapp.settings", "PARLEY_ENV": "development"}
         for variable in ("DATABASE_URL", "REDIS_URL"):

@@ -1,6 +1,6 @@
-"""How often an interval of 95 % covers the mean: Student's t beside two forms of the bootstrap, and for proportions.
+"""How often a 95 % interval covers the mean: Student's t beside two forms of the bootstrap, and for proportions.
 
-`sparse` is a rare event with a skewed value: nine of ten scenarios are 0. Nothing here can fail.
+`sparse` is a rare event with a skewed value: nine of ten scenarios are 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DATA: dict[str, tuple[Draw, float]] = {
     "lognormal": (lambda rng, size: rng.lognormal(0, 1, size), float(np.exp(0.5))),
     "sparse": (lambda rng, size: rng.binomial(1, 0.1, size) * rng.gamma(4, 1, size), 0.4),
 }
-"""What is drawn, and its true mean."""
+"""The distribution of each kind of data, and its true mean."""
 SHARES = (0.02, 0.1, 0.5)
 
 
@@ -59,7 +59,7 @@ def _student(data: Floats, truth: float) -> float:
 
 
 def _bootstrap(data: Floats, truth: float, method: str, seed: int) -> float:
-    """Return the coverage of scipy's bootstrap; a sample without spread has no interval by BCa, and covers nothing."""
+    """Return the coverage of scipy's bootstrap; BCa's missing interval for a sample without spread is a miss."""
     import warnings
 
     from scipy import stats

@@ -1,10 +1,10 @@
 """Learning: one of Parley's updates beside one of TRL's GRPO on the same token sequences.
 
-Equal: model, number format, threads, adapters, token sequences, scored positions, one optimizer step, the clipped
-objective without KL. TRL is handed finished samples through its own `rollout_func`, so that neither side samples.
-What is compared is tokens (prompts and completions, padding not counted) learned from a second. Of each side's seconds
-it is told what the layers (`forward`), the output layer with its log-probabilities (`head`), the way back and the
-optimizer with its clipping took; `data` is making batches, and with TRL also rewards and advantages.
+Both sides have the same model, number format, threads, adapters, token sequences and scored positions, and do one
+optimizer step on the clipped objective without KL. TRL receives finished samples through its `rollout_func`, so that
+neither side samples. The compared rate is training tokens per second (prompts and completions, without padding). Each
+side's seconds are divided into the layers (`forward`), the output layer with its log-probabilities (`head`), the
+backward pass, the optimizer with its clipping, and `data`: building batches, in TRL also rewards and advantages.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ Sample = tuple[list[int], list[int]]
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return both sides' tokens a second and the ratio."""
+    """Return both sides' tokens per second and the ratio."""
     threads = use_threads(arguments.threads)
     folder = bases.resolve(arguments.model)
     ours = Update(folder, arguments.dtype)
     data = sequences(arguments.samples, arguments.prompt, arguments.completion, ours.policy)
     items = [item(prompt, completion, number) for number, (prompt, completion) in enumerate(data)]
     size = per_pass(arguments.samples, arguments.prompt + arguments.completion, ours.learn.tokens_per_batch)
-    theirs = handed(data, folder, arguments.dtype, size)
+    theirs = trl_trainer(data, folder, arguments.dtype, size)
     tokens = sum(len(prompt) + len(completion) for prompt, completion in data)
 
-    def one() -> Reading:
+    def update_once() -> Reading:
         seconds = ours.step(items)
         return Reading(tokens / seconds, {"update": seconds}, ours.parts)
 
-    def other() -> Reading:
+    def trl_step() -> Reading:
         seconds = theirs.step()
         return Reading(tokens / seconds, {"update": seconds}, theirs.parts)
 
-    found = alternate(one, other, arguments.rounds)
+    comparison = alternate(update_once, trl_step, arguments.rounds)
     return {
         "measurement": "learning",
-        "unit": "tokens a second",
-        "sides": {"a": "Parley's update", "b": "TRL's GRPO training step on samples that it is handed"},
-        **found,
+        "unit": "tokens per second",
+        "sides": {"a": "Parley's update", "b": "TRL's GRPO training step on finished samples"},
+        **comparison,
         "work": {
             "samples": arguments.samples,
             "tokens": tokens,
@@ -73,10 +73,10 @@ def main(arguments: Namespace) -> dict[str, Any]:
     }
 
 
-def handed(data: Sequence[Sample], folder: Path, dtype: str, size: int) -> Grpo:
-    """Return TRL's trainer, which is given `data` wherever it would sample, `size` of them in a forward pass."""
+def trl_trainer(data: Sequence[Sample], folder: Path, dtype: str, size: int) -> Grpo:
+    """Return TRL's trainer, which takes `data` instead of sampling and has `size` samples in a forward pass."""
 
-    def give(prompts: list[Any], trainer: Any) -> dict[str, Any]:
+    def supply(prompts: list[Any], trainer: Any) -> dict[str, Any]:
         return {
             "prompt_ids": [prompt for prompt, _ in data],
             "completion_ids": [completion for _, completion in data],
@@ -85,13 +85,13 @@ def handed(data: Sequence[Sample], folder: Path, dtype: str, size: int) -> Grpo:
 
     longest = max(len(completion) for _, completion in data)
     prompts = ["x"] * len(data)
-    return Grpo(folder, dtype, prompts, samples=len(data), completion=longest, per_pass=size, rollout=give)
+    return Grpo(folder, dtype, prompts, samples=len(data), completion=longest, per_pass=size, rollout=supply)
 
 
 class Update:
-    """Parley's learning alone: a policy with adapters, no value heads, no KL; one optimizer step a call.
+    """Parley's learning alone: a policy with adapters, no value heads, no KL; one optimizer step per call.
 
-    `parts` says where the last one's seconds went.
+    `parts` holds the seconds of the last step by part.
     """
 
     def __init__(self, folder: Path, dtype: str) -> None:
@@ -117,7 +117,7 @@ class Update:
 
 
 def sequences(samples: int, prompt: int, completion: int, policy: Policy) -> list[Sample]:
-    """Return random token sequences of the given lengths; what they say costs nothing."""
+    """Return random token sequences of the given lengths; the cost of a step does not depend on the tokens."""
     draw, size = rng(0, "learning"), int(policy.inner.config.vocab_size)
     return [
         ([draw.randrange(size) for _ in range(prompt)], [draw.randrange(size) for _ in range(completion)])
@@ -141,6 +141,6 @@ def item(prompt: list[int], completion: list[int], number: int) -> Item:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return the ratio in a line, and where the time goes in two."""
+    """Return one line with the ratio, and two with the seconds of each part."""
     ratio = f"{result['a']['median']:.1f} against {result['b']['median']:.1f} {result['unit']}: {result['ratio']:.2f}"
     return f"{ratio}\n{where(result)}"

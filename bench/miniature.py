@@ -2,9 +2,9 @@
 
 `toy`: steps until the reward holds at 90 %. `negotiation`: a training run per form and seed with the real trainer, then
 a head-to-head of its last checkpoint against the frozen cold start, seats swapped on every scenario. `werewolf` and
-`hack` are in `bench.werewolf`. Intervals: 95 %, Student's t over seeds; beside them each head-to-head's own, over
-scenarios. A run that fails is reported, not left out. Each row stays in `row.json` of its folder: the same command
-continues where it was interrupted.
+`hack` are in `bench.werewolf`. Intervals are 95 %, Student's t over seeds; each head-to-head has an interval over
+scenarios as well. A failed run is reported, not left out. Each row is stored in `row.json` of its folder, and the same
+command continues where it was interrupted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from bench.rows import against, kept, metrics_of, over_seeds, unless_interrupted
+from bench.rows import against, metrics_of, over_seeds, stored_row, unless_interrupted
 from training.errors import BadInput
 from training.methods.omar import OmarConfig
 
@@ -42,7 +42,7 @@ hierarchy (no discount, no filter, λ = 1: with exact critics their credit is th
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return the comparison of the forms that were asked for."""
+    """Return the comparison of the requested forms."""
     known = _known(arguments.part)
     forms = arguments.forms.split(",") if arguments.forms else list(known)
     if unknown := [form for form in forms if form not in known]:
@@ -78,7 +78,7 @@ def _one_thread() -> None:
 
 
 def toy(forms: list[str], seeds: int, most_steps: int) -> dict[str, Any]:
-    """Return per form the steps to 90 % over seeds; a seed that did not get there counts with the most steps."""
+    """Return per form the steps to 90 % over seeds; a seed that does not reach it counts with the most steps."""
     from bench.signal import noise_to_signal
     from bench.toy import DECIDES, Toy, steps_to_reach
 
@@ -110,10 +110,9 @@ def _task(size: object) -> dict[str, Any]:
 
 
 def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
-    """Train and measure every form and seed; return what the head-to-heads measured, and each form's gain minus the
-    first's.
+    """Train and measure every form and seed; return the head-to-heads, and each form's gain minus the first form's.
 
-    Seeds are the outer loop, so that a comparison that is broken off is complete for the seeds it has.
+    Seeds are the outer loop, so that an interrupted comparison is complete for the seeds that it has.
     """
     rows: dict[str, list[dict[str, Any]]] = {form: [] for form in forms}
     for seed in range(seeds):
@@ -141,9 +140,9 @@ def negotiation(forms: list[str], seeds: int, steps: int, conversations: int, fo
 
 
 def _measured(form: str, seed: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
-    """Return what a form and seed came to: as its folder has it from an earlier call, else measured now."""
+    """Return the row of a form and seed: from its folder if an earlier call stored it there, else measured."""
     wanted = {"steps_wanted": steps, "conversations": conversations, "method": FORMS[form]}
-    return kept(folder, wanted, lambda: _train_and_measure(form, seed, steps, conversations, folder))
+    return stored_row(folder, wanted, lambda: _train_and_measure(form, seed, steps, conversations, folder))
 
 
 def _shared(seed: int) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""How long the site's pages take with 1,000 runs, 10,000 episodes, 1,000,000 metric points and 10,000 rated matches.
+"""The response times of the site's pages with 1,000 runs, 10,000 episodes, 1,000,000 metric points, 10,000 matches.
 
-Everything happens in a temporary installation with embedded databases of its own. Times are of the whole request as
-Django's test client sees it, in milliseconds: the median and the slowest of several, after one that does not count.
-Fails if a page answers anything but 200.
+The measurement uses a temporary installation with its own embedded databases. Times are those of whole requests through
+Django's test client, in milliseconds: the median and the slowest of several, after one that is not counted. Fails if a
+page answers anything but 200.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ ANALYZE;
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Seed, ask for every page, and say how long each took."""
+    """Fill the database, request every page, and return how long each took."""
     with installation("pages"):
         return _measure(arguments.repeats)
 
@@ -86,7 +86,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
 def show(result: dict[str, Any]) -> str:
     """Return one line for each page, the slowest first."""
     pages = sorted(result["pages"].items(), key=lambda pair: -pair[1]["median_ms"])
-    lines = [f"{one['median_ms']:7.1f} ms  (slowest {one['slowest_ms']:.1f})  {name}" for name, one in pages]
+    lines = [f"{times['median_ms']:7.1f} ms  (slowest {times['slowest_ms']:.1f})  {name}" for name, times in pages]
     counts = ", ".join(
         f"{result[what]} {what.replace('_', ' ')}" for what in ("runs", "episodes", "metric_points", "matches")
     )
@@ -96,7 +96,7 @@ def show(result: dict[str, Any]) -> str:
 def _measure(repeats: int) -> dict[str, Any]:
     client = _seeded_client()
     times = {name: _time(client, address, repeats) for name, address in _addresses().items()}
-    slowest = max(one["median_ms"] for one in times.values())
+    slowest = max(page["median_ms"] for page in times.values())
     counts = {
         "runs": RUNS,
         "episodes": EPISODES,
@@ -124,7 +124,7 @@ def _seeded_client() -> Any:
 
 
 def _addresses() -> dict[str, str]:
-    """The pages by what they are; run 4 is the one with many steps and all the episodes."""
+    """Return the pages' addresses by name; run 4 has the most steps and all the episodes."""
     runs = import_module("webapp.runs.models").Run.objects
     long = runs.get(name="run 4").pk
     several = "&".join(f"run={pk}" for pk in runs.order_by("pk").values_list("pk", flat=True)[:4])

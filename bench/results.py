@@ -1,7 +1,7 @@
-"""The tables of `docs/results` from the raw numbers beside them, and what a page says otherwise.
+"""The tables of `docs/results`, computed from the raw numbers beside them, and the lines in which a page differs.
 
-Each function returns the lines that its page must hold, word for word. Intervals over seeds and over starts are
-computed here from the single values. `BadInput` for a folder without the raw files.
+Each function yields the lines that its page must contain, word for word. Intervals over seeds and over starts are
+computed here from the single values. Raises `BadInput` for a folder without the raw files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FORMS = {
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return by page its computed lines, and those that the page does not hold."""
+    """Return for each page its computed lines, and those that the page does not contain."""
     pages = {}
     for name, lines in PAGES.items():
         computed = list(lines(_read(arguments.dir / f"{name}.json")))
@@ -37,7 +37,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return every page's lines; those that its page does not hold begin with `!`."""
+    """Return every page's lines; those that the page does not contain begin with `!`."""
     lines = []
     for name, page in result["pages"].items():
         lines += ["", f"{name}.md", *(f"{'!' if line in page['missing'] else ' '} {line}" for line in page["lines"])]
@@ -58,7 +58,7 @@ def _read(path: Path) -> Raw:
 
 def toy(raw: Raw) -> Iterator[str]:
     """Yield a row per form of credit: steps of each seed, mean, interval, difference, noise to signal."""
-    steps = {form: [float(value) for value in found["steps"]] for form, found in raw["forms"].items()}
+    steps = {form: [float(value) for value in row["steps"]] for form, row in raw["forms"].items()}
     for form, values in steps.items():
         low, high = over_seeds(values)
         title = "default (γ_turn = 0.9)" if form == "default" else FORMS[form]
@@ -72,7 +72,7 @@ def toy(raw: Raw) -> Iterator[str]:
 
 def miniature(raw: Raw) -> Iterator[str]:
     """Yield a row per form of credit: gains of each seed, mean, interval, difference, agreement, parse rate."""
-    runs = {form: found["runs"] for form, found in raw["forms"].items()}
+    runs = {form: row["runs"] for form, row in raw["forms"].items()}
     gains = {form: [run["difference"]["mean"] for run in each] for form, each in runs.items()}
     for form, values in gains.items():
         low, high = over_seeds(values)
@@ -117,27 +117,28 @@ def _hack(raw: Raw) -> Iterator[str]:
 
 
 def _smollm2(arena: Raw) -> Iterator[str]:
-    """Games are (whose wolves, won) by start; all are against the cold start's village, which holds B's seats.
+    """Yield the rows of SmolLM2's head-to-heads, whose games are (model of the wolves, won) by start.
 
-    In `base` both models are the cold start, so the games of either's wolves count.
+    All games are against the cold start's village, which has B's seats. In `base` both models are the cold start, so
+    the games of either model's wolves count.
     """
-    kept = {
+    games_by_start = {
         name: {
             start: [won for wolves, won in games if wolves in whose]
             for start, games in arena[name]["wolves_won_by_start"].items()
         }
         for name, whose in (("base", "ab"), ("trained", "a"))
     }
-    starts = [start for start in kept["base"] if start in kept["trained"]]
-    means = {name: [fmean(games[start]) for start in starts] for name, games in kept.items()}
+    starts = [start for start in games_by_start["base"] if start in games_by_start["trained"]]
+    means = {name: [fmean(games[start]) for start in starts] for name, games in games_by_start.items()}
     for name, title in (("base", "cold start"), ("trained", "OMAR, step 30")):
-        count = sum(len(kept[name][start]) for start in starts)
+        count = sum(len(games_by_start[name][start]) for start in starts)
         yield f"| {title} | {count} | {_estimate(interval(means[name]), 3, signed=False)} |"
     yield f"| difference, same starts | | **{_estimate(paired(means['trained'], means['base']), 3)}** |"
 
 
 def casino(raw: Raw) -> Iterator[str]:
-    """Yield a row per head-to-head; the raw file has no values by scenario, so these are its own intervals."""
+    """Yield a row per head-to-head; the raw file has no values by scenario, so its stored intervals are used."""
     for title, arena in raw["arenas"].items():
         summary = arena["summary"]
         points = [Interval.from_dict(summary[group]["points"]) for group in ("a", "b", "difference")]

@@ -1,6 +1,7 @@
-"""What the runs of the miniature share: rows that stay in their folders, means over seeds, and who ended a run.
+"""What the parts of the miniature share: result rows stored in folders, means over seeds, and interruption.
 
-`kept` raises `BadInput` for a folder that was measured otherwise, `unless_interrupted` passes Ctrl-C on.
+`stored_row` raises `BadInput` for a folder that was measured with other settings, and `unless_interrupted` raises
+`KeyboardInterrupt` for a run that Ctrl-C ended.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from training.store import loads, write_json
 INTERRUPTED = 130
 
 
-def kept(folder: Path, wanted: Mapping[str, Any], measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the row that an earlier call left in `folder`, else what `measure` finds now; `wanted` is part of it."""
-    if (known := folder / "row.json").is_file():
-        row: dict[str, Any] = loads(known.read_text())
-        if other := [name for name in wanted if row.get(name) != wanted[name]]:
-            raise BadInput(f"{folder} was measured with another {other[0]}: choose a new directory", "--dir")
+def stored_row(folder: Path, wanted: Mapping[str, Any], measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the row that `folder` holds from an earlier call, else the result of `measure` with `wanted` added."""
+    if (file := folder / "row.json").is_file():
+        row: dict[str, Any] = loads(file.read_text())
+        if changed := [name for name in wanted if row.get(name) != wanted[name]]:
+            raise BadInput(f"{folder} was measured with another {changed[0]}: choose a new directory", "--dir")
         return row
-    for part in ("train", "eval"):  # broken off half-way
+    for part in ("train", "eval"):  # left by an interrupted call
         shutil.rmtree(folder / part, ignore_errors=True)
     row = {**measure(), **wanted}
-    write_json(known, row)
+    write_json(file, row)
     return row
 
 
@@ -51,14 +52,14 @@ def against(values: dict[str, list[float]], forms: list[str], what: str) -> dict
 
 
 def unless_interrupted(outcome: dict[str, Any]) -> dict[str, Any]:
-    """Return the outcome of a run; raise `KeyboardInterrupt` if Ctrl-C ended it. A rule's stop is an outcome."""
+    """Return the outcome of a run; raise `KeyboardInterrupt` if Ctrl-C ended it. A watchdog's stop is an outcome."""
     if outcome["exit"] == INTERRUPTED:
         raise KeyboardInterrupt
     return outcome
 
 
 def metrics_of(run_dir: Any) -> list[dict[str, Any]]:
-    """Return the lines of metrics of a run's last attempt, one a step."""
+    """Return the metric lines of a run's last attempt, one per step."""
     from training.store import read_lines
 
     number = max(run_dir.attempts())

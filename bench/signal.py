@@ -1,8 +1,8 @@
-"""Noise to signal of the toy's policy gradient at the start of training, exactly, by form of credit.
+"""The exact noise-to-signal ratio of the toy's policy gradient at the start of training, by form of credit.
 
-The policy is uniform with separate logits for every position; only whether the deciding token is right matters, so two
-kinds of episode are all. The critic is blank (0), or converged: its values are the means of its own targets, given what
-has been said so far. Signal is the norm of the expected gradient of one episode, noise its standard deviation.
+The policy is uniform with separate logits for every position. Only the deciding token matters, so there are two kinds
+of episodes. The critic is blank (0) or converged: its values are the means of its own targets given the tokens so far.
+Signal is the norm of the expected gradient of one episode, noise the gradient's standard deviation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from training.records import Floats
 
 PASSES = 600
-"""Halfway steps of the critic to its targets; it settles within 100."""
+"""Steps of the critic, each half of the way to its targets; it settles within 100."""
 
 
 def noise_to_signal(method: Method, toy: Toy, decides: int, *, converged: bool) -> float:
@@ -42,7 +42,7 @@ def _towards_targets(method: Method, toy: Toy, values: dict[str, Floats], decide
     for head, known in values.items():
         targets = np.stack([credit.value_targets[head] for credit in both if credit])
         mask = next(credit.value_mask[head] for credit in both if credit)
-        before = slice(0, decides)  # nobody knows the outcome yet
+        before = slice(0, decides)  # the outcome is not known yet
         targets[:, before] = (1 - chance) * targets[0, before] + chance * targets[1, before]
         values[head] = known + np.where(mask, targets - known, 0) / 2
 

@@ -1,8 +1,8 @@
-"""How long from a move that one person sends to the event at the other's socket, in milliseconds.
+"""The latency from a player's move to the event at the other player's socket, in milliseconds.
 
-A fresh installation with embedded databases, its site as `manage.py serve` runs it, and one match of two people with a
-WebSocket each; they speak by turns, a little slower than a socket may. A run is a match of its own. Fails if a move is
-refused, or does not reach the other within ten seconds.
+The measurement runs the site (`manage.py serve`) of a fresh installation with embedded databases, and one match per run
+between two people with a WebSocket each. They speak in turn, a little slower than the rate limit of a socket. Fails if
+a move is refused, or does not reach the other socket within ten seconds.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ def show(result: dict[str, Any]) -> str:
 
 def summary(runs: Sequence[Sequence[float]]) -> dict[str, Any]:
     """Return the quantiles of each run's milliseconds, with median and spread over the runs."""
-    told: dict[str, Any] = {}
+    quantiles: dict[str, Any] = {}
     for name, percent in (("p50_ms", 50), ("p95_ms", 95)):
         each = [round(statistics.quantiles(run, n=100, method="inclusive")[percent - 1], 2) for run in runs]
-        told[name] = {"runs": each, "median": statistics.median(each), "spread": [min(each), max(each)]}
-    return {**told, "ok": told["p95_ms"]["median"] <= LIMIT_MS}
+        quantiles[name] = {"runs": each, "median": statistics.median(each), "spread": [min(each), max(each)]}
+    return {**quantiles, "ok": quantiles["p95_ms"]["median"] <= LIMIT_MS}
 
 
 @contextmanager
 def served() -> Iterator[int]:
-    """The site of this installation as a process of its own; yields its port once it answers."""
+    """Run this installation's site in a process of its own; yield its port once it answers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -70,7 +70,7 @@ def served() -> Iterator[int]:
             deadline = time.monotonic() + START_S
             while not _answers(port):
                 if process.poll() is not None or time.monotonic() > deadline:
-                    raise ParleyError("the site did not start; what it said stands above")
+                    raise ParleyError("the site did not start; its output is above")
                 time.sleep(0.1)
             yield port
         finally:
@@ -108,44 +108,44 @@ def _match(turns: int) -> tuple[int, list[str]]:
 
 
 async def _play(port: int, match: int, sessions: Sequence[str], moves: int) -> list[float]:
-    """Speak by turns; return the milliseconds of every move."""
+    """Speak in turn; return the milliseconds of every move."""
     connect = import_module("websockets").connect
     address, origin = f"ws://127.0.0.1:{port}/ws/play/{match}/", f"http://127.0.0.1:{port}"
-    one, other = (
+    ann, ben = (
         connect(address, origin=origin, additional_headers={"Cookie": f"session={session}"}) for session in sessions
     )
-    async with one as first, other as second:
-        sockets, heard = (first, second), (asyncio.Queue[Heard](), asyncio.Queue[Heard]())
-        listening = [asyncio.create_task(_listen(*pair)) for pair in zip(sockets, heard, strict=True)]
-        for tab, queue in zip(sockets, heard, strict=True):
+    async with ann as first, ben as second:
+        sockets, received = (first, second), (asyncio.Queue[Received](), asyncio.Queue[Received]())
+        listening = [asyncio.create_task(_listen(*pair)) for pair in zip(sockets, received, strict=True)]
+        for tab, queue in zip(sockets, received, strict=True):
             await tab.send(json.dumps({"last": 0, "parts": {}}))
             await _until(queue, 'id="last"')
         times = []
         for step in range(moves):
-            began, said = time.perf_counter(), f"line {step} of the talk"
-            await sockets[step % 2].send(json.dumps({"turn": str(step // 2), "action": "speak", "text": said}))
-            times.append((await _until(heard[1 - step % 2], said) - began) * 1000)
+            began, text = time.perf_counter(), f"line {step} of the talk"
+            await sockets[step % 2].send(json.dumps({"turn": str(step // 2), "action": "speak", "text": text}))
+            times.append((await _until(received[1 - step % 2], text) - began) * 1000)
             await asyncio.sleep(max(0.0, PACE_S - (time.perf_counter() - began)))
         for task in listening:
             task.cancel()
         return times
 
 
-Heard = tuple[float, str]
-"""When a message came, and its text."""
+Received = tuple[float, str]
+"""When a message arrived, and its text."""
 
 
-async def _listen(tab: Any, heard: asyncio.Queue[Heard]) -> None:
+async def _listen(tab: Any, messages: asyncio.Queue[Received]) -> None:
     async for text in tab:
-        heard.put_nowait((time.perf_counter(), text))
+        messages.put_nowait((time.perf_counter(), text))
 
 
-async def _until(heard: asyncio.Queue[Heard], words: str) -> float:
-    """When the message with these words came."""
+async def _until(messages: asyncio.Queue[Received], words: str) -> float:
+    """Return when the message with these words arrived."""
     try:
         async with asyncio.timeout(PATIENCE_S):
             while True:
-                at, text = await heard.get()
+                at, text = await messages.get()
                 if words in text:
                     return at
     except TimeoutError:

@@ -1,8 +1,8 @@
 """How long a start takes: the whole site from an installed environment, and `python -m training --help`.
 
-The site is `python -m tools.up --demo` in a temporary folder, from the command to the line that says it is ready; one
-start goes before and is not counted, since it makes the databases and the demo data. The command line is compared with
-a bare Python; their times alternate. Fails with what the launcher printed if the site does not start.
+`python -m tools.up --demo` starts the site in a temporary folder; the time runs from the command to the line that says
+that the site is ready. A first start creates the databases and the demo data and is not counted. The command line is
+compared with bare Python, in alternation. Fails with the launcher's output if the site does not start.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ HELP, BARE = ["-m", "training", "--help"], ["-c", "pass"]
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Start everything several times; return seconds, medians and whether they keep to the limits."""
+    """Start everything several times; return seconds, medians and whether they are within the limits."""
     with installed() as environment:
         sites = [start_site(environment) for _ in range(arguments.rounds + 1)][1:]
     pairs = [(_seconds(HELP), _seconds(BARE)) for _ in range(arguments.rounds + 1)][1:]
-    return summary(sites, [one for one, _ in pairs], [other for _, other in pairs])
+    return summary(sites, [help_s for help_s, _ in pairs], [bare_s for _, bare_s in pairs])
 
 
 def summary(sites: Sequence[float], helps: Sequence[float], bare: Sequence[float]) -> dict[str, Any]:
     """Return the seconds of each part with their median and spread, beside the limits."""
     above = statistics.median(helps) - statistics.median(bare)
-    ready = {**_told(sites), "limit_s": SITE_LIMIT_S, "ok": statistics.median(sites) <= SITE_LIMIT_S}
-    command = {"help": _told(helps), "bare": _told(bare), "above_s": round(above, 3), "limit_s": HELP_LIMIT_S}
+    ready = {**_spread(sites), "limit_s": SITE_LIMIT_S, "ok": statistics.median(sites) <= SITE_LIMIT_S}
+    command = {"help": _spread(helps), "bare": _spread(bare), "above_s": round(above, 3), "limit_s": HELP_LIMIT_S}
     return {"site": ready, "command": {**command, "ok": above <= HELP_LIMIT_S}}
 
 
@@ -56,8 +56,8 @@ def show(result: dict[str, Any]) -> str:
     )
 
 
-def _told(seconds: Sequence[float]) -> dict[str, Any]:
-    rounded = [round(one, 3) for one in seconds]
+def _spread(seconds: Sequence[float]) -> dict[str, Any]:
+    rounded = [round(value, 3) for value in seconds]
     return {"seconds": rounded, "median": statistics.median(rounded), "spread": [min(rounded), max(rounded)]}
 
 
@@ -69,7 +69,7 @@ def _seconds(arguments: Sequence[str]) -> float:
 
 @contextmanager
 def installed() -> Iterator[dict[str, str]]:
-    """The environment of an installation that has been migrated and not started yet."""
+    """Yield the environment variables of an installation that is migrated and not started yet."""
     with tempfile.TemporaryDirectory(prefix="parley-start-", ignore_cleanup_errors=True) as home:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -82,8 +82,8 @@ def installed() -> Iterator[dict[str, str]]:
 
 
 def start_site(environment: dict[str, str]) -> float:
-    """Start the site and stop it again; return the seconds until it said that it is ready."""
-    began, said = time.perf_counter(), ""
+    """Start the site and stop it again; return the seconds until it reported that it is ready."""
+    began, output = time.perf_counter(), ""
     with subprocess.Popen(
         [sys.executable, "-m", "tools.up", "--demo"],
         cwd=ROOT,
@@ -96,10 +96,10 @@ def start_site(environment: dict[str, str]) -> float:
         try:
             assert process.stdout is not None
             for line in process.stdout:
-                said += line
+                output += line
                 if READY in line:
                     return time.perf_counter() - began
-            raise ParleyError(f"the site did not start:\n{said.strip()}")
+            raise ParleyError(f"the site did not start:\n{output.strip()}")
         finally:
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=STOP_S)

@@ -1,9 +1,9 @@
-"""How long from an event at a table to the sockets of those who watch it, with many tables at once, in milliseconds.
+"""The latency from an event at a table to its viewers' sockets, with many tables at once, in milliseconds.
 
-A fresh installation with embedded databases, its site, its clock and a worker for seats as `make up` runs them; games
-of Werewolf between eight scripted players, each watched by several people over WebSockets. An event is a line that
-becomes visible: its time is taken before it is written, and again when a socket reads it. Fails if a socket misses a
-line, or reads one twice or out of order.
+The measurement runs a fresh installation with embedded databases: site, clock and a worker for seats, as `make up` runs
+them. Eight scripted players at each table play Werewolf, and several people watch each table over WebSockets. An event
+is a line that becomes visible; its latency runs from just before it is written until a socket reads it. Fails if a
+socket misses a line, or reads one twice or out of order.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from training.games.prose import NAMES
 
 LIMIT_MS = 100.0  # of p95, for twenty tables with a hundred sockets
 ROLES = ("werewolf", "werewolf", "seer", "witch", "hunter", "villager", "villager", "villager")
-DOORS = 8  # sockets that open at once
-GRACE_S = 1.0  # before the end of the watch: what was written by then must have been read
-APART_S = 1.0  # between the beginnings of two tables: begun at once they would all vote in the same seconds
+OPENING = 8  # sockets that open at once
+GRACE_S = 1.0  # lines written until this long before the end must have been read
+APART_S = 1.0  # between the starts of two tables: started together, they would all vote in the same seconds
 NUMBER = re.compile(r'data-number="(\d+)"')
 WORKERS = (
     ("-m", "celery", "-A", "worker.app", "worker", "--queues", "play", "--pool", "threads", "--concurrency", "8"),
@@ -41,20 +41,20 @@ WORKERS = (
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Play and watch for a while; return p50 and p95, how many lines and sockets, and what the games came to."""
+    """Play and watch for a while; return the latency's quantiles, and the counts of lines, sockets and games."""
     with installation("table"), served() as port, _working():
         matches, sessions = _tables(arguments.tables), _people(arguments.watchers)
         tabs, ended = asyncio.run(_watch(port, matches, sessions, arguments.seconds))
-        found = times(tabs, _written(), ended)
+        latencies = times(tabs, _written(), ended)
         models = import_module("webapp.arena.models")
         votes = models.MatchMove.objects.filter(move__action="vote").count()
         over = models.Match.objects.filter(state="finished").count()
-    cuts = statistics.quantiles(found, n=100, method="inclusive")
+    cuts = statistics.quantiles(latencies, n=100, method="inclusive")
     return {
         "tables": len(matches),
         "sockets": len(tabs),
         "seconds": arguments.seconds,
-        "lines": len(found),
+        "lines": len(latencies),
         "votes": votes,
         "games_over": over,
         "p50_ms": round(cuts[49], 2),
@@ -66,7 +66,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return what was measured in a few lines."""
+    """Return the result in a few lines."""
     return "\n".join(
         [
             f"{result['tables']} tables, {result['sockets']} sockets: {result['lines']} lines in {result['seconds']} s",
@@ -78,7 +78,7 @@ def show(result: dict[str, Any]) -> str:
 
 @contextmanager
 def _working() -> Iterator[None]:
-    """The clock and the worker for seats, as processes of their own."""
+    """Run the clock and the worker for seats in processes of their own."""
     running = [
         subprocess.Popen([sys.executable, *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         for command in WORKERS
@@ -93,24 +93,24 @@ def _working() -> Iterator[None]:
 
 
 def _tables(count: int) -> list[int]:
-    """Set up running games of scripted players that anybody may watch at once; return their numbers."""
+    """Start games of scripted players that anyone may watch without delay; return their numbers."""
     tables, records = import_module("webapp.arena.setup.tables"), import_module("training.records")
     people = import_module("webapp.accounts.models").User.objects
     settings = {"roles": list(ROLES), "rounds": 2, "spectator_delay": 0, "max_words": 60}
     places = [tables.Place(scripted="scripted")] * len(ROLES)
-    found = []
+    matches = []
     for seed in range(1, count + 1):
         start = records.Scenario(
             id=f"load-{seed}", game="werewolf", seats=NAMES[: len(ROLES)], seed=seed, settings=settings
         )
         host = people.create(username=f"host{seed}", role="player")
-        found.append(tables.create(host=host, start=tables.Start(start), places=places, visibility="open").pk)
+        matches.append(tables.create(host=host, start=tables.Start(start), places=places, visibility="open").pk)
         time.sleep(APART_S)
-    return found
+    return matches
 
 
 def _people(count: int) -> list[str]:
-    """Return the sessions of so many people who may watch."""
+    """Return the sessions of `count` people who may watch."""
     users = import_module("webapp.accounts.models").User.objects
     client = import_module("django.test").Client
     sessions = []
@@ -130,10 +130,10 @@ class Tab:
 
 
 async def _watch(port: int, matches: Sequence[int], sessions: Sequence[str], seconds: float) -> tuple[list[Tab], float]:
-    """Return what every socket read, and when they stopped reading."""
-    tabs, doors = [Tab(match) for match in matches for _ in sessions], asyncio.Semaphore(DOORS)
+    """Return the lines that every socket read, and when reading stopped."""
+    tabs, opening = [Tab(match) for match in matches for _ in sessions], asyncio.Semaphore(OPENING)
     watching = [
-        asyncio.create_task(_read(port, tab, sessions[at % len(sessions)], doors)) for at, tab in enumerate(tabs)
+        asyncio.create_task(_read(port, tab, sessions[at % len(sessions)], opening)) for at, tab in enumerate(tabs)
     ]
     done, _ = await asyncio.wait(watching, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
     ended = time.time()
@@ -145,11 +145,11 @@ async def _watch(port: int, matches: Sequence[int], sessions: Sequence[str], sec
     return tabs, ended
 
 
-async def _read(port: int, tab: Tab, session: str, doors: asyncio.Semaphore) -> None:
+async def _read(port: int, tab: Tab, session: str, opening: asyncio.Semaphore) -> None:
     """Read a table until cancelled; raise if the socket is closed."""
     address, origin = f"ws://127.0.0.1:{port}/ws/play/{tab.match}/", f"http://127.0.0.1:{port}"
     connect = import_module("websockets").connect
-    async with doors:
+    async with opening:
         opened = await connect(address, origin=origin, additional_headers={"Cookie": f"session={session}"})
     async with opened:
         await opened.send(json.dumps({"last": 0, "parts": {}}))
@@ -160,15 +160,15 @@ async def _read(port: int, tab: Tab, session: str, doors: asyncio.Semaphore) -> 
 
 
 def _written() -> dict[tuple[int, int], float]:
-    """Return when each line that everybody may see was written, by match and number."""
+    """Return when each public line was written, by match and number."""
     rows = import_module("webapp.arena.models").ViewerRow.objects.filter(viewer=-1)
     return {(match, number): at.timestamp() for match, number, at in rows.values_list("match_id", "number", "at")}
 
 
 def times(tabs: Sequence[Tab], written: Mapping[tuple[int, int], float], ended: float) -> list[float]:
-    """Return the milliseconds of every line that came once all sockets were open; raise if one is missing.
+    """Return the latency in milliseconds of every line read after all sockets were open; raise if one is missing.
 
-    Every socket has to have read what was written until `GRACE_S` before its end.
+    Every socket must have read all lines written until `GRACE_S` before the end.
     """
     due = Counter(match for (match, _), at in written.items() if at < ended - GRACE_S)
     for tab in tabs:

@@ -1,8 +1,8 @@
 """The toy of the miniature: K turns of T tokens, and one token of the first turn decides the whole reward.
 
-The reward is 1 if the second token of turn 1 is the right one of `actions`, else 0. Everything said later is noise that
+The reward is 1 if the second token of turn 1 is the right action of `actions`, else 0. All later tokens are noise that
 a form of credit must learn to ignore. Credit, batches and loss are the project's own (`methods.omar`, `learn.batch`,
-`learn.losses`); only the model is small: a recurrent network that policy and value heads share.
+`learn.losses`); the model is a small recurrent network that policy and value heads share.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DECIDES, RIGHT = 1, 0
 
 @dataclass(frozen=True, slots=True)
 class Toy:
-    """Size of the task and of one run. `reach` is compared with the mean reward of the last `window` steps."""
+    """The size of the task and of one run. `reach` is compared with the mean reward of the last `window` steps."""
 
     turns: int = 8
     tokens: int = 4
@@ -75,7 +75,7 @@ class Net(nn.Module):
 
 
 def steps_to_reach(config: OmarConfig, seed: int, toy: Toy) -> int | None:
-    """Return the training steps until the mean reward is `reach`; None if it is not within `most_steps`."""
+    """Return the training steps until the mean reward is `reach`, or None if `most_steps` are not enough."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         method = config.build()
@@ -158,7 +158,7 @@ def _scored(
 
 
 def _update(net: Net, optimizer: torch.optim.Optimizer, items: list[Item], toy: Toy, *, learn: bool) -> None:
-    """One optimiser step of the project's loss over the batch."""
+    """Do one optimizer step on the project's loss over the batch."""
     optimizer.zero_grad(set_to_none=True)
     for batch in batches(items, 1_000_000, "token_mean"):
         states = net.states(batch.ids)

@@ -1,8 +1,8 @@
-"""TRL's GRPO trainer, made to do exactly the asked work: its own loss, optimizer and (unless given) sampling.
+"""TRL's GRPO trainer, configured to do exactly the measured work with its own loss, optimizer and sampling.
 
-Without KL, without a reference, adapters of the same rank on the same layers, one optimizer step a batch. The seconds
-are those of its own training step, from the callback before it to the callback after it; `Grpo.parts` says where the
-last one's went.
+It has no KL term and no reference model, adapters of the same rank on the same layers as Parley, and one optimizer step
+per batch. The seconds are those of its training step, from the callback before it to the callback after it;
+`Grpo.parts` divides the last step. With a `rollout` it takes samples from there instead of sampling.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RANK, ALPHA = 32, 64.0
 
 
 class Grpo:
-    """A trainer that takes `samples` a step, `per_pass` in a forward pass, `group` of them (0 = all) of one prompt."""
+    """A trainer with `samples` per step, `per_pass` in a forward pass, and `group` of them (0 = all) per prompt."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Grpo:
 
 
 def _bare_step(folder: str, **sizes: int) -> GRPOConfig:
-    """Return the configuration of a step with nothing in it but the work; what it writes goes to `folder`."""
+    """Return the configuration of a step without logging, saving or KL; the trainer writes to `folder`."""
     import torch
     from trl import GRPOConfig
 
@@ -113,11 +113,11 @@ def _bare_step(folder: str, **sizes: int) -> GRPOConfig:
 
 
 def _by_place(completions: Sequence[Any], **more: Any) -> list[float]:
-    """Rewards that differ, so that no advantage is zero; what they are does not matter here."""
+    """Return rewards that differ, so that no advantage is zero; their values do not change the cost of a step."""
     return [float(place % 2) for place in range(len(completions))]
 
 
 def per_pass(samples: int, longest: int, tokens: int) -> int:
-    """Return the most samples a forward pass that divide `samples` and fit `tokens` when padded to `longest`."""
+    """Return the largest divisor of `samples` that fits `tokens` in a forward pass when padded to `longest`."""
     fitting = [n for n in range(1, samples + 1) if samples % n == 0 and n * longest <= tokens]
     return max(fitting, default=1)

@@ -1,8 +1,8 @@
-"""Werewolf in the miniature: wolves that learn against a frozen village, and what they make of a planted bug.
+"""Werewolf in the miniature: wolves that learn against a frozen village, without and with a planted bug.
 
-`werewolf`: a training run a seed, then the trained wolves and those of the cold start play the same starts against the
-village of the cold start. `hack`: runs on `bench.leak` under each quality filter; no rule of the watchdog ends them,
-for what the filter does alone is asked. Rows stay in their folders as in the rest of the miniature.
+`werewolf`: one training run per seed; then the trained wolves and those of the cold start play the same starts against
+the village of the cold start. `hack`: runs on `bench.leak` under each quality filter. The watchdog's rules are off, so
+that the effect of the filter alone is measured. Rows are stored in folders as in the rest of the miniature.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from statistics import fmean
 from typing import Any
 
 from bench import leak, werewolf_setup
-from bench.rows import against, kept, metrics_of, over_seeds, unless_interrupted
+from bench.rows import against, metrics_of, over_seeds, stored_row, unless_interrupted
 from training.records import Episode
 from training.seeding import derive
 
 STEPS = 150
 GAMES = 32
-"""Games of a training step."""
+"""Games per training step."""
 COLD = 4000
-"""Scripted games behind the cold start."""
+"""Scripted games that the cold start learns from."""
 FILTERS: dict[str, dict[str, Any]] = {name: {"filter": name} for name in ("off", "zero", "min")}
 NEVER = ("failing", "hacking_failing", "legality_fall")
 UNWATCHED = dict.fromkeys(NEVER, 1.0) | dict.fromkeys(("hacking_length", "kl_ceiling", "entropy_rise"), 1e6)
@@ -32,39 +32,41 @@ CURVES = {"malformed": "legal_rate", "reward": "reward", "leaked": "leaked"}
 
 
 def werewolf(seeds: int, steps: int, games: int, folder: Path) -> dict[str, Any]:
-    """Train and measure every seed; return what each head-to-head found, and the mean gain over seeds."""
+    """Train and measure every seed; return the result of each head-to-head, and the mean gain over seeds."""
     steps = steps or STEPS
     cold = werewolf_setup.cold_start(folder / "cold", COLD)
     wanted = {"steps_wanted": steps, "games": games}
     rows = []
     for seed in range(seeds):
-        own = folder / f"wolves-{seed}"
-        rows.append(kept(own, wanted, partial(_wolves, cold, seed, steps, games, own)))
+        run_folder = folder / f"wolves-{seed}"
+        rows.append(stored_row(run_folder, wanted, partial(_wolves, cold, seed, steps, games, run_folder)))
         print(f"seed {seed}: {rows[-1]['difference']}", file=sys.stderr)
     gains = [row["difference"]["mean"] for row in rows if row["difference"]]
-    found = {"runs": rows, **(over_seeds("gain", gains) if gains else {})}
-    return {"task": _task("werewolf", steps), "games": games, "seeds": seeds, "forms": {"default": found}}
+    summary = {"runs": rows, **(over_seeds("gain", gains) if gains else {})}
+    return {"task": _task("werewolf", steps), "games": games, "seeds": seeds, "forms": {"default": summary}}
 
 
 def hack(filters: list[str], seeds: int, steps: int, folder: Path) -> dict[str, Any]:
     """Train with the planted bug under every filter and seed; return the share of malformed replies over the steps."""
     steps = steps or STEPS
     cold = werewolf_setup.cold_start(folder / "cold", COLD)
-    found: dict[str, Any] = {name: {"runs": []} for name in filters}
+    summaries: dict[str, Any] = {name: {"runs": []} for name in filters}
     with leak.planted():
         for seed in range(seeds):
             for name in filters:
-                own, wanted = folder / f"hack-{name}-{seed}", {"steps_wanted": steps, "method": FILTERS[name]}
-                row = kept(own, wanted, partial(_hacked, cold, seed, steps, name, own))
+                run_folder = folder / f"hack-{name}-{seed}"
+                wanted = {"steps_wanted": steps, "method": FILTERS[name]}
+                row = stored_row(run_folder, wanted, partial(_hacked, cold, seed, steps, name, run_folder))
                 print(f"{name}, seed {seed}: {row['result']}, malformed in the end {row['last']}", file=sys.stderr)
-                found[name]["runs"].append(row)
-    shared = [seed for seed in range(seeds) if all(found[name]["runs"][seed]["last"] is not None for name in filters)]
-    last = {name: [found[name]["runs"][seed]["last"] for seed in shared] for name in filters}
+                summaries[name]["runs"].append(row)
+    ends = {name: [row["last"] for row in summaries[name]["runs"]] for name in filters}
+    shared = [seed for seed in range(seeds) if all(ends[name][seed] is not None for name in filters)]
+    last = {name: [ends[name][seed] for seed in shared] for name in filters}
     for name in filters if shared else ():
-        found[name] |= over_seeds("mean", last[name])
+        summaries[name] |= over_seeds("mean", last[name])
     task = _task(leak.NAME, steps) | {"leak": leak.LEAK}
     compared = against(last, filters, "malformed") if shared else {}
-    return {"task": task, "seeds": seeds, "compared_seeds": shared, "forms": found, **compared}
+    return {"task": task, "seeds": seeds, "compared_seeds": shared, "forms": summaries, **compared}
 
 
 def _task(game: str, steps: int) -> dict[str, Any]:
@@ -72,7 +74,7 @@ def _task(game: str, steps: int) -> dict[str, Any]:
 
 
 def _wolves(cold: Path, seed: int, steps: int, games: int, folder: Path) -> dict[str, Any]:
-    """Train one seed; hold its head-to-head."""
+    """Train one seed and play its head-to-head."""
     row, run_dir = _trained(cold, seed, steps, folder, game="werewolf")
     latest = run_dir.latest_checkpoint()
     if latest is None:
@@ -80,14 +82,14 @@ def _wolves(cold: Path, seed: int, steps: int, games: int, folder: Path) -> dict
     began = time.monotonic()
     starts = derive(seed, "arena")
     sides = {"trained": latest[1], "base": cold}
-    held = {name: werewolf_setup.played(wolves, cold, games, starts) for name, wolves in sides.items()}
-    return {**row, **compared(held["trained"], held["base"]), "arena_s": round(time.monotonic() - began, 1)}
+    episodes = {name: werewolf_setup.played(wolves, cold, games, starts) for name, wolves in sides.items()}
+    return {**row, **compared(episodes["trained"], episodes["base"]), "arena_s": round(time.monotonic() - began, 1)}
 
 
 def compared(trained: list[Episode], base: list[Episode]) -> dict[str, Any]:
     """Return the wolves' shares of won games, and their difference over the starts that both played without an error.
 
-    The interval is Student's t over the paired differences of starts, 95 %.
+    The 95 % interval is Student's t over the paired differences of the starts.
     """
     from training.evaluate.intervals import paired
 
@@ -101,7 +103,7 @@ def compared(trained: list[Episode], base: list[Episode]) -> dict[str, Any]:
 
 
 def _hacked(cold: Path, seed: int, steps: int, name: str, folder: Path) -> dict[str, Any]:
-    """Train one seed with the planted bug; return the curves, and their ends unless the run failed."""
+    """Train one seed with the planted bug; return the curves, and their first and last means unless the run failed."""
     more = {"method": {"name": "omar", **FILTERS[name]}, "stop": UNWATCHED}
     row, run_dir = _trained(cold, seed, steps, folder, game=leak.NAME, **more)
     lines = metrics_of(run_dir)
@@ -116,7 +118,7 @@ def _hacked(cold: Path, seed: int, steps: int, name: str, folder: Path) -> dict[
 def _trained(
     cold: Path, seed: int, steps: int, folder: Path, *, game: str, **sections: Any
 ) -> tuple[dict[str, Any], Any]:
-    """Let the wolves learn against the cold start's village; return what the run came to, and its directory."""
+    """Train the wolves against the cold start's village; return the row of the run, and its directory."""
     from training import config as configs
     from training.attempts import start
     from training.learn import trainer
@@ -129,7 +131,7 @@ def _trained(
         "lr": 1e-3,
         "critic_lr": 3e-4,
         "critic_passes": 10,
-        "kl": "none",  # a pass and a copy of the model less
+        "kl": "none",  # saves a forward pass and a copy of the model
         "threads": 1,
         "tokens_per_batch": 2048,
         "save_every": steps,
@@ -148,6 +150,6 @@ def _trained(
         **sections,
     }
     run_dir = RunDir(folder / "train")
-    told = unless_interrupted(trainer.run(start.start(configs.parse(wanted), run_dir, folder), run_dir))
-    row = {"seed": seed, "result": told["result"], "why": told["why"], "steps": told["step"]}
+    outcome = unless_interrupted(trainer.run(start.start(configs.parse(wanted), run_dir, folder), run_dir))
+    row = {"seed": seed, "result": outcome["result"], "why": outcome["why"], "steps": outcome["step"]}
     return {**row, "train_s": round(time.monotonic() - began, 1)}, run_dir

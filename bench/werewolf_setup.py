@@ -1,9 +1,9 @@
-"""The villages of the miniature: starts, a cold start on scripted games, and the wolves' share of won games.
+"""The Werewolf games of the miniature: starts, a cold start on scripted games, and games between two models.
 
-Six seats, one night and one day with one round of short speeches. The model is of `tiny`'s kind, but its tokenizer and
-its weights come from scripted games of such villages: `tiny` itself has never read a word of Werewolf. Who lives in a
-village varies, for a model that always meets the same people never learns to read who is there. A head-to-head counts
-the games that ended without an error.
+A game has six seats, one night, and one day with one round of short speeches. The model has the architecture of `tiny`,
+but its tokenizer and weights come from scripted games of this kind, since `tiny` is not trained on Werewolf. The names
+at the seats vary between starts, so that the model learns to read them. A head-to-head counts the games that end
+without an error.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ SETTINGS = {
     "day_limit": 1,
 }
 STARTS = 64
-"""Villages of the runs and head-to-heads; roles are dealt anew in every game."""
+"""Starts of the runs and head-to-heads; roles are dealt anew in every game."""
 LANES = 64
 SAMPLING = SamplingSection(max_tokens=24)
 RECIPE = pretrain.RECIPE.model_copy(
     update={"context": 0.05, "sft": pretrain.RECIPE.sft.model_copy(update={"lr": 2e-3})},
 )
-"""Of the cold start. Slower than `tiny`'s: at 5e-3, names are still drawn from all of them after 700 updates."""
+"""The recipe of the cold start. Its learning rate is below `tiny`'s 5e-3, at which the model still draws names that are
+not in the game after 700 updates."""
 
 
 def starts(game: str = WOLF, count: int = STARTS) -> list[Scenario]:
-    """Return the first so many starts, each of other people, of Werewolf or of another game with its settings."""
+    """Return the first `count` starts, with varying names, of Werewolf or of another game with its settings."""
     return [
         Scenario(
             id=f"village-{n:04}",
@@ -62,7 +63,7 @@ def starts(game: str = WOLF, count: int = STARTS) -> list[Scenario]:
 
 
 def write_starts(folder: Path, game: str) -> Path:
-    """Write the starts of a game as a dataset file; return it."""
+    """Write the starts of a game as a dataset file; return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{game}.jsonl"
     path.write_text("".join(dumps(start.to_dict()) + "\n" for start in starts(game)), "utf-8")
@@ -70,7 +71,7 @@ def write_starts(folder: Path, game: str) -> Path:
 
 
 def scripted(games: int, seed: int) -> list[Episode]:
-    """Return games between scripted players, each of a start of its own."""
+    """Return games between scripted players, one per start."""
     chance = rng(seed, "villages")
     drawn = [start.with_seed(chance.getrandbits(62)) for start in starts(count=games)]
     jobs = [Job(n, start, ("scripted",) * len(start.seats)) for n, start in enumerate(drawn)]
@@ -85,7 +86,7 @@ def _drawn(games: int, seed: int) -> list[Scenario]:
 
 
 def cold_start(folder: Path, games: int) -> Path:
-    """Return `folder` with a model that has learned from so many scripted games, made now unless it is there."""
+    """Return `folder` with a model trained on `games` scripted games; train it if the folder does not exist."""
     if not folder.is_dir():
         entry = bases.REGISTRY["tiny"]
         info = bases.ModelInfo(

@@ -1,4 +1,4 @@
-"""`make lint`: style, types, imports and locks. Runs all checks, two at a time; exits 1 if one complained."""
+"""`make lint`: style, types, imports and locks. Runs all checks, two at a time; exits 1 if a check fails."""
 
 import argparse
 import subprocess
@@ -21,7 +21,7 @@ CHECKS: dict[str, list[str]] = {
 
 
 def check(name: str) -> tuple[bool, str]:
-    """Run one check; return whether it passed, and what to print."""
+    """Run one check; return whether it passed, and the text to print."""
     began = time.monotonic()
     done = subprocess.run(
         CHECKS[name],

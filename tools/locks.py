@@ -3,7 +3,7 @@
     python tools/locks.py update [--upgrade]   resolve every `.in` file anew (keeping pins unless --upgrade)
     python tools/locks.py check                complete, above the floors, and wheels for every Python
 
-`check` asks the package registries (`uv` does). Without a network it checks what it can offline, says so, and passes.
+`check` queries the package registries through `uv`. Without a network it checks the floors alone, says so, and passes.
 """
 
 import argparse
@@ -29,7 +29,7 @@ UNREACHABLE = re.compile(r"error sending request|dns error|connect(ion)? (error|
 
 @dataclass(frozen=True)
 class Lock:
-    """One lock: its name, the locks whose pins it keeps to, and the platforms it must install on with wheels alone."""
+    """One lock: its name, the locks whose pins constrain it, and the platforms on which wheels alone must suffice."""
 
     name: str
     keeps: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ LOCKS = (
 
 @dataclass(frozen=True)
 class Floor:
-    """The lowest version of a package without a known hole, and the advisories that say so."""
+    """The lowest version of a package without a known vulnerability, and the advisories about older ones."""
 
     package: str
     version: Version
@@ -74,14 +74,14 @@ def floors(path: Path = REQUIREMENTS / "floors.toml") -> list[Floor]:
 
 def pins(text: str) -> dict[str, set[Version]]:
     """Every `name==version` of a lock; a package may be pinned more than once, under different conditions."""
-    found: dict[str, set[Version]] = {}
+    versions: dict[str, set[Version]] = {}
     for name, version in PIN.findall(text):
-        found.setdefault(canonicalize_name(name), set()).add(Version(version))
-    return found
+        versions.setdefault(canonicalize_name(name), set()).add(Version(version))
+    return versions
 
 
 def below(table: Iterable[Floor], pinned: Mapping[str, Iterable[Version]]) -> list[str]:
-    """What is pinned below its floor, one sentence each."""
+    """A sentence for each package that is pinned below its floor."""
     return [
         f"{floor.package} {version} is below {floor.version} ({', '.join(floor.advisories)})"
         for floor in table
@@ -112,7 +112,7 @@ def resolve(lock: Lock, output: Path, *, upgrade: bool = False) -> subprocess.Co
 
 
 def stale(lock: Lock) -> subprocess.CompletedProcess[str] | str:
-    """Why the lock is not what its `.in` file asks for ("" if it is), or uv's refusal."""
+    """Why the lock does not match its `.in` file ("" if it does), or uv's failure."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / lock.path.name
         copy.write_text(lock.path.read_text())
@@ -129,7 +129,7 @@ def pinned_lines(text: str) -> Iterator[str]:
 
 
 def installable(lock: Lock, python: str, platform: str) -> subprocess.CompletedProcess[str]:
-    """Ask the registries for wheels (hashes compared) of everything in the lock, for one Python; installs nothing."""
+    """Resolve wheels (hashes compared) for everything in the lock, for one Python, without installing anything."""
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["pip", "install", "--dry-run", "--target", folder, "--no-deps", "--require-hashes"]
         arguments += ["--only-binary", ":all:", "--python-version", python, "--python-platform", platform]
@@ -184,7 +184,7 @@ def other_builds() -> list[str]:
 
 
 def with_hashes(lock: str, hashes: Iterable[str]) -> str:
-    """A lock of one package with further hashes that its file may have."""
+    """The lock of one package with `hashes` added to those that it accepts."""
     missing = [f"    --hash=sha256:{digest}" for digest in hashes if digest not in lock]
     return " \\\n".join([lock.rstrip("\n"), *missing]) + "\n"
 

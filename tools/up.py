@@ -1,8 +1,8 @@
 """`make up` and `make demo`: start databases, site, clock and workers, print one address, stop all of it on Ctrl-C.
 
-The programs and their order stand in `deploy/supervisord.conf`. Fails, after stopping what it had started, when a
-program does not stay up or the site is not ready in time; the message ends with that program's log. Exit codes:
-0 stopped, 1 failed, 2 a wrong number in PORT, TRAIN_SLOTS or SERVE_SLOTS.
+`deploy/supervisord.conf` lists the programs and their order. If a program does not stay up or the site is not ready in
+time, it stops everything and fails with a message that ends with that program's log. Exit codes: 0 stopped, 1 failed,
+2 a wrong number in PORT, TRAIN_SLOTS or SERVE_SLOTS.
 """
 
 import argparse
@@ -36,11 +36,11 @@ MANAGE = [sys.executable, "manage.py"]
 
 
 class UpError(Exception):
-    """Something did not start; the message says what, and shows its log."""
+    """A program did not start; the message names it and contains its log."""
 
 
 class WrongNumber(UpError):
-    """A variable holds no number that can be used; the message says which are."""
+    """A variable has no valid number; the message states the valid ones."""
 
 
 def whole_number(name: str, *, most: int, default: int) -> int:
@@ -64,7 +64,7 @@ def free_port() -> int:
 
 
 def environment(port: int) -> dict[str, str]:
-    """What `deploy/supervisord.conf` reads, on top of this process's own environment."""
+    """The environment of `deploy/supervisord.conf`: this process's variables and those that the file reads."""
     home = embedded.home()
     control = embedded.socket_folder(home, "control")
     logs = home / "log"
@@ -86,14 +86,14 @@ def environment(port: int) -> dict[str, str]:
 
 
 def stop_with_parent() -> None:
-    """In the child: be told to stop if this launcher is killed without a chance to do so itself (Linux)."""
+    """Send SIGTERM to this child if the launcher is killed and cannot stop it (Linux)."""
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
 
 
 def refuse_twice(control: Path) -> None:
-    """Two installations in one folder would fight over its databases."""
+    """Raise if an installation runs in this folder already: both would use its databases."""
     with contextlib.suppress(OSError, ValueError, psutil.Error):
         running = psutil.Process(int((control / "supervisord.pid").read_text()))
         if any("supervisord" in part for part in running.cmdline()):
@@ -102,7 +102,7 @@ def refuse_twice(control: Path) -> None:
 
 @contextlib.contextmanager
 def supervised(env: dict[str, str]) -> Iterator[Any]:
-    """Run the process manager; on leaving stop everything, databases last, and wait until nothing is left."""
+    """Run the process manager; at the end stop everything, databases last, and wait until no process is left."""
     control = Path(env["PARLEY_CONTROL"])
     refuse_twice(control)
     sock = control / "supervisord.sock"
@@ -156,14 +156,14 @@ def tail(log: Path, lines: int = 25) -> str:
 
 
 def fallen(supervisor: Any, logs: Path) -> None:
-    """Raise if a program was started too often in vain."""
+    """Raise if the process manager has given up restarting a program."""
     for program in supervisor.getAllProcessInfo():
         if program["statename"] == "FATAL":
             raise UpError(f"{program['name']} does not stay up:\n{tail(logs / (program['name'] + '.log'))}")
 
 
 def answers(port: int) -> bool:
-    """Whether the site sends a page; in production, meant to be asked through a proxy, whether it answers at all."""
+    """Whether the site sends a page; in production, where requests need the proxy, any answer below 500 suffices."""
     refused = 500 if os.environ.get("PARLEY_ENV") == "production" else 400
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
@@ -176,7 +176,7 @@ def answers(port: int) -> bool:
 
 
 def healthy() -> dict[str, Any]:
-    """What `manage.py check_health --json` says."""
+    """The result of `manage.py check_health --json`."""
     done = subprocess.run([*MANAGE, "check_health", "--json"], cwd=ROOT, capture_output=True, text=True, check=False)
     try:
         state: dict[str, Any] = json.loads(done.stdout)
@@ -209,7 +209,7 @@ def require_migrated() -> None:
 
 
 def demo_data() -> str:
-    """Make the sample dataset and the demo user (both kept if there); returns what the command says."""
+    """Create the sample dataset and the demo user unless they exist; return the command's output."""
     done = subprocess.run([*MANAGE, "demo_data"], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise UpError(f"demo_data failed:\n{done.stderr.strip()}")

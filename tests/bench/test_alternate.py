@@ -18,13 +18,13 @@ def test_sides_take_turns_and_medians_are_compared():
 
         return run
 
-    found = alternate(side("a", [999, 10, 40, 20]), side("b", [1, 5, 10, 20]), 3)
+    comparison = alternate(side("a", [999, 10, 40, 20]), side("b", [1, 5, 10, 20]), 3)
     assert calls == ["a", "b"] * 4
-    assert (found["a"]["median"], found["b"]["median"]) == (20, 10)
-    assert found["a"]["spread"] == [10, 40]
-    assert found["ratio"] == 2
-    assert found["ratios"] == [2, 4, 1]
-    assert found["a"]["seconds"] == {"all": pytest.approx(1 / 20)}
+    assert (comparison["a"]["median"], comparison["b"]["median"]) == (20, 10)
+    assert comparison["a"]["spread"] == [10, 40]
+    assert comparison["ratio"] == 2
+    assert comparison["ratios"] == [2, 4, 1]
+    assert comparison["a"]["seconds"] == {"all": pytest.approx(1 / 20)}
 
 
 def test_no_round_is_no_measurement():

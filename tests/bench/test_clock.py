@@ -6,7 +6,7 @@ from torch import nn
 
 from bench.alternate import Reading, alternate, where
 from bench.clock import Clock, watched
-from bench.learning import Update, handed, item
+from bench.learning import Update, item, trl_trainer
 from tests.toy_models import write_random_llama
 
 LEARNING = {"rest", "data", "forward", "head", "backward", "optimizer"}
@@ -79,7 +79,7 @@ def test_only_within_the_block_is_anything_timed():
     assert torch.autograd.backward is before
 
 
-def test_our_update_tells_its_parts(tmp_path):
+def test_our_update_reports_its_parts(tmp_path):
     ours = Update(write_random_llama(tmp_path / "model"), "float32")
     seconds = ours.step([item(prompt, completion, n) for n, (prompt, completion) in enumerate(DATA)])
     assert set(ours.parts) == LEARNING
@@ -88,9 +88,9 @@ def test_our_update_tells_its_parts(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_step_of_trl_tells_the_same_parts(tmp_path):
+def test_the_step_of_trl_reports_the_same_parts(tmp_path):
     pytest.importorskip("trl")
-    theirs = handed(DATA, write_random_llama(tmp_path / "model"), "float32", 2)
+    theirs = trl_trainer(DATA, write_random_llama(tmp_path / "model"), "float32", 2)
     for _ in range(2):
         seconds = theirs.step()
         assert set(theirs.parts) == LEARNING | {"sampling"}
@@ -98,8 +98,8 @@ def test_the_step_of_trl_tells_the_same_parts(tmp_path):
         assert sum(theirs.parts.values()) == seconds
 
 
-def test_the_medians_of_parts_are_told():
+def test_the_medians_of_parts_are_reported():
     left = iter([9.0, 1.0, 3.0, 2.0])
-    found = alternate(lambda: Reading(1, {"all": 8}, {"head": next(left)}), lambda: Reading(1, {}, {"head": 5}), 3)
-    assert (found["a"]["parts"], found["a"]["seconds"]) == ({"head": 2.0}, {"all": 8})
-    assert where(found) == "  a: head 2.00 s\n  b: head 5.00 s"
+    comparison = alternate(lambda: Reading(1, {"all": 8}, {"head": next(left)}), lambda: Reading(1, {}, {"head": 5}), 3)
+    assert (comparison["a"]["parts"], comparison["a"]["seconds"]) == ({"head": 2.0}, {"all": 8})
+    assert where(comparison) == "  a: head 2.00 s\n  b: head 5.00 s"

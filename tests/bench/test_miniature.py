@@ -23,21 +23,21 @@ def measured(monkeypatch):
 
 
 def test_gains_are_compared_by_seed(measured, tmp_path):
-    found = miniature.negotiation(["default", "flat"], 2, 60, 100, tmp_path)
-    assert found["forms"]["default"]["gain"] == pytest.approx(0.2)
-    assert found["compared_seeds"] == [0, 1]
-    against = found["gain_minus_default"]["flat"]
+    result = miniature.negotiation(["default", "flat"], 2, 60, 100, tmp_path)
+    assert result["forms"]["default"]["gain"] == pytest.approx(0.2)
+    assert result["compared_seeds"] == [0, 1]
+    against = result["gain_minus_default"]["flat"]
     assert against["mean"] == pytest.approx(-0.15)  # −0.1 and −0.2
     # standard error 0.05; t with one degree of freedom is 12.7062 (tables)
     assert against["interval"] == pytest.approx([-0.15 - 12.7062 * 0.05, -0.15 + 12.7062 * 0.05], abs=1e-4)
     assert against["n"] == 2
 
 
-def test_a_seed_without_a_result_is_told_and_not_compared(measured, tmp_path):
-    found = miniature.negotiation(["default", "paper"], 2, 60, 100, tmp_path)
-    assert found["forms"]["paper"]["runs"][1]["difference"] is None
-    assert found["compared_seeds"] == [0]
-    assert found["gain_minus_default"]["paper"] == {"mean": pytest.approx(0.1), "n": 1}  # one seed has no interval
+def test_a_seed_without_a_result_is_reported_and_not_compared(measured, tmp_path):
+    result = miniature.negotiation(["default", "paper"], 2, 60, 100, tmp_path)
+    assert result["forms"]["paper"]["runs"][1]["difference"] is None
+    assert result["compared_seeds"] == [0]
+    assert result["gain_minus_default"]["paper"] == {"mean": pytest.approx(0.1), "n": 1}  # one seed has no interval
 
 
 def test_what_was_measured_is_kept_and_not_measured_again(measured, tmp_path):

@@ -28,9 +28,9 @@ def test_samples_of_a_forward_pass(samples, longest, tokens, size):
 
 
 def test_an_item_scores_exactly_its_completion():
-    one = item([7, 7, 7], [1, 2], 1)
-    assert one.scored().tolist() == [False, False, False, True, True]
-    assert one.credit.ppo.tolist() == [0, 0, 0, 1, 1]
+    sample = item([7, 7, 7], [1, 2], 1)
+    assert sample.scored().tolist() == [False, False, False, True, True]
+    assert sample.credit.ppo.tolist() == [0, 0, 0, 1, 1]
     assert np.array_equal(item([7], [1], 2).credit.ppo, [0, -1])
 
 
@@ -76,9 +76,9 @@ def test_a_model_that_fails_ends_the_measurement():
 
 
 def test_scenarios_differ_and_end_after_the_asked_turns():
-    found = scenarios(30, 3)
-    assert len({scenario.id for scenario in found}) == 30
-    assert all(make(scenario).settings.turn_limit == 6 for scenario in found)
+    negotiations = scenarios(30, 3)
+    assert len({scenario.id for scenario in negotiations}) == 30
+    assert all(make(scenario).settings.turn_limit == 6 for scenario in negotiations)
 
 
 def test_every_measurement_names_a_module_that_runs(capsys):
@@ -95,16 +95,16 @@ def test_every_measurement_names_a_module_that_runs(capsys):
 
 def test_the_toy_prints_one_object(capfd):
     assert main(["miniature", "toy", "--seeds", "2", "--steps", "6", "--forms", "default,flat", "--json"]) == 0
-    found = json.loads(capfd.readouterr().out)
+    result = json.loads(capfd.readouterr().out)
     # by hand, for a blank critic: sqrt(7/8 * 1/8 * 4 * sum(0.81^j, j = 0..7) - signal^2) / signal, with a signal of
     # 0.9^7 * 1/8 * sqrt(7/8); without a discount sqrt(7/8 * 1/8 * 32 / signal^2 - 1) = sqrt(255)
-    ratios = {form: found["forms"][form].pop("noise_to_signal") for form in ("default", "flat")}
+    ratios = {form: result["forms"][form].pop("noise_to_signal") for form in ("default", "flat")}
     assert ratios["flat"]["blank"] == pytest.approx(255**0.5)
     signal = 0.9**7 / 8 * (7 / 8) ** 0.5
     noise = (7 / 64 * 4 * sum(0.81**j for j in range(8)) - signal**2) ** 0.5
     assert ratios["default"]["blank"] == pytest.approx(noise / signal)
     assert ratios["default"]["converged"] == pytest.approx(13**0.5)  # the deciding token alone has an advantage
-    assert found["forms"]["default"] | {"seconds": 0} == {
+    assert result["forms"]["default"] | {"seconds": 0} == {
         "steps": [None, None],
         "median": 6,
         "not_reached": 2,
@@ -113,7 +113,7 @@ def test_the_toy_prints_one_object(capfd):
         "n": 2,
         "seconds": 0,
     }
-    assert found["steps_minus_default"]["flat"]["mean"] == 0
+    assert result["steps_minus_default"]["flat"]["mean"] == 0
 
 
 @pytest.mark.parametrize("wrong", [["--forms", "nonsense"], []], ids=["form", "no directory"])
@@ -135,9 +135,9 @@ def test_a_comparison_that_was_broken_off_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(miniature, "_train_and_measure", measure)
     with pytest.raises(KeyboardInterrupt):
         miniature.negotiation(["default", "flat"], 2, 5, 10, tmp_path)
-    found = miniature.negotiation(["default", "flat"], 2, 5, 10, tmp_path)
+    result = miniature.negotiation(["default", "flat"], 2, 5, 10, tmp_path)
     assert measured == [("default", 0), ("flat", 0), ("default", 1), ("default", 1), ("flat", 1)]
-    assert [row["seed"] for row in found["forms"]["flat"]["runs"]] == [0, 1]
+    assert [row["seed"] for row in result["forms"]["flat"]["runs"]] == [0, 1]
     for other, steps, conversations in (("steps_wanted", 6, 10), ("conversations", 5, 11)):
         with pytest.raises(BadInput, match=f"another {other}"):
             miniature.negotiation(["default"], 1, steps, conversations, tmp_path)

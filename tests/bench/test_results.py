@@ -38,14 +38,14 @@ def test_a_page_that_says_otherwise_is_found(tmp_path, capsys):
 def test_the_stored_intervals_over_seeds_are_students_t():
     """The derived numbers beside the raw ones, by scipy's own test of a mean."""
     raw = json.loads((DOCS / "miniature.json").read_text("utf-8"))
-    gains = {form: [run["difference"]["mean"] for run in found["runs"]] for form, found in raw["forms"].items()}
-    for form, found in raw["forms"].items():
+    gains = {form: [run["difference"]["mean"] for run in row["runs"]] for form, row in raw["forms"].items()}
+    for form, row in raw["forms"].items():
         expected = stats.ttest_1samp(gains[form], 0).confidence_interval(0.95)
-        assert (found["gain"], *found["interval"]) == pytest.approx((fmean(gains[form]), *expected))
-        assert found["n"] == 5
-    for form, found in raw["gain_minus_default"].items():
+        assert (row["gain"], *row["interval"]) == pytest.approx((fmean(gains[form]), *expected))
+        assert row["n"] == 5
+    for form, row in raw["gain_minus_default"].items():
         expected = stats.ttest_rel(gains[form], gains["default"]).confidence_interval(0.95)
-        assert found["interval"] == pytest.approx(list(expected))
+        assert row["interval"] == pytest.approx(list(expected))
 
 
 def test_the_coverage_of_students_t_is_measured(capsys):

@@ -85,8 +85,8 @@ def test_a_name_is_the_same_token_wherever_it_stands():
 
 def test_wolves_sit_where_the_roles_are():
     for start in (start.with_seed(5) for start in werewolf_setup.starts()):
-        held = werewolf_setup._seated(start)
-        assert [name == "wolves" for name in held] == [role == "werewolf" for role in make(start).roles()]
+        policies = werewolf_setup._seated(start)
+        assert [name == "wolves" for name in policies] == [role == "werewolf" for role in make(start).roles()]
 
 
 def episodes(won):
@@ -97,22 +97,22 @@ def episodes(won):
 
 
 def test_an_arena_compares_the_starts_that_both_played():
-    found = werewolf.compared(episodes([1, 1, 1, None, 0]), episodes([0, 1, 0, 1, 0]))
-    assert found["errors"] == 1
-    assert found["won"] == {"trained": 0.75, "base": 0.25}
-    assert found["difference"]["mean"] == pytest.approx(0.5)  # differences 1, 0, 1, 0
+    result = werewolf.compared(episodes([1, 1, 1, None, 0]), episodes([0, 1, 0, 1, 0]))
+    assert result["errors"] == 1
+    assert result["won"] == {"trained": 0.75, "base": 0.25}
+    assert result["difference"]["mean"] == pytest.approx(0.5)  # differences 1, 0, 1, 0
     # standard error 1 / sqrt(12); t with three degrees of freedom is 3.182446 (tables)
-    assert found["difference"]["high"] == pytest.approx(0.5 + 3.182446 / 12**0.5)
+    assert result["difference"]["high"] == pytest.approx(0.5 + 3.182446 / 12**0.5)
 
 
 @pytest.mark.slow
 def test_small_runs_of_both_parts(tmp_path, monkeypatch):
     monkeypatch.setattr(werewolf, "COLD", 8)
     monkeypatch.setattr(werewolf, "GAMES", 2)
-    found = werewolf.werewolf(1, 2, 4, tmp_path)
-    [row] = found["forms"]["default"]["runs"]
+    result = werewolf.werewolf(1, 2, 4, tmp_path)
+    [row] = result["forms"]["default"]["runs"]
     assert (row["steps"], row["difference"]["n"]) == (2, 4)
-    assert found["forms"]["default"]["gain"] == pytest.approx(row["won"]["trained"] - row["won"]["base"])
+    assert result["forms"]["default"]["gain"] == pytest.approx(row["won"]["trained"] - row["won"]["base"])
     hacked = werewolf.hack(["off", "min"], 1, 2, tmp_path)
     for name in ("off", "min"):
         [row] = hacked["forms"][name]["runs"]

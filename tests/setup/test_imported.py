@@ -19,7 +19,7 @@ TESTING = {"tests": (*RUNNING, "dev"), "tools": (*RUNNING, "dev")}
 
 def imported(folder):
     """Top-level names of other people's packages, with one file that imports each."""
-    found = {}
+    imports = {}
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
@@ -32,8 +32,8 @@ def imported(folder):
                 top = name.split(".")[0]
                 beside = (path.parent / f"{top}.py").exists() or (folder / f"{top}.py").exists()
                 if top not in sys.stdlib_module_names and top not in OURS and not beside:
-                    found.setdefault(top, path.relative_to(ROOT))
-    return found
+                    imports.setdefault(top, path.relative_to(ROOT))
+    return imports
 
 
 def asked(names):

@@ -96,9 +96,9 @@ def test_python_versions_agree_with_the_project():
 
 def test_every_package_asked_for_has_its_reason_in_the_documentation():
     text = (locks.REQUIREMENTS.parent / "docs" / "dependencies.md").read_text().lower()
-    told = set(re.findall(r"[a-z0-9][a-z0-9._-]*[a-z0-9]", text))
+    reasons = set(re.findall(r"[a-z0-9][a-z0-9._-]*[a-z0-9]", text))
     for lock in LOCKS.values():
         for line in lock.source.read_text().splitlines():
             if line.strip() and not line.startswith(("#", "-r")) and lock.name != "node":
                 name = Requirement(line).name.lower()
-                assert name in told or name == "intel-cmplr-lib-ur", f"{name} has no reason in docs/dependencies.md"
+                assert name in reasons or name == "intel-cmplr-lib-ur", f"{name} has no reason in docs/dependencies.md"

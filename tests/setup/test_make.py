@@ -26,9 +26,9 @@ def make(*arguments, **environment):
 
 
 def test_help_lists_every_target():
-    shown = re.findall(r"^make (\w+) +\S", make("help").stdout, re.MULTILINE)
+    listed = re.findall(r"^make (\w+) +\S", make("help").stdout, re.MULTILINE)
     declared = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
-    assert shown == declared
+    assert listed == declared
     assert {"setup", "site", "demo", "up", "test", "lint", "help"} == set(declared)
 
 
@@ -54,12 +54,12 @@ def test_a_step_runs_once_for_each_key(tmp_path):
 
 
 def test_a_step_runs_again_when_what_it_made_is_gone(tmp_path):
-    made = tmp_path / "made"
+    product = tmp_path / "made"
     for _ in range(2):
-        setup.step("thing", "a", lambda: made.write_text("here"), folder=tmp_path, made=made)
-    made.unlink()
-    setup.step("thing", "a", lambda: made.write_text("again"), folder=tmp_path, made=made)
-    assert made.read_text() == "again"
+        setup.step("thing", "a", lambda: product.write_text("here"), folder=tmp_path, product=product)
+    product.unlink()
+    setup.step("thing", "a", lambda: product.write_text("again"), folder=tmp_path, product=product)
+    assert product.read_text() == "again"
 
 
 def test_a_failed_step_is_not_done(tmp_path):
@@ -82,7 +82,7 @@ def test_a_key_changes_with_every_part_and_not_with_how_they_are_joined(tmp_path
     assert setup.key(file, "c") == setup.key("ab", "c")
 
 
-def test_a_failing_command_is_told_with_the_end_of_its_output():
+def test_a_failing_command_is_reported_with_the_end_of_its_output():
     code = "print('first'); print('last'); raise SystemExit(3)"
     with pytest.raises(setup.SetupError, match=r"(?s)trying failed:.*last"):
         setup.run([sys.executable, "-c", code], "trying")

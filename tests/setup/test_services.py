@@ -47,11 +47,11 @@ def words(command):
 
 def queues(commands):
     """Every queue that some worker of these commands serves, as often as it is served."""
-    found = []
+    queues = []
     for command in map(words, commands):
         if "--queues" in command:
-            found += command[command.index("--queues") + 1].split(",")
-    return found
+            queues += command[command.index("--queues") + 1].split(",")
+    return queues
 
 
 def managed(commands):

@@ -57,8 +57,8 @@ class Running:
 
     @property
     def address(self):
-        (found,) = {match for line in self.said for match in re.findall(r"http://\S+", line)}
-        return found
+        (address,) = {match for line in self.said for match in re.findall(r"http://\S+", line)}
+        return address
 
 
 def processes_of(home):
@@ -66,15 +66,15 @@ def processes_of(home):
 
     Some overwrite both with a title of their own (Celery does): `Running.family` knows those.
     """
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             mine = str(home) in " ".join([*process.cmdline(), process.environ().get("PARLEY_HOME", "")])
             if mine and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
+                processes.append(process)
         except psutil.Error:
             continue
-    return found
+    return processes
 
 
 def alive(process):
@@ -88,9 +88,9 @@ def left(family, home, seconds=30.0):
     """Which of these processes, or of the installation's, are still there after a while."""
     deadline = time.monotonic() + seconds
     while True:
-        found = [process for process in [*family.values(), *processes_of(home)] if alive(process)]
-        if not found or time.monotonic() > deadline:
-            return found
+        remaining = [process for process in [*family.values(), *processes_of(home)] if alive(process)]
+        if not remaining or time.monotonic() > deadline:
+            return remaining
         time.sleep(0.1)
 
 
