@@ -1,4 +1,4 @@
-// What probed seats believed over a game: one small curve a seat, drawn from the table of numbers beside it.
+// Curves of probed seats' beliefs over a game: one small curve per seat, drawn from the table of numbers beside it.
 (() => {
   "use strict";
   if (typeof uPlot === "undefined") return;
@@ -14,7 +14,7 @@
     return [0, 1, 2].map((place) => rows.map((row) => row[place]));
   }
 
-  // The step that the page shows, where it shows one.
+  // Marks the displayed step, if the page has a scrubber.
   function here(plot) {
     const scrub = document.getElementById("scrub");
     if (!scrub) return;
@@ -52,10 +52,10 @@
   function draw() {
     for (const { plot } of plots) plot.destroy();
     const sections = [...document.querySelectorAll(".belief:has(table)")];
-    const found = sections.map((section) => [section, columns(section)]);
+    const charted = sections.map((section) => [section, columns(section)]);
     const steps = Number(document.getElementById("scrub")?.max || 0);
-    const last = Math.max(1, steps, ...found.flatMap(([, data]) => data[0]));
-    plots = found.map(([section, data]) => {
+    const last = Math.max(1, steps, ...charted.flatMap(([, data]) => data[0]));
+    plots = charted.map(([section, data]) => {
       const place = section.querySelector(".belief-curve");
       const plot = new uPlot(options(place, last), data, place);
       const title = section.querySelector("h4").textContent;

@@ -1,4 +1,4 @@
-// A button with data-copy copies the text of the element that it names, and says so to screen readers, too.
+// A button with data-copy copies the text of the element that it names, and announces it to screen readers.
 (() => {
   "use strict";
   async function copy(button) {
@@ -8,7 +8,7 @@
       await navigator.clipboard.writeText(source.textContent);
       said.textContent = "Copied.";
     } catch {
-      window.getSelection().selectAllChildren(source); // no permission, or no secure page: one key is left to press
+      window.getSelection().selectAllChildren(source); // without permission or a secure context the user copies by keyboard
       said.textContent = "Selected: press Ctrl+C to copy.";
     }
   }

@@ -1,13 +1,13 @@
-// Draws a run's metrics (or several runs') as small multiples, and keeps them up to date while a run is alive.
+// Draws a run's metrics (or several runs') as small multiples, and updates them while a run is active.
 // The page gives {live, groups, runs: [{name, url}]} as JSON; each address answers with columns above a step.
 (() => {
   "use strict";
 
-  const given = document.getElementById("curves-data");
+  const source = document.getElementById("curves-data");
   const place = document.getElementById("curves");
   const note = document.getElementById("curves-note");
-  if (!given || !place || typeof uPlot === "undefined") return;
-  const page = JSON.parse(given.textContent);
+  if (!source || !place || typeof uPlot === "undefined") return;
+  const page = JSON.parse(source.textContent);
   const runs = page.runs.map((run) => ({ ...run, steps: [], series: new Map(), attempts: [], over: !page.live }));
   const plots = new Map();
   const SYNC = uPlot.sync("curves");
@@ -21,7 +21,7 @@
 
   const look = (i) => ({ stroke: () => charts.style(HUES[i % HUES.length]), dash: DASHES[Math.floor(i / HUES.length) % DASHES.length] });
 
-  // One answer of the server: forget what it supersedes, then append. Steps stay strictly increasing.
+  // Merges one answer of the server: drops the steps that it supersedes, then appends. Steps stay strictly increasing.
   function take(run, data) {
     const from = data.from;
     let keep = run.steps.length;
@@ -153,9 +153,9 @@
       const grid = section({ title });
       if (!grid.parentElement.open) continue;
       for (const metric of metrics.values()) {
-        const shown = plots.get(metric.name);
-        if (!shown) box(grid, metric);
-        else shown.plot.setData(table(metric.name), zoom === null);
+        const existing = plots.get(metric.name);
+        if (!existing) box(grid, metric);
+        else existing.plot.setData(table(metric.name), zoom === null);
       }
     }
   }
@@ -192,7 +192,7 @@
 
   function say(missing) {
     const names = missing.map((run) => run.name).join(", ");
-    note.textContent = missing.length ? `The numbers of ${names} could not be loaded; they are asked for again.` : EMPTY;
+    note.textContent = missing.length ? `The numbers of ${names} could not be loaded; they are requested again.` : EMPTY;
     note.hidden = missing.length === 0 && runs.some((run) => run.steps.length);
   }
 

@@ -1,4 +1,4 @@
-// A new table: choosing another game, or number of seats, shows its scenarios and seats at once.
+// A new table: choosing a game or a number of seats immediately shows its scenarios and seats.
 (() => {
   "use strict";
   const form = document.getElementById("choose-game");

@@ -1,4 +1,4 @@
-// Small behaviours that every page shares: marks where one is, closes menus, says when a request failed.
+// Behaviour of every page: marks the current section, closes menus, reports failed requests.
 (() => {
   "use strict";
 
@@ -15,14 +15,14 @@
     }
   });
 
-  // Links that look like buttons answer to the space bar, as buttons do.
+  // Links styled as buttons react to the space bar like buttons.
   document.addEventListener("keydown", (event) => {
     if (event.key !== " " || !event.target.matches?.("a[role=button]")) return;
     event.preventDefault();
     event.target.click();
   });
 
-  // A failed request says so in place: in the element named by data-problem, else beside what asked for it.
+  // Reports a failed request in the element named by data-problem, else beside the element that sent the request.
   function say(element, text, link) {
     const named = element.closest("[data-problem]");
     let place = named && document.getElementById(named.dataset.problem);
@@ -39,7 +39,7 @@
     place.replaceChildren(text, ...(link ? [" ", link] : []));
   }
 
-  // In a new tab, so that what was entered here stays to be read.
+  // In a new tab, so that the entered text is not lost.
   function signIn() {
     const link = document.createElement("a");
     link.href = document.body.dataset.signIn;
@@ -61,19 +61,19 @@
     if (event.detail.successful) say(event.detail.elt, "");
   });
 
-  // Forms and buttons with data-confirm ask first.
+  // Forms and buttons with data-confirm ask for confirmation.
   document.addEventListener("submit", (event) => {
     const question = event.submitter?.dataset.confirm || event.target.dataset.confirm;
     if (question && !window.confirm(question)) event.preventDefault();
   }, true);
 
-  // A form is sent once: a second press before the next page is there would make a second table, run or guest.
+  // A form is sent once: a second press before the next page loads would create a second table, run or guest.
   const sent = new WeakSet();
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (event.defaultPrevented || form.getAttribute("method")?.toLowerCase() !== "post") return;
     if (sent.has(form)) event.preventDefault();
     sent.add(form);
-    window.setTimeout(() => sent.delete(form), 5000); // a download leaves its page where it is
+    window.setTimeout(() => sent.delete(form), 5000); // a download does not leave the page
   });
 })();

@@ -1,4 +1,4 @@
-// The replay: the newest line of the chosen step is in sight, and the scrubber keeps the focus.
+// The replay: shows the newest line of the chosen step, and keeps the focus on the scrubber.
 (() => {
   "use strict";
   function settle() {
@@ -6,7 +6,7 @@
     log.scrollTop = log.scrollHeight;
   }
   let scrubbing = false;
-  // Other parts of the page swap, too: then the log stays where it is being read.
+  // Swaps of other parts of the page do not scroll the log.
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.target.id === "replay") scrubbing = document.activeElement?.id === "scrub";
   });

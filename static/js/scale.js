@@ -1,4 +1,4 @@
-// Judging by keyboard: a digit chooses that value in the focused row of a scale; arrows are the browser's own.
+// Judging by keyboard: a digit chooses that value in the focused row of a scale; the browser handles arrows.
 (() => {
   "use strict";
   document.addEventListener("keydown", (event) => {

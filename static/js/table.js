@@ -1,4 +1,4 @@
-// The table in the browser: says what it holds when the socket opens, sends moves, keeps drafts, counts down.
+// The table in the browser: sends its state when the socket opens, sends moves, stores drafts, counts down.
 (() => {
   "use strict";
 
@@ -12,7 +12,7 @@
 
   const byId = (id) => document.getElementById(id);
 
-  function held() {
+  function clientState() {
     const parts = {};
     for (const part of table.querySelectorAll("[data-part]")) parts[part.id.replace("part-", "")] = part.dataset.part;
     return { last: Number(byId("last").value), parts };
@@ -23,7 +23,7 @@
   table.addEventListener("htmx:wsOpen", (event) => {
     socket = event.detail.socketWrapper;
     connection.textContent = "";
-    socket.sendImmediately(JSON.stringify(held()));
+    socket.sendImmediately(JSON.stringify(clientState()));
   });
   table.addEventListener("htmx:wsClose", (event) => {
     socket = null;
@@ -39,7 +39,7 @@
     pressed = focused?.name === "choice" ? focused.value : "";
   });
   let atEnd = true;
-  let playing = false; // the focus is on what one plays with; it must not be lost when that is replaced
+  let playing = false; // the focus is on a control of the move; it must not be lost when the control is replaced
   let pressed = "";
   table.addEventListener("htmx:wsAfterMessage", () => {
     settle();
@@ -48,7 +48,7 @@
     tick();
   });
 
-  // To the same button, else to where one writes or presses next; to the log while it is not one's turn.
+  // Focuses the same button, else the text field or the first button, else the log.
   function refocus() {
     const buttons = [...table.querySelectorAll("button[name=choice]")];
     (buttons.find((button) => button.value === pressed) ?? byId("say") ?? buttons[0] ?? log).focus();
@@ -68,14 +68,14 @@
   form?.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     const { target } = event;
-    const beside = target.matches("input") ? target.closest(".move-with, .move-text") : null; // or the first button is pressed
+    const beside = target.matches("input") ? target.closest(".move-with, .move-text") : null; // otherwise the browser presses the first button
     if (target.id !== "say" && !beside) return;
     event.preventDefault();
     const button = beside ? beside.querySelector("button") : form.querySelector(".say-button");
     if (button) form.requestSubmit(button);
   });
 
-  // --- drafts: what was written and not sent outlives a reload ---
+  // --- drafts: unsent text survives a reload ---
 
   form?.addEventListener("input", (event) => {
     if (event.target.dataset.draft) sessionStorage.setItem("draft", JSON.stringify([event.target.dataset.draft, event.target.value]));
