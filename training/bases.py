@@ -194,8 +194,8 @@ def resolve(name_or_path: str | Path, roots: Sequence[Path] | None = None) -> Pa
     if roots is not None:
         folder = _below(folder, roots)
     if not folder.is_dir():
-        known = ", ".join(REGISTRY)
-        raise BadInput(f"no such model: {str(name_or_path)!r} is neither a folder nor one of {known}", "model")
+        names = ", ".join(REGISTRY)
+        raise BadInput(f"no such model: {str(name_or_path)!r} is neither a folder nor one of {names}", "model")
     return check_folder(folder)
 
 
@@ -203,9 +203,9 @@ def _not_prepared(entry: BaseModel) -> str:
     state = preparation(entry)
     if state is None:
         return f"{entry.title} is not prepared on this machine; run `python -m training models prepare {entry.name}`"
-    left = state.seconds_left(time.time())
+    seconds = state.seconds_left(time.time())
     return f"{entry.title} is being prepared on this machine; try again " + (
-        "in a few minutes" if left is None else f"in {max(1, round(left))} s"
+        "in a few minutes" if seconds is None else f"in {max(1, round(seconds))} s"
     )
 
 

@@ -54,7 +54,7 @@ else:
         return value.get("name", DEFAULT_METHOD) if isinstance(value, dict) else getattr(value, "name", None)
 
     # The union of the registry's classes, told apart by `name`; pydantic wants at least two for that.
-    _CLASSES = tuple(Annotated[one, Tag(name)] for name, one in REGISTRY.items())
+    _CLASSES = tuple(Annotated[method, Tag(name)] for name, method in REGISTRY.items())
     AnyMethod = Annotated[reduce(or_, _CLASSES), Discriminator(_method)] if len(_CLASSES) > 1 else _CLASSES[0]
 
 
@@ -246,8 +246,8 @@ def _file(path: str, folder: Path, field: str) -> str:
 def _model(base: str, folder: Path) -> str:
     """A known name stays a name; any other that is a folder beside the configuration becomes absolute."""
     beside = folder / base
-    known = not base or bases.find(base) is not None or players.known(base)
-    return base if known or not beside.is_dir() else str(beside.absolute())
+    is_name = not base or bases.find(base) is not None or players.known(base)
+    return base if is_name or not beside.is_dir() else str(beside.absolute())
 
 
 def schema() -> dict[str, Any]:

@@ -69,7 +69,7 @@ def read(path: Path) -> Iterator[DatasetLine]:
     A byte order mark at the beginning is skipped.
     """
     check_file(path)
-    seen: set[str] = set()
+    ids: set[str] = set()
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
             text = raw.removeprefix(BOM_UTF8) if number == 1 else raw
@@ -77,9 +77,9 @@ def read(path: Path) -> Iterator[DatasetLine]:
                 continue
             where = f"{path.name} line {number}"
             line = parse_line(text, where)
-            if line.scenario.id in seen:
+            if line.scenario.id in ids:
                 raise BadInput(f"a second scenario with the id {line.scenario.id!r}", f"{where}, scenario.id")
-            seen.add(line.scenario.id)
+            ids.add(line.scenario.id)
             yield line
 
 
@@ -88,15 +88,15 @@ def read_game(path: Path, game: str) -> Iterator[DatasetLine]:
 
     Raises `BadInput` like `read`, and at the end for a file that holds no scenario of the game.
     """
-    kept, left_out, others = 0, 0, set[str]()
+    matching, left_out, others = 0, 0, set[str]()
     for line in read(path):
         if line.scenario.game == game:
-            kept += 1
+            matching += 1
             yield line
         else:
             others.add(line.scenario.game)
             left_out += 1
-    if not kept:
+    if not matching:
         has = f"it has {', '.join(sorted(others))}" if others else "it is empty"
         raise BadInput(f"the file holds no scenario of {game}: {has}", str(path))
     if left_out:

@@ -38,10 +38,10 @@ def path(name: str) -> Path:
 
 def load(name: str) -> tuple[Scenario, ...]:
     """Return the scenarios of one sample, in the order of the file."""
-    return _read(path(name))
+    return _read_file(path(name))
 
 
-def _read(file: Path) -> tuple[Scenario, ...]:
+def _read_file(file: Path) -> tuple[Scenario, ...]:
     return tuple(Scenario.from_dict(line) for line, _ in read_lines(file))
 
 
@@ -49,9 +49,9 @@ def for_game(game: str) -> tuple[Scenario, ...]:
     """Return all samples of one game; raise `BadInput` for a game without any."""
     files = lookup(game).samples
     if not files:
-        known = sorted(spec.name for spec in REGISTRY.values() if spec.samples)
-        raise BadInput(f"there are no samples of {game!r}; there are of: {', '.join(known)}", "game")
-    return tuple(scenario for file in files for scenario in _read(file) if scenario.game == game)
+        games = sorted(spec.name for spec in REGISTRY.values() if spec.samples)
+        raise BadInput(f"there are no samples of {game!r}; there are of: {', '.join(games)}", "game")
+    return tuple(scenario for file in files for scenario in _read_file(file) if scenario.game == game)
 
 
 def write(game: str, folder: Path) -> Path:

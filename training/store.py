@@ -217,19 +217,19 @@ def sweep(parent: Path, name: str = "*") -> None:
     What this process itself left counts, too: it writes one folder of a name at a time. A process on another machine or
     in another container counts as killed: nobody there may write to `parent` at the same time.
     """
-    for left in parent.glob(f".{name}.*-*"):
-        match = LEFT.fullmatch(left.name)
+    for folder in parent.glob(f".{name}.*-*"):
+        match = LEFT.fullmatch(folder.name)
         if match and (int(match["pid"]) == os.getpid() or not _alive(int(match["pid"]))):
-            _clear(left)
+            _clear(folder)
 
 
-def _clear(left: Path) -> None:
+def _clear(folder: Path) -> None:
     """Delete a folder that is named as in `LEFT`; one that was moved aside is put back if nothing took its place."""
-    match = LEFT.fullmatch(left.name)
+    match = LEFT.fullmatch(folder.name)
     assert match, "only such folders are deleted"
-    if match["kind"] == "old" and left.exists() and not left.with_name(match["name"]).exists():
-        left.replace(left.with_name(match["name"]))
-    shutil.rmtree(left, ignore_errors=True)
+    if match["kind"] == "old" and folder.exists() and not folder.with_name(match["name"]).exists():
+        folder.replace(folder.with_name(match["name"]))
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _alive(pid: int) -> bool:

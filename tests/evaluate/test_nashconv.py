@@ -53,11 +53,11 @@ def test_there_is_a_point_for_every_information_state(game, states):
     assert len(found) == states
     for point in found.values():
         assert len(point.answers()) == len(point.actions)
-        assert point.seen.messages[-1].text.startswith("Information of Turn-")
+        assert point.observation.messages[-1].text.startswith("Information of Turn-")
 
 
 def test_random_kuhn_is_eleven_twelfths_away():
-    assert run("kuhn_poker", "random", engine="", device="", dtype="", tell=None) == {
+    assert run("kuhn_poker", "random", engine="", device="", dtype="", on_progress=None) == {
         "game": "kuhn_poker",
         "policy": "random",
         "states": 12,
@@ -68,7 +68,7 @@ def test_random_kuhn_is_eleven_twelfths_away():
 
 
 def test_the_equilibrium_is_not_away_and_has_its_value():
-    found = run("kuhn_poker", "nash", engine="", device="", dtype="", tell=None)
+    found = run("kuhn_poker", "nash", engine="", device="", dtype="", on_progress=None)
     assert found["nash_conv"] == pytest.approx(0, abs=1e-12)
     assert found["value"] == pytest.approx(-1 / 18)
 
@@ -100,7 +100,7 @@ def test_a_model_that_always_bets_is_beaten_by_who_bets_the_king_and_passes_the_
 def test_a_prompt_is_what_the_seat_would_be_asked_in_a_game():
     policy, engine = asked("kuhn_poker", lambda prompt, answer: 0.5)
     point = points("kuhn_poker")["2pb"]
-    assert CHAT.decode(CHAT.prompt(chat(point.seen, 0, NAMES))) == engine.prompts[list(policy).index("2pb")]
+    assert CHAT.decode(CHAT.prompt(chat(point.observation, 0, NAMES))) == engine.prompts[list(policy).index("2pb")]
     assert point.answers() == ["<answer><PASS></answer>", "<answer><BET></answer>"]
 
 
@@ -110,7 +110,7 @@ def test_a_prompt_is_what_the_seat_would_be_asked_in_a_game():
 )
 def test_what_does_not_fit_is_told_with_its_place(game, policy, where, capsys):
     with pytest.raises(BadInput) as refused:
-        run(game, policy, engine="auto", device="cpu", dtype="float32", tell=None)
+        run(game, policy, engine="auto", device="cpu", dtype="float32", on_progress=None)
     assert refused.value.where == where
     assert main(["nashconv", game, policy, "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["where"] == where

@@ -13,7 +13,7 @@ from tests.players.test_scripted import game_of
 from training import players
 from training.errors import BadInput
 from training.games import make
-from training.games.openspiel.script.hanabi import read
+from training.games.openspiel.script.hanabi import read_turn
 from training.players import table
 from training.players.strategic import poker_state
 from training.records import Message, Move, Observation
@@ -221,8 +221,8 @@ def test_scripts_give_their_reasons_which_nobody_else_reads():
 
 def test_the_hanabi_script_reads_both_hands():
     seen = make(strategic("hanabi", fixed=[0, 1, 2, 3, 0, 2])).observe(0)
-    theirs, own, stacks = read(seen.messages[-1].text)
-    assert [card.seen for card in theirs] == ["Y2", "R1", "Y1"]
+    theirs, own, stacks = read_turn(seen.messages[-1].text)
+    assert [card.face for card in theirs] == ["Y2", "R1", "Y1"]
     assert [(card.place, card.colours, card.ranks) for card in own] == [(n, ("R", "Y"), ("1", "2")) for n in range(3)]
     assert stacks == ["R0", "Y0"]
     assert isinstance(seen.messages[-1], Message)

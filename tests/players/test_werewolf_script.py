@@ -182,5 +182,5 @@ def test_the_notebook_reads_what_was_told():
     assert notes.accused == {0: 2}
     assert notes.votes == [{0: 1, 1: 0, 2: 1, 3: 1, 4: 1, 5: 1}]
     assert notes.dead == {1}
-    assert notes.known == {1: "werewolf"}
+    assert notes.revealed == {1: "werewolf"}
     assert notes.trusted_seer() == 2

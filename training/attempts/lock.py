@@ -81,14 +81,14 @@ class RunLock:
         self._released.set()
         self._thread.join()
         with _opened(self.path) as file:
-            if _read(file) == self.holder:
+            if _read_holder(file) == self.holder:
                 self.path.unlink()
 
     def _renew(self) -> None:
         while not self._released.wait(BEAT_S):
             try:
                 with _opened(self.path, create=False) as file:
-                    holder = _read(file)
+                    holder = _read_holder(file)
                     if holder == self.holder:
                         os.utime(file)
                         continue
@@ -108,7 +108,7 @@ def hold(run_dir: RunDir, attempt: int | None = None, *, supervised: bool = Fals
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _opened(path) as file:
-            other = _read(file)
+            other = _read_holder(file)
             number = attempt if attempt is not None else max(run_dir.folders(), default=0) + 1
             holder = Holder.this_process(number, supervised=supervised)
             if other is not None and other.is_alive(os.fstat(file).st_mtime) and not other.yields_to(holder):
@@ -150,7 +150,7 @@ def _is_at(file: int, path: Path) -> bool:
         return False
 
 
-def _read(file: int) -> Holder | None:
+def _read_holder(file: int) -> Holder | None:
     """Return who holds the lock; None for a new file, or one that its writer left torn."""
     try:
         data: dict[str, Any] = json.loads(os.pread(file, 4096, 0))

@@ -164,10 +164,10 @@ def logging_to(progress: Progress) -> Iterator[None]:
 
     Where standard error is that file already, whoever started us keeps the log.
     """
-    kept = False
+    already_logged = False
     with suppress(OSError, ValueError):
-        kept = os.path.samestat(os.fstat(sys.stderr.fileno()), progress.attempt.log.stat())
-    if kept:
+        already_logged = os.path.samestat(os.fstat(sys.stderr.fileno()), progress.attempt.log.stat())
+    if already_logged:
         yield
         return
     handler = logging.FileHandler(progress.attempt.log, encoding="utf-8")

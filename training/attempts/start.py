@@ -21,13 +21,13 @@ def start(config: RunConfig, run_dir: RunDir, folder: Path) -> RunConfig:
         raise BadInput("the directory holds a run already; go on with `resume`, or choose another", str(run_dir.root))
     config = resolve(config, folder)
 
-    def taken(path: str, game: str) -> str:
+    def copied(path: str, game: str) -> str:
         return _take_in(path or str(samples.write(game, run_dir.inputs)), run_dir)
 
     mixture = tuple(
-        part.model_copy(update={"path": taken(part.path or config.data.path, part.game)}) for part in config.mixture
+        part.model_copy(update={"path": copied(part.path or config.data.path, part.game)}) for part in config.mixture
     )
-    data = config.data.model_copy(update={"path": taken(config.data.path, config.game.name)})
+    data = config.data.model_copy(update={"path": copied(config.data.path, config.game.name)})
     evaluate = config.evaluate.model_copy(update={"path": _take_in(config.evaluate.path, run_dir)})
     config = config.model_copy(update={"data": data, "evaluate": evaluate, "mixture": mixture})
     write_json(run_dir.config, config.to_dict())

@@ -46,15 +46,15 @@ def _game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
 
 def _merged(files: Iterable[Iterable[Judged]]) -> Iterator[Judged]:
     """Yield each game once with the judgments of all files; games that look alike within one file stay apart."""
-    found: dict[tuple[str, int], tuple[Episode, list[Judgment]]] = {}
+    games_by_content: dict[tuple[str, int], tuple[Episode, list[Judgment]]] = {}
     for games in files:
         repeats: Counter[str] = Counter()
         for episode, judgments in games:
             content = dumps([episode.scenario.to_dict(), [move.to_dict() for move in episode.moves]])
-            _, known = found.setdefault((content, repeats[content]), (episode, []))
-            known += [judgment for judgment in judgments if judgment not in known]
+            _, merged = games_by_content.setdefault((content, repeats[content]), (episode, []))
+            merged += [judgment for judgment in judgments if judgment not in merged]
             repeats[content] += 1
-    yield from found.values()
+    yield from games_by_content.values()
 
 
 def _read(path: Path) -> Iterator[Judged]:
@@ -83,8 +83,8 @@ def _episodes(path: Path) -> Iterator[Judged]:
 
 def show(result: dict[str, Any]) -> str:
     """Return a table for every kind of judge, in per cent and percentage points."""
-    left = f", {result['left_out']} others left out" if result["left_out"] else ""
-    lines = [f"{_games(result['games'])}{left}; {result['rubric']} v{result['version']}"]
+    left_out = f", {result['left_out']} others left out" if result["left_out"] else ""
+    lines = [f"{_games(result['games'])}{left_out}; {result['rubric']} v{result['version']}"]
     if not result["tables"]:
         lines.append("nobody has judged them under this rubric")
     for table in result["tables"]:
@@ -109,8 +109,8 @@ def _share(share: Share) -> str:
     return f"- {scored}" if share.share is None else f"{100 * share.share:.0f} % {scored}"
 
 
-def _points(found: dict[str, Any] | None) -> str:
-    if found is None:
+def _points(difference: dict[str, Any] | None) -> str:
+    if difference is None:
         return "-"
-    points = Interval.from_dict(found)
+    points = Interval.from_dict(difference)
     return f"{100 * points.mean:+.0f} [{100 * points.low:+.0f}, {100 * points.high:+.0f}]"

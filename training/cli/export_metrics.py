@@ -39,17 +39,17 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 def steps(run_dir: RunDir) -> Iterator[Row]:
     """Yield every training step of a run once, in order: a later attempt supersedes earlier ones above its start."""
-    kept: dict[int, Row] = {}
+    rows: dict[int, Row] = {}
     for number in run_dir.attempts():
         attempt = run_dir.attempt(number)
         begun = [event for event, _ in read_lines(attempt.events) if event["kind"] == "started"]
         if not begun:
             continue
-        kept = {step: row for step, row in kept.items() if step <= begun[0]["step"]}
+        rows = {step: row for step, row in rows.items() if step <= begun[0]["step"]}
         for line, _ in read_lines(attempt.metrics):
             values = {name: value for name, value in line.items() if name not in {"step", "at"}}
-            kept[line["step"]] = (line["step"], line["at"], values)
-    yield from (row for _, row in sorted(kept.items()))
+            rows[line["step"]] = (line["step"], line["at"], values)
+    yield from (row for _, row in sorted(rows.items()))
 
 
 def show(result: dict[str, Any]) -> str:

@@ -17,11 +17,11 @@ def main(arguments: Namespace) -> dict[str, Any]:
         engine=arguments.engine,
         device=arguments.device,
         dtype=arguments.dtype,
-        tell=_tell if sys.stderr.isatty() else lambda done, of: None,
+        on_progress=_print_progress if sys.stderr.isatty() else lambda done, of: None,
     )
 
 
-def _tell(done: int, of: int) -> None:
+def _print_progress(done: int, of: int) -> None:
     """Count on one line of a terminal."""
     print(f"\r{done} of {of} information states", end="\n" if done == of else "", file=sys.stderr, flush=True)
 

@@ -75,16 +75,16 @@ def _means(rows: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    present = [value for value in values if value is not None]
+    return sum(present) / len(present) if present else None
 
 
 def _starts(game: str, path: Path | None, players: int) -> list[Scenario]:
     """Return the file's scenarios; without one the samples for so many players, or all if there is none of them."""
     seats = lookup(game).players[0]
     if path is None and game in REGISTRY:
-        known = samples.for_game(game)
-        return [start for start in known if len(start.seats) == players] or list(known)
+        scenarios = samples.for_game(game)
+        return [start for start in scenarios if len(start.seats) == players] or list(scenarios)
     if path is None:  # a game that is only known by its name has no samples, and one start
         return [Scenario(id=game, game=game, seats=tuple(f"Player {seat + 1}" for seat in range(seats)))]
     if not path.is_file():

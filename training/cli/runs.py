@@ -48,14 +48,14 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def _begin(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> dict[str, Any]:
-    made = [folder for folder in (run_dir.root, *run_dir.root.parents) if not folder.exists()]
-    if not made and (not run_dir.root.is_dir() or any(run_dir.root.iterdir())):
+    new_folders = [folder for folder in (run_dir.root, *run_dir.root.parents) if not folder.exists()]
+    if not new_folders and (not run_dir.root.is_dir() or any(run_dir.root.iterdir())):
         raise BadInput("not an empty directory; choose another, or go on with a run by `resume`", str(arguments.dir))
     try:
         _make(run_dir.root)
         return _run_attempt(start(config, run_dir, arguments.config.absolute().parent), run_dir, arguments)
     except BadInput:
-        _take_back(run_dir, made)
+        _take_back(run_dir, new_folders)
         raise
 
 
@@ -84,13 +84,13 @@ def _run_attempt(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> di
     return {"kind": config.kind, "dir": str(run_dir.root), **result}
 
 
-def _take_back(run_dir: RunDir, made: Sequence[Path]) -> None:
+def _take_back(run_dir: RunDir, new_folders: Sequence[Path]) -> None:
     """Remove what a refused start has written; `made` are the folders that were not there before, deepest first."""
     if run_dir.config.is_file():
         run_dir.config.unlink()
     for folder in (run_dir.inputs, run_dir.root / "attempts"):
         shutil.rmtree(folder, ignore_errors=True)
-    for folder in made:
+    for folder in new_folders:
         if folder.is_dir():
             folder.rmdir()
 

@@ -13,7 +13,7 @@ NAMES = ("vllm", "transformers")
 def choose(name: str = "auto") -> str:
     """Return the name of the engine to use; `auto` is the first that is installed. Raises `BadInput`."""
     if name == "auto":
-        return next((known for known in NAMES if _installed(known)), NAMES[-1])
+        return next((engine for engine in NAMES if _installed(engine)), NAMES[-1])
     if name not in NAMES:
         raise BadInput(f"unknown engine {name!r}; known: auto, {', '.join(NAMES)}", "engine.name")
     if not _installed(name):

@@ -85,11 +85,11 @@ class BigramEngine:
         finish: Literal["stop", "length"] = "length"
         while len(tokens) < request.sampling.max_tokens:
             policy = self._policy(last, request.sampling.temperature)
-            kept = _cut(policy, request.sampling.top_k, request.sampling.top_p)
-            last = int(generator.choice(len(kept), p=kept / kept.sum()))
+            truncated = _cut(policy, request.sampling.top_k, request.sampling.top_p)
+            last = int(generator.choice(len(truncated), p=truncated / truncated.sum()))
             tokens.append(last)
             logprobs.append(float(np.log(policy[last])))
-            discarded.append(float(1 - kept.sum()))
+            discarded.append(float(1 - truncated.sum()))
             if last in request.stop_token_ids:
                 finish = "stop"
                 break

@@ -82,20 +82,20 @@ def judged_game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
 
 def report(games: Sequence[JudgedGame], rubric: Rubric) -> Report:
     """Return the tables of a rubric's yes-or-no questions; judgments under another rubric or version do not count."""
-    asked = [dimension for dimension in rubric.dimensions if dimension.yes_no]
+    questions = [dimension for dimension in rubric.dimensions if dimension.yes_no]
     kinds: tuple[By, ...] = ("people", "models")
-    tables = [table for by in kinds if (table := _table(games, rubric, asked, by)).games]
+    tables = [table for by in kinds if (table := _table(games, rubric, questions, by)).games]
     if len(tables) == len(kinds):
-        tables.append(_table(games, rubric, asked, "both"))
+        tables.append(_table(games, rubric, questions, "both"))
     return Report(rubric=rubric.name, version=rubric.version, games=len(games), tables=tuple(tables))
 
 
-def _table(games: Sequence[JudgedGame], rubric: Rubric, asked: Iterable[Dimension], by: By) -> Table:
+def _table(games: Sequence[JudgedGame], rubric: Rubric, questions: Iterable[Dimension], by: By) -> Table:
     counted = [(game, _values(game, rubric, _of(by))) for game in games]
     return Table(
         by=by,
         games=sum(bool(values) for _, values in counted),
-        rows=tuple(_row(counted, dimension) for dimension in asked),
+        rows=tuple(_row(counted, dimension) for dimension in questions),
     )
 
 

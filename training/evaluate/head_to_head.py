@@ -53,11 +53,11 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class Callbacks:
     """Callbacks during a head-to-head: `seen` after each conversation, `replied` after each reply."""
 
-    seen: Callable[[Match], None] = lambda match: None
-    replied: Callable[[Reply], None] = lambda reply: None
+    on_match: Callable[[Match], None] = lambda match: None
+    on_reply: Callable[[Reply], None] = lambda reply: None
 
 
 def pairings(
@@ -82,8 +82,8 @@ def pairings(
     couples = -(-conversations // 2)
     chosen = list(scenarios)
     if couples < len(chosen):
-        kept = sorted(rng(seed, "arena").sample(range(len(chosen)), couples))
-        chosen = [chosen[i] for i in kept]
+        drawn = sorted(rng(seed, "arena").sample(range(len(chosen)), couples))
+        chosen = [chosen[i] for i in drawn]
     pairs: list[Pairing] = []
     for repeat in range(-(-couples // len(chosen))):
         for scenario in chosen:
@@ -132,17 +132,19 @@ async def play(
     rules: RolloutPolicy,
     common: Contestant | None = None,
     tool: Tool | None = None,
-    tell: Tell | None = None,
+    callbacks: Callbacks | None = None,
 ) -> list[Match]:
     """Play every pairing; the result is in the order of `pairs`. `common` is needed where pairings seat it."""
-    tell = tell or Tell()
+    callbacks = callbacks or Callbacks()
     by_number = {pairing.number: pairing for pairing in pairs}
     jobs = [Job(p.number, p.scenario, p.names) for p in pairs]
     players = {"a": a.player, "b": b.player} | ({COMMON: common.player} if common else {})
     matches: dict[int, Match] = {}
     # closed at once when `seen` raises: nothing may be in flight when the caller closes the engines
-    async with aclosing(rollout(jobs, players, lanes=lanes, rules=rules, tool=tool, replied=tell.replied)) as playing:
+    async with aclosing(
+        rollout(jobs, players, lanes=lanes, rules=rules, tool=tool, on_reply=callbacks.on_reply)
+    ) as playing:
         async for job, episode in playing:
             matches[job.number] = Match(by_number[job.number], episode)
-            tell.seen(matches[job.number])
+            callbacks.on_match(matches[job.number])
     return [matches[pairing.number] for pairing in pairs]

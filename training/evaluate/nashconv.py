@@ -28,7 +28,7 @@ from training.records import Move, Observation, Scenario, Seat, SeatMove
 from training.text.messages import Chat, chat
 
 SEATS = NAMES[:2]
-Tell = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Is told after each information state how many of how many have been scored."""
 
 
@@ -58,12 +58,12 @@ class Point:
     """One information state: who is to act, what that seat is shown, and OpenSpiel's numbers of the legal answers."""
 
     seat: Seat
-    seen: Observation
+    observation: Observation
     actions: tuple[int, ...]
 
     def answers(self) -> list[str]:
         """Return every legal answer as it would be written, without reasoning."""
-        (action,) = self.seen.actions
+        (action,) = self.observation.actions
         return [write(action, {"choice": choice}) for choice in action.args[0].choices]
 
 
@@ -71,11 +71,11 @@ def points(game: str) -> dict[str, Point]:
     """Return every information state of a game by OpenSpiel's name for it; raise `BadInput` for a game without."""
     if game not in POKERS:
         raise BadInput(f"NashConv is known for {' and '.join(POKERS)}, not for {game!r}", "game")
-    found: dict[str, Point] = {}
+    states: dict[str, Point] = {}
     for deal in _deals(game):
         scenario = Scenario(id=game, game=game, settings={"fixed": deal}, seats=SEATS)
-        found |= {where: point for where, point in _walk(scenario, ()) if where not in found}
-    return found
+        states |= {where: point for where, point in _walk(scenario, ()) if where not in states}
+    return states
 
 
 def _deals(game: str) -> Iterator[list[int]]:
@@ -93,43 +93,43 @@ def _walk(scenario: Scenario, moves: tuple[SeatMove, ...]) -> Iterator[tuple[str
     game = replay(scenario, moves)
     assert isinstance(game, OpenSpielGame)
     for seat in game.to_act():
-        seen = game.observe(seat)
+        observation = game.observe(seat)
         state = game.state
-        yield state.information_state_string(seat), Point(seat, seen, tuple(state.legal_actions()))
-        for choice in seen.actions[0].args[0].choices:
+        yield state.information_state_string(seat), Point(seat, observation, tuple(state.legal_actions()))
+        for choice in observation.actions[0].args[0].choices:
             move = Move(action="answer", args={"choice": choice})
             yield from _walk(scenario, (*moves, SeatMove(seat=seat, move=move)))
 
 
 async def model_policy(
-    found: Mapping[str, Point], engine: Scorer, tokens: ChatTokens, tell: Tell = lambda done, of: None
+    states: Mapping[str, Point], engine: Scorer, tokens: ChatTokens, on_progress: OnProgress = lambda done, of: None
 ) -> Policy:
     """Return a model's policy: softmax over the legal answers of log p(answer and its end)."""
     done = 0
 
-    async def one(point: Point) -> dict[int, float]:
-        prefix = tokens.prompt(chat(point.seen, point.seat, SEATS))
+    async def answer_probabilities(point: Point) -> dict[int, float]:
+        prefix = tokens.prompt(chat(point.observation, point.seat, SEATS))
         answers = [[*tokens.encode(answer), tokens.end_id] for answer in point.answers()]
         scores = await engine.score(prefix, answers)
         weights = [math.exp(score - max(scores)) for score in scores]
         nonlocal done
         done += 1
-        tell(done, len(found))
+        on_progress(done, len(states))
         return {action: weight / sum(weights) for action, weight in zip(point.actions, weights, strict=True)}
 
-    policies = await asyncio.gather(*(one(point) for point in found.values()))
-    return dict(zip(found, policies, strict=True))
+    policies = await asyncio.gather(*(answer_probabilities(point) for point in states.values()))
+    return dict(zip(states, policies, strict=True))
 
 
-def uniform(found: Mapping[str, Point]) -> Policy:
+def uniform(states: Mapping[str, Point]) -> Policy:
     """Return the policy that chooses among its legal answers by chance."""
-    return {where: dict.fromkeys(point.actions, 1 / len(point.actions)) for where, point in found.items()}
+    return {where: dict.fromkeys(point.actions, 1 / len(point.actions)) for where, point in states.items()}
 
 
-def known_policy(name: str, game: str, found: Mapping[str, Point]) -> Policy | None:
+def named_policy(name: str, game: str, states: Mapping[str, Point]) -> Policy | None:
     """Return the policy of `random`, `nash` or `cfr`, None for a model; raise `BadInput` where it does not play."""
     if name == "random":
-        return uniform(found)
+        return uniform(states)
     return solution(name, game, "policy").policy if name in SOLVED else None
 
 
@@ -138,30 +138,32 @@ def measure(game: str, policy: Policy) -> dict[str, float]:
     kind = POKERS[game]
     loaded = kind(kind.model(), SEATS).load()
     table = pyspiel.TabularPolicy({where: list(choices.items()) for where, choices in policy.items()})
-    found: float = pyspiel.nash_conv(loaded, table)
+    nash_conv: float = pyspiel.nash_conv(loaded, table)
     value = pyspiel.expected_returns(loaded.new_initial_state(), table, -1, True)[0]
-    return {"nash_conv": found, "exploitability": found / 2, "value": value}
+    return {"nash_conv": nash_conv, "exploitability": nash_conv / 2, "value": value}
 
 
-async def _asked(path: Path, found: Mapping[str, Point], engine: str, device: str, dtype: str, tell: Tell) -> Policy:
+async def _score_model(
+    path: Path, states: Mapping[str, Point], engine: str, device: str, dtype: str, on_progress: OnProgress
+) -> Policy:
     from training import engines
     from training.engines.local.loading import load_tokenizer
     from training.text.template import ChatTokenizer
 
-    opened = engines.make(engine, path, dtype=dtype, device=device)
+    model = engines.make(engine, path, dtype=dtype, device=device)
     try:
-        return await model_policy(found, opened, ChatTokenizer(load_tokenizer(path)), tell)
+        return await model_policy(states, model, ChatTokenizer(load_tokenizer(path)), on_progress)
     finally:
-        await opened.close()
+        await model.close()
 
 
-def run(game: str, source: str, *, engine: str, device: str, dtype: str, tell: Tell) -> dict[str, Any]:
+def run(game: str, source: str, *, engine: str, device: str, dtype: str, on_progress: OnProgress) -> dict[str, Any]:
     """Measure a policy by name, or a model by folder or registered name; return the numbers and what they hold for.
 
     A model takes seconds for Kuhn poker and minutes for Leduc; `tell` hears of every state that was asked about.
     """
-    found = points(game)
-    policy = known_policy(source, game, found)
+    states = points(game)
+    policy = named_policy(source, game, states)
     if policy is None:
-        policy = asyncio.run(_asked(bases.resolve(source), found, engine, device, dtype, tell))
-    return {"game": game, "policy": source, "states": len(found), **measure(game, policy)}
+        policy = asyncio.run(_score_model(bases.resolve(source), states, engine, device, dtype, on_progress))
+    return {"game": game, "policy": source, "states": len(states), **measure(game, policy)}

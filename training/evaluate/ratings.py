@@ -152,19 +152,22 @@ class _Design:
     def of(cls, log: Sequence[RatedGame]) -> _Design:
         terms: set[tuple[str, str]] = set()
         cells: dict[tuple[tuple[tuple[str, str], ...], ...], int] = {}
-        found: list[tuple[int, int, float, float]] = []
+        entries: list[tuple[int, int, float, float]] = []
         for match, played in enumerate(log):
-            for one in comparisons(played, match):
+            for comparison in comparisons(played, match):
                 ends = tuple(
                     (("who", seat.who), ("seat", f"{n:03d}"), ("role", seat.role))
-                    for n, seat in ((one.i, played.seats[one.i]), (one.j, played.seats[one.j]))
+                    for n, seat in (
+                        (comparison.i, played.seats[comparison.i]),
+                        (comparison.j, played.seats[comparison.j]),
+                    )
                 )
                 terms.update(*ends)
-                share = one.share
+                share = comparison.share
                 if ends[0] > ends[1]:
                     ends, share = ends[::-1], 1 - share
                 cell = cells.setdefault(ends, len(cells))
-                found.append((match, cell, one.weight * share, one.weight * (1 - share)))
+                entries.append((match, cell, comparison.weight * share, comparison.weight * (1 - share)))
         columns = sorted(terms)
         place = {term: number for number, term in enumerate(columns)}
         rows = np.zeros((len(cells), len(columns)))
@@ -172,7 +175,7 @@ class _Design:
             for a, b in zip(first, second, strict=True):
                 rows[cell, place[a]] += 1
                 rows[cell, place[b]] -= 1
-        matches, numbers, up, down = zip(*found, strict=True)
+        matches, numbers, up, down = zip(*entries, strict=True)
         return cls(columns, rows, np.array(matches), np.array(numbers), np.array(up), np.array(down))
 
     def solve(self, matches: Floats, prior: Floats) -> Floats:
@@ -187,8 +190,8 @@ class _Design:
         total = np.concatenate([up, prior / 2, down, prior / 2])
         model = LogisticRegression(C=np.inf, fit_intercept=False, solver="newton-cholesky", tol=1e-10)
         with config_context(assume_finite=True, skip_parameter_validation=True):
-            found: Floats = model.fit(np.vstack([once, once]), won, sample_weight=total).coef_[0]
-        return found
+            coefficients: Floats = model.fit(np.vstack([once, once]), won, sample_weight=total).coef_[0]
+        return coefficients
 
 
 def reasons(log: Sequence[RatedGame]) -> dict[str, Why]:
@@ -202,10 +205,10 @@ def reasons(log: Sequence[RatedGame]) -> dict[str, Why]:
     met: set[tuple[int, int]] = set()
     decided = False
     for played in log:
-        for one in comparisons(played):
-            first, second = played.seats[one.i].who, played.seats[one.j].who
+        for comparison in comparisons(played):
+            first, second = played.seats[comparison.i].who, played.seats[comparison.j].who
             met.add((place[first], place[second]))
-            decided |= first != second and one.share != 0.5
+            decided |= first != second and comparison.share != 0.5
     if not met:
         return dict.fromkeys(names, "few")
     size = (len(names), len(names))
@@ -241,28 +244,28 @@ def fit(log: Sequence[RatedGame], *, seed: int = 0, prior: float = PRIOR, resamp
     draws = np.array(
         [design.solve(rng.exponential(size=size[0]), prior * rng.exponential(size=size[1])) for _ in range(resamples)]
     )
-    found = np.vstack([design.solve(np.ones(size[0]), np.full(size[1], prior)), draws]) * POINTS
-    strengths = _centred(found, [kind == "who" and name in rated for kind, name in design.columns])
-    seats = _centred(found, [kind == "seat" for kind, _ in design.columns])
-    roles = _centred(found, [kind == "role" for kind, _ in design.columns])
-    made: dict[str, dict[str, Interval]] = {"who": {}, "seat": {}, "role": {}}
+    fits = np.vstack([design.solve(np.ones(size[0]), np.full(size[1], prior)), draws]) * POINTS
+    strengths = _centred(fits, [kind == "who" and name in rated for kind, name in design.columns])
+    seats = _centred(fits, [kind == "seat" for kind, _ in design.columns])
+    roles = _centred(fits, [kind == "role" for kind, _ in design.columns])
+    estimates: dict[str, dict[str, Interval]] = {"who": {}, "seat": {}, "role": {}}
     for number, (kind, name) in enumerate(design.columns):
         values = {"who": strengths + MEAN, "seat": seats, "role": roles}[kind][:, number]
-        made[kind][name] = _interval(values, games[name] if kind == "who" else len(log))
-    ratings = [Rating(who=who, games=games[who], points=made["who"][who]) for who in sorted(rated)]
+        estimates[kind][name] = _interval(values, games[name] if kind == "who" else len(log))
+    ratings = [Rating(who=who, games=games[who], points=estimates["who"][who]) for who in sorted(rated)]
     ratings.sort(key=lambda rating: -rating.points.mean if rating.points else 0.0)
     return Ladder(
         digest=digest(log),
         matches=len(log),
         ratings=(*ratings, *without),
-        seats={int(number): worth for number, worth in made["seat"].items()},
-        roles=made["role"] if set(made["role"]) != {""} else {},
+        seats={int(number): worth for number, worth in estimates["seat"].items()},
+        roles=estimates["role"] if set(estimates["role"]) != {""} else {},
     )
 
 
-def _centred(found: Floats, chosen: Sequence[bool]) -> Floats:
+def _centred(fits: Floats, chosen: Sequence[bool]) -> Floats:
     """Return each fit with the mean of the chosen columns at 0."""
-    centred: Floats = found - found[:, np.array(chosen)].mean(axis=1, keepdims=True)
+    centred: Floats = fits - fits[:, np.array(chosen)].mean(axis=1, keepdims=True)
     return centred
 
 

@@ -19,7 +19,7 @@ from training.attempts.attempt import run_attempt
 from training.attempts.progress import Progress, Result
 from training.config import RunConfig
 from training.errors import BadInput, OutsideError
-from training.evaluate.head_to_head import COMMON, NAMES, Match, Pairing, Tell, pairings, play
+from training.evaluate.head_to_head import COMMON, NAMES, Callbacks, Match, Pairing, pairings, play
 from training.evaluate.intervals import METHOD
 from training.evaluate.social import judge_all, rubrics
 from training.evaluate.summary import Summary, summarise
@@ -124,20 +124,20 @@ class HeadToHead:
         """Play all conversations. The contestants are closed in any case."""
         ended = replies = 0
 
-        def seen(match: Match) -> None:
+        def on_match(match: Match) -> None:
             nonlocal ended
             ended += 1
             progress.check()
             progress.beat(done=ended, of=len(self.pairs))
 
-        def replied(reply: Reply) -> None:
+        def on_reply(reply: Reply) -> None:
             nonlocal replies
             replies += 1
             progress.check()
             progress.beat(replies=replies)
 
         lanes = self.config.rollout.lanes or self.config.engine.max_running
-        tell = Tell(seen, replied)
+        callbacks = Callbacks(on_match, on_reply)
         async with aclosing(self.pool):  # at once: a judge needs no model in memory
             return await play(
                 self.pairs,
@@ -147,28 +147,28 @@ class HeadToHead:
                 lanes=lanes,
                 rules=self.rules,
                 tool=self.tool,
-                tell=tell,
+                callbacks=callbacks,
             )
 
     async def aclose(self) -> None:
         """Free the models and the judge's connections; calling it twice is fine."""
-        async with AsyncExitStack() as left:
-            left.push_async_callback(self.pool.aclose)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.pool.aclose)
             if self._remote_judge is not None:
-                left.push_async_callback(self._remote_judge.close)
+                stack.push_async_callback(self._remote_judge.close)
 
     async def _judged(self, judge: Judge, matches: Sequence[Match], progress: Progress) -> dict[int, list[Judgment]]:
         """Let the judge score all conversations; each that is done is a sign of life."""
         progress.phase("scoring", done=0, of=len(matches))
         done = 0
 
-        def seen() -> None:
+        def on_judged() -> None:
             nonlocal done
             done += 1
             progress.check()
             progress.beat(done=done)
 
-        return await judge_all(matches, judge, self.config.seed, seen=seen)
+        return await judge_all(matches, judge, self.config.seed, on_judged=on_judged)
 
     def _conditions(self, command: str) -> dict[str, Any]:
         """Return everything that the numbers depend on."""

@@ -25,19 +25,19 @@ def rubrics(game: str) -> tuple[Rubric, ...]:
 
 
 async def judge_all(
-    matches: Sequence[Match], judge: Judge, seed: int, *, seen: Callable[[], None] = lambda: None
+    matches: Sequence[Match], judge: Judge, seed: int, *, on_judged: Callable[[], None] = lambda: None
 ) -> dict[int, list[Judgment]]:
     """Return the judgments of every conversation that ended without an error, by the pairing's number.
 
     Which model held which seat is not part of what the judge reads.
     """
 
-    async def one(match: Match) -> tuple[int, list[Judgment]]:
+    async def judge_match(match: Match) -> tuple[int, list[Judgment]]:
         number, episode = match.pairing.number, match.episode
         transcript = transcript_of(episode.scenario, episode.moves)
         seats = range(len(episode.scenario.seats))
         roles = episode.roles or ("",) * len(seats)
-        found = await asyncio.gather(
+        judgments = await asyncio.gather(
             *(
                 judge.judgment(
                     transcript,
@@ -50,7 +50,7 @@ async def judge_all(
                 for rubric in rubrics(episode.scenario.game)
             )
         )
-        seen()
-        return number, list(found)
+        on_judged()
+        return number, list(judgments)
 
-    return dict(await asyncio.gather(*(one(match) for match in matches if not match.episode.error)))
+    return dict(await asyncio.gather(*(judge_match(match) for match in matches if not match.episode.error)))

@@ -50,8 +50,10 @@ class _Conversation:
 def summarise(matches: Sequence[Match], judgments: Mapping[int, Sequence[Judgment]]) -> Summary:
     """Return the summary; `judgments` are by the pairing's number."""
     couples = _couples(matches)
-    read = {m.pairing.number: _numbers(m, judgments.get(m.pairing.number, ())) for m in matches if not m.episode.error}
-    rows = [[(read[x.pairing.number], read[y.pairing.number]) for x, y in couple] for couple in couples.values()]
+    numbers = {
+        m.pairing.number: _numbers(m, judgments.get(m.pairing.number, ())) for m in matches if not m.episode.error
+    }
+    rows = [[(numbers[x.pairing.number], numbers[y.pairing.number]) for x, y in couple] for couple in couples.values()]
     conversations = [conversation for row in rows for pair in row for conversation in pair]
     names = sorted({name for each in conversations for side in NAMES for name in each.sides[side]})
     sides: dict[Name, dict[str, Interval]] = {"a": {}, "b": {}}
@@ -72,8 +74,8 @@ def summarise(matches: Sequence[Match], judgments: Mapping[int, Sequence[Judgmen
         b=sides["b"],
         difference=difference,
         shared={name: estimate for name, estimate in shared.items() if estimate},
-        scored=_count(j.rubric for given in judgments.values() for j in given if j.values is not None),
-        unscored=_count(j.rubric for given in judgments.values() for j in given if j.values is None),
+        scored=_count(j.rubric for per_match in judgments.values() for j in per_match if j.values is not None),
+        unscored=_count(j.rubric for per_match in judgments.values() for j in per_match if j.values is None),
         caution=f"{len(couples)} scenarios, {CAUTION}" if 0 < len(couples) < ENOUGH else "",
     )
 
@@ -97,11 +99,11 @@ def _both(row: Sequence[tuple[_Conversation, _Conversation]], name: str) -> tupl
     Both models must have the number in every conversation that they sit in; of a number about one role, in one.
     """
 
-    def known(pair: tuple[_Conversation, _Conversation], side: Name) -> bool:
+    def has_number(pair: tuple[_Conversation, _Conversation], side: Name) -> bool:
         values = [name in each.sides[side] for each in pair if each.sides[side]]
         return any(values) if "/" in name else bool(values) and all(values)
 
-    full = [pair for pair in row if all(known(pair, side) for side in NAMES)]
+    full = [pair for pair in row if all(has_number(pair, side) for side in NAMES)]
     if not full:
         return None
     a, b = (

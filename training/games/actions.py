@@ -95,7 +95,7 @@ def unmark(text: str, actions: Iterable[Action]) -> str:
     if "<" not in text:
         return text
     marked = {choice.lower() for action in actions for arg in action.args if arg.marked for choice in arg.choices}
-    return _ANGLED.sub(lambda found: found[1] if found[1].lower() in marked else found[0], text) if marked else text
+    return _ANGLED.sub(lambda match: match[1] if match[1].lower() in marked else match[0], text) if marked else text
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

@@ -47,13 +47,13 @@ def read_settings(model: type[S], scenario: Scenario) -> S:
         raise BadInput(why, f"settings.{where}" if where else "settings") from error
 
 
-def check_names(scenario: Scenario, taken: str) -> None:
+def check_names(scenario: Scenario, reserved: str) -> None:
     """Raise `BadInput` unless every name is on one line and can be chosen: no other reads the same, nor `taken`."""
-    seen = {taken}
+    used = {reserved}
     for name in scenario.seats:
-        if not name or clean(name) != name or set(name) & set("<>") or name.lower() in seen:
+        if not name or clean(name) != name or set(name) & set("<>") or name.lower() in used:
             raise BadInput(f"a player cannot be called {name!r} here", "seats")
-        seen.add(name.lower())
+        used.add(name.lower())
 
 
 def elimination(left: int | None, final: int) -> dict[str, float]:
@@ -99,13 +99,13 @@ class Log:
 
         `hearers` (None = everybody) and ALL hear all of it; another speaker hears only itself.
         """
-        said = {seat: Message(author=seat, text=text, channel=channel) for seat, text in sorted(spoken.items())}
+        lines = {seat: Message(author=seat, text=text, channel=channel) for seat, text in sorted(spoken.items())}
         heard = self._hearers(hearers)
         for viewer in (*self.players, SPECTATOR, ALL):
-            if viewer in said:
-                self.add(viewer, said[viewer])
+            if viewer in lines:
+                self.add(viewer, lines[viewer])
             if viewer in heard:
-                for line in (line for seat, line in said.items() if seat != viewer):
+                for line in (line for seat, line in lines.items() if seat != viewer):
                     self.add(viewer, line)
 
     def _hearers(self, hearers: Collection[Viewer] | None) -> tuple[Viewer, ...]:

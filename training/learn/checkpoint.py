@@ -71,9 +71,9 @@ def read(folder: Path) -> TrainerState:
     return TrainerState(step=data["step"], data=data["data"], tensors=load_file(folder / STATE / "state.safetensors"))
 
 
-def prune(attempt: AttemptDir, keep: int, wanted: Collection[int] = ()) -> None:
+def prune(attempt: AttemptDir, keep: int, protected: Collection[int] = ()) -> None:
     """Delete the oldest complete checkpoints of an attempt beyond the newest `keep`, but none of the `wanted` steps."""
-    for folder in [folder for step, folder in attempt.checkpoints()[:-keep] if step not in wanted]:
+    for folder in [folder for step, folder in attempt.checkpoints()[:-keep] if step not in protected]:
         (folder / "manifest.json").unlink()  # torn from here on, should the rest be interrupted
         shutil.rmtree(folder)
 
@@ -112,14 +112,14 @@ def unpack_optimizer(
     A second group is left out: earlier checkpoints have the value heads there.
     """
     groups = list(data["groups"])[: len(optimizer.param_groups)]
-    kept = {index for group in groups for index in group["params"]}
+    parameter_ids = {index for group in groups for index in group["params"]}
     state: dict[int, dict[str, Any]] = {int(index): dict(entries) for index, entries in data["numbers"].items()}
     for tensor_name, tensor in tensors.items():
         kind, _, rest = tensor_name.partition(".")
         if kind == name:
             index, _, entry = rest.partition(".")
             state.setdefault(int(index), {})[entry] = tensor.clone()
-    state = {index: entries for index, entries in state.items() if index in kept}
+    state = {index: entries for index, entries in state.items() if index in parameter_ids}
     try:
         optimizer.load_state_dict({"state": state, "param_groups": groups})
     except ValueError as error:

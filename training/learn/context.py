@@ -62,11 +62,11 @@ class TrainingContext:
 
     async def close(self) -> None:
         """Free the engines and the connections of judge and opponents, each also if another fails."""
-        async with AsyncExitStack() as left:
-            left.push_async_callback(self.engine.close)
-            left.push_async_callback(self.opponents.aclose)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.engine.close)
+            stack.push_async_callback(self.opponents.aclose)
             if self.judge is not None:
-                left.push_async_callback(self.judge.close)
+                stack.push_async_callback(self.judge.close)
 
     def player(self, scenario: Scenario, seat: Seat, sampling: Sampling | None = None) -> Player:
         """Return the learner at one seat of one episode; `sampling` takes the place of the run's own."""
@@ -94,8 +94,8 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     torch.use_deterministic_algorithms(learn.deterministic)
     named = [f"mixture.{place}.path" for place in range(len(config.mixture))] or ["scenarios.path"]
     files = [input_file(part.path, run_dir, where) for part, where in zip(config.parts, named, strict=True)]
-    read = [scenarios.read_scenarios(config, file, part) for file, part in zip(files, config.parts, strict=True)]
-    starts = scenarios.MixtureSampler(read, [part.weight for part in config.parts])
+    samplers = [scenarios.read_scenarios(config, file, part) for file, part in zip(files, config.parts, strict=True)]
+    starts = scenarios.MixtureSampler(samplers, [part.weight for part in config.parts])
     opponents = Opponents(config, run_dir, starts.scenarios, device.partition(":")[0])
     method = config.method.build()
     resumed = checkpoint.read(latest[1]) if latest else None
@@ -108,7 +108,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
         device=device,
         weights=str(latest[1]) if latest else None,
     )
-    asked = judge(config)
+    remote_judge = judge(config)
     return TrainingContext(
         config=config,
         policy=model,
@@ -117,7 +117,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
         engine=_engine(config, device),
         chat=ChatTokenizer(model.tokenizer),
         reward=rewards.PerGame(
-            {part.game: rewards.build(config.reward, games.lookup(part.game), asked) for part in config.parts}
+            {part.game: rewards.build(config.reward, games.lookup(part.game), remote_judge) for part in config.parts}
         ),
         starts=starts,
         opponents=opponents,
@@ -130,8 +130,8 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
             command=f"python -m training run config.json --dir {run_dir.root.name}",
         ),
         adapter_only=policy.saves_adapter_only(config.model.base, learn),
-        judge=asked,
-        tool=GoalCheck(asked) if asked else None,
+        judge=remote_judge,
+        tool=GoalCheck(remote_judge) if remote_judge else None,
         step=resumed.step if resumed else 0,
         resumed=resumed,
     )

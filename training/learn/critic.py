@@ -217,8 +217,8 @@ class Critic(nn.Module):
             self.optimizer.zero_grad(set_to_none=True)
             for name, (states, targets) in rows.items():
                 head = self._head(name)
-                wanted = (targets.float() - head.mean_y) / head.deviation_y
-                (0.5 * (head.normalised(states.float()) - wanted) ** 2).mean().backward()
+                normalised_targets = (targets.float() - head.mean_y) / head.deviation_y
+                (0.5 * (head.normalised(states.float()) - normalised_targets) ** 2).mean().backward()
             norm += float(nn.utils.clip_grad_norm_(self.parameters(), self.learn.max_grad_norm))
             self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)

@@ -29,12 +29,12 @@ def ppo_clip(
     ratio = (logp - old_logp).exp()
     plain, clipped = ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage
     objective = torch.minimum(plain, clipped)
-    held = clipped < plain
+    clipping = clipped < plain
     if dual_clip is not None:
         bound = torch.where(advantage < 0, dual_clip * advantage, torch.full_like(advantage, -torch.inf))
-        held = held | (bound > objective)
+        clipping = clipping | (bound > objective)
         objective = torch.maximum(objective, bound)
-    return -objective, held
+    return -objective, clipping
 
 
 def importance_weight(old_logp: Tensor, engine_logp: Tensor, cap: float) -> Tensor:

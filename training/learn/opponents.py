@@ -59,10 +59,10 @@ class Opponents:
 
     async def aclose(self) -> None:
         """Free the engines and connections, the rest also if one fails."""
-        async with AsyncExitStack() as left:
-            left.push_async_callback(self._contestants.aclose)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._contestants.aclose)
             for engine in self._past:
-                left.push_async_callback(engine.close)
+                stack.push_async_callback(engine.close)
 
 
 def _check(config: RunConfig, starts: Sequence[Scenario]) -> None:

@@ -84,9 +84,9 @@ def _download(entry: bases.BaseModel, folder: Path) -> None:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
-    wanted = ["*.safetensors", "*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt"]
+    patterns = ["*.safetensors", "*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt"]
     try:
-        snapshot_download(entry.hub, local_dir=folder, allow_patterns=wanted, token=os.environ.get("HF_TOKEN"))
+        snapshot_download(entry.hub, local_dir=folder, allow_patterns=patterns, token=os.environ.get("HF_TOKEN"))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise BadInput(
             f"{entry.hub} could not be downloaded ({type(error).__name__}); fetch the folder on a machine with access "

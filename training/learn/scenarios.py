@@ -46,7 +46,7 @@ class MixtureSampler:
     def __init__(self, parts: Sequence[ScenarioSampler], weights: Sequence[float]) -> None:
         self.parts, self.weights = list(parts), [weight / sum(weights) for weight in weights]
         self._places: list[tuple[int, int]] = []
-        self._taken = [0] * len(self.parts)
+        self._counts = [0] * len(self.parts)
 
     @property
     def scenarios(self) -> list[Scenario]:
@@ -56,12 +56,12 @@ class MixtureSampler:
     def start(self, place: int) -> Scenario:
         """Return what is played at a place: the next start of the part that is furthest behind its share."""
         while len(self._places) <= place:
-            behind = [w * (len(self._places) + 1) - n for w, n in zip(self.weights, self._taken, strict=True)]
+            behind = [w * (len(self._places) + 1) - n for w, n in zip(self.weights, self._counts, strict=True)]
             part = behind.index(max(behind))
-            self._places.append((part, self._taken[part]))
-            self._taken[part] += 1
-        part, own = self._places[place]
-        return self.parts[part].start(own)
+            self._places.append((part, self._counts[part]))
+            self._counts[part] += 1
+        part, position = self._places[place]
+        return self.parts[part].start(position)
 
 
 def read_scenarios(config: RunConfig, path: Path, part: MixtureEntry | None = None) -> ScenarioSampler:

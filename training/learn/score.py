@@ -54,7 +54,7 @@ class Rollout:
 
 
 async def score(
-    episodes: Sequence[Episode], reward: Reward, seed: int, step: int, *, seen: Callable[[], None] = lambda: None
+    episodes: Sequence[Episode], reward: Reward, seed: int, step: int, *, on_scored: Callable[[], None] = lambda: None
 ) -> list[Rollout]:
     """Score every episode that ended well; the others keep their error. `seen` is called after each."""
 
@@ -67,7 +67,7 @@ async def score(
             record = ErrorRecord(kind=error.kind, message=str(error))
             return Rollout(number, episode.model_copy(update={"error": record, "metrics": {}}))
         finally:
-            seen()
+            on_scored()
         return Rollout(number, episode, result)
 
     return list(await asyncio.gather(*(one(number, episode) for number, episode in enumerate(episodes))))
@@ -99,8 +99,8 @@ def measured(
     values = measure(policy, items, old=old or learn.kl == "k1", reference=learn.reads_reference, beat=beat)
     by_item = {id(item): by_head for item, by_head in zip(items, values, strict=True)}
     for item in items:
-        known = [row for row in (item.old, item.reference, *by_item[id(item)].values()) if row is not None]
-        if not all(np.isfinite(row).all() for row in known):
+        present = [row for row in (item.old, item.reference, *by_item[id(item)].values()) if row is not None]
+        if not all(np.isfinite(row).all() for row in present):
             raise BadStep("a log-probability or value is not finite")
     for rollout in rollouts:
         if rollout.score is not None and rollout.items is not None:

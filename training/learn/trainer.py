@@ -120,7 +120,7 @@ class Trainer:
         self.progress.phase("scoring", of=len(episodes))
         spent = self.context.judge.spent if self.context.judge else None
         rollouts = await self._unless_stopped(
-            score(episodes, self.context.reward, self.config.seed, number, seen=self.progress.beat)
+            score(episodes, self.context.reward, self.config.seed, number, on_scored=self.progress.beat)
         )
         for scored, job in zip(rollouts, jobs, strict=True):
             scored.policies = job.policies
@@ -143,7 +143,7 @@ class Trainer:
         self.progress.phase("sampling", done=0, of=len(jobs))
         replies = tokens = 0
 
-        def replied(reply: Reply) -> None:
+        def on_reply(reply: Reply) -> None:
             nonlocal replies, tokens
             replies, tokens = replies + 1, tokens + len(reply.tokens)
             self.progress.beat(replies=replies, tokens=tokens)
@@ -151,7 +151,7 @@ class Trainer:
         episodes: dict[int, Episode] = {}
         policies = {LEARNER: self.context.player, **await self.context.opponents.ready(number)}
         async for job, episode in rollout(
-            jobs, policies, lanes=lanes, rules=rules, tool=self.context.tool, replied=replied
+            jobs, policies, lanes=lanes, rules=rules, tool=self.context.tool, on_reply=on_reply
         ):
             episodes[job.number] = episode
             self.progress.beat(done=len(episodes))
@@ -194,8 +194,10 @@ class Trainer:
     def _report(self, rollouts: list[Rollout], metrics: dict[str, float]) -> None:
         report.write_episodes(self.progress, self.step, rollouts)
         self.progress.metrics(self.step, metrics)
-        shown = {name: round(metrics[name], 4) for name in ("reward", "parse_rate", "entropy", "kl") if name in metrics}
-        log.info("step %d of %d: %s", self.step, self.config.learn.steps, shown)
+        summary = {
+            name: round(metrics[name], 4) for name in ("reward", "parse_rate", "entropy", "kl") if name in metrics
+        }
+        log.info("step %d of %d: %s", self.step, self.config.learn.steps, summary)
 
     async def _evaluate(self) -> None:
         every = self.config.evaluate.every
@@ -225,8 +227,8 @@ class Trainer:
         )
         self.saved = self.step
         self.progress.event("checkpoint", step=self.step, path=f"checkpoints/{folder.name}")
-        wanted = {*context.opponents.pool.saved(self.step + 1), *keep}
-        checkpoint.prune(self.progress.attempt, self.config.learn.keep, wanted)
+        protected = {*context.opponents.pool.saved(self.step + 1), *keep}
+        checkpoint.prune(self.progress.attempt, self.config.learn.keep, protected)
 
     def _state(self) -> checkpoint.TrainerState:
         optimizer, moments = checkpoint.pack_optimizer(self.context.updater.optimizer)

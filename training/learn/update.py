@@ -57,7 +57,7 @@ class Updater:
         )
         self._totals: dict[str, float] = {}
         self._rows: dict[str, list[tuple[Tensor, Tensor]]] = {}  # by head: states and targets of the step
-        self._read: set[int] = set()  # ids of the items whose states are among them
+        self._read_items: set[int] = set()  # ids of the items whose states are among them
 
     def policy_on(self, step: int) -> bool:
         """Return whether the policy learns in this step; while the critic warms up it does not."""
@@ -79,10 +79,10 @@ class Updater:
     def run(self, plan: Sequence[Sequence[Item]], step: int, progress: Progress) -> dict[str, float]:
         """Apply the updates of one step; return its metrics."""
         rate, critic = self.rates(step)
-        kept = self._keep() if len(plan) > 1 else None
+        backup = self._keep() if len(plan) > 1 else None
         self._totals = {"lr": rate, "updates": float(len(plan))}
         self._rows.clear()
-        self._read.clear()
+        self._read_items.clear()
         try:
             for number, group in enumerate(plan):
                 self._update(group, step, single=len(plan) == 1, progress=progress, share=1 / len(plan))
@@ -90,7 +90,7 @@ class Updater:
             self._fit_critic(critic)
         except ParleyError:
             self.optimizer.zero_grad(set_to_none=True)
-            self._take_back(kept)
+            self._take_back(backup)
             raise
         return self._totals
 
@@ -151,8 +151,8 @@ class Updater:
         if not batch.values:
             return total
         features = self.policy.features(batch.ids, hidden)
-        fresh = self._read.isdisjoint(map(id, batch.items))
-        self._read.update(map(id, batch.items))
+        fresh = self._read_items.isdisjoint(map(id, batch.items))
+        self._read_items.update(map(id, batch.items))
         for name, (rows, at, targets, weights) in batch.values.items():
             states = features[rows, at]
             if fresh:
@@ -166,30 +166,32 @@ class Updater:
         learn, streams = self.learn, batch.streams
         correction = losses.importance_weight(old, streams["engine"], learn.importance_cap)
         capped = (old - streams["engine"]).exp() > learn.importance_cap
-        surrogate, held = losses.ppo_clip(logp, old, streams["ppo"], learn.clip, learn.dual_clip)
+        surrogate, clipping = losses.ppo_clip(logp, old, streams["ppo"], learn.clip, learn.dual_clip)
         terms = {
             "ppo_loss": (streams["ppo_weight"] * correction * surrogate).sum(),
             "reinforce_loss": (streams["reinforce_weight"] * losses.reinforce(logp, streams["reinforce"])).sum(),
             "nll_loss": (streams["nll_weight"] * losses.nll(logp, streams["nll"])).sum(),
         }
         sampled = streams["sampled_weight"]
-        seen = sampled > 0
+        counted = sampled > 0
         if learn.kl in ("k2", "k3") and learn.kl_coef > 0:
-            distance = losses.kl(learn.kl, logp[seen], streams["reference"][seen])
-            terms[f"kl_loss_{learn.kl}"] = learn.kl_coef * (sampled[seen] * distance).sum()
+            distance = losses.kl(learn.kl, logp[counted], streams["reference"][counted])
+            terms[f"kl_loss_{learn.kl}"] = learn.kl_coef * (sampled[counted] * distance).sum()
         for name, term in terms.items():
             self._add(name, term.detach(), share)
-        ratio = (logp.detach() - old)[seen]
-        gap = (old - streams["engine"])[seen].abs()
-        self._add("clipfrac", (streams["ppo_weight"] * held).sum(), share)
-        self._add("approx_kl", (sampled[seen] * (ratio.exp() - 1 - ratio)).sum(), share)
-        self._add("importance", (sampled[seen] * correction[seen]).sum(), share)
+        ratio = (logp.detach() - old)[counted]
+        gap = (old - streams["engine"])[counted].abs()
+        self._add("clipfrac", (streams["ppo_weight"] * clipping).sum(), share)
+        self._add("approx_kl", (sampled[counted] * (ratio.exp() - 1 - ratio)).sum(), share)
+        self._add("importance", (sampled[counted] * correction[counted]).sum(), share)
         self._add("capped", (sampled * capped).sum(), share)
-        self._add("gap_mean", (sampled[seen] * gap).sum(), share)
+        self._add("gap_mean", (sampled[counted] * gap).sum(), share)
         self._totals["gap_max"] = max(self._totals.get("gap_max", 0.0), float(gap.max()) if len(gap) else 0.0)
-        if bool(streams["reference"][seen].isfinite().all()):
+        if bool(streams["reference"][counted].isfinite().all()):
             self._add(
-                "kl", (sampled[seen] * losses.kl("k3", logp.detach()[seen], streams["reference"][seen])).sum(), share
+                "kl",
+                (sampled[counted] * losses.kl("k3", logp.detach()[counted], streams["reference"][counted])).sum(),
+                share,
             )
         return terms
 
@@ -200,8 +202,8 @@ class Updater:
         return [p.detach().clone() for p in self.weights], copy.deepcopy(self.optimizer.state_dict())
 
     @torch.no_grad()
-    def _take_back(self, kept: tuple[list[Tensor], dict[str, object]] | None) -> None:
-        if kept is not None:
-            for parameter, old in zip(self.weights, kept[0], strict=True):
+    def _take_back(self, backup: tuple[list[Tensor], dict[str, object]] | None) -> None:
+        if backup is not None:
+            for parameter, old in zip(self.weights, backup[0], strict=True):
                 parameter.copy_(old)
-            self.optimizer.load_state_dict(kept[1])
+            self.optimizer.load_state_dict(backup[1])

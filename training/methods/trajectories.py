@@ -70,15 +70,15 @@ def turn_tokens(episode: Episode) -> dict[Seat, list[TurnTokens]]:
         if trace.policy != LEARNER:
             continue
         turns = np.where(np.asarray(trace.mask, dtype=bool), np.asarray(trace.turn, dtype=np.int64), -1)
-        known = seats.setdefault(trace.seat, {})
+        by_index = seats.setdefault(trace.seat, {})
         for index in np.unique(turns[turns >= 0]).tolist():
             at = np.flatnonzero(turns == index)
             first, stop = int(at[0]), int(at[-1]) + 1
-            if index in known:
+            if index in by_index:
                 continue
             if first == 0 or stop - first != len(at):
                 raise ValueError(f"trace {number}: the sampled tokens of turn {index} start or break off wrongly")
-            known[index] = TurnTokens(index, number, first, stop)
+            by_index[index] = TurnTokens(index, number, first, stop)
     return {seat: [turns[index] for index in sorted(turns)] for seat, turns in seats.items() if turns}
 
 

@@ -75,8 +75,8 @@ def make(name: str, scenario: Scenario, seat: Seat) -> Player:
     """Return a fresh player called `name` for one seat of one episode."""
     entry = _find(name)
     if entry is None:
-        known = f"unknown player {name!r}; known: {', '.join(sorted(NAMES))} (N: 1 to {MOST})"
-        NAMES.refuse(name, known, "players")
+        problem = f"unknown player {name!r}; known: {', '.join(sorted(NAMES))} (N: 1 to {MOST})"
+        NAMES.refuse(name, problem, "players")
     key, number = entry
     return NAMES[key](scenario, seat, *number)
 

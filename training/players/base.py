@@ -23,7 +23,7 @@ class Reply:
 class Player(Protocol):
     """One seat's mind during one episode. A player may keep state between its turns; one instance serves one seat."""
 
-    async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
+    async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Answer what was seen. Failures outside the model raise `OutsideError`."""
 
     def traces(self) -> tuple[Trace, ...]:
@@ -41,7 +41,7 @@ PlayerFactory = Callable[[Scenario, Seat], Player]
 class Believer(Protocol):
     """A player that can say how likely it holds each answer to a question, without anything of it being remembered."""
 
-    async def believe(self, seen: Observation, probe: Probe) -> Mapping[str, float] | None:
+    async def believe(self, observation: Observation, probe: Probe) -> Mapping[str, float] | None:
         """Return the probability of every choice, given what was seen; None where the question does not fit."""
 
 

@@ -99,11 +99,11 @@ class ContestantPool:
 
     async def aclose(self) -> None:
         """Close every engine and connection, the rest also if one fails; calling it twice is fine."""
-        async with AsyncExitStack() as left:
+        async with AsyncExitStack() as stack:
             for engine in self._engines.values():
-                left.push_async_callback(engine.close)
+                stack.push_async_callback(engine.close)
             for remote in self._remotes:
-                left.push_async_callback(remote.close)
+                stack.push_async_callback(remote.close)
 
     def _remote(self, source: str) -> Contestant:
         from training.engines.remote.chat import RemoteModel

@@ -45,10 +45,10 @@ class ModelPlayer:
         self._cut = 0
         self._discarded = 0.0
 
-    async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
+    async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Sample a reply to what is new in `seen`; earlier messages stand in the trace already."""
-        prompt = self._builder.prompt(news(seen, self._heard, self._seat, self._names))
-        self._heard = len(seen.messages)
+        prompt = self._builder.prompt(news(observation, self._heard, self._seat, self._names))
+        self._heard = len(observation.messages)
         stop_ids = self._tokenizer.stop_ids
         version = self._version() if self._version else None
         sample = await self._engine.sample(SampleRequest(prompt, self._sampling, seed, stop_ids))
@@ -56,17 +56,19 @@ class ModelPlayer:
         self._discarded += sample.discarded
         return Reply(text=self._builder.record(sample, version), tokens=sample.tokens)
 
-    async def believe(self, seen: Observation, probe: Probe) -> Mapping[str, float] | None:
+    async def believe(self, observation: Observation, probe: Probe) -> Mapping[str, float] | None:
         """Return how likely each choice is as the whole reply to the question, put behind what was seen.
 
         The question is a branch of the seat's trace: it is scored and forgotten. Raw probabilities of whole replies
         are normalised over the choices. None if it does not fit the window.
         """
-        asked = Message(author=None, text=probe.question)
-        seen = Observation(messages=(*seen.messages, asked))
+        question = Message(author=None, text=probe.question)
+        observation = Observation(messages=(*observation.messages, question))
         end = self._tokenizer.end_id
         replies = [[*self._tokenizer.encode(choice), end] for choice in probe.choices]
-        prefix = self._builder.branch(news(seen, self._heard, self._seat, self._names), max(map(len, replies)) + 1)
+        prefix = self._builder.branch(
+            news(observation, self._heard, self._seat, self._names), max(map(len, replies)) + 1
+        )
         if prefix is None:
             return None
         scores = await self._engine.score(prefix, replies)

@@ -20,14 +20,14 @@ WORDS = tuple(TEXT.split())
 class RandomPlayer:
     """Legal moves by chance; the same seed gives the same reply."""
 
-    async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
+    async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Answer with a random legal action; raise `BadInput` where none is offered."""
-        if not seen.actions:
+        if not observation.actions:
             raise BadInput("a player was asked for a move, and no action is possible", f"seat {seat}")
         chance = rng(seed, "random")
-        action = chance.choice(seen.actions)
-        args = {arg.name: _value(arg, chance, seen) for arg in action.args}
-        speech = _words(chance, seen) if action.text == "required" else ""
+        action = chance.choice(observation.actions)
+        args = {arg.name: _value(arg, chance, observation) for arg in action.args}
+        speech = _words(chance, observation) if action.text == "required" else ""
         return Reply(write(action, args, speech))
 
     def traces(self) -> tuple[Trace, ...]:
@@ -35,15 +35,15 @@ class RandomPlayer:
         return ()
 
 
-def _value(arg: Argument, chance: Random, seen: Observation) -> ArgValue:
+def _value(arg: Argument, chance: Random, observation: Observation) -> ArgValue:
     if arg.kind == "integer":
         return chance.randint(arg.low, arg.high)
-    return chance.choice(arg.choices) if arg.kind == "choice" else _words(chance, seen)
+    return chance.choice(arg.choices) if arg.kind == "choice" else _words(chance, observation)
 
 
-def _words(chance: Random, seen: Observation) -> str:
-    count = min(chance.randint(3, 10), seen.max_words or 10)
-    return " ".join(chance.choices(WORDS, k=count))[: seen.max_chars or 200].strip()
+def _words(chance: Random, observation: Observation) -> str:
+    count = min(chance.randint(3, 10), observation.max_words or 10)
+    return " ".join(chance.choices(WORDS, k=count))[: observation.max_chars or 200].strip()
 
 
 def make(scenario: Scenario, seat: Seat) -> RandomPlayer:

@@ -23,9 +23,9 @@ class RemotePlayer:
     def __init__(self, model: ChatModel, sampling: Sampling, names: Sequence[str]) -> None:
         self._model, self._sampling, self._names = model, sampling, names
 
-    async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
+    async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Send the observation as a chat, without its oldest messages where they do not fit; return the answer."""
-        messages = [ChatMessage(**message) for message in chat(seen, seat, self._names)]
+        messages = [ChatMessage(**message) for message in chat(observation, seat, self._names)]
         while True:
             try:
                 answer = await self._model.reply(messages, self._sampling, seed % 2**31)

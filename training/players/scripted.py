@@ -26,35 +26,35 @@ class Script(ABC):
         self.seat = seat
         self.names = scenario.seats
 
-    async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
+    async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Answer what was seen; the same observation and seed give the same reply."""
-        if not seen.actions:
+        if not observation.actions:
             raise BadInput("a player was asked for a move, and no action is possible", f"seat {seat}")
-        return Reply(self.answer(seen, rng(seed, "scripted")))
+        return Reply(self.answer(observation, rng(seed, "scripted")))
 
     def traces(self) -> tuple[Trace, ...]:
         """Return nothing: a script samples no tokens."""
         return ()
 
     @abstractmethod
-    def answer(self, seen: Observation, chance: Random) -> str:
+    def answer(self, observation: Observation, chance: Random) -> str:
         """Return the reply; `chance` only varies the wording."""
 
 
-def offered(seen: Observation, name: str) -> Action | None:
+def offered(observation: Observation, name: str) -> Action | None:
     """Return the offered action called `name`, if it is offered."""
-    return next((action for action in seen.actions if action.name == name), None)
+    return next((action for action in observation.actions if action.name == name), None)
 
 
-def do(seen: Observation, name: str, speech: str = "", **args: ArgValue) -> str:
+def do(observation: Observation, name: str, speech: str = "", **args: ArgValue) -> str:
     """Return the reply that performs an offered action with some speech, shortened to what is allowed."""
-    action = offered(seen, name)
+    action = offered(observation, name)
     assert action is not None, f"{name} is not offered"
     free = {arg.name for arg in action.args if arg.kind == "text"}
-    args = {key: shorten(str(value), seen.max_chars) if key in free else value for key, value in args.items()}
-    room = seen.max_chars - sum(len(str(args[key])) for key in free)
-    said = " ".join(plain(speech).split()[: seen.max_words or None])
-    return write(action, args, "" if action.text == "none" or room < 4 else shorten(said, room))
+    args = {key: shorten(str(value), observation.max_chars) if key in free else value for key, value in args.items()}
+    room = observation.max_chars - sum(len(str(args[key])) for key in free)
+    spoken = " ".join(plain(speech).split()[: observation.max_words or None])
+    return write(action, args, "" if action.text == "none" or room < 4 else shorten(spoken, room))
 
 
 def shorten(text: str, limit: int) -> str:

@@ -25,10 +25,10 @@ class SearchPlayer(Strategist):
         super().__init__(scenario, seat)
         self._simulations = simulations
 
-    def choose(self, seen: Observation, chance: Random) -> str:
+    def choose(self, observation: Observation, chance: Random) -> str:
         game = make(self.scenario)
         assert isinstance(game, OpenSpielGame)
-        for _ in follow(game.view, game.state, seen):
+        for _ in follow(game.view, game.state, observation):
             raise AssertionError("a game without chance came to chance")
         seed = chance.randrange(2**31)
         bot = pyspiel.MCTSBot(
@@ -47,8 +47,8 @@ class SearchPlayer(Strategist):
 
 def mcts(scenario: Scenario, seat: Seat, simulations: int) -> SearchPlayer:
     """Return a searching player; raise `BadInput` for a game with chance or secrets."""
-    made = lookup(scenario.game).make(scenario)
-    kind = made.view.load().get_type() if isinstance(made, OpenSpielGame) else None
+    game = lookup(scenario.game).make(scenario)
+    kind = game.view.load().get_type() if isinstance(game, OpenSpielGame) else None
     types = pyspiel.GameType
     if (
         kind is None

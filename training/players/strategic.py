@@ -38,41 +38,41 @@ class Strategist(ABC):
         self.scenario = scenario
         self.seat = seat
 
-    async def act(self, seat: Seat, seen: Observation, seed: int) -> Reply:
+    async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Answer with a choice; raise `BadInput` where none is offered."""
-        if not seen.actions:
+        if not observation.actions:
             raise BadInput("a player was asked for a move, and no action is possible", f"seat {seat}")
-        (action,) = seen.actions
-        return Reply(write(action, {"choice": self.choose(seen, rng(seed, "strategist"))}))
+        (action,) = observation.actions
+        return Reply(write(action, {"choice": self.choose(observation, rng(seed, "strategist"))}))
 
     def traces(self) -> tuple[Trace, ...]:
         """Return nothing: this player samples no tokens."""
         return ()
 
     @abstractmethod
-    def choose(self, seen: Observation, chance: Random) -> str:
+    def choose(self, observation: Observation, chance: Random) -> str:
         """Return the choice."""
 
 
-def newest_turn(seen: Observation) -> str:
+def newest_turn(observation: Observation) -> str:
     """Return what the game told the seat when it was last asked; refusals may follow it."""
-    return next((m.text for m in reversed(seen.messages) if m.author is None and m.text.startswith(_TURN)), "")
+    return next((m.text for m in reversed(observation.messages) if m.author is None and m.text.startswith(_TURN)), "")
 
 
-def told(seen: Observation) -> Iterator[tuple[Seat | None, str]]:
+def played_choices(observation: Observation) -> Iterator[tuple[Seat | None, str]]:
     """Yield (seat, choice) of what was played, None for the seat where the game played for it.
 
     Among them may be refused attempts of the own seat: they were not legal then.
     """
-    for message in seen.messages[1:]:
+    for message in observation.messages[1:]:
         form = _UNCHOSEN if message.author is None else _CHOSEN
         if match := form.fullmatch(message.text.strip()):
             yield message.author, match.group(1)
 
 
-def follow(view: View, state: pyspiel.State, seen: Observation) -> Iterator[pyspiel.State]:
+def follow(view: View, state: pyspiel.State, observation: Observation) -> Iterator[pyspiel.State]:
     """Play on in `state` what was told; yield it wherever chance is to act, which is the caller's to do."""
-    for author, choice in told(seen):
+    for author, choice in played_choices(observation):
         if state.is_terminal():
             return
         player = state.current_player()
@@ -83,21 +83,21 @@ def follow(view: View, state: pyspiel.State, seen: Observation) -> Iterator[pysp
                 yield state
 
 
-def poker_state(scenario: Scenario, seat: Seat, seen: Observation) -> pyspiel.State:
+def poker_state(scenario: Scenario, seat: Seat, observation: Observation) -> pyspiel.State:
     """Return a state of Kuhn or Leduc poker that `seat` cannot tell from the true one; the other's card is made up."""
     kind = POKERS[scenario.game]
     view = kind(kind.model.model_validate(scenario.settings), scenario.seats)
-    own, public = _card(_OWN, seen), _card(_PUBLIC, seen)
-    assert own is not None
-    other = next(card for card in range(3) if card not in (own, public))
+    private, public = _named_rank(_OWN, observation), _named_rank(_PUBLIC, observation)
+    assert private is not None
+    other = next(dealt for dealt in range(3) if dealt not in (private, public))
     state = view.load().new_initial_state()
-    for card in (own, other) if seat == 0 else (other, own):
-        state.apply_action(card)
+    for dealt in (private, other) if seat == 0 else (other, private):
+        state.apply_action(dealt)
     for action in view.settings.opening:
         _turn_up(state, public)
         state.apply_action(action)
     _turn_up(state, public)
-    for waiting in follow(view, state, seen):
+    for waiting in follow(view, state, observation):
         _turn_up(waiting, public)
     return state
 
@@ -108,7 +108,7 @@ def _turn_up(state: pyspiel.State, public: int | None) -> None:
         state.apply_action(public)
 
 
-def _card(pattern: re.Pattern[str], seen: Observation) -> int | None:
+def _named_rank(pattern: re.Pattern[str], observation: Observation) -> int | None:
     """Return the card that the newest turn names."""
-    match = pattern.search(newest_turn(seen))
+    match = pattern.search(newest_turn(observation))
     return rank(match.group(1)) if match else None

@@ -48,11 +48,11 @@ class TablePlayer(Strategist):
         super().__init__(scenario, seat)
         self._policy = policy
 
-    def choose(self, seen: Observation, chance: Random) -> str:
-        state = poker_state(self.scenario, self.seat, seen)
+    def choose(self, observation: Observation, chance: Random) -> str:
+        state = poker_state(self.scenario, self.seat, observation)
         choices = self._policy[state.information_state_string(self.seat)]
         action = chance.choices(list(choices), list(choices.values()))[0]
-        (offered,) = seen.actions
+        (offered,) = observation.actions
         legal = state.legal_actions(self.seat)
         return str(offered.args[0].choices[legal.index(action)])
 
@@ -102,9 +102,9 @@ def leduc() -> Solved:
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, solve(leduc_game(), ITERATIONS))
-    kept = json.loads(path.read_text("utf-8"))
-    policy = {where: {int(a): p for a, p in choices.items()} for where, choices in kept["policy"].items()}
-    return Solved(policy, kept["exploitability"])
+    stored = json.loads(path.read_text("utf-8"))
+    policy = {where: {int(a): p for a, p in choices.items()} for where, choices in stored["policy"].items()}
+    return Solved(policy, stored["exploitability"])
 
 
 def solve(game: pyspiel.Game, iterations: int) -> dict[str, object]:

@@ -20,5 +20,5 @@ class GoalCheck:
         """Return the report; nobody's goal counts as reached unless the judge says so of that seat."""
         transcript = transcript_from(game.scenario, game.observe(ALL).messages)
         reached = await self.judge.goals(transcript, seed=game.scenario.seed)
-        who = {(): "nobody", (0,): "0", (1,): "1", (0, 1): "both"}[tuple(sorted(reached))]
-        return Move(action="goal", args={"reached": who}, origin="tool")
+        answer = {(): "nobody", (0,): "0", (1,): "1", (0, 1): "both"}[tuple(sorted(reached))]
+        return Move(action="goal", args={"reached": answer}, origin="tool")

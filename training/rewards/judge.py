@@ -214,13 +214,13 @@ class Judge:
 
             def check(answer: _Quality, seat: Seat = seat, numbers: list[int] = numbers) -> None:
                 _same_target(answer, transcript, seat)
-                if sorted(one.turn for one in answer.turns) != numbers:
+                if sorted(verdict.turn for verdict in answer.turns) != numbers:
                     raise ValueError("turns: give each of the asked turns exactly once")
 
             messages = quality_messages(transcript, seat, numbers)
             answer, _ = await self._ask(messages, _Quality, check, derive(seed, "quality", seat))
-            for one in answer.turns:
-                fit[one.turn] = one.passed
+            for verdict in answer.turns:
+                fit[verdict.turn] = verdict.passed
         return fit
 
     async def goals(self, transcript: Transcript, *, seed: int = 0) -> set[Seat]:
@@ -237,10 +237,10 @@ class Judge:
         self, messages: list[ChatMessage], form: type[Parsed], check: Callable[[Parsed], None], seed: int
     ) -> tuple[Parsed, Cost]:
         """Ask until an answer holds; nothing of an unusable one is shown to the judge, only our words about it."""
-        cost, why, asked = Cost(), "", list(messages)
+        cost, why, conversation = Cost(), "", list(messages)
         for attempt in range(self.attempts):
             try:
-                reply = await self.model.reply(asked, self.sampling, derive(seed, "judge", attempt) % 2**31)
+                reply = await self.model.reply(conversation, self.sampling, derive(seed, "judge", attempt) % 2**31)
             except OutsideError as error:
                 raise JudgeError(f"could not score: {error}") from error
             step = Cost(1, reply.prompt_tokens, reply.completion_tokens)
@@ -255,7 +255,7 @@ class Judge:
             else:
                 return answer, cost
             again = ChatMessage(role="user", content=f"{messages[-1].content}\n\n{AGAIN.format(why=why)}")
-            asked = [*messages[:-1], again]
+            conversation = [*messages[:-1], again]
         raise JudgeError(f"could not score: no usable answer in {self.attempts} attempts; the last: {why}")
 
 

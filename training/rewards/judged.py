@@ -28,7 +28,7 @@ class Judged:
     async def score(self, episode: Episode, seed: int) -> Score:
         """Judge every seat that did not forfeit; all of them must be scored."""
         transcript = transcript_of(episode.scenario, episode.moves)
-        lost = {made.seat: self.rubric.mean_range()[0] for made in episode.moves if made.move.origin == "forfeit"}
+        lost = {entry.seat: self.rubric.mean_range()[0] for entry in episode.moves if entry.move.origin == "forfeit"}
         seats = [seat for seat in range(len(episode.scenario.seats)) if seat not in lost]
         verdicts = await asyncio.gather(
             *(self.judge.score(transcript, self.rubric, seat, seed=derive(seed, "seat", seat)) for seat in seats)

@@ -120,8 +120,8 @@ def _form(shape: dict[str, object]) -> str:
 
 def _chat(parts: Sequence[str], transcript: Transcript, seat: int | None) -> list[ChatMessage]:
     seats = range(len(transcript.seats)) if seat is None else [seat]
-    who = f"Target {transcript.target}, " + ", ".join(f"seat {i}: {quote(transcript.seats[i])}" for i in seats)
-    body = f"{who}\n\nBEGIN TRANSCRIPT\n{transcript.quoted()}\nEND TRANSCRIPT"
+    targets = f"Target {transcript.target}, " + ", ".join(f"seat {i}: {quote(transcript.seats[i])}" for i in seats)
+    body = f"{targets}\n\nBEGIN TRANSCRIPT\n{transcript.quoted()}\nEND TRANSCRIPT"
     return [ChatMessage(role="system", content="\n".join(parts)), ChatMessage(role="user", content=body)]
 
 

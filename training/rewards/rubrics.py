@@ -90,8 +90,8 @@ class Rubric(Record):
         """Return this version with what is asked about a seat that held `role`; raise `BadInput` if that is nothing."""
         if not self.asks(role):
             raise BadInput(f"{self.name} v{self.version} asks nothing about {role or 'a seat without a role'}", "role")
-        asked = tuple(dimension for dimension in self.dimensions if dimension.asks(role))
-        return self.model_copy(update={"dimensions": asked})
+        dimensions = tuple(dimension for dimension in self.dimensions if dimension.asks(role))
+        return self.model_copy(update={"dimensions": dimensions})
 
 
 def _dimension(name: str, title: str, scale: tuple[int, int], question: str, anchors: dict[int, str]) -> Dimension:

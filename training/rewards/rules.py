@@ -44,8 +44,8 @@ def copied_share(text: str, source: str) -> float:
     groups = _groups(_words(text), COPY_WORDS)
     if len(groups) < FEWEST:
         return 0.0
-    known = set(_groups(_words(source), COPY_WORDS))
-    return sum(group in known for group in groups) / len(groups)
+    source_groups = set(_groups(_words(source), COPY_WORDS))
+    return sum(group in source_groups for group in groups) / len(groups)
 
 
 def scripts(text: str) -> set[str]:
@@ -60,7 +60,7 @@ def fit(episode: Episode, section: RewardSection) -> tuple[bool, ...]:
         "\n".join(message.text for message in game.observe(seat).messages)
         for seat in range(len(episode.scenario.seats))
     ]
-    known = scripts(" ".join([*opening, *episode.scenario.seats]))
+    allowed = scripts(" ".join([*opening, *episode.scenario.seats]))
     verdicts = []
     for turn in episode.turns:
         used = scripts(turn.reply)
@@ -68,9 +68,9 @@ def fit(episode: Episode, section: RewardSection) -> tuple[bool, ...]:
             (turn.passed or not section.format)
             and repeated_share(turn.reply) <= section.repetition
             and copied_share(turn.reply, opening[turn.seat]) <= section.overlap
-            and (used <= known or not section.scripts)
+            and (used <= allowed or not section.scripts)
         )
-        known |= used if passes else set()
+        allowed |= used if passes else set()
         verdicts.append(passes)
     return tuple(verdicts)
 

@@ -30,7 +30,7 @@ async def play(
     rules: RolloutPolicy | None = None,
     number: int = 0,
     tool: Tool | None = None,
-    replied: Callable[[Reply], None] = lambda reply: None,
+    on_reply: Callable[[Reply], None] = lambda reply: None,
 ) -> Episode:
     """Play one episode, `players[seat]` at each seat; `number` is its place within the training step.
 
@@ -40,7 +40,7 @@ async def play(
     if len(players) != len(scenario.seats):
         raise BadInput(f"{len(scenario.seats)} seats need as many players, not {len(players)}", "players")
     rules = rules or RolloutPolicy()
-    seats = [SeatRecord(seat, player, rules, number, replied) for seat, player in enumerate(players)]
+    seats = [SeatRecord(seat, player, rules, number, on_reply) for seat, player in enumerate(players)]
     table = _Table(game, seats, tool, probes=rules.probes)
     error: ErrorRecord | None = None
     traces: tuple[Trace, ...] = ()
@@ -96,10 +96,10 @@ class _Table:
         """Ask aside what the game wants to know now of those who can say what they believe."""
         if not self._probes:
             return
-        asked = sorted(self.game.probes().items())
-        believed = (self._seats[seat].believe(self.game, probe) for seat, probe in asked)
-        answers = await asyncio.gather(*believed, return_exceptions=True)
-        for (seat, probe), probabilities in zip(asked, answers, strict=True):
+        probes = sorted(self.game.probes().items())
+        answering = (self._seats[seat].believe(self.game, probe) for seat, probe in probes)
+        answers = await asyncio.gather(*answering, return_exceptions=True)
+        for (seat, probe), probabilities in zip(probes, answers, strict=True):
             if isinstance(probabilities, BaseException):
                 raise probabilities
             if probabilities is not None:

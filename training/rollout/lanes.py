@@ -32,7 +32,7 @@ async def rollout(
     lanes: int,
     rules: RolloutPolicy,
     tool: Tool | None = None,
-    replied: Callable[[Reply], None] = lambda reply: None,
+    on_reply: Callable[[Reply], None] = lambda reply: None,
 ) -> AsyncGenerator[tuple[Job, Episode], None]:
     """Yield (job, episode) as episodes end, `lanes` of them in flight; closing the generator cancels the rest.
 
@@ -45,14 +45,14 @@ async def rollout(
     running: set[asyncio.Task[tuple[Job, Episode]]] = set()
     ended: asyncio.Queue[asyncio.Task[tuple[Job, Episode]]] = asyncio.Queue()
 
-    async def one(job: Job) -> tuple[Job, Episode]:
+    async def play_job(job: Job) -> tuple[Job, Episode]:
         players = [policies[name](job.scenario, seat) for seat, name in enumerate(job.policies)]
-        return job, await play(job.scenario, players, rules=rules, number=job.number, tool=tool, replied=replied)
+        return job, await play(job.scenario, players, rules=rules, number=job.number, tool=tool, on_reply=on_reply)
 
     def start() -> None:
         job = next(waiting, None)
         if job is not None:
-            task = asyncio.create_task(one(job))
+            task = asyncio.create_task(play_job(job))
             running.add(task)
             task.add_done_callback(end)
 
@@ -68,11 +68,11 @@ async def rollout(
         while running or not ended.empty():
             yield (await ended.get()).result()
     finally:
-        left = list(running)
+        unfinished = list(running)
         waiting = iter(())
-        for task in left:
+        for task in unfinished:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*unfinished, return_exceptions=True)
 
 
 def _check(jobs: Sequence[Job], policies: Mapping[str, PlayerFactory], lanes: int) -> None:

@@ -52,25 +52,25 @@ class SeatRecord:
     """One seat's side of an episode: its player, and what it has been refused so far. `replied` hears every reply."""
 
     def __init__(
-        self, seat: Seat, player: Player, rules: RolloutPolicy, episode: int, replied: Callable[[Reply], None]
+        self, seat: Seat, player: Player, rules: RolloutPolicy, episode: int, on_reply: Callable[[Reply], None]
     ) -> None:
         self.seat = seat
         self.player = player
         self.forfeited = False
         self._rules = rules
         self._episode = episode
-        self._replied = replied
-        self._asked = 0
+        self._on_reply = on_reply
+        self._requests = 0
         self._refusals: list[Refusal] = []
 
     async def decide(self, game: Game, attempts: Attempts) -> None:
         """Ask until a reply is a legal move; after that comes the fall-back. `attempts.move` is the outcome."""
         if not self.forfeited:
             for _ in range(self._rules.retries + 1):
-                shown = game.observe(self.seat)
-                reply = await self._reply(with_refusals(shown, self._refusals))
-                self._replied(reply)
-                if self._take(game, shown, reply, attempts):
+                observation = game.observe(self.seat)
+                reply = await self._reply(with_refusals(observation, self._refusals))
+                self._on_reply(reply)
+                if self._take(game, observation, reply, attempts):
                     return
         attempts.move = self._fall_back(game)
 
@@ -81,32 +81,32 @@ class SeatRecord:
         with boundary():
             return await self.player.believe(with_refusals(game.observe(self.seat), self._refusals), probe)
 
-    async def _reply(self, seen: Observation) -> Reply:
+    async def _reply(self, observation: Observation) -> Reply:
         rules, task = self._rules, asyncio.current_task()
-        seed = derive(rules.seed, "sample", rules.step, self._episode, self.seat, self._asked)
-        self._asked += 1
+        seed = derive(rules.seed, "sample", rules.step, self._episode, self.seat, self._requests)
+        self._requests += 1
         try:
             with boundary():
-                return await self.player.act(self.seat, seen, seed)
+                return await self.player.act(self.seat, observation, seed)
         except asyncio.CancelledError:
             if task is None or task.cancelling():
                 raise
             raise EngineError(f"the request of seat {self.seat} was cancelled before it was answered") from None
 
-    def _take(self, game: Game, shown: Observation, reply: Reply, attempts: Attempts) -> bool:
+    def _take(self, game: Game, observation: Observation, reply: Reply, attempts: Attempts) -> bool:
         """Write the attempt down as a Turn; return whether it is a legal move."""
-        said, thought = (part.strip() for part in split_private(reply.text))
+        public, thought = (part.strip() for part in split_private(reply.text))
         try:
-            move, private = parse(reply.text, shown)
+            move, private = parse(reply.text, observation)
             game.check(self.seat, move)
         except IllegalMove as error:
             attempts.unread += isinstance(error, ParseError)
-            attempts.turns.append(Turn(seat=self.seat, reply=said, private=thought, error=str(error), passed=False))
-            self._refusals.append(Refusal(self.seat, len(shown.messages), reply.text, str(error)))
+            attempts.turns.append(Turn(seat=self.seat, reply=public, private=thought, error=str(error), passed=False))
+            self._refusals.append(Refusal(self.seat, len(observation.messages), reply.text, str(error)))
             return False
         if private != thought:  # words beside the move are reasoning in this game: they are kept as such
-            said = move.text
-        attempts.turns.append(Turn(seat=self.seat, reply=said, private=private, move=move, passed=True))
+            public = move.text
+        attempts.turns.append(Turn(seat=self.seat, reply=public, private=private, move=move, passed=True))
         attempts.move = move
         return True
 

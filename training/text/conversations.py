@@ -27,22 +27,22 @@ class _Reader:
         self._seat, self._names = seat, names
         self._heard = 0
 
-    def say(self, seen: Observation, text: str, place: int) -> None:
+    def say(self, observation: Observation, text: str, place: int) -> None:
         chat = self.builder.chat
         tokens = (*chat.encode(chat.neutral(text)), chat.end_id)
         self.builder.reserve = len(tokens)
-        self.builder.prompt(news(seen, self._heard, self._seat, self._names))
-        self._heard = len(seen.messages)
+        self.builder.prompt(news(observation, self._heard, self._seat, self._names))
+        self._heard = len(observation.messages)
         self.builder.record(Sample(tokens, (0.0,) * len(tokens), "stop"))
         self.places.append(place)
 
     def traces(self, start: int) -> list[Trace]:
-        found = []
+        collected = []
         for trace in self.builder.traces():
-            turns = tuple(-1 if own < 0 else self.places[own] for own in trace.turn)
+            turns = tuple(-1 if index < 0 else self.places[index] for index in trace.turn)
             parent = None if trace.parent is None else (trace.parent[0] + start, trace.parent[1])
-            found.append(trace.model_copy(update={"turn": turns, "parent": parent}))
-        return found
+            collected.append(trace.model_copy(update={"turn": turns, "parent": parent}))
+        return collected
 
 
 def traces(
@@ -61,30 +61,30 @@ def traces(
     game = make(episode.scenario)
     names = episode.scenario.seats
     turns = {turn.move_index: (at, turn) for at, turn in enumerate(episode.turns) if turn.move_index is not None}
-    wanted = range(len(names)) if seats is None else sorted(seats)
+    included = range(len(names)) if seats is None else sorted(seats)
     readers = {
-        seat: _Reader(TraceBuilder(chat, seat=seat, policy=policy, window=window), seat, names) for seat in wanted
+        seat: _Reader(TraceBuilder(chat, seat=seat, policy=policy, window=window), seat, names) for seat in included
     }
     pending: dict[Seat, Move] = {}
     for index, entry in enumerate(episode.moves):
         reader = readers.get(entry.seat)
         if reader is not None and entry.move.origin == "seat":
-            seen = game.observe(entry.seat)
+            observation = game.observe(entry.seat)
             place, turn = turns.get(index, (index, None))
-            reader.say(seen, _said(entry.move, turn, seen), place)
+            reader.say(observation, _reply_text(entry.move, turn, observation), place)
         try:
             pending = advance(game, pending, entry)
         except IllegalMove as error:
             raise BadInput(str(error), f"moves.{index}") from error
-    found: list[Trace] = []
+    collected: list[Trace] = []
     for reader in readers.values():
-        found += reader.traces(len(found))
-    return tuple(found)
+        collected += reader.traces(len(collected))
+    return tuple(collected)
 
 
-def _said(move: Move, turn: Turn | None, seen: Observation) -> str:
+def _reply_text(move: Move, turn: Turn | None, observation: Observation) -> str:
     """Return a seat's words: its move as text, after its private reasoning where that was kept."""
-    action = next((action for action in seen.actions if action.name == move.action), None)
+    action = next((action for action in observation.actions if action.name == move.action), None)
     text = move.text or ("" if action is None else tag(action, move.args))
     if turn is None or not turn.private:
         return text

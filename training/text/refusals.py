@@ -30,17 +30,17 @@ class Refusal:
         )
 
 
-def with_refusals(seen: Observation, refusals: Sequence[Refusal]) -> Observation:
+def with_refusals(observation: Observation, refusals: Sequence[Refusal]) -> Observation:
     """Return the game's observation `seen` with every refused reply, and its refusal, at its place.
 
     `refusals` are one seat's, in the order in which they happened.
     """
     if not refusals:
-        return seen
+        return observation
     merged: list[Message] = []
     done = 0
     for refusal in refusals:
-        merged += seen.messages[done : refusal.after]
+        merged += observation.messages[done : refusal.after]
         merged += refusal.messages()
         done = refusal.after
-    return seen.model_copy(update={"messages": (*merged, *seen.messages[done:])})
+    return observation.model_copy(update={"messages": (*merged, *observation.messages[done:])})

@@ -118,7 +118,7 @@ class ChatTokenizer:
         text = text.translate(_PRIVATE_USE)
         if self._reserved is None:
             return text
-        return self._reserved.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+        return self._reserved.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
     def neutral_message(self, message: Chat) -> Chat:
         """Return the message with neutral content."""

@@ -60,7 +60,7 @@ class _Line:
     message: Chat
     reply: int | None = None
 
-    def held(self) -> Chat:
+    def with_placeholder(self) -> Chat:
         """Return the message with a placeholder where sampled tokens stand."""
         if self.reply is None:
             return self.message
@@ -93,14 +93,14 @@ class TraceBuilder:
     def prompt(self, new: Sequence[Chat]) -> list[int]:
         """Take up the messages since the last reply; return the prompt, which is the newest trace as it stands."""
         self._lines.extend(_Line(self.chat.neutral_message(message)) for message in new)
-        rendered = self._held()
+        rendered = self._render()
         added = self._added(rendered)
         if added is not None and self._fits(len(self._branches[-1].tokens) + len(added)):
             self._branches[-1].observe(added)
         else:
             whole = self._whole()
             self._branch(whole if self._fits(len(whole)) else self._forget())
-            rendered = self._held()
+            rendered = self._render()
         self._rendered = rendered
         return list(self._branches[-1].tokens)
 
@@ -109,7 +109,7 @@ class TraceBuilder:
 
         None if not even the newest messages fit the window.
         """
-        kept = self._lines, self._branches, self._rendered, self.reserve
+        saved = self._lines, self._branches, self._rendered, self.reserve
         self._lines, self.reserve = list(self._lines), reply
         self._branches = [*self._branches[:-1], *(branch.copy() for branch in self._branches[-1:])]
         try:
@@ -117,7 +117,7 @@ class TraceBuilder:
         except EngineError:
             return None
         finally:
-            self._lines, self._branches, self._rendered, self.reserve = kept
+            self._lines, self._branches, self._rendered, self.reserve = saved
 
     def record(self, sample: Sample, version: int | None = None) -> str:
         """Add what was sampled after `prompt` by weights of this `version`; return it as text."""
@@ -145,8 +145,8 @@ class TraceBuilder:
             for branch in self._branches
         )
 
-    def _held(self) -> str:
-        return self.chat.render([line.held() for line in self._lines])
+    def _render(self) -> str:
+        return self.chat.render([line.with_placeholder() for line in self._lines])
 
     def _whole(self) -> list[int]:
         return self.chat.encode(self.chat.render([line.message for line in self._lines]))

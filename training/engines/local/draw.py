@@ -39,14 +39,14 @@ def draw(logits: Tensor, settings: Settings, uniform: Tensor) -> Draw:
     scaled = logits.float() / torch.where(greedy, 1.0, settings.temperature).unsqueeze(1)
     logprobs = scaled.log_softmax(-1)
     probs = logprobs.double().exp()
-    kept = _filtered(probs, settings)
-    cumulated = kept.cumsum(-1)
+    remaining = _filtered(probs, settings)
+    cumulated = remaining.cumsum(-1)
     total = cumulated[:, -1:]
     place = torch.minimum(uniform.unsqueeze(1) * total, total * (1 - 1e-15))
     tokens = torch.searchsorted(cumulated, place, right=True).squeeze(1).clamp(max=logits.shape[1] - 1)
     tokens = torch.where(greedy, logits.argmax(-1), tokens)
     discarded = torch.where(greedy, 0.0, (1 - total.squeeze(1)).clamp(min=0.0))
-    if kept is probs:
+    if remaining is probs:
         discarded = torch.zeros_like(discarded)
     chosen = logprobs.gather(1, tokens.unsqueeze(1)).squeeze(1)
     # times 0, not set to 0: a logit that is not a number must stay visible

@@ -55,12 +55,12 @@ class PrefixStore:
 
         Of starts that are known, up to `BLOCK - 1` last tokens may be left to read, too.
         """
-        known = tuple(tokens[:-1])
-        starts = list(_starts(known))
+        readable = tuple(tokens[:-1])
+        starts = list(_starts(readable))
         for blocks in range(len(starts), 0, -1):
             key = self._newest.get(starts[blocks - 1])
-            if key is not None and key[: blocks * BLOCK] == known[: blocks * BLOCK]:
-                return self._entries[key][:, :, :, : _shared(key, known, blocks * BLOCK)]
+            if key is not None and key[: blocks * BLOCK] == readable[: blocks * BLOCK]:
+                return self._entries[key][:, :, :, : _shared(key, readable, blocks * BLOCK)]
         return None
 
     def put(self, tokens: Sequence[int], entry: Tensor) -> None:

@@ -33,14 +33,14 @@ def summed_logprobs(
     for layer, (keys, values) in enumerate(() if stored is None else stored):
         cache.update(keys.unsqueeze(0), values.unsqueeze(0), layer)
     new = torch.tensor([prefix[cache.get_seq_length() :]], device=model.device)
-    read = model(input_ids=new, past_key_values=cache, use_cache=True)
-    read.past_key_values.batch_repeat_interleave(len(scored))
+    output = model(input_ids=new, past_key_values=cache, use_cache=True)
+    output.past_key_values.batch_repeat_interleave(len(scored))
     ids = torch.tensor(
         [continuations[index] + [0] * (longest - len(continuations[index])) for index in scored],
         device=model.device,
     )
-    rest = model(input_ids=ids, past_key_values=read.past_key_values, use_cache=True).logits
-    first = read.logits[:, -1:].expand(len(scored), -1, -1)
+    rest = model(input_ids=ids, past_key_values=output.past_key_values, use_cache=True).logits
+    first = output.logits[:, -1:].expand(len(scored), -1, -1)
     logprobs = torch.cat((first, rest[:, :-1]), dim=1).float().log_softmax(-1)
     picked = logprobs.gather(2, ids.unsqueeze(2)).squeeze(2).double()
     for row, index in enumerate(scored):

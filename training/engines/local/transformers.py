@@ -91,8 +91,8 @@ class TransformersEngine:
             raise EngineError("a continuation can only be scored after at least one token")
         async with self._busy:
             with boundary(into=EngineError):
-                stored, asked = self._store.find(prefix), [list(c) for c in continuations]
-                return summed_logprobs(self._model, list(prefix), asked, self.window, stored)
+                stored, token_lists = self._store.find(prefix), [list(c) for c in continuations]
+                return summed_logprobs(self._model, list(prefix), token_lists, self.window, stored)
 
     async def load_weights(self, weights: Weights) -> None:
         """Replace the weights once what is running has ended; names and shapes must be the model's."""
@@ -166,7 +166,7 @@ class TransformersEngine:
 
     async def _decode(self, rows: list[_Row]) -> list[_Row]:
         """Decode until the rows have ended or should be joined by those who wait; return the unfinished ones."""
-        rows, cache, logits = self._read(rows)
+        rows, cache, logits = self._prefill(rows)
         settings = self._settings(rows)
         while True:
             uniform = torch.stack([row.uniform[len(row.logprobs)] for row in rows]).to(logits.device)
@@ -225,7 +225,7 @@ class TransformersEngine:
             torch.tensor([s.top_p for s in sampling], device=device, dtype=torch.float64),
         )
 
-    def _read(self, rows: list[_Row]) -> tuple[list[_Row], RowCache, Tensor]:
+    def _prefill(self, rows: list[_Row]) -> tuple[list[_Row], RowCache, Tensor]:
         """Read what of each row's tokens is not stored; return rows, cache and the logits [B, V] of what comes next.
 
         Rows with about as many new tokens are read together, so that little of it is padding; they come in that order.
@@ -247,8 +247,8 @@ class TransformersEngine:
         ids = torch.tensor([[0] * (width - len(tokens)) + tokens for tokens in new], device=device)
         ends = [length + len(tokens) for length, tokens in zip(cache.lengths[rows], new, strict=True)]
         places = torch.arange(-width, 0, device=device) + torch.tensor(ends, device=device).unsqueeze(1)
-        known = torch.tensor(cache.lengths[rows], device=device).unsqueeze(1)
-        positions = torch.where(places < known, -1, places)
+        starts = torch.tensor(cache.lengths[rows], device=device).unsqueeze(1)
+        positions = torch.where(places < starts, -1, places)
         piece = max(1, READ_TOKENS // len(new))
         logits = ids
         for at in range(0, width, piece):
@@ -269,9 +269,9 @@ class TransformersEngine:
     def _load(self, weights: Weights) -> None:
         source = folder_weights(weights) if isinstance(weights, Path) else weights
         missing = dict(self._model.named_parameters())
-        known = dict(self._model.named_parameters(remove_duplicate=False))
+        parameters = dict(self._model.named_parameters(remove_duplicate=False))
         for name, tensor in source:
-            target = known.get(name)
+            target = parameters.get(name)
             if target is None or target.shape != tensor.shape:
                 raise EngineError(f"{name} {tuple(tensor.shape)} is not a parameter of this model")
             target.copy_(tensor)

@@ -197,9 +197,9 @@ class _Cut:
             result: tuple[Tensor, Any] = self._inner(logits, generators, k, p)
             return result
         whole = logits.log_softmax(dim=-1, dtype=torch.float32)
-        sampled, left = self._inner(logits, generators, k, p)
-        kept = (whole - left).gather(1, sampled.long().view(-1, 1)).exp().view(-1).tolist()
-        for internal, mass in zip(self._runner.input_batch.req_ids, kept, strict=True):
+        sampled, filtered = self._inner(logits, generators, k, p)
+        kept_mass = (whole - filtered).gather(1, sampled.long().view(-1, 1)).exp().view(-1).tolist()
+        for internal, mass in zip(self._runner.input_batch.req_ids, kept_mass, strict=True):
             # vLLM's own name of a request is ours, a dash and eight characters
             self._masses.setdefault(internal.rpartition("-")[0], []).append(max(0.0, 1.0 - mass))
         return sampled, whole

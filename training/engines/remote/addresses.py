@@ -140,8 +140,8 @@ def refusal(address: IPAddress, host: str) -> str | None:
     if address.is_link_local or address in METADATA:
         return "a link-local or metadata address"
     if address.is_loopback:
-        wanted = _says_loopback(host)
-        return None if wanted else "a loopback address behind another name (list it as 127.0.0.1 or localhost)"
+        explicit = _says_loopback(host)
+        return None if explicit else "a loopback address behind another name (list it as 127.0.0.1 or localhost)"
     if address.is_multicast or address.is_unspecified or address.is_reserved:
         return "not the address of one machine"
     return None

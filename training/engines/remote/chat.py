@@ -100,12 +100,12 @@ class RemoteModel:
             "stop": list(sampling.stop[:4]) or None,
             "seed": seed,
         }
-        sent: dict[str, Any] = {k: v for k, v in values.items() if k in self.config.accepts and v is not None}
+        parameters: dict[str, Any] = {k: v for k, v in values.items() if k in self.config.accepts and v is not None}
         if "top_k" in self.config.accepts and sampling.top_k > 0:
-            sent["extra_body"] = {"top_k": sampling.top_k}
+            parameters["extra_body"] = {"top_k": sampling.top_k}
         if self.config.json_object:
-            sent["response_format"] = {"type": "json_object"}
-        return sent
+            parameters["response_format"] = {"type": "json_object"}
+        return parameters
 
     async def close(self) -> None:
         """Close the connections of the running event loop; the model stays usable."""

@@ -57,7 +57,7 @@ class Serving:
         self.child = subprocess.Popen(command(self.config, folder, port), env=environment(), stdin=subprocess.DEVNULL)
         try:
             self._wait_until_ready(f"http://{self.config.host}:{port}/health")
-            while not self._asked(BEAT_S):
+            while not self._stop_requested(BEAT_S):
                 if self._died():
                     raise EngineError(f"the model server ended by itself with code {self.child.returncode}")
                 if answers(f"http://{self.config.host}:{port}/health"):
@@ -73,22 +73,22 @@ class Serving:
                 raise EngineError(f"the model server did not start (code {self.child.returncode}); see the log")
             if time.monotonic() > ends:
                 raise EngineError(f"the model server did not answer within {self.config.start_s:g} s")
-            if self._asked(0.3):
+            if self._stop_requested(0.3):
                 return
         self.say("ready", address=self.address)
 
     def _died(self) -> bool:
         return self.child is not None and self.child.poll() is not None
 
-    def _asked(self, wait: float) -> bool:
+    def _stop_requested(self, wait: float) -> bool:
         """Whether somebody asked us to leave, within `wait` seconds."""
         ends = time.monotonic() + wait
         while True:
             if self.leave.is_set() or self.attempt.asked("stop"):
                 return True
-            if (left := ends - time.monotonic()) <= 0:
+            if (remaining := ends - time.monotonic()) <= 0:
                 return False
-            self.leave.wait(min(0.3, left))
+            self.leave.wait(min(0.3, remaining))
 
     def _stop_child(self) -> None:
         if self.child is None:

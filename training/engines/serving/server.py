@@ -79,23 +79,23 @@ class Server:
         except ParleyError as error:
             return 500, _error(str(error))
 
-    async def _complete(self, asked: ChatRequest) -> dict[str, Any]:
-        if asked.model and asked.model != self._name:
+    async def _complete(self, request: ChatRequest) -> dict[str, Any]:
+        if request.model and request.model != self._name:
             raise BadInput(f"this server knows {self._name} only", "model")
-        prompt = self._chat.prompt([Chat(role=m.role, content=m.content) for m in asked.messages])
-        if len(prompt) + asked.max_tokens > self._window:
+        prompt = self._chat.prompt([Chat(role=m.role, content=m.content) for m in request.messages])
+        if len(prompt) + request.max_tokens > self._window:
             raise BadInput(
                 f"this model's maximum context length is {self._window} tokens; the prompt has {len(prompt)} and "
-                f"{asked.max_tokens} were asked for",
+                f"{request.max_tokens} were asked for",
                 "messages",
             )
         sampling = Sampling(
-            temperature=asked.temperature, top_p=asked.top_p, max_tokens=asked.max_tokens, stop=asked.stop
+            temperature=request.temperature, top_p=request.top_p, max_tokens=request.max_tokens, stop=request.stop
         )
-        seed = secrets.randbits(62) if asked.seed is None else asked.seed
+        seed = secrets.randbits(62) if request.seed is None else request.seed
         sample = await self._engine.sample(SampleRequest(prompt, sampling, seed, self._chat.stop_ids))
         text = self._chat.decode(sample.tokens)
-        end = min((at for stop in asked.stop if (at := text.find(stop)) >= 0), default=None)
+        end = min((at for stop in request.stop if (at := text.find(stop)) >= 0), default=None)
         message = {"role": "assistant", "content": text[:end]}
         finish = sample.finish if end is None else "stop"
         choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": finish}
@@ -108,7 +108,7 @@ class Server:
             "choices": [choice],
             "usage": {**used, "total_tokens": sum(used.values())},
         }
-        if asked.return_token_ids:
+        if request.return_token_ids:
             answer["prompt_token_ids"], choice["token_ids"] = prompt, list(sample.tokens)
         return answer
 

@@ -31,9 +31,9 @@ def _cell(world: World, names: tuple[str, ...], viewer: Viewer | None, room: Roo
 def _inside(world: World, viewer: Viewer | None, room: Room) -> tuple[list[int], list[int], int]:
     """Return who is in a room, whose bodies lie there, and how many open tasks, as far as `viewer` may know."""
     if viewer is None:
-        return world.present(room), world.found(room), 0
+        return world.present(room), world.bodies_in(room), 0
     person = world.people[viewer]
     tasks = person.tasks.count(room)
     if person.room != room or person.doing == "walking":
         return [], [], tasks
-    return (world.present(room), world.found(room), tasks) if world.awake(viewer) else ([viewer], [], tasks)
+    return (world.present(room), world.bodies_in(room), tasks) if world.awake(viewer) else ([viewer], [], tasks)

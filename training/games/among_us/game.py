@@ -209,8 +209,8 @@ class AmongUs(LoggedGame):
             for seat, move in alive.items()
             if move.action in ("go", "task") or (move.action == "wait" and seat not in saw)
         }
-        left = self.world.deciding() & self._gone
-        self._tell(self.world.begin({**orders, **{seat: Order("wait") for seat in left}}))
+        absent = self.world.deciding() & self._gone
+        self._tell(self.world.begin({**orders, **{seat: Order("wait") for seat in absent}}))
         self._pass_round()
 
     def _pass_round(self) -> None:
@@ -225,11 +225,11 @@ class AmongUs(LoggedGame):
         event = self.world.kill(victim)
         self._tally.kills += 1
         self._tally.lost(victim)
-        self._tell([Event(event.kind, event.room, event.who, event.seen - {victim}, victim=victim)])
-        killer = self.names[event.who] if victim in event.seen else None
+        self._tell([Event(event.kind, event.room, event.who, event.witnesses - {victim}, victim=victim)])
+        killer = self.names[event.who] if victim in event.witnesses else None
         self._log.tell_each({victim: words.killed(self.names[victim], killer)}, channel="private")
         self._check_crew()
-        return event.seen
+        return event.witnesses
 
     def _check_crew(self) -> None:
         """End the game if one crewmate is left, or if nobody of the living crew has tasks left."""
@@ -243,7 +243,7 @@ class AmongUs(LoggedGame):
         for event in events:
             if event.kind == "done":
                 self._tally.done[event.who] += 1
-            self._log.tell(words.happened(self.world.round, self.names, event), event.seen, channel="room")
+            self._log.tell(words.happened(self.world.round, self.names, event), event.witnesses, channel="room")
 
     # --- in the meeting ---
 

@@ -60,7 +60,7 @@ def in_rooms(world: World, names: tuple[str, ...], seat: Seat) -> tuple[Action, 
         return tuple(offered)
     if room in world.people[seat].tasks:
         offered.append(TASK)
-    if bodies := world.found(room):
+    if bodies := world.bodies_in(room):
         offered.append(report(tuple(names[body] for body in bodies)))
     return tuple(offered)
 

@@ -100,15 +100,15 @@ def _rules(settings: AmongUsSettings) -> str:
 def happened(round_: int, names: Names, event: Event) -> str:
     """Return what somebody in the room sees."""
     if event.victim is not None:
-        what = f"kills {names[event.victim]}"
+        deed = f"kills {names[event.victim]}"
     else:
-        what = {
+        deed = {
             "leaves": f"leaves to the {event.what}",
             "comes": f"comes from the {event.what}",
             "begins": "begins a task",
             "done": "is done with a task",
         }[event.kind]
-    return f"Round {round_}, {place(event.room)}: {names[event.who]} {what}."
+    return f"Round {round_}, {place(event.room)}: {names[event.who]} {deed}."
 
 
 def status(world: World, names: Names, seat: Seat, actions: Sequence[Action]) -> str:
@@ -119,7 +119,7 @@ def status(world: World, names: Names, seat: Seat, actions: Sequence[Action]) ->
         for other in world.present(person.room)
         if other != seat
     ]
-    bodies = [names[body] for body in world.found(person.room)]
+    bodies = [names[body] for body in world.bodies_in(person.room)]
     company = f"with {listed(others)}" if others else "alone"
     parts = [f"Round {world.round}: you are in {place(person.room)}, {company}."]
     if bodies:

@@ -42,7 +42,7 @@ class Event:
     kind: Kind
     room: Room
     who: Seat
-    seen: frozenset[Seat] = frozenset()
+    witnesses: frozenset[Seat] = frozenset()
     what: str = ""
     victim: Seat | None = None
 
@@ -92,7 +92,7 @@ class World:
         """Return who is free to choose."""
         return frozenset(s for s, p in enumerate(self.people) if p.alive and p.doing == "deciding")
 
-    def found(self, room: Room) -> list[Seat]:
+    def bodies_in(self, room: Room) -> list[Seat]:
         """Return whose bodies lie in `room`."""
         return [seat for seat, where in self.bodies.items() if where == room]
 
@@ -159,11 +159,11 @@ class World:
     def _event(self, kind: Kind, who: Seat, what: str = "", victim: Seat | None = None) -> Event:
         """Return what happens in the room of `who`; who sees it while waiting is free to choose again."""
         room = self.people[who].room
-        seen = frozenset(seat for seat in self.present(room) if seat != who and self.awake(seat))
-        for seat in seen:
+        witnesses = frozenset(seat for seat in self.present(room) if seat != who and self.awake(seat))
+        for seat in witnesses:
             if self.people[seat].doing == "waiting":
                 self.people[seat].doing = "deciding"
-        return Event(kind, room, who, seen, what, victim)
+        return Event(kind, room, who, witnesses, what, victim)
 
 
 @lru_cache(maxsize=1024)

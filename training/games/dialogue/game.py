@@ -71,7 +71,7 @@ class Dialogue(LoggedGame):
         self._log.tell_each({seat: texts[seat] for seat in (0, 1)}, channel="private")
         self._log.tell_each({viewer: texts[viewer] for viewer in (SPECTATOR, ALL)})
         if self.settings.given:
-            self._log.tell(words.given(self.names, self.settings.given))
+            self._log.tell(words.earlier_turns(self.names, self.settings.given))
         verb = "continue" if self.settings.given else "begin"
         both = len(self._next) > 1
         self._log.tell(f"Both {verb}." if both else f"{self.names[min(self._next)]} {verb}s.")

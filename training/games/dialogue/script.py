@@ -77,15 +77,15 @@ class DialogueScript(Script):
         self._relationship = settings.relationship
         self._wish = wish(render(settings.participants[seat].goal, seat, hints=settings.show_hints))
 
-    def answer(self, seen: Observation, chance: Random) -> str:
-        mine = [message.text for message in seen.messages if message.author == self.seat]
-        heard = next((m.text for m in reversed(seen.messages) if m.author == 1 - self.seat), "")
+    def answer(self, observation: Observation, chance: Random) -> str:
+        mine = [message.text for message in observation.messages if message.author == self.seat]
+        heard = next((m.text for m in reversed(observation.messages) if m.author == 1 - self.seat), "")
         spoken, wished = len(mine), any(self._wish in text for text in mine)
         if spoken >= 5 or (spoken >= 3 and _YES.search(heard) and not _NO.search(heard)):
-            return self._goodbye(seen, chance)
-        if spoken == 2 and offered(seen, "nonverbal") and chance.random() < 0.5:
-            return do(seen, "nonverbal", pick(chance, QUESTIONS), what=pick(chance, NODS))
-        return do(seen, "speak", self._line(spoken, heard, chance, has_wished=wished))
+            return self._goodbye(observation, chance)
+        if spoken == 2 and offered(observation, "nonverbal") and chance.random() < 0.5:
+            return do(observation, "nonverbal", pick(chance, QUESTIONS), what=pick(chance, NODS))
+        return do(observation, "speak", self._line(spoken, heard, chance, has_wished=wished))
 
     def _line(self, spoken: int, heard: str, chance: Random, *, has_wished: bool) -> str:
         wish = "" if has_wished else pick(chance, WISHES).format(wish=self._wish)
@@ -100,10 +100,12 @@ class DialogueScript(Script):
             return pick(chance, COMPROMISES if _NO.search(heard) or chance.random() < 0.7 else PRESSES)
         return pick(chance, YESSES)
 
-    def _goodbye(self, seen: Observation, chance: Random) -> str:
-        if offered(seen, "leave"):
-            return do(seen, "leave", pick(chance, GOODBYES))
-        return do(seen, "none") if offered(seen, "none") else do(seen, "speak", pick(chance, GOODBYES))
+    def _goodbye(self, observation: Observation, chance: Random) -> str:
+        if offered(observation, "leave"):
+            return do(observation, "leave", pick(chance, GOODBYES))
+        if offered(observation, "none"):
+            return do(observation, "none")
+        return do(observation, "speak", pick(chance, GOODBYES))
 
 
 def wish(goal: str) -> str:

@@ -82,14 +82,14 @@ def true_name(settings: DialogueSettings, names: Names, seat: Seat) -> str:
 def _own_side(settings: DialogueSettings, names: Names, seat: Seat) -> str:
     other = 1 - seat
     participant = settings.participants[seat]
-    known = biography(names[other], settings.participants[other].profile, settings.relationship)
+    biography_of_other = biography(names[other], settings.participants[other].profile, settings.relationship)
     name = true_name(settings, names, seat)
-    shown = "" if name == names[seat] else f", and the other sees you as {names[seat]}"
+    alias = "" if name == names[seat] else f", and the other sees you as {names[seat]}"
     return "\n".join(
         [
-            f"You are {name}{shown}. Stay in this role.",
+            f"You are {name}{alias}. Stay in this role.",
             f"About you: {biography(name, participant.profile, ONESELF)}",
-            f"About the other: {known or 'you know nothing.'}",
+            f"About the other: {biography_of_other or 'you know nothing.'}",
             f"Your goal, which only you know: {render(participant.goal, seat, hints=settings.show_hints)}",
         ]
     )
@@ -98,14 +98,14 @@ def _own_side(settings: DialogueSettings, names: Names, seat: Seat) -> str:
 def _everybody(settings: DialogueSettings, names: Names) -> str:
     blocks = []
     for seat, participant in enumerate(settings.participants):
-        kept = {
+        traits = {
             "Five-factor traits": participant.profile.big_five,
             "Moral values": ", ".join(participant.profile.moral_values),
             "Basic values": ", ".join(participant.profile.schwartz_personal_values),
             "Decision style": participant.profile.decision_making_style,
             "Type": participant.profile.mbti,
         }
-        more = " ".join(f"{label}: {_sentence(text)}" for label, text in kept.items() if text)
+        more = " ".join(f"{label}: {_sentence(text)}" for label, text in traits.items() if text)
         name = true_name(settings, names, seat)
         name = name if name == names[seat] else f"{names[seat]} ({name})"
         person = f"{biography(name, participant.profile, ONESELF)} {more}".strip()
@@ -132,7 +132,7 @@ def rules(settings: DialogueSettings, names: Names, actions: Sequence[Action]) -
 # --- what happens ----------------------------------------------------------------------------------------------------
 
 
-def given(names: Names, turns: Sequence[GivenTurn]) -> str:
+def earlier_turns(names: Names, turns: Sequence[GivenTurn]) -> str:
     """Return the rounds that were spoken before, one line a turn."""
     lines = [f"{names[turn.seat]} {deed(turn.kind, clean(turn.text))}" for turn in turns]
     return "\n".join(["So far:", *lines])

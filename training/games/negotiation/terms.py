@@ -58,8 +58,8 @@ class ItemTerms:
 
     def units(self, seat: Seat, by: Seat, deal: Deal) -> tuple[int, ...]:
         """Return the units of each item that `seat` gets."""
-        kept = tuple(int(deal[name]) for name in self._names)
-        return kept if seat == by else tuple(n - k for n, k in zip(self._counts, kept, strict=True))
+        proposer_units = tuple(int(deal[name]) for name in self._names)
+        return proposer_units if seat == by else tuple(n - k for n, k in zip(self._counts, proposer_units, strict=True))
 
     def points(self, seat: Seat, by: Seat, deal: Deal) -> float:
         units = self.units(seat, by, deal)
@@ -86,9 +86,9 @@ class ItemTerms:
 def _splits(counts: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[float, float], ...]:
     """Return the distinct (points of a, points of b) over every split of `counts`, by exact enumeration."""
     outcomes = set()
-    for kept in product(*(range(count + 1) for count in counts)):
-        mine = sum(k * v for k, v in zip(kept, a, strict=True))
-        theirs = sum((n - k) * v for n, k, v in zip(counts, kept, b, strict=True))
+    for split in product(*(range(count + 1) for count in counts)):
+        mine = sum(k * v for k, v in zip(split, a, strict=True))
+        theirs = sum((n - k) * v for n, k, v in zip(counts, split, b, strict=True))
         outcomes.add((float(mine), float(theirs)))
     return tuple(sorted(outcomes))
 
@@ -105,8 +105,8 @@ class PriceTerms:
         return self._propose
 
     def points(self, seat: Seat, by: Seat, deal: Deal) -> float:
-        own, other = self._targets[seat], self._targets[1 - seat]
-        return min(1.0, max(0.0, (int(deal["price"]) - other) / (own - other)))
+        target, other = self._targets[seat], self._targets[1 - seat]
+        return min(1.0, max(0.0, (int(deal["price"]) - other) / (target - other)))
 
     def maximum(self, seat: Seat) -> float:
         return 1.0

@@ -47,5 +47,5 @@ class BoardView(View):
 
 
 def _cell(mark: str, column: int, row: int, choice: str) -> Cell:
-    said = "empty" if mark == "_" else mark
-    return Cell(text="" if mark == "_" else mark, label=f"row {row}, column {column}: {said}", choice=choice)
+    content = "empty" if mark == "_" else mark
+    return Cell(text="" if mark == "_" else mark, label=f"row {row}, column {column}: {content}", choice=choice)

@@ -186,8 +186,8 @@ class OpenSpielGame(LoggedGame):
 
     def _tell_state(self) -> None:
         """Show those who only watch what chance has changed."""
-        shown = {viewer: self.view.state(self.state, viewer) for viewer in (SPECTATOR, ALL)}
-        self._log.tell_each({viewer: text for viewer, text in shown.items() if text})
+        states = {viewer: self.view.state(self.state, viewer) for viewer in (SPECTATOR, ALL)}
+        self._log.tell_each({viewer: text for viewer, text in states.items() if text})
 
     def _tell_turn(self) -> None:
         seat = self.state.current_player()
@@ -199,14 +199,14 @@ class OpenSpielGame(LoggedGame):
         self._log.tell_each({seat: text}, channel="private")
 
     def _tell_end(self) -> None:
-        shown = "" if self._loser is not None else self.view.showdown(self.state)
+        showdown = "" if self._loser is not None else self.view.showdown(self.state)
         result = self._result()
         if len(set(result)) == 1:
-            said = f"The game is over; everybody has {result[0]:g}."
+            result_line = f"The game is over; everybody has {result[0]:g}."
         else:
             scores = ", ".join(f"{name} {value:g}" for name, value in zip(self.names, result, strict=True))
-            said = f"The game is over: {scores}."
-        self._log.tell(f"{shown} {said}".strip())
+            result_line = f"The game is over: {scores}."
+        self._log.tell(f"{showdown} {result_line}".strip())
 
 
 def _fixed(outcomes: Sequence[int], view: View) -> Iterator[int]:

@@ -76,7 +76,7 @@ class Table:
     discards: str
 
 
-def read(text: str) -> Table:
+def read_table(text: str) -> Table:
     """Return the table that OpenSpiel describes; in an observation the observer's own hand comes first."""
     head, _, rest = text.partition("Hands:\n")
     hands, _, tail = rest.partition("Deck size: ")
@@ -94,7 +94,7 @@ def read(text: str) -> Table:
 
 def _hand(text: str) -> tuple[tuple[str, str], ...]:
     lines = (line.partition(" || ") for line in text.splitlines() if " || " in line)
-    return tuple((card, known.partition("|")[2]) for card, _, known in lines)
+    return tuple((card, possibilities.partition("|")[2]) for card, _, possibilities in lines)
 
 
 class Hanabi(View):
@@ -147,11 +147,11 @@ class Hanabi(View):
     def table(self, state: pyspiel.State, viewer: Viewer) -> Table:
         """Return what `viewer` may know; `hands` in seat order."""
         if viewer in (ALL, len(self.names)):
-            return read(str(state))
+            return read_table(str(state))
         if viewer in (0, 1):
-            look = read(state.observation_string(viewer))
+            look = read_table(state.observation_string(viewer))
             return look if viewer == 0 else replace(look, hands=look.hands[::-1])
-        looks = [read(state.observation_string(seat)) for seat in (0, 1)]
+        looks = [read_table(state.observation_string(seat)) for seat in (0, 1)]
         return replace(looks[0], hands=(looks[0].hands[0], looks[1].hands[0]))
 
     def state(self, state: pyspiel.State, viewer: Viewer) -> str:
@@ -165,10 +165,10 @@ class Hanabi(View):
         order = (1 - viewer, viewer) if viewer in (0, 1) else (0, 1)
         for at, seat in enumerate(order, 5):
             lines.append(f"{at}. {self._hand(seat, viewer)}:")
-            for place, (card, known) in enumerate(table.hands[seat]):
-                shown = "" if card == "XX" else f" ({card})"
+            for place, (card, possibilities) in enumerate(table.hands[seat]):
+                face = "" if card == "XX" else f" ({card})"
                 knows = "" if seat == viewer else f"{self.names[seat]} knows: "
-                lines.append(f"   - Card {place}{shown}: {knows}{possible(known)}")
+                lines.append(f"   - Card {place}{face}: {knows}{possible(possibilities)}")
         return "\n".join(lines)
 
     def _hand(self, seat: Seat, viewer: Viewer) -> str:
@@ -182,8 +182,8 @@ class Hanabi(View):
             Cell(text=str(table.pile), label="cards in the draw pile"),
         ]
         hands = [line_zone(self._hand(seat, viewer), [_cell(*card) for card in table.hands[seat]]) for seat in (0, 1)]
-        stacks = [Cell(text=stack, label=_said(stack)) for stack in table.stacks.split()]
-        discards = [Cell(text=card, label=_said(card)) for card in table.discards.split()]
+        stacks = [Cell(text=stack, label=_in_words(stack)) for stack in table.stacks.split()]
+        discards = [Cell(text=card, label=_in_words(card)) for card in table.discards.split()]
         return (
             line_zone("Stacks", stacks),
             *hands,
@@ -196,17 +196,17 @@ class Hanabi(View):
 
 
 @lru_cache(maxsize=1024)
-def possible(known: str) -> str:
+def possible(possibilities: str) -> str:
     """Return `RY12` in words: the colours and ranks that a card may still have."""
-    letters, ranks = known.rstrip("0123456789"), known.lstrip("".join(COLOURS))
+    letters, ranks = possibilities.rstrip("0123456789"), possibilities.lstrip("".join(COLOURS))
     return f"colour {' or '.join(letters)}, rank {' or '.join(ranks)}"
 
 
-def _cell(card: str, known: str) -> Cell:
+def _cell(card: str, possibilities: str) -> Cell:
     if card == "XX":
-        return Cell(text="?", label=f"hidden; {possible(known)}")
-    return Cell(text=card, label=f"{_said(card)}; its holder knows: {possible(known)}")
+        return Cell(text="?", label=f"hidden; {possible(possibilities)}")
+    return Cell(text=card, label=f"{_in_words(card)}; its holder knows: {possible(possibilities)}")
 
 
-def _said(card: str) -> str:
+def _in_words(card: str) -> str:
     return f"{COLOURS[card[0]]} {card[1]}"

@@ -48,9 +48,9 @@ class KuhnPoker(Poker):
         return 1 in moves and moves[-1] == 0
 
     def state(self, state: pyspiel.State, viewer: Viewer) -> str:
-        said = self.moves(_moves(state)) or "none"
+        moves = self.moves(_moves(state)) or "none"
         pot = count(sum(self.paid(state, seat) for seat in (0, 1)), "chip")
-        return f"1. Deal: {self.dealt(state, viewer)}.\n2. Moves so far: {said}.\n3. Pot: {pot}."
+        return f"1. Deal: {self.dealt(state, viewer)}.\n2. Moves so far: {moves}.\n3. Pot: {pot}."
 
 
 def _moves(state: pyspiel.State) -> list[int]:

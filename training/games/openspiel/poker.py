@@ -62,10 +62,10 @@ class Poker(View):
         """Return what `viewer` knows of the deal, as part of a sentence."""
         if viewer in (0, 1):
             return f"your card is {written(self.card(state, viewer))}"
-        shown = [
+        hands = [
             written(self.card(state, seat)) if self.sees(seat, viewer, state) else "a hidden card" for seat in (0, 1)
         ]
-        return ", ".join(f"{name} has {card}" for name, card in zip(self.names, shown, strict=True))
+        return ", ".join(f"{name} has {card}" for name, card in zip(self.names, hands, strict=True))
 
     def moves(self, actions: Sequence[int]) -> str:
         """Return the moves of one round, which the first seat began; empty where none was made."""

@@ -20,7 +20,7 @@ def zone(v: Village, viewer: Viewer, offered: tuple[Action, ...]) -> Zone:
 def _row(v: Village, scene: Scene, viewer: Viewer, seat: Seat, choices: tuple[str, ...]) -> tuple[Cell, ...]:
     name = v.names[seat]
     state = f"died on day {scene.died[seat]}" if seat in scene.died else "alive"
-    role = v.roles[seat] if seat in scene.died and v.settings.reveal else known(v, viewer, seat)
+    role = v.roles[seat] if seat in scene.died and v.settings.reveal else known_role(v, viewer, seat)
     vote = ""
     if seat in scene.votes:
         to = scene.votes[seat]
@@ -37,7 +37,7 @@ def _row(v: Village, scene: Scene, viewer: Viewer, seat: Seat, choices: tuple[st
     )
 
 
-def known(v: Village, viewer: Viewer, seat: Seat) -> str:
+def known_role(v: Village, viewer: Viewer, seat: Seat) -> str:
     """Return what `viewer` knows of the role of `seat`, apart from what deaths reveal; nothing = empty."""
     role = v.roles[seat]
     if v.won or viewer in (seat, ALL, len(v.names)) or viewer in v.ghosts:

@@ -25,10 +25,10 @@ def day(v: Village) -> Plan:
     yield from _discussion(v)
     v.enter(f"Day {v.day}: vote")
     out = yield from _vote(v)
-    known = words.was(v.names, v.roles, (out,)) if out is not None and v.settings.reveal else ""
+    role_line = words.was(v.names, v.roles, (out,)) if out is not None and v.settings.reveal else ""
     if out is not None:
         v.bury((out,))
-    v.tell(words.verdict(v.names, out) + known)
+    v.tell(words.verdict(v.names, out) + role_line)
     if out is not None:
         yield from _departure(v, {out: "vote"}, heard=v.settings.last_words != "nobody")
 
@@ -79,8 +79,8 @@ def _in_turn(v: Village, speakers: Sequence[Seat]) -> Plan:
 def _bidding(v: Village) -> Plan:
     """Give the floor to the highest bid, as often as everybody could have spoken, or until nobody wants it."""
     chance = v.chance("floor")
-    for left in range(v.settings.rounds * len(v.alive), 0, -1):
-        v.tell(f"Bid for the floor now: <bid>0</bid> to <bid>4</bid>. Speeches left: {left}.")
+    for speeches_left in range(v.settings.rounds * len(v.alive), 0, -1):
+        v.tell(f"Bid for the floor now: <bid>0</bid> to <bid>4</bid>. Speeches left: {speeches_left}.")
         moves = yield Step(dict.fromkeys(v.alive, (BID,)), public=True)
         bids = {seat: int(move.args["level"]) if move.args else 0 for seat, move in moves.items()}
         wanting = [seat for seat, bid in bids.items() if bid == max(bids.values())]
@@ -161,6 +161,6 @@ def _shoot(v: Village, hunter: Seat, move: Move) -> Seat | None:
         v.tell_one(hunter, "You shoot nobody.", f"{v.names[hunter]} shoots nobody.")
         return None
     v.bury((target,))
-    known = words.was(v.names, v.roles, (target,)) if v.settings.reveal else ""
-    v.tell(f"{v.names[hunter]}, dying, shoots {v.names[target]}.{known}")
+    role_line = words.was(v.names, v.roles, (target,)) if v.settings.reveal else ""
+    v.tell(f"{v.names[hunter]}, dying, shoots {v.names[target]}.{role_line}")
     return target

@@ -42,7 +42,9 @@ class Werewolf(LoggedGame):
         """Show everybody the rules with what it may know of the roles."""
         names, roles = self.names, self.village.roles
         briefs = [words.brief(names, roles, seat) for seat in range(len(names))]
-        self._log.tell_each({s: words.opening(self.settings, names, own) for s, own in enumerate(briefs)}, "private")
+        self._log.tell_each(
+            {s: words.opening(self.settings, names, brief) for s, brief in enumerate(briefs)}, "private"
+        )
         public = words.opening(self.settings, names, "")
         self._log.tell_each({SPECTATOR: public, ALL: f"{public}\n\n{words.cast(names, roles)}"})
 
@@ -133,14 +135,14 @@ class Werewolf(LoggedGame):
         if not self._spoken or v.won:
             return {}
         wolves = set(v.named(v.having("werewolf")))
-        asked = {}
+        probes = {}
         for seat in v.alive:
             if seat in self._gone:
                 continue
             others = v.named(v.others({seat}))
             truth = tuple(name for name in others if name in wolves)
-            asked[seat] = Probe(question=words.PROBE, choices=others, truth=truth)
-        return asked
+            probes[seat] = Probe(question=words.PROBE, choices=others, truth=truth)
+        return probes
 
     # --- one step ---
 

@@ -16,12 +16,12 @@ class DelayedLog(Log):
         super().__init__(seats)
         self._delay = delay
         self._phase = 0
-        self._held: list[tuple[int, Message]] = []
+        self._delayed: list[tuple[int, Message]] = []
 
     def add(self, viewer: Viewer, message: Message) -> None:
         """Show one viewer one line; a spectator's waits."""
         if viewer == SPECTATOR and self._delay and self._phase:
-            self._held.append((self._phase, message))
+            self._delayed.append((self._phase, message))
         else:
             super().add(viewer, message)
 
@@ -35,7 +35,7 @@ class DelayedLog(Log):
         self._show(self._phase)
 
     def _show(self, last: int) -> None:
-        for phase, message in self._held:
+        for phase, message in self._delayed:
             if phase <= last:
                 super().add(SPECTATOR, message)
-        self._held = [(phase, message) for phase, message in self._held if phase > last]
+        self._delayed = [(phase, message) for phase, message in self._delayed if phase > last]

@@ -18,16 +18,16 @@ def night(v: Village) -> Generator[Step, Moves, Dead]:
     v.tell(f"Night {v.day} falls.")
     deadly = v.day > 1 or v.settings.first_night_kill
     yield from _whispers(v)
-    victim, kept = yield from _first(v, deadly=deadly)
+    victim, protected = yield from _first(v, deadly=deadly)
     if not deadly:
         return {}
     saved, poisoned = yield from _second(v, victim)
-    return resolve(victim, kept | saved, poisoned)
+    return resolve(victim, protected | saved, poisoned)
 
 
-def resolve(victim: Seat | None, kept: Collection[Seat], poisoned: Collection[Seat]) -> Dead:
+def resolve(victim: Seat | None, protected: Collection[Seat], poisoned: Collection[Seat]) -> Dead:
     """Return who dies of what: the victim unless it was kept alive, and the poisoned in any case, in seat order."""
-    dead: Dead = {} if victim is None or victim in kept else {victim: "wolves"}
+    dead: Dead = {} if victim is None or victim in protected else {victim: "wolves"}
     dead |= dict.fromkeys(poisoned, "poison")
     return dict(sorted(dead.items()))
 
@@ -50,17 +50,17 @@ def _first(v: Village, *, deadly: bool) -> Generator[Step, Moves, tuple[Seat | N
         return None, set()
     moves = yield v.ask(offers)
     victim = _kill(v, moves) if deadly else None
-    kept: set[Seat] = set()
+    protected: set[Seat] = set()
     for seat, move in moves.items():
         role, target = v.roles[seat], v.target(move)
         if role == "seer":
             _inspect(v, seat, target)
         elif role in ("guard", "doctor"):
             v.guarded[seat] = target
-            kept |= set() if target is None else {target}
-            whom = "nobody" if target is None else v.names[target]
-            v.tell_one(seat, f"You watch over {whom} tonight.", f"{v.names[seat]} watches over {whom}.")
-    return victim, kept
+            protected |= set() if target is None else {target}
+            target_name = "nobody" if target is None else v.names[target]
+            v.tell_one(seat, f"You watch over {target_name} tonight.", f"{v.names[seat]} watches over {target_name}.")
+    return victim, protected
 
 
 def _offers(v: Village, *, deadly: bool) -> dict[Seat, tuple[Action, ...]]:
@@ -89,9 +89,9 @@ def _kill(v: Village, moves: Moves) -> Seat | None:
             victim = next(vote for vote in votes.values() if vote in tied)
         else:
             victim = v.draw("prey", tied) if v.settings.wolf_tie == "random" else None
-    whom = "nobody" if victim is None else v.names[victim]
+    target_name = "nobody" if victim is None else v.names[victim]
     how = "Its votes tie, and chance decides: it" if len(tied) > 1 and v.settings.wolf_tie == "random" else "It"
-    v.tell_pack(f"The pack votes: {ballots(v.names, votes)}. {how} attacks {whom}.")
+    v.tell_pack(f"The pack votes: {ballots(v.names, votes)}. {how} attacks {target_name}.")
     return victim
 
 
@@ -111,8 +111,8 @@ def _second(v: Village, victim: Seat | None) -> Generator[Step, Moves, tuple[set
     for seat in v.having("witch"):
         potions = v.potions[seat]
         if "save" in potions:
-            whom = "nobody" if victim is None else "you" if victim == seat else v.names[victim]
-            v.tell_one(seat, f"The werewolves attack {whom} tonight.", f"{v.names[seat]} is told the victim.")
+            target_name = "nobody" if victim is None else "you" if victim == seat else v.names[victim]
+            v.tell_one(seat, f"The werewolves attack {target_name} tonight.", f"{v.names[seat]} is told the victim.")
         able = "save" in potions and victim is not None and (victim != seat or v.settings.self_save)
         actions = [SAVE] if able else []
         if "poison" in potions:

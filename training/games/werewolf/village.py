@@ -143,9 +143,9 @@ class Village:
         """Tell everybody."""
         self.log.tell(text)
 
-    def tell_one(self, seat: Seat, own: str, about: str) -> None:
+    def tell_one(self, seat: Seat, to_seat: str, about: str) -> None:
         """Tell one seat in private, and those who may see all what it was told."""
-        self.log.tell_each({seat: own}, channel="private")
+        self.log.tell_each({seat: to_seat}, channel="private")
         self.log.tell(about, hearers=self.ghosts - {seat}, channel="private")
 
     def tell_pack(self, text: str) -> None:
@@ -154,8 +154,8 @@ class Village:
 
     def ask(self, offers: Mapping[Seat, tuple[Action, ...]]) -> Step:
         """Return a hidden step, of which each seat that acts is told in private."""
-        asked: dict[Viewer, str] = {seat: words.your_turn(actions) for seat, actions in offers.items()}
-        self.log.tell_each(asked, channel="private")
+        prompts: dict[Viewer, str] = {seat: words.your_turn(actions) for seat, actions in offers.items()}
+        self.log.tell_each(prompts, channel="private")
         return Step(offers, hearers=frozenset(self.ghosts))
 
 

@@ -45,8 +45,8 @@ def _rules(settings: WerewolfSettings) -> str:
 
 
 def _night(settings: WerewolfSettings) -> str:
-    own = ", who may be one of them" if settings.prey == "anybody" else ""
-    lines = [f"At night the werewolves choose a victim{own}."]
+    wolves_too = ", who may be one of them" if settings.prey == "anybody" else ""
+    lines = [f"At night the werewolves choose a victim{wolves_too}."]
     lines += [text for role, text in _POWERS.items() if role in settings.roles]
     if "witch" in settings.roles and not settings.self_save:
         lines.append("The antidote does not help the witch herself.")

@@ -37,14 +37,14 @@ log = logging.getLogger(__name__)
 class ColdStart:
     """One attempt at a cold start, from the newest checkpoint (or the base model) on."""
 
-    def __init__(self, config: RunConfig, run_dir: RunDir, found: tuple[int, Path] | None) -> None:
+    def __init__(self, config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -> None:
         self.config, self.sft = config, config.sft
         path = run_dir.root / config.data.path
         if not config.data.path or not path.is_file():
             raise BadInput("a cold start needs a dataset with conversations", "data.path")
-        self.resumed = checkpoint.read(found[1]) if found else None
+        self.resumed = checkpoint.read(latest[1]) if latest else None
         self.step = self.saved = self.resumed.step if self.resumed else 0
-        self.model, self.tokenizer = self._load(found[1] if found else None)
+        self.model, self.tokenizer = self._load(latest[1] if latest else None)
         models.refuse_unusual_logits(models.plain(self.model))
         longest = int(models.plain(self.model).config.max_position_embeddings)
         chat = ChatTokenizer(self.tokenizer)
@@ -175,10 +175,10 @@ def _inner(optimizer: Optimizer) -> Optimizer:
 def _put_back(model: PeftModel, state: TrainerState) -> None:
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            saved = state.tensors.get(f"adapter.{name}")
-            if saved is None or saved.shape != parameter.shape:
+            tensor = state.tensors.get(f"adapter.{name}")
+            if tensor is None or tensor.shape != parameter.shape:
                 raise BadInput(f"the checkpoint does not fit this configuration: {name}", "sft.lora")
-            parameter.copy_(saved)
+            parameter.copy_(tensor)
 
 
 def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, supervised: bool = False) -> dict[str, Any]:
@@ -191,8 +191,8 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, super
 
     def go(cold: ColdStart, progress: Progress) -> tuple[Result, str]:
         began = time.monotonic()
-        told = cold.go(progress)
+        outcome = cold.go(progress)
         log.info("the cold start took %.0f s", time.monotonic() - began)
-        return told
+        return outcome
 
     return run_attempt(run_dir, attempt, prepare, go, supervised=supervised)

@@ -31,14 +31,14 @@ def read_traces(path: Path, game: str, chat: ChatTokenizer, *, limit: int, windo
 
     A message that alone is longer than the window is told in the log, and its conversation left out.
     """
-    found: list[Trace] = []
+    collected: list[Trace] = []
     left_out = 0
     for number, line in enumerate(dataset.read_game(path, game), 1):
         if limit and number > limit:
             break
         for index, conversation in enumerate(line.conversations):
             try:
-                found += traces(conversation.episode, chat, window=window)
+                collected += traces(conversation.episode, chat, window=window)
             except BadInput as error:
                 where = f"{path.name}, scenario {line.scenario.id}, conversations.{index}"
                 raise BadInput(error.why, f"{where}.{error.where}") from error
@@ -46,7 +46,7 @@ def read_traces(path: Path, game: str, chat: ChatTokenizer, *, limit: int, windo
                 left_out += 1
     if left_out:
         log.warning("%d conversations have messages longer than %d tokens and are left out", left_out, window)
-    useful = [trace for trace in found if any(trace.mask[1:])]
+    useful = [trace for trace in collected if any(trace.mask[1:])]
     if not useful:
         why = f"every conversation has a message longer than {window} tokens" if left_out else "it holds none"
         raise BadInput(f"no conversation to learn from: {why}", str(path))
@@ -55,7 +55,7 @@ def read_traces(path: Path, game: str, chat: ChatTokenizer, *, limit: int, windo
 
 def example(trace: Trace) -> dict[str, list[int]]:
     """Return the trace as a row for TRL: all tokens, and as labels those that the seat itself said."""
-    labels = [token if own else IGNORED for token, own in zip(trace.tokens, trace.mask, strict=True)]
+    labels = [token if sampled else IGNORED for token, sampled in zip(trace.tokens, trace.mask, strict=True)]
     return {"input_ids": list(trace.tokens), "labels": labels}
 
 
@@ -64,7 +64,7 @@ def plan(lengths: Sequence[int], sft: SftConfig, seed: int) -> list[list[int]]:
 
     A trace longer than that is a batch of its own.
     """
-    found: list[list[int]] = []
+    planned: list[list[int]] = []
     mean = sum(lengths) / len(lengths)
     near = max(1, round(NEAR * sft.tokens_per_batch / mean))
     for epoch in range(sft.epochs):
@@ -75,8 +75,8 @@ def plan(lengths: Sequence[int], sft: SftConfig, seed: int) -> list[list[int]]:
         for start in range(0, len(order), near):
             batches += _filled(sorted(order[start : start + near], key=lambda i: (lengths[i], i)), lengths, sft)
         generator.shuffle(batches)
-        found += batches
-    return found[: sft.max_steps * sft.batches_per_step] if sft.max_steps else found
+        planned += batches
+    return planned[: sft.max_steps * sft.batches_per_step] if sft.max_steps else planned
 
 
 def _filled(ordered: Sequence[int], lengths: Sequence[int], sft: SftConfig) -> list[list[int]]:

@@ -157,14 +157,14 @@ class _Loop(SFTTrainer):
 
         TRL's own loss, but its head is run at every position where there is no Triton, and most are prompt.
         """
-        own = inputs["labels"][:, 1:] != IGNORED
+        is_target = inputs["labels"][:, 1:] != IGNORED
         plain = models.plain(self.accelerator.unwrap_model(model))
         with self.accelerator.autocast():
             # padding stands on the right, where no token looks: no mask
             hidden = plain.base_model(input_ids=inputs["input_ids"], use_cache=False).last_hidden_state
-        targets = inputs["input_ids"][:, 1:][own]
+        targets = inputs["input_ids"][:, 1:][is_target]
         head, dtype = plain.get_output_embeddings(), torch.bfloat16 if self.args.bf16 else None
-        logp, entropy = logprobs(head, hidden[:, :-1][own], targets, temperature=1.0, chunk=CHUNK, dtype=dtype)
+        logp, entropy = logprobs(head, hidden[:, :-1][is_target], targets, temperature=1.0, chunk=CHUNK, dtype=dtype)
         self._metrics["train"]["entropy"].append(float(entropy.mean()))
         return -logp.sum() / (len(targets) if num_items_in_batch is None else num_items_in_batch)
 
@@ -208,8 +208,8 @@ class _Guard(TrainerCallback):
         if not logs or "loss" not in logs:
             return
         now, size = time.monotonic(), self.loop.sft.batches_per_step
-        read = self.loop.batches[(state.global_step - 1) * size : state.global_step * size]
-        tokens = sum(self.lengths[index] for batch in read for index in batch)
+        update_batches = self.loop.batches[(state.global_step - 1) * size : state.global_step * size]
+        tokens = sum(self.lengths[index] for batch in update_batches for index in batch)
         names = {"loss": "loss", "grad_norm": "grad_norm", "learning_rate": "lr", "entropy": "entropy"}
         metrics = {ours: float(logs[theirs]) for theirs, ours in names.items() if theirs in logs}
         metrics |= {"tokens": float(tokens), "learning_tokens_per_s": tokens / max(now - self.began, 1e-9)}

@@ -83,15 +83,15 @@ def key(recipe: Recipe = RECIPE) -> str:
 def prepare_tiny(*, force: bool = False) -> Path:
     """Return the folder of `tiny`, made now unless the one that is there follows the present recipe."""
     entry = bases.REGISTRY["tiny"]
-    wanted = key()
-    if not force and bases.is_prepared(entry) and bases.read_info(entry.folder).dataset == (wanted,):
+    digest = key()
+    if not force and bases.is_prepared(entry) and bases.read_info(entry.folder).dataset == (digest,):
         return bases.check_folder(entry.folder)
     with bases.PreparationLog(entry) as progress, atomic_directory(entry.folder) as folder:
-        build(folder, RECIPE, wanted, progress.reached)
+        build(folder, RECIPE, digest, progress.reached)
     return entry.folder
 
 
-def build(folder: Path, recipe: Recipe, digest: str, reached: Callable[[float], None] = lambda _: None) -> None:
+def build(folder: Path, recipe: Recipe, digest: str, on_progress: Callable[[float], None] = lambda _: None) -> None:
     """Pretrain a model by the recipe and write it into the existing `folder`; `reached` hears the share done."""
     entry = bases.REGISTRY["tiny"]
     info = bases.ModelInfo(
@@ -102,7 +102,7 @@ def build(folder: Path, recipe: Recipe, digest: str, reached: Callable[[float], 
         dataset=(digest,),
         command="python -m training models prepare tiny",
     )
-    pretrain(folder, play(recipe.games, recipe.seed), recipe, info, reached=reached)
+    pretrain(folder, play(recipe.games, recipe.seed), recipe, info, on_progress=on_progress)
 
 
 def pretrain(
@@ -111,7 +111,7 @@ def pretrain(
     recipe: Recipe,
     info: bases.ModelInfo,
     words: Sequence[str] = (),
-    reached: Callable[[float], None] = lambda _: None,
+    on_progress: Callable[[float], None] = lambda _: None,
 ) -> None:
     """Make tokenizer and model of the recipe's kind from `games`, and write them into the existing `folder`.
 
@@ -125,23 +125,23 @@ def pretrain(
 
     tokenizer = make_tokenizer(_texts(_evenly(games)), recipe, words)
     model = make_model(tokenizer, recipe)
-    read = list(_traces(games, ChatTokenizer(tokenizer), recipe))
-    log.info("%d games, %d tokens", len(games), sum(len(trace.tokens) for trace in read))
-    batches = plan([len(t.tokens) for t in read], recipe.sft, recipe.seed)
-    fit(model, tokenizer, read, batches, recipe.sft, _Reporting(reached, len(batches)))
+    seat_traces = list(_traces(games, ChatTokenizer(tokenizer), recipe))
+    log.info("%d games, %d tokens", len(games), sum(len(trace.tokens) for trace in seat_traces))
+    batches = plan([len(t.tokens) for t in seat_traces], recipe.sft, recipe.seed)
+    fit(model, tokenizer, seat_traces, batches, recipe.sft, _Reporting(on_progress, len(batches)))
     save(model, tokenizer, folder, info)
 
 
 class _Reporting:
     """Hooks of a fit that report the share of batches read."""
 
-    def __init__(self, reached: Callable[[float], None], batches: int) -> None:
-        self.reached, self.batches, self.done = reached, batches, 0
+    def __init__(self, on_progress: Callable[[float], None], batches: int) -> None:
+        self.on_progress, self.batches, self.done = on_progress, batches, 0
 
     def batch(self) -> None:
         """Count one batch."""
         self.done += 1
-        self.reached(min(1.0, self.done / self.batches))
+        self.on_progress(min(1.0, self.done / self.batches))
 
     def begun(self, optimizer: object) -> None:
         """Nothing was read yet."""
@@ -159,7 +159,8 @@ def _traces(games: Sequence[Episode], chat: ChatTokenizer, recipe: Recipe) -> It
         for trace in traces(game, chat, window=recipe.sft.max_length):
             rules = 0 if game.scenario.game == "negotiation" else trace.tokens.index(chat.end_id)
             mask = tuple(
-                int(own or (at > rules and random.random() < recipe.context)) for at, own in enumerate(trace.mask)
+                int(sampled or (at > rules and random.random() < recipe.context))
+                for at, sampled in enumerate(trace.mask)
             )
             yield trace.model_copy(update={"mask": mask})
 
@@ -182,14 +183,14 @@ def _texts(games: Sequence[Episode]) -> Iterator[str]:
     from training.games import replay
     from training.text.messages import chat
 
-    told: set[str] = set()
+    yielded: set[str] = set()
     for game in games:
         state = replay(game.scenario, game.moves)
         for seat in range(len(game.scenario.seats)):
             rules, *rest = chat(state.observe(seat), seat, game.scenario.seats)
             start = f"{game.scenario.id} {seat}"
-            if start not in told:
-                told.add(start)
+            if start not in yielded:
+                yielded.add(start)
                 yield f"{rules['role']}\n{rules['content']}"
             for message in rest:
                 yield f"{message['role']}\n{message['content']}"

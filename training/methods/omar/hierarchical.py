@@ -23,8 +23,8 @@ class Hierarchical(Omar):
     """GAE over turns, then GAE over the tokens inside each turn."""
 
     def __init__(self, config: OmarConfig) -> None:
-        one = config.critic_heads == "one"
-        self.turn_head, self.token_head = (SHARED, SHARED) if one else (TURN, TOKEN)
+        single_head = config.critic_heads == "one"
+        self.turn_head, self.token_head = (SHARED, SHARED) if single_head else (TURN, TOKEN)
         super().__init__(config, (self.turn_head, self.token_head))
 
     def advantages(self, seats: Sequence[LearningSeat], group: Sequence[ScoredEpisode]) -> list[Floats]:

@@ -37,41 +37,41 @@ RUMOURS = ("I saw {name} leave {room} shortly before. I will vote for {name}.", 
 class AmongUsScript(Script):
     """One seat; its role is read from the rules that it was shown."""
 
-    def answer(self, seen: Observation, chance: Random) -> str:
-        memory = remember(seen, self.seat, self.names)
-        if offered(seen, "talk"):
+    def answer(self, observation: Observation, chance: Random) -> str:
+        memory = remember(observation, self.seat, self.names)
+        if offered(observation, "talk"):
             line = self._lie(memory, chance) if memory.imposter else self._tell(memory, chance)
-            return do(seen, "talk", line)
-        if offered(seen, "vote"):
-            return self._vote(seen, memory, chance)
-        return self._hunt(seen, memory, chance) if memory.imposter else self._work(seen, memory)
+            return do(observation, "talk", line)
+        if offered(observation, "vote"):
+            return self._vote(observation, memory, chance)
+        return self._hunt(observation, memory, chance) if memory.imposter else self._work(observation, memory)
 
     # --- in the rooms ---
 
-    def _work(self, seen: Observation, memory: Memory) -> str:
+    def _work(self, observation: Observation, memory: Memory) -> str:
         """Report, work here, or go on towards the nearest open task."""
-        if report := offered(seen, "report"):
-            return do(seen, "report", player=report.args[0].choices[0])
-        if offered(seen, "task"):
-            return do(seen, "task")
+        if report := offered(observation, "report"):
+            return do(observation, "report", player=report.args[0].choices[0])
+        if offered(observation, "task"):
+            return do(observation, "task")
         if not memory.tasks:
-            return do(seen, "wait")
+            return do(observation, "wait")
         goal = min(memory.tasks, key=lambda room: (_far(memory.room, room), room))
-        return do(seen, "go", direction=_toward(memory.room, goal))
+        return do(observation, "go", direction=_toward(memory.room, goal))
 
-    def _hunt(self, seen: Observation, memory: Memory, chance: Random) -> str:
+    def _hunt(self, observation: Observation, memory: Memory, chance: Random) -> str:
         """Kill where nobody else is awake, and leave; else wait for that where people are, or follow them."""
         awake = [name for name in memory.around if name not in memory.asleep]
-        kill, go = offered(seen, "kill"), offered(seen, "go")
+        kill, go = offered(observation, "kill"), offered(observation, "go")
         assert go is not None
         if kill and len(awake) <= 1:
-            return do(seen, "kill", player=awake[0] if awake else pick(chance, kill.args[0].choices))
+            return do(observation, "kill", player=awake[0] if awake else pick(chance, kill.args[0].choices))
         if memory.around and not memory.body:
-            return do(seen, "task" if not kill and chance.random() < 0.3 else "wait")
-        gone = [sighting for sighting in memory.seen if sighting.room == memory.room and sighting.left]
+            return do(observation, "task" if not kill and chance.random() < 0.3 else "wait")
+        gone = [sighting for sighting in memory.sightings if sighting.room == memory.room and sighting.left]
         if gone and memory.round - gone[-1].round <= RECENT:
-            return do(seen, "go", direction=gone[-1].left)
-        return do(seen, "go", direction=pick(chance, go.args[0].choices))
+            return do(observation, "go", direction=gone[-1].left)
+        return do(observation, "go", direction=pick(chance, go.args[0].choices))
 
     # --- in the meeting ---
 
@@ -89,7 +89,7 @@ class AmongUsScript(Script):
 
     def _leaving(self, memory: Memory, chance: Random) -> str:
         suspicion = memory.suspicion()
-        for sighting in reversed(memory.seen):
+        for sighting in reversed(memory.sightings):
             seen_there = sighting.left and sighting.room in memory.bodies.values()
             if seen_there and suspicion.get(sighting.name, 0.0) >= LEFT:
                 room = place(sighting.room)
@@ -100,7 +100,7 @@ class AmongUsScript(Script):
         """Say where one was last, and with whom; the imposter leaves out the rooms where bodies lie."""
         hidden = memory.bodies.values() if memory.imposter else ()
         at, room = next((stay for stay in reversed(memory.way) if stay[1] not in hidden), memory.way[0])
-        company = [sighting.name for sighting in memory.seen if sighting.round == at and sighting.room == room]
+        company = [sighting.name for sighting in memory.sightings if sighting.round == at and sighting.room == room]
         others = f" with {' and '.join(dict.fromkeys(company))}" if company else " alone"
         return pick(chance, WHERE).format(where=f"in round {at} I was in {place(room)}", company=others)
 
@@ -115,17 +115,17 @@ class AmongUsScript(Script):
         room = place(next(iter(memory.bodies.values())))
         return pick(chance, DENIALS if accused else RUMOURS).format(name=scapegoat, room=room)
 
-    def _vote(self, seen: Observation, memory: Memory, chance: Random) -> str:
+    def _vote(self, observation: Observation, memory: Memory, chance: Random) -> str:
         """Vote for who is suspected most; without evidence for nobody, where that is possible."""
-        vote = offered(seen, "vote")
+        vote = offered(observation, "vote")
         assert vote is not None
         choices = vote.args[0].choices
         suspicion = memory.suspicion()
         suspects = [name for name in choices if name in suspicion]
         worst = max(suspects, key=lambda name: (suspicion[name], name))
         if suspicion[worst] >= (SURE if not memory.imposter else 0.1):
-            return do(seen, "vote", player=worst)
-        return do(seen, "vote", player="skip" if "skip" in choices else pick(chance, suspects))
+            return do(observation, "vote", player=worst)
+        return do(observation, "vote", player="skip" if "skip" in choices else pick(chance, suspects))
 
 
 def _worst(memory: Memory) -> tuple[str, float]:
@@ -134,12 +134,12 @@ def _worst(memory: Memory) -> tuple[str, float]:
     return name, suspicion[name]
 
 
-def _far(here: Room, there: Room) -> int:
-    return abs(here[0] - there[0]) + abs(here[1] - there[1])
+def _far(start: Room, goal: Room) -> int:
+    return abs(start[0] - goal[0]) + abs(start[1] - goal[1])
 
 
-def _toward(here: Room, there: Room) -> str:
+def _toward(start: Room, goal: Room) -> str:
     """Return a first step of a shortest way."""
-    if there[0] != here[0]:
-        return "east" if there[0] > here[0] else "west"
-    return "south" if there[1] > here[1] else "north"
+    if goal[0] != start[0]:
+        return "east" if goal[0] > start[0] else "west"
+    return "south" if goal[1] > start[1] else "north"

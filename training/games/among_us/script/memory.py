@@ -45,7 +45,7 @@ class Memory:
     asleep: set[str] = field(default_factory=set)
     body: bool = False
     way: list[tuple[int, Room]] = field(default_factory=list)
-    seen: list[Sighting] = field(default_factory=list)
+    sightings: list[Sighting] = field(default_factory=list)
     kills: list[Sighting] = field(default_factory=list)
     killers: dict[str, str] = field(default_factory=dict)
     bodies: dict[str, Room] = field(default_factory=dict)
@@ -60,36 +60,36 @@ class Memory:
         Who reported a body is above suspicion: the imposter cannot.
         """
         points = dict.fromkeys((name for name in self.names if name != self.name), 0.0)
-        for sighting in self.seen:
+        for sighting in self.sightings:
             lies_there = sighting.room in self.bodies.values() and sighting.name not in self.bodies
             if sighting.name in points and lies_there and self.began <= sighting.round >= self.round - LONG_AGO:
-                held = BESIDE if sighting.body else LEFT if sighting.left else SEEN
-                points[sighting.name] = max(points[sighting.name], held)
+                weight = BESIDE if sighting.body else LEFT if sighting.left else SEEN
+                points[sighting.name] = max(points[sighting.name], weight)
         for name in self.killers:
             points[name] = SAW_KILL
-        for speaker, named, weight in {entry for claim in self.claims for entry in self._held(*claim)}:
+        for speaker, named, weight in {entry for claim in self.claims for entry in self._accusations(*claim)}:
             if speaker in points and named in points:
                 points[named] += weight
-        return {name: 0.0 if name in self.reporters else held for name, held in points.items()}
+        return {name: 0.0 if name in self.reporters else weight for name, weight in points.items()}
 
     def mentioned(self, line: str) -> bool:
         """Return whether a line names this seat."""
         return re.search(rf"(?<!\w){re.escape(self.name)}(?!\w)", line) is not None
 
-    def _held(self, speaker: str, line: str) -> Iterator[tuple[str, str, float]]:
+    def _accusations(self, speaker: str, line: str) -> Iterator[tuple[str, str, float]]:
         """Yield (who says it, against whom it speaks, how much) for what is said in the meeting."""
         killer = self._after(r"I saw NAME kill", line)
-        left = self._after(r"I saw NAME leave", line)
+        leaver = self._after(r"I saw NAME leave", line)
         suspect = self._after(r"(?:I will vote for|I suspect|It is) NAME", line)
         if killer and killer in (self.name, *self.reporters):
             yield speaker, speaker, LIE
         elif killer:
             yield speaker, killer, WITNESS
-        if left:
-            yield speaker, left, TOLD
+        if leaver:
+            yield speaker, leaver, TOLD
         if suspect and suspect in self.reporters:
             yield speaker, speaker, TOLD
-        elif suspect and not (killer or left):
+        elif suspect and not (killer or leaver):
             yield speaker, suspect, NAMED
         if claim := re.search(rf"in round (\d{{1,4}}) I was in {_ROOM}(?: with ([^.]*))?", line):
             at, room = int(claim.group(1)), (int(claim.group(2)), int(claim.group(3)))
@@ -101,9 +101,9 @@ class Memory:
 
     def _contradicts(self, name: str, at: int, room: Room) -> bool:
         """Return whether I saw `name` elsewhere in that round, or was awake in that room then and did not see it."""
-        there = [sighting for sighting in self.seen if sighting.name == name and sighting.round == at]
-        if there:
-            return room not in [sighting.room for sighting in there]
+        sightings = [sighting for sighting in self.sightings if sighting.name == name and sighting.round == at]
+        if sightings:
+            return room not in [sighting.room for sighting in sightings]
         return (at, room) in self.way
 
     def _after(self, pattern: str, line: str) -> str:
@@ -116,12 +116,12 @@ def _any(names: Sequence[str]) -> str:
     return rf"(?<!\w)(?:{'|'.join(re.escape(name) for name in sorted(names, key=len, reverse=True))})(?!\w)"
 
 
-def remember(seen: Observation, seat: Seat, names: Sequence[str]) -> Memory:
+def remember(observation: Observation, seat: Seat, names: Sequence[str]) -> Memory:
     """Return what the observation of `seat` tells."""
     memory = Memory(names[seat], names)
-    rules = seen.messages[0].text
+    rules = observation.messages[0].text
     memory.imposter = f"You are {names[seat]}, the imposter" in rules
-    for message in seen.messages[1:]:
+    for message in observation.messages[1:]:
         if message.author is not None:
             if message.channel == "public":
                 memory.claims.append((names[message.author], message.text))
@@ -145,7 +145,7 @@ def _status(memory: Memory, line: str) -> None:
     memory.asleep = {name for name, working in people if working}
     memory.way.append((memory.round, memory.room))
     memory.body = " Here lies the body of " in line
-    memory.seen += [Sighting(memory.round, memory.room, name, body=memory.body) for name in memory.around]
+    memory.sightings += [Sighting(memory.round, memory.room, name, body=memory.body) for name in memory.around]
     if tasks := re.search(r"Your open tasks: (.*?)\.", line):
         memory.tasks = [(int(a), int(b)) for a, b in re.findall(r"\((\d+),(\d+)\)", tasks.group(1))]
 
@@ -155,12 +155,12 @@ def _event(memory: Memory, line: str) -> None:
     event = re.match(rf"Round (\d+), {_ROOM}: {name} (kills {name}|leaves to the (\w+)|comes|begins)", line)
     if not event:
         return
-    at, column, row, who, _, victim, direction = event.groups()
-    sighting = Sighting(int(at), (int(column), int(row)), who, left=direction or "")
-    memory.seen.append(sighting)
+    at, column, row, actor, _, victim, direction = event.groups()
+    sighting = Sighting(int(at), (int(column), int(row)), actor, left=direction or "")
+    memory.sightings.append(sighting)
     if victim:
         memory.kills.append(sighting)
-        memory.killers[who] = victim
+        memory.killers[actor] = victim
 
 
 def _meeting(memory: Memory, line: str) -> None:

@@ -50,73 +50,73 @@ class ItemScript(Script):
         assert isinstance(settings.deal, Items)
         side = settings.deal.sides[seat]
         self._counts = {item.name: item.count for item in settings.deal.items}
-        self._own = dict(side.values)
+        self._values = dict(side.values)
         self._walk_away = side.walk_away
         self._limit = settings.turn_limit
         temper = rng(scenario.seed, "scripted", "items", seat)
         self._firm = temper.uniform(*FIRM)
         self._patience = max(1, min(temper.randint(*PATIENCE), self._limit - 2))
         self._propose: Action = terms(settings.deal).propose()
-        self._maximum = sum(count * self._own[name] for name, count in self._counts.items())
+        self._maximum = sum(count * self._values[name] for name, count in self._counts.items())
         self._splits = [
-            dict(zip(self._counts, kept, strict=True))
-            for kept in product(*(range(n + 1) for n in self._counts.values()))
+            dict(zip(self._counts, split, strict=True))
+            for split in product(*(range(n + 1) for n in self._counts.values()))
         ]
 
-    def answer(self, seen: Observation, chance: Random) -> str:
-        used = sum(message.author is not None for message in seen.messages)
-        wanted = self._aspiration(used)
-        if offered(seen, "accept"):
-            return self._respond(seen, wanted, used, chance)
-        spoken = any(message.author == self.seat for message in seen.messages)
+    def answer(self, observation: Observation, chance: Random) -> str:
+        used = sum(message.author is not None for message in observation.messages)
+        aspiration = self._aspiration(used)
+        if offered(observation, "accept"):
+            return self._respond(observation, aspiration, used, chance)
+        spoken = any(message.author == self.seat for message in observation.messages)
         if not spoken and used < 2 and self._limit - used > 3:
-            return do(seen, "talk", self._opening(chance))
-        split = self._best(wanted, self._guess(seen))
-        return do(seen, "propose", pick(chance, PROPOSALS), **split)
+            return do(observation, "talk", self._opening(chance))
+        split = self._best(aspiration, self._guess(observation))
+        return do(observation, "propose", pick(chance, PROPOSALS), **split)
 
-    def _respond(self, seen: Observation, wanted: float, used: int, chance: Random) -> str:
+    def _respond(self, observation: Observation, aspiration: float, used: int, chance: Random) -> str:
         """Accept what is good enough, or anything better than nothing when time is up."""
-        theirs = self._last_offer(seen)
+        theirs = self._last_offer(observation)
         mine = 0.0 if theirs is None else float(self._maximum - self._worth(theirs))
-        next_best = self._worth(self._best(wanted, self._guess(seen)))
+        next_best = self._worth(self._best(aspiration, self._guess(observation)))
         last_chance = self._limit - used <= 2
-        if mine >= min(wanted, next_best) or (last_chance and mine > self._walk_away):
-            return do(seen, "accept", pick(chance, ACCEPTS))
-        return do(seen, "reject", pick(chance, REJECTS))
+        if mine >= min(aspiration, next_best) or (last_chance and mine > self._walk_away):
+            return do(observation, "accept", pick(chance, ACCEPTS))
+        return do(observation, "reject", pick(chance, REJECTS))
 
     def _aspiration(self, used: int) -> float:
         """Return the points asked for after `used` turns: from firm to soft, never below the walk-away value."""
         progress = min(1.0, used / self._patience)
         return max(self._walk_away, (self._firm + (SOFT - self._firm) * progress) * self._maximum)
 
-    def _worth(self, kept: dict[str, int]) -> int:
-        return sum(n * self._own[name] for name, n in kept.items())
+    def _worth(self, split: dict[str, int]) -> int:
+        return sum(n * self._values[name] for name, n in split.items())
 
-    def _best(self, wanted: float, guess: dict[str, float]) -> dict[str, int]:
+    def _best(self, aspiration: float, guess: dict[str, float]) -> dict[str, int]:
         """Return the split (what is kept) worth at least `wanted` that the other seems to like best."""
-        good = [kept for kept in self._splits if self._worth(kept) >= wanted] or [dict(self._counts)]
+        good = [split for split in self._splits if self._worth(split) >= aspiration] or [dict(self._counts)]
         return max(
             good,
-            key=lambda kept: (
-                sum((self._counts[name] - n) * guess[name] for name, n in kept.items()),
-                self._worth(kept),
-                tuple(kept.values()),
+            key=lambda split: (
+                sum((self._counts[name] - n) * guess[name] for name, n in split.items()),
+                self._worth(split),
+                tuple(split.values()),
             ),
         )
 
     # --- what the other seems to want ---
 
-    def _guess(self, seen: Observation) -> dict[str, float]:
+    def _guess(self, observation: Observation) -> dict[str, float]:
         """Return estimated points of the other per unit, from its words and proposals."""
         score = dict.fromkeys(self._counts, 1.0)
-        for message in seen.messages:
+        for message in observation.messages:
             if message.author != 1 - self.seat:
                 continue
             for name, weight in self._heard(TAG.sub(" ", message.text)).items():
                 score[name] = max(0.1, score[name] + weight)
             offer = self._read_offer(message.text)
-            for name, kept in (offer or {}).items():
-                score[name] = max(0.1, score[name] + 0.5 * (2 * kept / self._counts[name] - 1))
+            for name, units in (offer or {}).items():
+                score[name] = max(0.1, score[name] + 0.5 * (2 * units / self._counts[name] - 1))
         return score
 
     def _heard(self, text: str) -> dict[str, float]:
@@ -140,14 +140,14 @@ class ItemScript(Script):
             return None
         return {name: int(value) for name, value in args.items()}
 
-    def _last_offer(self, seen: Observation) -> dict[str, int] | None:
-        for message in reversed(seen.messages):
+    def _last_offer(self, observation: Observation) -> dict[str, int] | None:
+        for message in reversed(observation.messages):
             if message.author == 1 - self.seat and (offer := self._read_offer(message.text)):
                 return offer
         return None
 
     def _opening(self, chance: Random) -> str:
-        ranked = sorted(self._own, key=lambda name: -self._own[name])
+        ranked = sorted(self._values, key=lambda name: -self._values[name])
         return pick(chance, OPENINGS).format(
             other=self.names[1 - self.seat],
             best=ranked[0],

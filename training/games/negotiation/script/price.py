@@ -47,24 +47,26 @@ class PriceScript(Script):
         self._patience = max(1, min(temper.randint(5, 11), self._limit - 2))
         self._propose = terms(settings.deal).propose()
 
-    def answer(self, seen: Observation, chance: Random) -> str:
-        used = sum(message.author is not None for message in seen.messages)
-        theirs = self._their_offers(seen)
+    def answer(self, observation: Observation, chance: Random) -> str:
+        used = sum(message.author is not None for message in observation.messages)
+        theirs = self._their_offers(observation)
         ready = self._ready(used, theirs)
-        if offered(seen, "accept"):
+        if offered(observation, "accept"):
             if self._at_least(theirs[-1], ready) or used >= self._patience:
-                return do(seen, "accept", pick(chance, ACCEPTS))
-            return do(seen, "reject", pick(chance, REJECTS))
-        spoken = any(message.author == self.seat for message in seen.messages)
+                return do(observation, "accept", pick(chance, ACCEPTS))
+            return do(observation, "reject", pick(chance, REJECTS))
+        spoken = any(message.author == self.seat for message in observation.messages)
         if not spoken and used < 2 and self._limit - used > 3:
             line = pick(chance, OPENINGS[self.seat])
             listed = f"{self._listed}"
-            return do(seen, "talk", line.format(other=self.names[1 - self.seat], title=self._title, listed=listed))
-        return do(seen, "propose", pick(chance, PROPOSALS[self.seat]), price=ready)
+            return do(
+                observation, "talk", line.format(other=self.names[1 - self.seat], title=self._title, listed=listed)
+            )
+        return do(observation, "propose", pick(chance, PROPOSALS[self.seat]), price=ready)
 
-    def _at_least(self, price: int, wanted: int) -> bool:
+    def _at_least(self, price: int, limit: int) -> bool:
         """Return whether `price` is as good for this seat as `wanted`."""
-        return price <= wanted if self.seat == 0 else price >= wanted
+        return price <= limit if self.seat == 0 else price >= limit
 
     def _ready(self, used: int, theirs: list[int]) -> int:
         """Return the price this seat would agree to now: from its target towards the other's side, up to 60 % of the
@@ -80,10 +82,10 @@ class PriceScript(Script):
         price = round(self._target + (far - self._target) * (0.1 + 0.5 * progress))
         return min(self._ceiling, max(0, price))
 
-    def _their_offers(self, seen: Observation) -> list[int]:
+    def _their_offers(self, observation: Observation) -> list[int]:
         """Return the prices that the other has proposed, in order."""
         prices = []
-        for message in seen.messages:
+        for message in observation.messages:
             opened = re.search(r"<propose>(.*?)</propose>", message.text)
             if message.author != 1 - self.seat or not opened:
                 continue

@@ -32,15 +32,15 @@ class BoardScript(Script):
         super().__init__(scenario, seat)
         self._scenario = scenario
 
-    def answer(self, seen: Observation, chance: Random) -> str:
+    def answer(self, observation: Observation, chance: Random) -> str:
         game = make(self._scenario)
         assert isinstance(game, OpenSpielGame)
-        for _ in follow(game.view, game.state, seen):
+        for _ in follow(game.view, game.state, observation):
             raise AssertionError("a game without chance came to chance")
         choices = {action: text for text, action in game.view.choices(game.state, self.seat).items()}
         action, why = self._best(game.state, list(choices), chance)
         words = pick(chance, why).format(other=f"the other player with {MARKS[1 - self.seat]}")
-        return write(seen.actions[0], {"choice": choices[action]}, f"{words[:1].upper()}{words[1:]}")
+        return write(observation.actions[0], {"choice": choices[action]}, f"{words[:1].upper()}{words[1:]}")
 
     def _best(self, state: pyspiel.State, legal: list[int], chance: Random) -> tuple[int, tuple[str, ...]]:
         """Return the move and wordings of the reason for it."""

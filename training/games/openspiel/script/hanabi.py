@@ -20,7 +20,7 @@ class Card:
     """One place in a hand: the card where it is seen, and the colours and ranks that its holder thinks possible."""
 
     place: int
-    seen: str
+    face: str
     colours: tuple[str, ...]
     ranks: tuple[str, ...]
 
@@ -33,13 +33,13 @@ class Card:
         tops = {stack[0]: stack[1] for stack in stacks}
         return all(rank <= tops[colour] for colour in self.colours for rank in self.ranks)
 
-    def told(self, hint: str) -> Card:
+    def after_hint(self, hint: str) -> Card:
         """Return what the holder will know after a hint (a colour or a rank)."""
-        if hint in self.seen:
+        if hint in self.face:
             colours = (hint,) if hint.isalpha() else self.colours
-            return Card(self.place, self.seen, colours, (hint,) if hint.isdigit() else self.ranks)
+            return Card(self.place, self.face, colours, (hint,) if hint.isdigit() else self.ranks)
         colours = tuple(colour for colour in self.colours if colour != hint)
-        return Card(self.place, self.seen, colours, tuple(rank for rank in self.ranks if rank != hint))
+        return Card(self.place, self.face, colours, tuple(rank for rank in self.ranks if rank != hint))
 
 
 def _fits(card: str, stacks: Sequence[str]) -> bool:
@@ -49,17 +49,17 @@ def _fits(card: str, stacks: Sequence[str]) -> bool:
 class HanabiScript(Script):
     """Trusts that the other plays what it knows to fit."""
 
-    def answer(self, seen: Observation, chance: Random) -> str:
-        theirs, own, stacks = read(newest_turn(seen))
-        choices = seen.actions[0].args[0].choices
-        choice, why = self._decide(theirs, own, stacks, choices, chance)
-        return write(seen.actions[0], {"choice": choice}, why)
+    def answer(self, observation: Observation, chance: Random) -> str:
+        theirs, hand, stacks = read_turn(newest_turn(observation))
+        choices = observation.actions[0].args[0].choices
+        choice, why = self._decide(theirs, hand, stacks, choices, chance)
+        return write(observation.actions[0], {"choice": choice}, why)
 
     def _decide(
-        self, theirs: list[Card], own: list[Card], stacks: list[str], choices: Sequence[str], chance: Random
+        self, theirs: list[Card], hand: list[Card], stacks: list[str], choices: Sequence[str], chance: Random
     ) -> tuple[str, str]:
         """Return the choice and why."""
-        if card := next((card for card in own if card.sure(stacks)), None):
+        if card := next((card for card in hand if card.sure(stacks)), None):
             return f"Play card {card.place}", f"Whatever my card {card.place} is, it is the next of its stack."
         hints = {choice.rsplit(" ", 1)[1]: choice for choice in choices if choice.startswith("Reveal")}
         gain = {hint: _gain(theirs, hint, stacks) for hint in hints}
@@ -67,7 +67,7 @@ class HanabiScript(Script):
         if best > 0:
             hint = chance.choice([hint for hint in hints if gain[hint] == best])
             return hints[hint], "The other holds a card that fits, and this hint tells most about it."
-        discards = [card for card in own if f"Discard card {card.place}" in choices]
+        discards = [card for card in hand if f"Discard card {card.place}" in choices]
         if discards:
             card = min(discards, key=lambda card: (not card.spent(stacks), -len(card.colours) * len(card.ranks)))
             why = "of no more use" if card.spent(stacks) else "the one that I know least of"
@@ -82,16 +82,16 @@ def _gain(theirs: list[Card], hint: str, stacks: list[str]) -> float:
 
     Two copies of one card count once.
     """
-    fitting = {card.seen: card for card in theirs if _fits(card.seen, stacks)}
+    fitting = {card.face: card for card in theirs if _fits(card.face, stacks)}
     gain = 0.0
     for card in fitting.values():
-        after = card.told(hint)
-        known = len(card.colours) * len(card.ranks) - len(after.colours) * len(after.ranks)
-        gain += (after.sure(stacks) and not card.sure(stacks)) + 0.1 * known * (hint in card.seen)
+        after = card.after_hint(hint)
+        ruled_out = len(card.colours) * len(card.ranks) - len(after.colours) * len(after.ranks)
+        gain += (after.sure(stacks) and not card.sure(stacks)) + 0.1 * ruled_out * (hint in card.face)
     return gain
 
 
-def read(turn: str) -> tuple[list[Card], list[Card], list[str]]:
+def read_turn(turn: str) -> tuple[list[Card], list[Card], list[str]]:
     """Return the other's hand, the own one, and the stacks, from the text of a turn."""
     stacks = re.search(r"Stacks: ([\w ]+)\.", turn)
     cards = [
@@ -99,4 +99,4 @@ def read(turn: str) -> tuple[list[Card], list[Card], list[str]]:
         for place, card, colours, ranks in _CARD.findall(turn)
     ]
     assert stacks is not None
-    return [card for card in cards if card.seen], [card for card in cards if not card.seen], stacks.group(1).split()
+    return [card for card in cards if card.face], [card for card in cards if not card.face], stacks.group(1).split()

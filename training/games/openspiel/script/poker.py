@@ -30,10 +30,12 @@ class KuhnScript(Script):
         super().__init__(scenario, seat)
         self._scenario = scenario
 
-    def answer(self, seen: Observation, chance: Random) -> str:
-        where = poker_state(self._scenario, self.seat, seen).information_state_string(self.seat)
+    def answer(self, observation: Observation, chance: Random) -> str:
+        where = poker_state(self._scenario, self.seat, observation).information_state_string(self.seat)
         bets = chance.random() < kuhn().policy[where][1]
-        return write(seen.actions[0], {"choice": KuhnPoker.marks[bets]}, REASONS[CARDS[int(where[0])], int(bets)])
+        return write(
+            observation.actions[0], {"choice": KuhnPoker.marks[bets]}, REASONS[CARDS[int(where[0])], int(bets)]
+        )
 
 
 class LeducScript(Script):
@@ -43,28 +45,28 @@ class LeducScript(Script):
         super().__init__(scenario, seat)
         self._scenario = scenario
 
-    def answer(self, seen: Observation, chance: Random) -> str:
-        state = poker_state(self._scenario, self.seat, seen)
-        own, public = state.private_card(self.seat), state.public_card()
-        choices = seen.actions[0].args[0].choices
-        wanted, why = _decide(own, public, raised="FOLD" in choices, bluff=chance.random() < 0.1)
-        if wanted not in choices:  # the raises of a round are used up
-            wanted, why = "CALL", f"{why} No further raise is allowed, so I call."
-        return write(seen.actions[0], {"choice": wanted}, why)
+    def answer(self, observation: Observation, chance: Random) -> str:
+        state = poker_state(self._scenario, self.seat, observation)
+        private, public = state.private_card(self.seat), state.public_card()
+        choices = observation.actions[0].args[0].choices
+        choice, why = _decide(private, public, raised="FOLD" in choices, bluff=chance.random() < 0.1)
+        if choice not in choices:  # the raises of a round are used up
+            choice, why = "CALL", f"{why} No further raise is allowed, so I call."
+        return write(observation.actions[0], {"choice": choice}, why)
 
 
-def _decide(own: int, public: int, *, raised: bool, bluff: bool) -> tuple[str, str]:
+def _decide(private: int, public: int, *, raised: bool, bluff: bool) -> tuple[str, str]:
     """Return the choice and why; `raised`: the other's raise must be answered."""
-    card = CARDS[own]
+    name = CARDS[private]
     fold, call, more = LeducPoker.marks
-    if own == public:
-        return more, f"My {card} pairs the public card, which nothing beats."
-    if public < 0 and own == 2:
+    if private == public:
+        return more, f"My {name} pairs the public card, which nothing beats."
+    if public < 0 and private == 2:
         return more, "The King is the best card before the public one."
     if bluff and not raised:
-        return more, f"A {card} alone is not much, but the other does not know that: I bluff."
+        return more, f"A {name} alone is not much, but the other does not know that: I bluff."
     if not raised:
-        return call, f"With the {card} I stay in without paying more."
-    if (public < 0 and own == 1) or own == 2:
-        return call, f"The {card} may still be best, so I pay to see."
-    return fold, f"With the {card} against a raise I am most likely behind, so I give up."
+        return call, f"With the {name} I stay in without paying more."
+    if (public < 0 and private == 1) or private == 2:
+        return call, f"The {name} may still be best, so I pay to see."
+    return fold, f"With the {name} against a raise I am most likely behind, so I give up."

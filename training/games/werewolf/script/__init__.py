@@ -29,8 +29,8 @@ class WerewolfScript(Script):
         super().__init__(scenario, seat)
         self._seed = derive(scenario.seed, "scripted", "werewolf")
 
-    def answer(self, seen: Observation, chance: Random) -> str:
-        notes = Notes(seen, self.seat, self.names)
+    def answer(self, observation: Observation, chance: Random) -> str:
+        notes = Notes(observation, self.seat, self.names)
         acts: dict[str, Callable[[Observation, Notes, Random], str]] = {
             "speak": self._speak,
             "whisper": self._whisper,
@@ -43,15 +43,15 @@ class WerewolfScript(Script):
             "pass": self._witch,
             "shoot": self._shoot,
         }
-        name = next(action.name for action in reversed(seen.actions))
-        return acts[name](seen, notes, chance)
+        name = next(action.name for action in reversed(observation.actions))
+        return acts[name](observation, notes, chance)
 
     # --- whom to suspect ---
 
     def _noise(self, notes: Notes, about: Seat, *, shared: bool = False) -> float:
         """Return a whim between 0 and 1 about a player that lasts a day; the pack has one of its own, shared."""
-        who = "pack" if shared else str(self.seat)
-        return rng(self._seed, who, notes.night, about).random()
+        whim = "pack" if shared else str(self.seat)
+        return rng(self._seed, whim, notes.night, about).random()
 
     def _suspicion(self, notes: Notes, about: Seat) -> float:
         """Return how much speaks against a player, as one of the village would see it."""
@@ -75,7 +75,7 @@ class WerewolfScript(Script):
         """Return what votes say: those against wolves speak for a player, those against others a little against it."""
         total = 0.0
         for ballot in notes.votes:
-            role = notes.known.get(ballot.get(about, -1))
+            role = notes.revealed.get(ballot.get(about, -1))
             if role is not None:
                 total += -4 if role == "werewolf" else 1.5
         return total
@@ -83,12 +83,12 @@ class WerewolfScript(Script):
     def _lies(self, notes: Notes, about: Seat) -> float:
         """Return what is wrong with what a player said as a seer, or claimed to be."""
         total = 0.0
-        for whom, guilty in notes.reports[about].items():
-            role = "villager" if whom == self.seat else notes.known.get(whom)
+        for target, guilty in notes.reports[about].items():
+            role = "villager" if target == self.seat else notes.revealed.get(target)
             if role is not None and guilty != (role == "werewolf"):
                 total += 80
         if notes.claims.get(about) == "seer" and any(
-            role == "seer" and seat != about for seat, role in notes.known.items()
+            role == "seer" and seat != about for seat, role in notes.revealed.items()
         ):
             total += 60
         return total
@@ -105,46 +105,46 @@ class WerewolfScript(Script):
         if exposed and self._noise(notes, exposed[0]) < 0.5:
             return exposed[0]  # a packmate that is lost anyway: vote with the village
         prey = [seat for seat in notes.alive if seat not in notes.pack]
-        for mate, whom in sorted(notes.accused.items()):
-            if mate in notes.pack and whom in prey:
-                return whom
+        for mate, target in sorted(notes.accused.items()):
+            if mate in notes.pack and target in prey:
+                return target
         return max(prey, key=lambda seat: (self._threat(notes, seat), self._suspicion(notes, seat)))
 
     def _threat(self, notes: Notes, about: Seat) -> bool:
         """Return whether a player has called a wolf one."""
         pack = notes.pack | {self.seat}
-        return any(guilty and whom in pack for whom, guilty in notes.reports[about].items())
+        return any(guilty and target in pack for target, guilty in notes.reports[about].items())
 
     # --- by day ---
 
-    def _speak(self, seen: Observation, notes: Notes, chance: Random) -> str:
+    def _speak(self, observation: Observation, notes: Notes, chance: Random) -> str:
         if self.seat in notes.dead:
             whom = self.names[self._ranked(notes, notes.alive)[0]]
-            said = pick(chance, lines.LAST_WORDS_OF_A_WOLF if notes.role == "werewolf" else lines.LAST_WORDS)
-            return do(seen, "speak", said.format(whom=whom))
+            words = pick(chance, lines.LAST_WORDS_OF_A_WOLF if notes.role == "werewolf" else lines.LAST_WORDS)
+            return do(observation, "speak", words.format(whom=whom))
         speech = self._as_seer(notes, chance) or self._own_role(notes, chance)
-        return do(seen, "speak", speech or self._accusation(notes, chance))
+        return do(observation, "speak", speech or self._accusation(notes, chance))
 
     def _as_seer(self, notes: Notes, chance: Random) -> str:
         """Return a seer's report, true or a wolf's bluff; nothing from others, or while it is better to wait."""
         if notes.role == "seer":
             results = {seat: guilty for seat, guilty in notes.looked.items() if seat not in notes.dead or guilty}
             rivals = any(seat != self.seat for seat in notes.claimants("seer"))
-            known = any(guilty and seat not in notes.dead for seat, guilty in results.items())
+            found_wolf = any(guilty and seat not in notes.dead for seat, guilty in results.items())
             pressed = self.seat in notes.accused.values() or self.seat in notes.claims
-            if not (known or rivals or pressed or len(results) > 1) or not results:
+            if not (found_wolf or rivals or pressed or len(results) > 1) or not results:
                 return ""
         elif notes.role == "werewolf" and self._bluffs(notes):
             results = self._invented(notes)
         else:
             return ""
-        told = [
+        findings = [
             pick(chance, lines.GUILTY if guilty else lines.INNOCENT).format(whom=self.names[seat])
             for seat, guilty in sorted(results.items(), key=lambda entry: not entry[1])
         ]
         guilty_one = next((seat for seat, guilty in results.items() if guilty and seat not in notes.dead), None)
         call = "" if guilty_one is None else pick(chance, lines.LET_US_VOTE).format(whom=self.names[guilty_one])
-        return f"{pick(chance, lines.SEER).format(results=' '.join(told))} {call}".strip()
+        return f"{pick(chance, lines.SEER).format(results=' '.join(findings))} {call}".strip()
 
     def _bluffs(self, notes: Notes) -> bool:
         """Return whether this wolf is, or now begins to be, a false seer: one of the pack, against a true one."""
@@ -168,51 +168,51 @@ class WerewolfScript(Script):
 
     def _own_role(self, notes: Notes, chance: Random) -> str:
         """Return the claim of a power that is about to be voted out."""
-        pressure = sum(whom == self.seat for whom in notes.accused.values())
+        pressure = sum(target == self.seat for target in notes.accused.values())
         if notes.role in ("villager", "werewolf", "seer") or pressure < 2 or self.seat in notes.claims:
             return ""
         return pick(chance, lines.OTHER_ROLES).format(role=notes.role)
 
     def _accusation(self, notes: Notes, chance: Random) -> str:
         """Return whom this seat would vote for, and why."""
-        whom = self._aim(notes)
-        if notes.night == 1 and not notes.accused and self._suspicion(notes, whom) < LIKELY and chance.random() < 0.5:
+        target = self._aim(notes)
+        if notes.night == 1 and not notes.accused and self._suspicion(notes, target) < LIKELY and chance.random() < 0.5:
             return pick(chance, lines.OPENINGS)
-        return pick(chance, lines.SUSPICIONS).format(whom=self.names[whom], why=self._reason(notes, whom, chance))
+        return pick(chance, lines.SUSPICIONS).format(whom=self.names[target], why=self._reason(notes, target, chance))
 
-    def _reason(self, notes: Notes, whom: Seat, chance: Random) -> str:
+    def _reason(self, notes: Notes, target: Seat, chance: Random) -> str:
         trusted = notes.trusted_seer()
-        if trusted is not None and notes.reports[trusted].get(whom):
+        if trusted is not None and notes.reports[trusted].get(target):
             return pick(chance, lines.NAMED_BY_SEER).format(seer=self.names[trusted])
-        if self.seat in notes.reports[whom]:
+        if self.seat in notes.reports[target]:
             return pick(chance, lines.LIED_ABOUT_ME)
-        if notes.claims.get(whom) == "seer":
+        if notes.claims.get(target) == "seer":
             return pick(chance, lines.LIAR)
-        return pick(chance, lines.WRONG_VOTES if self._record(notes, whom) > 0 else lines.WEAK_REASONS)
+        return pick(chance, lines.WRONG_VOTES if self._record(notes, target) > 0 else lines.WEAK_REASONS)
 
-    def _bid(self, seen: Observation, notes: Notes, chance: Random) -> str:
+    def _bid(self, observation: Observation, notes: Notes, chance: Random) -> str:
         """Bid more with something to say: a report, an answer to an accusation; nothing after having spoken."""
         urgent = bool(self._as_seer(notes, chance)) or self.seat in notes.accused.values()
-        return do(seen, "bid", level=0 if self.seat in notes.spoke else 4 if urgent else 1 + chance.randrange(2))
+        return do(observation, "bid", level=0 if self.seat in notes.spoke else 4 if urgent else 1 + chance.randrange(2))
 
-    def _vote(self, seen: Observation, notes: Notes, chance: Random) -> str:
+    def _vote(self, observation: Observation, notes: Notes, chance: Random) -> str:
         others = sorted(self._ranked(notes, notes.alive), key=lambda seat: seat in notes.pack)
-        return self._at(seen, "vote", [self._aim(notes), *others])
+        return self._at(observation, "vote", [self._aim(notes), *others])
 
-    def _at(self, seen: Observation, name: str, wanted: Iterable[Seat]) -> str:
+    def _at(self, observation: Observation, name: str, targets: Iterable[Seat]) -> str:
         """Return the action at the first wanted target that is offered, at nobody if none is."""
-        action = offered(seen, name)
+        action = offered(observation, name)
         assert action is not None
         choices = set(action.args[0].choices)
-        able = [seat for seat in wanted if self.names[seat] in choices]
-        return do(seen, name, target=self.names[able[0]] if able else NOBODY)
+        able = [seat for seat in targets if self.names[seat] in choices]
+        return do(observation, name, target=self.names[able[0]] if able else NOBODY)
 
     # --- at night ---
 
     def _prey(self, notes: Notes) -> Seat:
         """Return whom this wolf wants dead: what a packmate proposed, who says to be the seer, or a common whim."""
         prey = [seat for seat in notes.alive if seat not in notes.pack]
-        proposed = [whom for _, whom in sorted(notes.whispered.items()) if whom in prey]
+        proposed = [target for _, target in sorted(notes.whispered.items()) if target in prey]
         if proposed:
             return proposed[0]
         weights = {"seer": 4, "witch": 3, "guard": 2, "doctor": 2, "hunter": -1}
@@ -220,35 +220,35 @@ class WerewolfScript(Script):
             prey, key=lambda seat: weights.get(notes.claims.get(seat, ""), 0) + self._noise(notes, seat, shared=True)
         )
 
-    def _whisper(self, seen: Observation, notes: Notes, chance: Random) -> str:
-        return do(seen, "whisper", pick(chance, lines.WHISPERS).format(whom=self.names[self._prey(notes)]))
+    def _whisper(self, observation: Observation, notes: Notes, chance: Random) -> str:
+        return do(observation, "whisper", pick(chance, lines.WHISPERS).format(whom=self.names[self._prey(notes)]))
 
-    def _kill(self, seen: Observation, notes: Notes, chance: Random) -> str:
-        return self._at(seen, "kill", [self._prey(notes)])
+    def _kill(self, observation: Observation, notes: Notes, chance: Random) -> str:
+        return self._at(observation, "kill", [self._prey(notes)])
 
-    def _inspect(self, seen: Observation, notes: Notes, chance: Random) -> str:
+    def _inspect(self, observation: Observation, notes: Notes, chance: Random) -> str:
         fresh = [seat for seat in notes.alive if seat not in notes.looked]
-        return self._at(seen, "inspect", self._ranked(notes, fresh))
+        return self._at(observation, "inspect", self._ranked(notes, fresh))
 
-    def _watch(self, seen: Observation, notes: Notes, chance: Random) -> str:
+    def _watch(self, observation: Observation, notes: Notes, chance: Random) -> str:
         """Guard the seer that is believed, else whoever seems least suspect, oneself among them."""
-        name = seen.actions[0].name
+        name = observation.actions[0].name
         trusted = notes.trusted_seer()
         first = [] if trusted is None else [trusted]
         others = [*reversed(self._ranked(notes, notes.alive)), self.seat]
-        return self._at(seen, name, [*first, *others])
+        return self._at(observation, name, [*first, *others])
 
-    def _witch(self, seen: Observation, notes: Notes, chance: Random) -> str:
+    def _witch(self, observation: Observation, notes: Notes, chance: Random) -> str:
         """Save most victims, poison who is found out."""
-        if offered(seen, "save") and (notes.night > 1 or chance.random() < 0.7 or notes.victim == self.seat):
-            return do(seen, "save")
+        if offered(observation, "save") and (notes.night > 1 or chance.random() < 0.7 or notes.victim == self.seat):
+            return do(observation, "save")
         worst = self._ranked(notes, notes.alive)[0]
-        if offered(seen, "poison") and self._suspicion(notes, worst) >= SURE:
-            return do(seen, "poison", target=self.names[worst])
-        return do(seen, "pass")
+        if offered(observation, "poison") and self._suspicion(notes, worst) >= SURE:
+            return do(observation, "poison", target=self.names[worst])
+        return do(observation, "pass")
 
-    def _shoot(self, seen: Observation, notes: Notes, chance: Random) -> str:
+    def _shoot(self, observation: Observation, notes: Notes, chance: Random) -> str:
         """Shoot who is suspect enough; after two votes the most suspect in any case."""
         worst = self._ranked(notes, notes.alive)
         able = [seat for seat in worst[:1] if self._suspicion(notes, seat) >= LIKELY or len(notes.votes) > 1]
-        return self._at(seen, "shoot", able)
+        return self._at(observation, "shoot", able)

@@ -25,7 +25,7 @@ class Patterns:
     """The patterns that contain players' names."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        name = "|".join(re.escape(one) for one in sorted(names, key=len, reverse=True))
+        name = "|".join(re.escape(each) for each in sorted(names, key=len, reverse=True))
         name = rf"(?<!\w)({name})(?!\w)"
         self.name = re.compile(name)
         self.was = re.compile(rf"{name} was (?:a|the) ({_ROLES})\.")
@@ -55,7 +55,7 @@ def patterns(names: tuple[str, ...]) -> Patterns:
 class Notes:
     """One seat's notebook. Seats are numbers; `reports[s][t]` is whether s, as a seer, has called t a werewolf."""
 
-    def __init__(self, seen: Observation, seat: Seat, names: tuple[str, ...]) -> None:
+    def __init__(self, observation: Observation, seat: Seat, names: tuple[str, ...]) -> None:
         self.seat = seat
         self._place = {name: at for at, name in enumerate(names)}
         self._patterns = patterns(names)
@@ -63,7 +63,7 @@ class Notes:
         self.pack: set[Seat] = set()
         self.night = 0
         self.dead: set[Seat] = set()
-        self.known: dict[Seat, Role] = {}
+        self.revealed: dict[Seat, Role] = {}
         self.looked: dict[Seat, bool] = {}
         self.claims: dict[Seat, Role] = {}
         self.reports: dict[Seat, dict[Seat, bool]] = defaultdict(dict)
@@ -72,8 +72,8 @@ class Notes:
         self.whispered: dict[Seat, Seat] = {}  # of the current night: by whom, whom
         self.votes: list[dict[Seat, Seat]] = []
         self.victim: Seat | None = None
-        self._read_brief(seen.messages[0].text, names)
-        for message in seen.messages[1:]:
+        self._read_brief(observation.messages[0].text, names)
+        for message in observation.messages[1:]:
             self._read(message)
 
     @property
@@ -83,20 +83,20 @@ class Notes:
 
     def claimants(self, role: Role) -> list[Seat]:
         """Return who has claimed a role and was not shown to be something else."""
-        return [seat for seat, its in self.claims.items() if its == role and self.known.get(seat, role) == role]
+        return [seat for seat, its in self.claims.items() if its == role and self.revealed.get(seat, role) == role]
 
     def trusted_seer(self) -> Seat | None:
         """Return who alone has claimed to be the seer, or was shown to have been it after claiming."""
         claimants = self.claimants("seer")
-        shown = [seat for seat in claimants if self.known.get(seat) == "seer"]
-        return (shown or claimants)[0] if len(shown or claimants) == 1 else None
+        confirmed = [seat for seat in claimants if self.revealed.get(seat) == "seer"]
+        return (confirmed or claimants)[0] if len(confirmed or claimants) == 1 else None
 
     # --- reading ---
 
     def _read_brief(self, text: str, names: Sequence[str]) -> None:
         brief = next((part for part in text.split("\n\n") if part.startswith("You are ")), "")
-        if found := _ROLE.search(brief.removeprefix(f"You are {names[self.seat]}.")):
-            self.role = cast("Role", found.group(1))
+        if match := _ROLE.search(brief.removeprefix(f"You are {names[self.seat]}.")):
+            self.role = cast("Role", match.group(1))
         if self.role == "werewolf":
             self.pack = {self._place[name] for name in self._patterns.name.findall(brief)} - {self.seat}
 
@@ -112,8 +112,8 @@ class Notes:
         return [self._place[name] for name in self._patterns.name.findall(text)]
 
     def _read_private(self, text: str) -> None:
-        if found := self._patterns.look.search(text):
-            self.looked[self._place[found.group(1)]] = not found.group(2)
+        if match := self._patterns.look.search(text):
+            self.looked[self._place[match.group(1)]] = not match.group(2)
         elif text.startswith("The werewolves attack "):
             named = self._seats(text)
             self.victim = self.seat if " you " in text else named[0] if named else None
@@ -129,12 +129,12 @@ class Notes:
         elif text.startswith("The votes: "):
             pairs = self._patterns.vote.findall(text)
             self.votes.append({self._place[by]: self._place[to] for by, to in pairs if to})
-        elif found := self._patterns.out.search(text):
-            self.dead.add(self._place[found.group(1)])
-        elif found := self._patterns.shot.search(text):
-            self.dead.add(self._place[found.group(2)])
+        elif match := self._patterns.out.search(text):
+            self.dead.add(self._place[match.group(1)])
+        elif match := self._patterns.shot.search(text):
+            self.dead.add(self._place[match.group(2)])
         for name, role in self._patterns.was.findall(text):
-            self.known[self._place[name]] = role
+            self.revealed[self._place[name]] = role
 
     def _hear(self, seat: Seat, message: Message) -> None:
         """Take up a speech, or the words of a packmate."""
@@ -150,8 +150,8 @@ class Notes:
         if roles:
             self.claims[seat] = "seer" if "seer" in roles else min(roles)
         if self.claims.get(seat) == "seer":
-            for found in self._patterns.report.finditer(text):
-                if not _hedged(text, found.start()):
-                    self.reports[seat][self._place[found.group(1)]] = found.group("good") is None
+            for match in self._patterns.report.finditer(text):
+                if not _hedged(text, match.start()):
+                    self.reports[seat][self._place[match.group(1)]] = match.group("good") is None
         for name in self._patterns.accuse.findall(text):
             self.accused[seat] = self._place[name]
