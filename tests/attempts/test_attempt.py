@@ -8,7 +8,7 @@ import pytest
 from training.attempts import lock
 from training.attempts.attempt import run_attempt
 from training.attempts.lock import hold
-from training.attempts.progress import StopAsked
+from training.attempts.progress import StopRequested
 from training.errors import BadInput, EngineError
 from training.rundir import RunDir
 from training.store import atomic_directory, read_lines, write_json
@@ -77,7 +77,7 @@ def test_every_other_failure_is_a_failed_run(tmp_path, error, late):
 def test_a_stop_is_no_failure(tmp_path):
     def go(_, progress):
         progress.stop("signal SIGINT")
-        raise StopAsked(progress.reason)
+        raise StopRequested(progress.reason)
 
     found = run_attempt(RunDir(tmp_path), 4, lambda *_: None, go)
     assert (found["result"], found["why"], found["attempt"], found["exit"]) == ("stopped", "signal SIGINT", 4, 130)

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from training.attempts.progress import Progress, StopAsked, logging_to, rounded
+from training.attempts.progress import Progress, StopRequested, logging_to, rounded
 from training.rundir import AttemptDir
 from training.store import read_lines, read_member
 
@@ -79,7 +79,7 @@ def test_finish_is_the_last_word(progress):
 def test_a_stop_is_heard_once_and_keeps_its_first_reason(progress):
     progress.check()
     progress.attempt.ask("stop")
-    with pytest.raises(StopAsked, match="control/stop"):
+    with pytest.raises(StopRequested, match="control/stop"):
         progress.check()
     progress.stop("too late")
     assert progress.reason == "asked by control/stop"

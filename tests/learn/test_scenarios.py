@@ -90,7 +90,7 @@ def test_inputs_are_copied_and_named_by_their_hash(tmp_path):
     again = reopen(run_dir)
     assert again.data.path == str(copy)
     assert len(read_scenarios(again, copy).scenarios) == 3
-    with pytest.raises(BadInput, match="holds a run already"):
+    with pytest.raises(BadInput, match="has a run already"):
         start(config, run_dir, tmp_path)
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.toy_models import write_random_llama
-from training.attempts.progress import Progress, StopAsked
+from training.attempts.progress import Progress, StopRequested
 from training.learn import policy as policies
 from training.learn.batch import Item, batches
 from training.learn.forward import measure
@@ -260,7 +260,7 @@ def test_stopping_in_the_middle_of_a_step_takes_it_back(base, progress):
     before, plan = snapshot(updater), updater.plan(some, 1)
     original, calls = updater.optimizer.step, []
     updater.optimizer.step = lambda: (original(), calls.append(1), len(calls) == 2 and progress.stop("enough"))
-    with pytest.raises(StopAsked, match="enough"):
+    with pytest.raises(StopRequested, match="enough"):
         updater.run(plan, 1, progress)
     assert len(calls) == 2
     same(before, snapshot(updater))

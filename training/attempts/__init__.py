@@ -1,1 +1,1 @@
-"""One attempt at a run of any kind: its beginning, its progress on disk, its end."""
+"""One attempt at a run of any kind: its start, its progress on disk, its end."""

@@ -1,7 +1,7 @@
 """One attempt at a run of any kind: take the run's lock, prepare, run, and record how it ended.
 
-A wrong configuration, or a run that another process works on, raises `BadInput` and leaves nothing behind; every other
-failure ends as a failed run, not as an exception.
+An invalid configuration, or a run that another process is working on, raises `BadInput` and leaves no files behind.
+Every other failure is recorded as a failed run and raises nothing.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from training.attempts.lock import RunLock, hold
-from training.attempts.progress import Progress, Result, StopAsked, logging_to
+from training.attempts.progress import Progress, Result, StopRequested, logging_to
 from training.errors import BadInput, ParleyError, boundary
 from training.rundir import RunDir
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 Checkpoint = tuple[int, Path]
-"""A training step and the folder of the checkpoint after it."""
+"""A training step and the folder of its checkpoint."""
 
 
 def run_attempt(
@@ -32,12 +32,12 @@ def run_attempt(
     steps: int = 0,
     supervised: bool = False,
 ) -> dict[str, Any]:
-    """Do one attempt; return `{"result", "why", "step", "attempt", "exit"}`.
+    """Run one attempt; return `{"result", "why", "step", "attempt", "exit"}`.
 
-    `attempt` is its number and its folder's, by default the next free one. A `supervised` attempt takes the lock from
-    an earlier supervised one. `prepare` loads what `go` works with, from the
-    newest checkpoint (step and folder) if there is one; signals act as usual meanwhile, for there is nothing to save
-    yet. `exit`: 0 succeeded or stopped, 1 failed, 130 stopped by SIGINT.
+    `attempt` is its number, by default the next free one. A `supervised` attempt takes the lock from an earlier
+    supervised one. `prepare` receives the newest checkpoint (step and folder), if there is one, and returns what `go`
+    works with. Signals are handled only while `go` runs, because before that there is nothing to save. `exit` is 0 for
+    succeeded or stopped, 1 for failed, 130 for stopped by SIGINT.
     """
     attempts = run_dir.root / "attempts"
     missing = [folder for folder in (attempts, *attempts.parents) if not folder.exists()]
@@ -46,7 +46,7 @@ def run_attempt(
             return _locked(run_dir, lock, prepare, go, steps)
     except BadInput:
         for folder in missing:
-            with suppress(OSError):  # not made, or not empty: somebody else's files are in it
+            with suppress(OSError):  # the folder was not created, or has files of somebody else
                 folder.rmdir()
         raise
 
@@ -84,8 +84,8 @@ def _locked(
             try:
                 with boundary():
                     result, why = go(prepared, progress)
-            except StopAsked as asked:
-                result, why = "stopped", str(asked)
+            except StopRequested as request:
+                result, why = "stopped", str(request)
             except ParleyError as error:
                 result, why = _failed(progress, error)
     progress.finish(result, why)

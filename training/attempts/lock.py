@@ -1,10 +1,10 @@
-"""The lock of a run directory: one process at a time works on a run.
+"""The lock of a run directory: only one process at a time works on a run.
 
-`lock.json` names the holder (process, host, attempt). The holder renews it every `BEAT_S` seconds for as long as it
-lives and deletes it at its end. A lock is stale once its process is gone from this host, or, on another host, once it
-was not renewed for `LEASE_S` seconds; whoever comes next takes a stale lock over. A holder that was frozen and finds
-another name in its lock stops. A supervisor numbers its attempts, so an attempt of a supervisor takes the lock from an
-earlier one; it never takes it from a process that somebody started by hand.
+`lock.json` names the holder (process, host, attempt). The holder renews it every `BEAT_S` seconds while it lives and
+deletes it when it ends. A lock is stale once its process is gone from this host, or, on another host, once it was not
+renewed for `LEASE_S` seconds. The next process takes over a stale lock. A holder that was suspended and finds another
+holder in its lock stops. A supervised attempt takes the lock from an earlier supervised attempt, but never from a
+process that a person started.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEASE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who works on a run. `started` (Unix seconds) tells a process from a later one with the same number."""
+    """The process that works on a run. `started` (Unix seconds) distinguishes processes with the same number."""
 
     host: str
     pid: int
@@ -49,7 +49,7 @@ class Holder:
         return cls(socket.gethostname(), os.getpid(), started, attempt, supervised, secrets.token_hex(8))
 
     def is_alive(self, renewed: float) -> bool:
-        """Return whether the holder still works, judged by its process here or by when it last renewed its lock."""
+        """Return whether the holder still works: its process exists on this host, or its lease has not expired."""
         if self.host != socket.gethostname():
             return time.time() - renewed < LEASE_S
         try:
@@ -63,12 +63,12 @@ class Holder:
 
 
 class RunLock:
-    """A lock that this process holds until it releases or loses it; `hold` takes it."""
+    """A lock that this process has until it releases or loses it; `hold` acquires it."""
 
     def __init__(self, path: Path, holder: Holder) -> None:
         self.path, self.holder = path, holder
         self.lost: Callable[[str], None] = lambda _: None
-        """Called once, in another thread, with the reason if somebody else takes the lock over."""
+        """Called once, in another thread, with the reason, if another process takes over the lock."""
         self._released = threading.Event()
         self._thread = threading.Thread(target=self._renew, name="run-lock", daemon=True)
 
@@ -77,7 +77,7 @@ class RunLock:
         self._thread.start()
 
     def release(self) -> None:
-        """Delete the lock if it is still this holder's."""
+        """Delete the lock if it still belongs to this holder."""
         self._released.set()
         self._thread.join()
         with _opened(self.path) as file:
@@ -102,7 +102,7 @@ class RunLock:
 def hold(run_dir: RunDir, attempt: int | None = None, *, supervised: bool = False) -> Iterator[RunLock]:
     """Hold a run directory's lock for one attempt, by default the next one.
 
-    Raises `BadInput` that names the holder, having written nothing, while somebody else works on the run.
+    Raises `BadInput` with the holder's name, and writes nothing, while another process works on the run.
     """
     path = run_dir.root / "lock.json"
     try:
@@ -131,7 +131,7 @@ def hold(run_dir: RunDir, attempt: int | None = None, *, supervised: bool = Fals
 
 @contextmanager
 def _opened(path: Path, *, create: bool = True) -> Iterator[int]:
-    """Open the lock file for this process alone; the path names this very file for as long as the block runs."""
+    """Open and lock the file; while the block runs, no other process can lock or replace the file at `path`."""
     while True:
         file = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644)
         try:
@@ -151,7 +151,7 @@ def _is_at(file: int, path: Path) -> bool:
 
 
 def _read_holder(file: int) -> Holder | None:
-    """Return who holds the lock; None for a new file, or one that its writer left torn."""
+    """Return the holder of the lock; None for a file that is new or incompletely written."""
     try:
         data: dict[str, Any] = json.loads(os.pread(file, 4096, 0))
         return Holder(**data)

@@ -1,8 +1,8 @@
-"""What a running process says and hears: heartbeat, metrics, events, episodes; wishes to stop or save.
+"""The output and the control requests of a running process: heartbeat, metrics, events, episodes; stop and save.
 
-The heartbeat (`status.json`) is written when something was achieved, never by a timer: its age is the time since the
-last progress. A process is asked to stop by `control/stop`, by SIGINT or SIGTERM, or by the end of its standard input;
-in the last case it is gone within `GRACE_S` seconds, saved or not, even while it still loads its models.
+The heartbeat (`status.json`) is written on progress, never by a timer, so its age is the time since the last progress.
+`control/stop`, SIGINT, SIGTERM and the end of standard input request a stop. After the end of standard input the
+process exits within `GRACE_S` seconds, saved or not, even while it still loads its models.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 Phase = Literal["loading", "starting", "sampling", "scoring", "learning", "syncing", "saving", "evaluating", "finished"]
 Result = Literal["succeeded", "stopped", "failed"]
 GRACE_S = 25.0
-"""Seconds from the end of standard input to the end of the process, whatever it is doing."""
+"""Seconds from the end of standard input to the exit of the process."""
 BEAT_S = 0.5
 """Shortest time between two heartbeats of the same phase."""
 
 
-class StopAsked(ParleyError):
-    """Somebody asked the process to stop; what was begun is dropped."""
+class StopRequested(ParleyError):
+    """The process was requested to stop; the unfinished step is dropped."""
 
 
 class Progress:
-    """One attempt's voice and ears. Methods may be called from the loop's thread only, but for `stop`."""
+    """One attempt's output files and control requests. Only `stop` may be called from other threads."""
 
     def __init__(self, attempt: AttemptDir, steps: int, *, step: int = 0) -> None:
         attempt.root.mkdir(parents=True, exist_ok=True)
@@ -52,15 +52,15 @@ class Progress:
         self._stop = threading.Event()
         self._watching = False
 
-    # --- what it says ---
+    # --- output ---
 
     def phase(self, phase: Phase, **facts: Any) -> None:
-        """Begin a phase; `facts` go to the heartbeat until the next one."""
+        """Begin a phase; the heartbeat has `facts` until the next phase."""
         self._phase, self._facts = phase, facts
         self._write()
 
     def beat(self, **facts: Any) -> None:
-        """Tell that something was achieved inside the phase, such as `done=3, of=16`."""
+        """Report progress inside the phase, such as `done=3, of=16`."""
         self._facts |= facts
         if time.monotonic() - self._beaten >= BEAT_S:
             self._write()
@@ -82,7 +82,7 @@ class Progress:
         write_json(self.attempt.status, status | self._facts)
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
-        """Append the step's line of metrics; what is not a finite number is left out and told as a warning."""
+        """Append the step's metrics as one line; values that are not finite are left out and logged as a warning."""
         good = {name: float(value) for name, value in values.items() if math.isfinite(value)}
         if bad := sorted(set(values) - set(good)):
             self.event("warning", step=step, why=f"not finite: {', '.join(bad)}")
@@ -93,33 +93,33 @@ class Progress:
         append_line(self.attempt.events, {"at": time.time(), "kind": kind, **data})
 
     def episode(self, step: int, number: int, record: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
-        """Append an episode with its credit to the step's file, and its line to the index."""
+        """Append an episode with its credit to the step's file, and an entry to the index."""
         file = self.attempt.episodes(step)
         offset, length = append_member(file, record)
         line = {"step": step, "episode": number, "file": file.name, "offset": offset, "length": length}
         append_line(self.attempt.index, {**line, "summary": dict(summary)})
 
-    # --- what it hears ---
+    # --- control requests ---
 
     def stop(self, reason: str) -> None:
-        """Ask this process to stop; may be called from any thread and more than once."""
+        """Request this process to stop; may be called from any thread and more than once."""
         self.reason = self.reason or reason
         self._stop.set()
 
     @property
     def stopping(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Whether a stop was requested."""
         if not self._stop.is_set() and self.attempt.asked("stop"):
             self.stop("asked by control/stop")
         return self._stop.is_set()
 
     def check(self) -> None:
-        """Raise `StopAsked` if somebody asked to stop."""
+        """Raise `StopRequested` if a stop was requested."""
         if self.stopping:
-            raise StopAsked(self.reason)
+            raise StopRequested(self.reason)
 
     def take_save(self) -> bool:
-        """Return whether `control/save` was left since the last call; the wish is taken away."""
+        """Return whether a save was requested since the last call; delete the request."""
         if not self.attempt.asked("save"):
             return False
         (self.attempt.root / "control" / "save").unlink(missing_ok=True)
@@ -127,9 +127,9 @@ class Progress:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Turn signals and the end of standard input into wishes to stop while the block runs.
+        """Turn signals and the end of standard input into requests to stop while the block runs.
 
-        A second signal acts as without us.
+        A second signal has its default effect.
         """
         old = {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
         self.watch_input()
@@ -144,7 +144,7 @@ class Progress:
         self.stop(f"signal {signal.Signals(number).name}")
 
     def watch_input(self) -> None:
-        """Turn the end of a held standard input into a wish to stop, from now to the end of the process."""
+        """Turn the end of a supervisor's standard input into a request to stop, until the process ends."""
         descriptor = held_input()
         if descriptor is not None and not self._watching:
             self._watching = True
@@ -160,9 +160,9 @@ class Progress:
 
 @contextmanager
 def logging_to(progress: Progress) -> Iterator[None]:
-    """Write what `training` logs to the attempt's `log.txt`, one line a message, while the block runs.
+    """Write what `training` logs to the attempt's `log.txt`, one line per message, while the block runs.
 
-    Where standard error is that file already, whoever started us keeps the log.
+    If standard error is that file already, no second handler is added.
     """
     already_logged = False
     with suppress(OSError, ValueError):
@@ -185,5 +185,5 @@ def logging_to(progress: Progress) -> Iterator[None]:
 
 
 def rounded(values: Floats, digits: int = 5) -> list[float]:
-    """Return numbers as short JSON; what is not finite becomes 0."""
+    """Return the values rounded to `digits`; values that are not finite become 0."""
     return [round(float(value), digits) if math.isfinite(value) else 0.0 for value in values]

@@ -1,6 +1,6 @@
-"""A run directory's beginning: its inputs copied in and named by hash, its configuration resolved and written.
+"""Creates a run directory: copies the inputs into it, named by hash, and writes the resolved configuration.
 
-Raises `BadInput`, having written nothing, for a directory that holds a run already or an input that is not there.
+Raises `BadInput`, and writes nothing, for a directory that already has a run or for a missing input.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from training.store import sha256, write_json
 
 
 def start(config: RunConfig, run_dir: RunDir, folder: Path) -> RunConfig:
-    """Make `run_dir` and return its configuration; `folder` is what the configuration's relative paths start from."""
+    """Create `run_dir` and return its configuration; `folder` is the base of the configuration's relative paths."""
     if run_dir.attempts() or run_dir.config.exists():
-        raise BadInput("the directory holds a run already; go on with `resume`, or choose another", str(run_dir.root))
+        raise BadInput("the directory has a run already; `resume` it, or choose another", str(run_dir.root))
     config = resolve(config, folder)
 
     def copied(path: str, game: str) -> str:
@@ -42,7 +42,7 @@ def reopen(run_dir: RunDir) -> RunConfig:
 
 
 def _take_in(path: str, run_dir: RunDir) -> str:
-    """Copy an input file into the run directory; return its path there, relative to the directory."""
+    """Copy an input file into the run directory; return its path relative to the directory."""
     if not path:
         return ""
     source = Path(path)

@@ -1,8 +1,8 @@
-"""The behaviour table (OMAR, §4.2): how often players who lived to the end of a game, and those who were eliminated,
-did what a rubric of yes-or-no questions asks about their role.
+"""The behaviour table (OMAR, §4.2): how often surviving and eliminated players showed the behaviours of their role that
+a rubric of yes-or-no questions asks about.
 
-Pure functions over games and judgments. Several judgments of one seat are averaged first; a seat that nobody could
-score is counted, never filled in. Raises `BadInput` for a game that does not tell roles and who survived.
+Pure functions over games and judgments. Several judgments of one seat are averaged first; an unscored seat is counted,
+never imputed. Raises `BadInput` for a game that does not report roles and survival.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from training.rewards.rubrics import Dimension, Rubric
 
 By = Literal["people", "models", "both"]
 PERSON = "person:"
-"""How the author of a judgment begins that a person gave; any other author is a judge model."""
+"""Prefix of the author of a person's judgment; any other author is a judge model."""
 
 
 class Share(Record):
-    """The share of `scored` seats that did it, None if there is none; `asked` seats could have been scored."""
+    """The share of the `scored` seats that showed the behaviour, None without any; `asked` seats could be scored."""
 
     share: float | None
     scored: int
@@ -31,7 +31,7 @@ class Share(Record):
 
 
 class Row(Record):
-    """One behaviour of the seats with one of `roles`; `difference` is surviving minus eliminated, None without both."""
+    """One behaviour of seats with one of `roles`; `difference` is surviving minus eliminated, if both have scores."""
 
     behaviour: str
     title: str
@@ -42,7 +42,7 @@ class Row(Record):
 
 
 class Table(Record):
-    """The rows as people, as judge models, or as both together see them; `games` have at least one scored seat."""
+    """The rows from judgments by people, by judge models, or by both; `games` have at least one scored seat."""
 
     by: By
     games: int
@@ -50,7 +50,7 @@ class Table(Record):
 
 
 class Report(Record):
-    """The tables of all kinds of authors that judged; `both` is there if people and models did."""
+    """One table for each kind of author; the table `both` exists if people and models judged."""
 
     rubric: str
     version: int
@@ -60,7 +60,7 @@ class Report(Record):
 
 @dataclass(frozen=True, slots=True)
 class JudgedGame:
-    """One finished game: the role of every seat, whether it survived, and what was judged of it."""
+    """One finished game: every seat's role, whether it survived, and its judgments."""
 
     roles: Sequence[str]
     survived: Sequence[bool]
@@ -76,12 +76,12 @@ def judged_game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
         if metrics and "survived" in metrics
     ]
     if not len(episode.roles) == len(survived) == len(seats):
-        raise BadInput(f"{episode.scenario.id!r} does not tell every seat's role and whether it survived", "episode")
+        raise BadInput(f"{episode.scenario.id!r} does not report every seat's role and survival", "episode")
     return JudgedGame(episode.roles, survived, judgments)
 
 
 def report(games: Sequence[JudgedGame], rubric: Rubric) -> Report:
-    """Return the tables of a rubric's yes-or-no questions; judgments under another rubric or version do not count."""
+    """Return the tables of a rubric's yes-or-no questions; judgments under another rubric or version are ignored."""
     questions = [dimension for dimension in rubric.dimensions if dimension.yes_no]
     kinds: tuple[By, ...] = ("people", "models")
     tables = [table for by in kinds if (table := _table(games, rubric, questions, by)).games]
@@ -100,7 +100,7 @@ def _table(games: Sequence[JudgedGame], rubric: Rubric, questions: Iterable[Dime
 
 
 def _of(by: By) -> Callable[[Judgment], bool]:
-    """Return whose judgments count."""
+    """Return the predicate of the judgments that count."""
     return lambda judgment: by == "both" or judgment.author.startswith(PERSON) == (by == "people")
 
 

@@ -1,6 +1,6 @@
-"""The head-to-head during training: the learner against what the run started from, or another opponent.
+"""The head-to-head during training: the learner against the run's starting model, or another opponent.
 
-Failures of an opponent's engine end the run as any engine's failure does.
+A failure of an opponent's engine ends the run like a failure of the learner's engine.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ async def during(trainer: Trainer, step: int) -> dict[str, float]:
 
 
 def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, supervised: bool = False) -> dict[str, Any]:
-    """Run or go on with a training run that holds a head-to-head every `evaluate.every` steps.
+    """Start or resume a training run that plays a head-to-head every `evaluate.every` steps.
 
-    Raises `BadInput` before anything is written, also for a head-to-head that cannot be played.
+    Raises `BadInput`, before anything is written, also for a head-to-head that cannot be played.
     """
     from training.learn import trainer
 

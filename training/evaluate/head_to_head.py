@@ -1,10 +1,10 @@
 """The head-to-head: two models play the same scenarios, and each scenario is played in both seatings.
 
-Without roles each model holds half of the seats, against the other, and they swap. With a `side` (the seats with
-certain roles) each model holds that side against the same common opponent, who holds all other seats in both seatings;
-`opposition="each_other"` seats the other model there instead, which then lets the other roles' skill into the
-comparison. Source: OMAR, section 4 (evaluation); both seatings of every scenario are ours. Raises `BadInput` for games
-that are not fair to swap, or lack the roles.
+Without roles, each model plays half of the seats against the other, and then they swap. With a `side` (the seats with
+certain roles), each model plays that side against the same common opponent, which plays all other seats in both
+seatings; with `opposition="each_other"` the other model plays them, and its skill in those roles affects the
+comparison. Source: OMAR, section 4 (evaluation); playing both seatings of every scenario is Parley's addition. Raises
+`BadInput` for games whose seats cannot be swapped fairly, or that lack the roles.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Opposition = Literal["common", "each_other"]
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """One conversation to be played: its scenario, its repetition, and who sits where: a, b or the common opponent."""
+    """One conversation to be played: its scenario, its repetition, and the contestant at each seat (a, b or common)."""
 
     number: int
     scenario: Scenario
@@ -40,7 +40,7 @@ class Pairing:
     names: tuple[str, ...]
 
     def seats_of(self, name: str) -> tuple[Seat, ...]:
-        """Return the seats that a contestant holds."""
+        """Return the seats that a contestant plays."""
         return tuple(seat for seat, contestant in enumerate(self.names) if contestant == name)
 
 
@@ -54,7 +54,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """Callbacks during a head-to-head: `seen` after each conversation, `replied` after each reply."""
+    """Callbacks of a head-to-head: `on_match` after each conversation, `on_reply` after each reply."""
 
     on_match: Callable[[Match], None] = lambda match: None
     on_reply: Callable[[Reply], None] = lambda reply: None
@@ -69,10 +69,10 @@ def pairings(
 ) -> list[Pairing]:
     """Return at least `conversations` pairings: every scenario in both seatings, repeated if needed.
 
-    If half as many scenarios suffice, they are drawn from the seed. Both seatings of a repetition are the same start.
-    With a `side`, a holds it in the first and b in the second; all other seats are the common opponent's, or with
-    `each_other` the other model's. Without one, a holds the first half of the seats and b the rest, then they swap; in
-    a game of more than two seats the half moves on by one seat from start to start.
+    If half as many scenarios suffice, they are drawn by the seed. Both seatings of a repetition have the same seed.
+    With a `side`, a plays it in the first seating and b in the second; the common opponent plays all other seats, or
+    with `each_other` the other model. Without a `side`, a plays the first half of the seats and b the rest, then they
+    swap; in a game of more than two seats the half moves by one seat from start to start.
     """
     if not scenarios:
         raise BadInput("a head-to-head needs at least one scenario", "data.path")
@@ -98,7 +98,7 @@ def pairings(
 
 
 def _roles(start: Scenario, side: Collection[str], opposition: Opposition) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return both seatings of a start: a holds the seats with the roles of `side`, then b does."""
+    """Return both seatings of a start: a plays the seats with the roles of `side`, then b does."""
     roles = make(start).roles()
     if len({role in side for role in roles}) < 2:
         raise BadInput(
@@ -117,7 +117,7 @@ def _swapped(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _halves(start: Scenario, turn: int) -> tuple[str, ...]:
-    """Give a half of the seats, rounded down, in a row; in a game of more than two it begins `turn` seats later."""
+    """Assign a half of the seats, rounded down, in a row; in a game of more than two it begins `turn` seats later."""
     count = len(start.seats)
     first = turn % count if count > 2 else 0
     return tuple("a" if (seat - first) % count < count // 2 else "b" for seat in range(count))
@@ -140,7 +140,7 @@ async def play(
     jobs = [Job(p.number, p.scenario, p.names) for p in pairs]
     players = {"a": a.player, "b": b.player} | ({COMMON: common.player} if common else {})
     matches: dict[int, Match] = {}
-    # closed at once when `seen` raises: nothing may be in flight when the caller closes the engines
+    # closed at once when `on_match` raises: no request may be in flight when the caller closes the engines
     async with aclosing(
         rollout(jobs, players, lanes=lanes, rules=rules, tool=tool, on_reply=callbacks.on_reply)
     ) as playing:

@@ -1,9 +1,9 @@
 """Confidence intervals of means: Student's t over seeds and over scenarios (or games), exact for proportions.
 
-The unit is a seed, a scenario or a game, whatever was averaged inside it. Student's t holds its level on normal data
-from two values on; on skewed data it covers less, which `docs/results/intervals.md` measures against the bootstrap.
-Below `ENOUGH` values that shortfall can be large, and whoever shows such an interval says so (`Interval.few`).
-Raises `BadInput` where there is nothing to average.
+The unit is a seed, a scenario or a game; values within a unit are averaged first. Student's t has its nominal coverage
+on normal data from two values on. On skewed data its coverage is lower, which `docs/results/intervals.md` measures
+against the bootstrap; below `ENOUGH` values the difference can be large, and displays warn about it (`Interval.few`).
+Raises `BadInput` if there are no values.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from training.records import Floats
 
 ENOUGH = 30
-"""From so many values on, Student's t is within about two points of its level on data as skewed as the exponential."""
+"""With at least this many values, Student's t is within about two points of its level on exponential data."""
 CAUTION = f"fewer than {ENOUGH}: on skewed values an interval covers the truth less often than its level says"
 METHOD = "95 %, Student's t over scenarios; exact (Clopper-Pearson) for proportions of scenarios"
 
 
 class Interval(Record):
-    """An estimate with its interval. `n` is the number of seeds, scenarios or games behind it; a mean of a single one
-    has no width to show.
+    """An estimate with its interval. `n` is the number of seeds, scenarios or games; with a single one the interval has
+    no width.
     """
 
     mean: float
@@ -38,7 +38,7 @@ class Interval(Record):
 
     @property
     def few(self) -> bool:
-        """Whether `n` is so small that the interval needs `CAUTION` beside it."""
+        """Whether `n` is so small that `CAUTION` must be shown beside the interval."""
         return self.n < ENOUGH
 
 
@@ -53,10 +53,10 @@ def over_seeds(values: Sequence[float], level: float = 0.95) -> tuple[float, flo
 def over_scenarios(values: Sequence[float], level: float = 0.95, seed: int = 0) -> tuple[float, float]:
     """Return the interval (low, high) of the mean of one value per scenario; `BadInput` for too few values.
 
-    Values that are all 0 or 1 are a proportion: its interval is exact (Clopper-Pearson), and has a width also where
-    the proportion is 0 or 1. Any other values get Student's t, from two on; those that never differ have no width.
-    Nothing is drawn, so `seed` has no effect. The bootstrap (BCa) stays below 93 % on normal data at 30 values, and
-    covers more than Student's t only where values are strongly skewed and 30 or more.
+    Values that are all 0 or 1 are a proportion, whose interval is exact (Clopper-Pearson) and has a width even if the
+    proportion is 0 or 1. Other values need at least two and get Student's t; if they are all equal, the interval has no
+    width. `seed` has no effect, because nothing is sampled. The coverage of the bootstrap (BCa) stays below 93 % on
+    normal data with 30 values, and exceeds Student's t only for 30 or more strongly skewed values.
     """
     del seed
     data = _numbers(values)
@@ -70,7 +70,7 @@ def over_scenarios(values: Sequence[float], level: float = 0.95, seed: int = 0) 
 def interval(values: Sequence[float], level: float = 0.95) -> Interval:
     """Return the mean of one value per scenario with its interval `over_scenarios`.
 
-    For a paired comparison use `paired`. `BadInput` for no values, NaN or infinity.
+    For a paired comparison use `paired`. Raises `BadInput` for no values, NaN or infinity.
     """
     data = _numbers(values)
     if data.size == 0:
@@ -82,8 +82,8 @@ def interval(values: Sequence[float], level: float = 0.95) -> Interval:
 def paired(first: Sequence[float], second: Sequence[float], level: float = 0.95) -> Interval:
     """Return the mean difference first - second over scenarios; each scenario has one value of either kind.
 
-    Where the difference is the same in every scenario and all values lie between 0 and 1, the interval is as wide as
-    the exact one of a proportion allows: scenarios with another difference may be as many as `_unseen` says.
+    If the difference is the same in every scenario and all values are between 0 and 1, the interval allows for the
+    largest share of scenarios with another difference that is compatible with the data (`_unseen`).
     """
     a, b = _numbers(first), _numbers(second)
     if a.size != b.size or a.size == 0:
@@ -102,11 +102,11 @@ def paired(first: Sequence[float], second: Sequence[float], level: float = 0.95)
 def difference(games: Sequence[tuple[Sequence[float], Sequence[float]]], level: float = 0.95) -> Interval:
     """Return the mean of all first values minus that of all second ones, with an interval over games.
 
-    Each game brings as many values of either kind as it has, none of a kind included. The variance is that of the
-    linearised difference of ratios (Cochran, Sampling Techniques, section 6), games being the unit; the degrees of
-    freedom are those of the kind that fewer games have. Shares that are 0 or 1 in all games get the exact bounds of
-    each kind's share of games, and of shares with one game of a kind nothing is known: -1 to 1. `n` counts the games
-    with any value. `BadInput` without a value of either kind, or for values beyond 0 to 1 from one game of a kind.
+    A game may have any number of values of either kind, including none. The variance is that of the linearised
+    difference of ratios (Cochran, Sampling Techniques, section 6) with games as units; the degrees of freedom are those
+    of the kind that fewer games have. Shares that are 0 or 1 in all games get the exact bounds of each kind's share of
+    games. If only one game has a kind, the interval of shares is -1 to 1. `n` counts the games with any value. Raises
+    `BadInput` without a value of either kind, or for values outside 0 to 1 from a single game of a kind.
     """
     sums = np.array([[sum(a), len(a), sum(b), len(b)] for a, b in games if a or b], dtype=np.float64).reshape(-1, 4)
     if not (sums[:, 1].any() and sums[:, 3].any()):
@@ -162,7 +162,7 @@ def _exact(successes: int, n: int, level: float) -> tuple[float, float]:
 
 
 def _unseen(n: int, level: float) -> float:
-    """Return the largest share of scenarios that may be otherwise although none of `n` is: Clopper-Pearson's bound."""
+    """Return the Clopper-Pearson upper bound for the share of an outcome that none of `n` scenarios has."""
     return _exact(0, n, level)[1]
 
 

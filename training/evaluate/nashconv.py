@@ -1,7 +1,8 @@
-"""How far a policy of Kuhn or Leduc poker is from an equilibrium: OpenSpiel's NashConv, exactly, without playing.
+"""The distance of a Kuhn or Leduc poker policy from an equilibrium: OpenSpiel's NashConv, computed exactly.
 
-A language model's policy is its probability of each legal answer, and of nothing else, right after what its seat is
-shown, the reasoning left out. Raises `BadInput` for another game or an unknown policy, and as the engine does.
+A language model's policy is its probability of each legal answer directly after the seat's observation, without
+reasoning, normalised over the legal answers. Raises `BadInput` for another game or an unknown policy, and the errors of
+the engine.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ from training.text.messages import Chat, chat
 
 SEATS = NAMES[:2]
 OnProgress = Callable[[int, int], None]
-"""Is told after each information state how many of how many have been scored."""
+"""Called after each information state with (number scored, number of states)."""
 
 
 class Scorer(Protocol):
-    """What is used of an engine."""
+    """The part of an engine that is used here."""
 
     async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
         """Return log p(continuation | prefix) for each continuation."""
 
 
 class ChatTokens(Protocol):
-    """What is used of a tokenizer with its chat template."""
+    """The part of a tokenizer with a chat template that is used here."""
 
     @property
     def end_id(self) -> int:
@@ -55,20 +56,20 @@ class ChatTokens(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One information state: who is to act, what that seat is shown, and OpenSpiel's numbers of the legal answers."""
+    """One information state: the seat to act, its observation, and OpenSpiel's numbers of the legal actions."""
 
     seat: Seat
     observation: Observation
     actions: tuple[int, ...]
 
     def answers(self) -> list[str]:
-        """Return every legal answer as it would be written, without reasoning."""
+        """Return every legal answer as text, without reasoning."""
         (action,) = self.observation.actions
         return [write(action, {"choice": choice}) for choice in action.args[0].choices]
 
 
 def points(game: str) -> dict[str, Point]:
-    """Return every information state of a game by OpenSpiel's name for it; raise `BadInput` for a game without."""
+    """Return every information state of a game by OpenSpiel's string; raise `BadInput` for another game."""
     if game not in POKERS:
         raise BadInput(f"NashConv is known for {' and '.join(POKERS)}, not for {game!r}", "game")
     states: dict[str, Point] = {}
@@ -79,7 +80,7 @@ def points(game: str) -> dict[str, Point]:
 
 
 def _deals(game: str) -> Iterator[list[int]]:
-    """Yield every order in which the cards can come."""
+    """Yield every order in which the cards can be dealt."""
     first = make(Scenario(id=game, game=game, seats=SEATS))
     assert isinstance(first, OpenSpielGame)
     deck, count = first.view.deck(), first.view.draws()
@@ -89,7 +90,7 @@ def _deals(game: str) -> Iterator[list[int]]:
 
 
 def _walk(scenario: Scenario, moves: tuple[SeatMove, ...]) -> Iterator[tuple[str, Point]]:
-    """Yield what is to be decided from here on, before what follows from it."""
+    """Yield the information states reachable after `moves`, parents before children."""
     game = replay(scenario, moves)
     assert isinstance(game, OpenSpielGame)
     for seat in game.to_act():
@@ -122,19 +123,19 @@ async def model_policy(
 
 
 def uniform(states: Mapping[str, Point]) -> Policy:
-    """Return the policy that chooses among its legal answers by chance."""
+    """Return the policy that chooses uniformly among the legal answers."""
     return {where: dict.fromkeys(point.actions, 1 / len(point.actions)) for where, point in states.items()}
 
 
 def named_policy(name: str, game: str, states: Mapping[str, Point]) -> Policy | None:
-    """Return the policy of `random`, `nash` or `cfr`, None for a model; raise `BadInput` where it does not play."""
+    """Return the policy of `random`, `nash` or `cfr`, None for a model; raise `BadInput` if it does not play `game`."""
     if name == "random":
         return uniform(states)
     return solution(name, game, "policy").policy if name in SOLVED else None
 
 
 def measure(game: str, policy: Policy) -> dict[str, float]:
-    """Return NashConv (the sum of what both seats could gain alone), half of it, and the first seat's value."""
+    """Return NashConv (the sum of both seats' gains from a best response), half of it, and the first seat's value."""
     kind = POKERS[game]
     loaded = kind(kind.model(), SEATS).load()
     table = pyspiel.TabularPolicy({where: list(choices.items()) for where, choices in policy.items()})
@@ -158,9 +159,9 @@ async def _score_model(
 
 
 def run(game: str, source: str, *, engine: str, device: str, dtype: str, on_progress: OnProgress) -> dict[str, Any]:
-    """Measure a policy by name, or a model by folder or registered name; return the numbers and what they hold for.
+    """Measure a policy by name, or a model by folder or registered name; return the game, the policy and the numbers.
 
-    A model takes seconds for Kuhn poker and minutes for Leduc; `tell` hears of every state that was asked about.
+    A model takes seconds for Kuhn poker and minutes for Leduc; `on_progress` is called after every state.
     """
     states = points(game)
     policy = named_policy(source, game, states)

@@ -1,20 +1,20 @@
-"""Ratings of one game from its log of matches: a Bradley-Terry fit over all who played, adjusted for seat and role.
+"""Ratings of one game from its log of matches: a Bradley-Terry fit over all players, adjusted for seat and role.
 
 Within a match every two rated seats are compared by their results. The log-odds that i comes out above j are
 
     strength(i) - strength(j) + seat(i) - seat(j) + role(i) - role(j),
 
-a logistic regression (scikit-learn). In a match of two, equal results are a draw: half a win each. Among more seats
-they are no comparison: a team shares its result, which does not say who of it is stronger. Each comparison weighs
-1 / (rated seats - 1), so that a match weighs one game to each seat, however many sit there.
+a logistic regression (scikit-learn). In a match of two, equal results are a draw: half a win each. With more seats,
+equal results are not compared: a team shares its result, which does not show which member is stronger. Each comparison
+has the weight 1 / (rated seats - 1), so that every seat of a match counts as one game, whatever the number of seats.
 
-The prior is one drawn game of every player, seat and role against the average: who has won all games has a finite
-rating, and what the log cannot tell apart is shared out. Intervals are Student's t over games, with the spread of a
-weighted bootstrap over matches: a random weight (exponential, mean 1) for every match and every drawn game of the
-prior. Drawing matches with replacement would give no width to who has won all their games.
+The prior is one drawn game of every player, seat and role against the average. It makes the rating of a player who has
+won all games finite, and divides effects evenly that the log cannot separate. Intervals are Student's t over games with
+the spread of a weighted bootstrap over matches: every match and every drawn game of the prior gets a random weight
+(exponential, mean 1). Resampling matches with replacement would give a player who has won all games no width.
 
-Points are Elo's: 400 for odds of 10 to 1, and 1000 is the mean of those who are rated. The order of the log does not
-matter, and the same log gives the same numbers, rounded to hundredths of a point. Nothing here can fail on a log.
+Points are Elo points: 400 for odds of 10 to 1; 1000 is the mean of the rated players. The result does not depend on the
+order of the log, and the same log gives the same numbers, rounded to hundredths of a point. No log raises an error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from training.records import Floats
 
 METHOD = "bradley-terry/3"
-"""Part of every digest: raise it when the same log gives other numbers."""
+"""Part of every digest. Increase the number when the same log gives other ratings."""
 POINTS = 400 / np.log(10)
 MEAN = 1000.0
 PRIOR = 1.0
@@ -50,9 +50,9 @@ Why = Literal["", "few", "apart", "level"]
 
 
 class RatedSeat(Record):
-    """One seat of a match. `who` empty: not rated (a guest); `value` None: no result, as before a judge has spoken.
+    """One seat of a match. With an empty `who` (a guest) it is not rated; `value` None means that it has no result yet.
 
-    `moves` counts the seat's moves; `default`, `timeout` and `forfeit` those that were not its own choice.
+    `moves` counts the seat's moves; `default`, `timeout` and `forfeit` count the moves that the player did not choose.
     """
 
     who: str = ""
@@ -65,7 +65,7 @@ class RatedSeat(Record):
 
     @property
     def counts(self) -> bool:
-        """Whether it can be compared."""
+        """Whether the seat is rated and has a result."""
         return bool(self.who) and self.value is not None
 
 
@@ -76,16 +76,16 @@ class RatedGame(Record):
     seats: tuple[RatedSeat, ...]
 
     def games(self) -> set[str]:
-        """Return those for whom it is a game: the players with a result, if there are two."""
+        """Return the players with a result if there are at least two, else nobody."""
         rated = {seat.who for seat in self.seats if seat.counts}
         return rated if len(rated) > 1 else set()
 
 
 class Rating(Record):
-    """A player's rating after `games` games; without `points` the reason is `why`.
+    """A player's rating after `games` games; if `points` is None, `why` is the reason.
 
-    few: fewer than `LEAST_GAMES`; apart: no chain of games leads to most of the others; level: no game of the log had
-    a winner.
+    few: fewer than `LEAST_GAMES` games; apart: no chain of games connects the player to the largest group; level: no
+    game of the log had a winner.
     """
 
     who: str
@@ -95,7 +95,7 @@ class Rating(Record):
 
 
 class Ladder(Record):
-    """The fit: ratings (best first, then those without one by name), and what each seat and role is worth in points."""
+    """The fit: ratings (best first, then unrated players by name), and each seat's and role's advantage in points."""
 
     digest: str
     matches: int
@@ -106,7 +106,7 @@ class Ladder(Record):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Seats i and j of one match; `share` is 1 where i came out above j, 0.5 for a draw."""
+    """A comparison of seats i and j of one match; `share` is 1 if i's result is above j's, 0.5 for a draw."""
 
     match: int
     i: int
@@ -116,7 +116,7 @@ class Comparison:
 
 
 def digest(log: Sequence[RatedGame]) -> str:
-    """Return the SHA-256 of method and log, whatever the log's order."""
+    """Return the SHA-256 of method and log; it does not depend on the log's order."""
     rows = [METHOD, *(played.to_dict() for played in _ordered(log))]
     return hashlib.sha256(json.dumps(rows, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -126,7 +126,7 @@ def _ordered(log: Sequence[RatedGame]) -> list[RatedGame]:
 
 
 def comparisons(played: RatedGame, match: int = 0) -> Iterator[Comparison]:
-    """Yield what one match says about its rated seats, as match number `match`."""
+    """Yield the comparisons of one match's rated seats, with `match` as their match number."""
     rated = [(number, seat.value) for number, seat in enumerate(played.seats) if seat.who and seat.value is not None]
     for (i, mine), (j, other) in combinations(rated, 2):
         if mine != other or len(rated) == 2:
@@ -135,10 +135,10 @@ def comparisons(played: RatedGame, match: int = 0) -> Iterator[Comparison]:
 
 @dataclass(frozen=True)
 class _Design:
-    """The regression: one row a kind of comparison, one column a player, seat or role.
+    """The design of the regression: one row per kind of comparison, one column per player, seat and role.
 
-    Comparisons of equal players, seats and roles share a row (`cell`): `match`, `cell`, `up` and `down` have one entry
-    a comparison.
+    Comparisons with the same players, seats and roles share a row, whose number is `cell`. `match`, `cell`, `up` and
+    `down` have one entry per comparison.
     """
 
     columns: list[tuple[str, str]]
@@ -179,7 +179,7 @@ class _Design:
         return cls(columns, rows, np.array(matches), np.array(numbers), np.array(up), np.array(down))
 
     def solve(self, matches: Floats, prior: Floats) -> Floats:
-        """Return the coefficients, one a column, with a weight for each match and each column's drawn game."""
+        """Return one coefficient per column; `matches` weighs the matches and `prior` the drawn game of each column."""
         from sklearn import config_context
         from sklearn.linear_model import LogisticRegression
 
@@ -195,7 +195,7 @@ class _Design:
 
 
 def reasons(log: Sequence[RatedGame]) -> dict[str, Why]:
-    """Return for everybody in the log why they have no rating, or an empty text."""
+    """Return for each player in the log the reason why there is no rating, or an empty text."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -215,7 +215,7 @@ def reasons(log: Sequence[RatedGame]) -> dict[str, Why]:
     group = connected_components(coo_array((np.ones(len(met)), tuple(zip(*met, strict=True))), size), False)[1]
     played_in = Counter({int(group[first]): 0 for first, second in met if first != second})
     for who, count in games.items():
-        if int(group[place[who]]) in played_in:  # not those who were compared with nobody, however much they played
+        if int(group[place[who]]) in played_in:  # leaves out players who were compared with nobody
             played_in[int(group[place[who]])] += count
     main = max(sorted(played_in), key=lambda label: played_in[label], default=None)
 
@@ -264,13 +264,13 @@ def fit(log: Sequence[RatedGame], *, seed: int = 0, prior: float = PRIOR, resamp
 
 
 def _centred(fits: Floats, chosen: Sequence[bool]) -> Floats:
-    """Return each fit with the mean of the chosen columns at 0."""
+    """Return the fits shifted so that the mean over the chosen columns is 0."""
     centred: Floats = fits - fits[:, np.array(chosen)].mean(axis=1, keepdims=True)
     return centred
 
 
 def _interval(values: Floats, n: int) -> Interval:
-    """Return the first value with Student's t interval over n games, from the spread of the rest, its bootstrap."""
+    """Return the first value with Student's t interval over n games; the other values are its bootstrap."""
     from scipy import stats
 
     if n < 2:  # one game says nothing about how far others would lie from it

@@ -1,7 +1,7 @@
 """The head-to-head as a run of kind `eval`.
 
-`run` writes conversations, judgments and `evaluation.json` (numbers with every condition they hold under) into an
-attempt of the run directory. It fails as `run_attempt` says.
+`run` writes conversations, judgments and `evaluation.json` (the numbers and their conditions) into an attempt of the
+run directory. It raises the errors of `run_attempt`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FILE = "evaluation.json"
 
 
 def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, supervised: bool = False) -> dict[str, Any]:
-    """Hold the head-to-head of a configuration as `run_attempt` says; what was found is added to what it returns."""
+    """Play the head-to-head of a configuration; return the result of `run_attempt` together with the evaluation."""
     command = f"python -m training eval config.json --dir {run_dir.root.name}"
     evaluation: dict[str, Any] = {}
 
@@ -50,7 +50,7 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, super
 
 
 def draw(config: RunConfig, run_dir: RunDir) -> tuple[Path, list[Pairing]]:
-    """Return the file with the scenarios and the pairings to be played; raise `BadInput` for either."""
+    """Return the scenario file and the pairings to play; raise `BadInput` if either is invalid."""
     section = config.evaluate
     if section.path:
         config = config.model_copy(update={"data": config.data.model_copy(update={"path": section.path})})
@@ -62,14 +62,14 @@ def draw(config: RunConfig, run_dir: RunDir) -> tuple[Path, list[Pairing]]:
 
 
 def common_opponent(config: RunConfig, pairs: Sequence[Pairing]) -> str:
-    """Return who the common opponent of these pairings is; empty if they seat none."""
+    """Return the source of the pairings' common opponent; empty if they have none."""
     return config.common_opponent if COMMON in pairs[0].names else ""
 
 
 class HeadToHead:
-    """One head-to-head, ready to be played: scenarios read, models loaded. Raises `BadInput` for what does not fit.
+    """One head-to-head with its scenarios read and its models loaded. Raises `BadInput` for an invalid configuration.
 
-    A `learner` takes the place of the model that the configuration names as the one to be measured.
+    `learner` replaces the evaluated model of the configuration.
     """
 
     def __init__(self, config: RunConfig, run_dir: RunDir, learner: Contestant | None = None) -> None:
@@ -88,12 +88,12 @@ class HeadToHead:
         source = common_opponent(config, self.pairs)
         self.common = self.pool.open(source, COMMON) if source else None
         for contestant in filter(None, (self.a, self.b, self.common)):
-            contestant.player(self.pairs[0].scenario, 0)  # refuses a game that a player without a model does not play
-        probes = config.rollout.probes and learner is None  # a head-to-head during training keeps no episodes
+            contestant.player(self.pairs[0].scenario, 0)  # raises `BadInput` for a game that the player does not play
+        probes = config.rollout.probes and learner is None  # a head-to-head during training stores no episodes
         self.rules = RolloutPolicy(config.seed, 0, config.rollout.retries, config.rollout.on_refused, probes)
 
     async def hold(self, progress: Progress, command: str) -> dict[str, Any]:
-        """Play, judge, summarise and write; return summary and conditions. Closes the head-to-head in any case."""
+        """Play, judge, summarise and write; return summary and conditions. Always closes the head-to-head."""
         async with aclosing(self):
             return await self._hold(progress, command)
 
@@ -116,12 +116,12 @@ class HeadToHead:
         return evaluation
 
     async def conversations(self, progress: Progress) -> tuple[list[Match], dict[int, list[Judgment]]]:
-        """Play all conversations, and let the judge, if there is one, score them; every reply is a sign of life."""
+        """Play all conversations and have the judge, if there is one, score them; every reply writes a heartbeat."""
         matches = await self._played(progress)
         return matches, await self._judged(self.judge, matches, progress) if self.judge else {}
 
     async def _played(self, progress: Progress) -> list[Match]:
-        """Play all conversations. The contestants are closed in any case."""
+        """Play all conversations, and always close the contestants."""
         ended = replies = 0
 
         def on_match(match: Match) -> None:
@@ -138,7 +138,7 @@ class HeadToHead:
 
         lanes = self.config.rollout.lanes or self.config.engine.max_running
         callbacks = Callbacks(on_match, on_reply)
-        async with aclosing(self.pool):  # at once: a judge needs no model in memory
+        async with aclosing(self.pool):  # closed before judging, which needs no model in memory
             return await play(
                 self.pairs,
                 self.a,
@@ -151,14 +151,14 @@ class HeadToHead:
             )
 
     async def aclose(self) -> None:
-        """Free the models and the judge's connections; calling it twice is fine."""
+        """Close the models and the judge's connections; may be called twice."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.pool.aclose)
             if self._remote_judge is not None:
                 stack.push_async_callback(self._remote_judge.close)
 
     async def _judged(self, judge: Judge, matches: Sequence[Match], progress: Progress) -> dict[int, list[Judgment]]:
-        """Let the judge score all conversations; each that is done is a sign of life."""
+        """Have the judge score all conversations; each one writes a heartbeat."""
         progress.phase("scoring", done=0, of=len(matches))
         done = 0
 
@@ -171,7 +171,7 @@ class HeadToHead:
         return await judge_all(matches, judge, self.config.seed, on_judged=on_judged)
 
     def _conditions(self, command: str) -> dict[str, Any]:
-        """Return everything that the numbers depend on."""
+        """Return all conditions that the numbers depend on."""
         return {
             "command": command,
             "game": self.config.game.to_dict(),

@@ -1,7 +1,7 @@
-"""The social metrics of a head-to-head: every seat judged on the seven SOTOPIA dimensions, the five fine-grained ones,
-and what is asked about its game alone.
+"""The social metrics of a head-to-head: a judge scores every seat on the seven SOTOPIA dimensions, the five
+fine-grained dimensions, and the rubrics of its game.
 
-A seat that could not be scored is a judgment without values; nothing here raises for it.
+A seat that could not be scored has a judgment without values; it raises no error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SOCIAL: tuple[Rubric, ...] = (SOTOPIA, CONDUCT)
 
 
 def rubrics(game: str) -> tuple[Rubric, ...]:
-    """Return what the seats of a game are judged on."""
+    """Return the rubrics on which the seats of a game are judged."""
     return (*SOCIAL, *(RUBRICS[name] for name in lookup(game).rubrics))
 
 
@@ -29,7 +29,7 @@ async def judge_all(
 ) -> dict[int, list[Judgment]]:
     """Return the judgments of every conversation that ended without an error, by the pairing's number.
 
-    Which model held which seat is not part of what the judge reads.
+    The judge does not read which model had which seat. `on_judged` is called after each conversation.
     """
 
     async def judge_match(match: Match) -> tuple[int, list[Judgment]]:

@@ -1,10 +1,9 @@
-"""From the conversations of a head-to-head to numbers with intervals.
+"""Summarises the conversations of a head-to-head as means with intervals.
 
 Every number is first averaged within a scenario, over both seatings and all repetitions, then over scenarios, which
-are the unit of its interval. A scenario counts only where both seatings of a repetition have the number, so that a
-seat's advantage cancels. Where a model's seats hold certain roles (`won/werewolf`, and everything where both models
-face a common opponent) one seating has the number of a and the other that of b. What could not be scored is counted,
-never replaced.
+are the unit of its interval. A scenario counts only if both seatings of a repetition have the number, so that a seat's
+advantage cancels. For numbers of certain roles (`won/werewolf`), and for all numbers against a common opponent, one
+seating has the number of a and the other that of b. Seats that could not be scored are counted, never imputed.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from training.rollout.roles import Numbers, by_role, seat_numbers
 
 
 class Summary(Record):
-    """The numbers of a head-to-head. `difference` is a minus b, paired; `shared` are those of whole conversations.
+    """The numbers of a head-to-head. `difference` is a minus b, paired; `shared` are numbers of whole conversations.
 
-    `used` of `conversations` had no error and a partner seating without one; `unscored` counts seats that a judge
-    could not score, per rubric. `caution` says what to bear in mind with so few scenarios, or nothing.
+    `used` of `conversations` had no error in either seating; `unscored` counts the seats that a judge could not score,
+    per rubric. `caution` is a warning if there are few scenarios, else empty.
     """
 
     conversations: int
@@ -41,14 +40,14 @@ class Summary(Record):
 
 @dataclass(frozen=True, slots=True)
 class _Conversation:
-    """One conversation's numbers: per side, and of the whole."""
+    """One conversation's numbers: per contestant, and of the whole conversation."""
 
     sides: Mapping[Name, Numbers]
     shared: Numbers
 
 
 def summarise(matches: Sequence[Match], judgments: Mapping[int, Sequence[Judgment]]) -> Summary:
-    """Return the summary; `judgments` are by the pairing's number."""
+    """Return the summary; `judgments` has the pairing's number as key."""
     couples = _couples(matches)
     numbers = {
         m.pairing.number: _numbers(m, judgments.get(m.pairing.number, ())) for m in matches if not m.episode.error
@@ -81,7 +80,7 @@ def summarise(matches: Sequence[Match], judgments: Mapping[int, Sequence[Judgmen
 
 
 def _couples(matches: Iterable[Match]) -> dict[str, list[tuple[Match, Match]]]:
-    """Return by scenario the pairs of seatings in which both conversations ended without an error."""
+    """Return, by scenario, the pairs of seatings whose conversations both ended without an error."""
     halves: dict[tuple[str, int], list[Match]] = {}
     for match in matches:
         if not match.episode.error:
@@ -94,9 +93,9 @@ def _couples(matches: Iterable[Match]) -> dict[str, list[tuple[Match, Match]]]:
 
 
 def _both(row: Sequence[tuple[_Conversation, _Conversation]], name: str) -> tuple[float, float] | None:
-    """Return a scenario's means of `name` (of a, of b) over the couples that have it.
+    """Return a scenario's means (of a, of b) of the number `name` over the couples that have it.
 
-    Both models must have the number in every conversation that they sit in; of a number about one role, in one.
+    Both models must have the number in every conversation they play; a number of one role, in at least one.
     """
 
     def has_number(pair: tuple[_Conversation, _Conversation], side: Name) -> bool:
@@ -122,7 +121,7 @@ def _shared(rows: Sequence[Sequence[tuple[_Conversation, _Conversation]]], name:
 
 
 def _numbers(match: Match, judgments: Sequence[Judgment]) -> _Conversation:
-    """Sort a conversation's numbers: a seat's belong to who sat there, as means over a side's seats and by role."""
+    """Return a conversation's numbers per contestant: means over its seats, and means by role."""
     episode = match.episode
     seats = seat_numbers(episode)
     for seat, result in episode.returns.items():
@@ -141,7 +140,7 @@ def _numbers(match: Match, judgments: Sequence[Judgment]) -> _Conversation:
 
 
 def _means(seated: Mapping[Seat, Numbers]) -> Numbers:
-    """Return the mean of every number over those of a side's seats that have it: who dies unheard has no legal rate."""
+    """Return the mean of every number over the seats that have it; a seat without a turn has no legal rate."""
     values: dict[str, list[float]] = {}
     for numbers in seated.values():
         for name, value in numbers.items():

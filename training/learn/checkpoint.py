@@ -1,7 +1,7 @@
-"""Checkpoints: a Hugging Face model folder with the trainer's state beside it, complete or absent, without pickle.
+"""Checkpoints: a Hugging Face model folder plus the trainer's state, written atomically and without pickle.
 
 `trainer/state.safetensors` holds tensors (optimizer, value heads, generators), `trainer/state.json` everything else.
-Reading a folder that is torn, changed, or lacks the trainer's state raises `BadInput`.
+Reading a folder that is incomplete or changed, or that lacks the trainer's state, raises `BadInput`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 STATE = "trainer"
-"""Subfolder of the trainer's state: apart from the model's own files, which other programs read by pattern."""
+"""Subfolder of the trainer's state. It is separate because other programs read the model's files by pattern."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainerState:
-    """What a trainer needs, beside the model, to go on as if nothing had happened."""
+    """The state that a trainer needs, besides the model, to resume exactly."""
 
     step: int
     data: dict[str, Any] = field(default_factory=dict)
@@ -52,7 +52,7 @@ def write(
     *,
     adapter_only: bool = False,
 ) -> None:
-    """Write the checkpoint `folder` atomically; a complete one that is there already stays."""
+    """Write the checkpoint `folder` atomically; do nothing if it is complete already."""
     if _complete(folder):
         return
     with atomic_directory(folder) as inside:
@@ -66,15 +66,15 @@ def read(folder: Path) -> TrainerState:
     """Return the trainer's state of a complete checkpoint."""
     manifest = verify_directory(folder)
     if f"{STATE}/state.json" not in manifest["files"]:
-        raise BadInput("the folder holds a model, but no trainer's state to go on from", str(folder))
+        raise BadInput("the folder holds a model, but no trainer state to resume from", str(folder))
     data = json.loads((folder / STATE / "state.json").read_text("utf-8"))
     return TrainerState(step=data["step"], data=data["data"], tensors=load_file(folder / STATE / "state.safetensors"))
 
 
 def prune(attempt: AttemptDir, keep: int, protected: Collection[int] = ()) -> None:
-    """Delete the oldest complete checkpoints of an attempt beyond the newest `keep`, but none of the `wanted` steps."""
+    """Delete an attempt's complete checkpoints except the newest `keep` and those of the `protected` steps."""
     for folder in [folder for step, folder in attempt.checkpoints()[:-keep] if step not in protected]:
-        (folder / "manifest.json").unlink()  # torn from here on, should the rest be interrupted
+        (folder / "manifest.json").unlink()  # first: an interrupted deletion must not leave a complete checkpoint
         shutil.rmtree(folder)
 
 
@@ -91,7 +91,7 @@ def _plain(tensor: Tensor) -> Tensor:
 
 
 def pack_optimizer(optimizer: Optimizer, name: str = "optimizer") -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return an optimizer's state as (JSON data, tensors); `name` starts the tensors' names."""
+    """Return an optimizer's state as (JSON data, tensors); `name` is the prefix of the tensors' names."""
     state = optimizer.state_dict()
     data: dict[str, Any] = {"groups": state["param_groups"], "numbers": {}}
     tensors = {}
@@ -107,9 +107,9 @@ def pack_optimizer(optimizer: Optimizer, name: str = "optimizer") -> tuple[dict[
 def unpack_optimizer(
     optimizer: Optimizer, data: Mapping[str, Any], tensors: Mapping[str, Tensor], name: str = "optimizer"
 ) -> None:
-    """Put the state of `pack_optimizer` back; the optimizer must have the same groups of parameters.
+    """Restore the state of `pack_optimizer`; the optimizer must have the same parameter groups.
 
-    A second group is left out: earlier checkpoints have the value heads there.
+    A second group, which earlier checkpoints have for the value heads, is ignored.
     """
     groups = list(data["groups"])[: len(optimizer.param_groups)]
     parameter_ids = {index for group in groups for index in group["params"]}
@@ -149,7 +149,7 @@ def pack_generators() -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def unpack_generators(data: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-    """Put the states of `pack_generators` back."""
+    """Restore the states of `pack_generators`."""
     version, numbers, gauss = data["python"]
     random.setstate((version, tuple(numbers), gauss))
     name, position, has_gauss, cached = data["numpy"]

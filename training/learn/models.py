@@ -1,7 +1,8 @@
-"""Models on disk and in memory: load a base or checkpoint, put adapters on it, read merged weights, save.
+"""Models on disk and in memory: load a base or checkpoint, add adapters, read merged weights, save.
 
-A folder is a full Hugging Face model, or a PEFT adapter that names its base. Loading raises `BadInput` for a folder
-that is unsafe, incomplete or does not fit the wanted adapters. Importing this module imports torch.
+A folder contains a full Hugging Face model, or a PEFT adapter that names its base. Loading raises `BadInput` for a
+folder that is unsafe or incomplete, or whose adapters do not match the configuration. Importing this module imports
+torch.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 ADAPTER = "default"
 UNUSUAL = ("final_logit_softcapping", "logit_scale", "logits_scaling")
-"""Settings of models that change logits after the head."""
+"""Model settings that change the logits after the head."""
 
 
 def load(
@@ -34,9 +35,9 @@ def load(
 ) -> tuple[PreTrainedModel | PeftModel, PreTrainedTokenizerBase]:
     """Return (model, tokenizer) of a registered name or folder, in eval mode.
 
-    With `lora` the model is a PeftModel whose adapters (float32) are all that requires gradients; an adapter folder
-    goes on with its own adapters, whose rank must be the wanted one. Without, adapters are merged and every weight
-    requires gradients. New adapters draw from torch's global generator.
+    With `lora` the model is a PeftModel, and only its adapters (float32) require gradients. An adapter folder keeps its
+    adapters, whose rank must be `lora.rank`. Without `lora`, adapters are merged and every weight requires gradients.
+    New adapters draw from torch's global generator.
     """
     folder = verified(model)
     loaded = load_full(base_of(folder), dtype)
@@ -48,13 +49,13 @@ def load(
 
 
 def adapt(model: PreTrainedModel, lora: LoraConfig) -> PeftModel:
-    """Return the model with new adapters, which are all that requires gradients; they draw from torch's generator.
+    """Return the model with new adapters. Only they require gradients; they draw from torch's global generator.
 
     Raises `BadInput` for targets that the model does not have.
     """
     try:
         return get_peft_model(model, _peft(lora), adapter_name=ADAPTER)
-    except ValueError as error:  # peft's answer to names that fit no layer
+    except ValueError as error:  # PEFT raises it for names that match no layer
         raise BadInput(str(error), "lora.targets") from error
 
 
@@ -80,22 +81,22 @@ def _peft(lora: LoraConfig) -> PeftLora:
 
 
 def plain(model: PreTrainedModel | PeftModel) -> PreTrainedModel:
-    """Return the Hugging Face model inside (with its adapter layers still in place, if it has any)."""
+    """Return the Hugging Face model inside a PeftModel; its adapter layers stay in place."""
     return model.get_base_model() if isinstance(model, PeftModel) else model
 
 
 def refuse_unusual_logits(model: PreTrainedModel) -> None:
-    """Raise `BadInput` for a model whose logits are not simply its head on its hidden state."""
+    """Raise `BadInput` for a model that changes its logits after the output head."""
     if unusual := [name for name in UNUSUAL if getattr(model.config, name, None) not in (None, 1.0)]:
         raise BadInput(f"models with {', '.join(unusual)} cannot be trained here", "model.base")
 
 
 @torch.no_grad()
 def merged_weights(model: PreTrainedModel | PeftModel) -> Iterator[tuple[str, Tensor]]:
-    """Yield (Hugging Face parameter name, detached tensor) with the adapters added in, one layer at a time.
+    """Yield (Hugging Face parameter name, detached tensor) with adapters merged, one layer at a time.
 
-    Sums are taken in float32 and returned in the weights' own dtype; tied weights are yielded once. Tensors without
-    an adapter are the live parameters: copy what must outlast the next update.
+    Sums are computed in float32 and returned in the dtype of the weights; tied weights are yielded once. Tensors
+    without an adapter share memory with the model: copy them to keep them beyond the next update.
     """
     inner = plain(model)
     adapted = {name: layer for name, layer in inner.named_modules() if isinstance(layer, LoraLayer)}
@@ -127,7 +128,7 @@ def save(
         if not isinstance(model, PeftModel):
             raise BadInput("only a model with adapters can be saved as an adapter", "checkpoint")
         model.peft_config[ADAPTER].base_model_name_or_path = info.parent or info.base
-        # embeddings are never adapted; looking for the base on the hub to find that out is a network call
+        # embeddings are never adapted; to find that out by itself, PEFT would query the hub
         model.save_pretrained(folder, selected_adapters=[ADAPTER], save_embedding_layers=False)
     else:
         from huggingface_hub import save_torch_state_dict
@@ -143,5 +144,5 @@ def save(
 
 
 def count(model: PreTrainedModel | PeftModel) -> int:
-    """Return the number of parameters of the model without adapters, tied ones counted once."""
+    """Return the model's number of parameters without adapters; tied parameters count once."""
     return sum(p.numel() for name, p in plain(model).named_parameters() if ".lora_" not in name)

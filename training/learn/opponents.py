@@ -1,7 +1,7 @@
-"""The pool of a run with what its policies need: engines for frozen weights, connections, players without a model.
+"""The opponents of a run: the pool, engines for frozen weights, remote connections, players without a model.
 
-Past versions of the learner share `rollout.past_loaded` engines; every model that is named has one of its own, beside
-the learner's. Raises `BadInput` for a source that is none, and for a saved step that is not on this machine.
+Past versions of the learner share `rollout.past_loaded` engines; every named model has its own engine. Raises
+`BadInput` for an unknown source, and for a saved step that is not on this machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from training.rundir import RunDir
 
 
 class Opponents:
-    """Everybody but the learner that a run's games may be played with. `device` is where their engines sample."""
+    """All opponents that a run's games may be played with. `device` is where their engines sample."""
 
     def __init__(self, config: RunConfig, run_dir: RunDir, starts: Sequence[Scenario], device: str) -> None:
         rollout = config.rollout
@@ -44,10 +44,10 @@ class Opponents:
         self._past: list[Engine] = [self._contestants.load(self._base) for _ in range(engines)]
 
     async def ready(self, step: int) -> Mapping[str, PlayerFactory]:
-        """Return who may be drawn in training step `step`, by name, with its weights loaded.
+        """Load the weights of the opponents that may be drawn in training step `step`; return them by name.
 
-        Weights are loaded for every step anew: what an engine remembers of earlier steps, a run that goes on would
-        not have.
+        Weights are loaded again for every step, because a resumed run does not have the engines' caches of earlier
+        steps.
         """
         factories = {source: contestant.player for source, contestant in self._named.items()}
         await self._contestants.reload()
@@ -58,7 +58,7 @@ class Opponents:
         return factories
 
     async def aclose(self) -> None:
-        """Free the engines and connections, the rest also if one fails."""
+        """Close all engines and connections, even if closing one of them fails."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._contestants.aclose)
             for engine in self._past:
@@ -66,7 +66,7 @@ class Opponents:
 
 
 def _check(config: RunConfig, starts: Sequence[Scenario]) -> None:
-    """Raise `BadInput` for an opponent that does not exist, or does not play one of the run's games."""
+    """Raise `BadInput` for an opponent that does not exist or cannot play one of the run's games."""
     games = {start.game: start for start in starts}
     for place, opponent in enumerate(config.opponents):
         if opponent.source in (MIRROR, PAST):

@@ -1,8 +1,8 @@
 """The trained model: Hugging Face weights (all, or adapters), its critic, log-probabilities.
 
-Log-probabilities are those of softmax(logits / temperature) over the whole vocabulary, computed only at asked
-positions and in chunks, so that memory is bounded by the chunk and not by the length of a batch. Raises `BadInput` for
-a model whose logits are not simply its head on its hidden state.
+Log-probabilities are those of softmax(logits / temperature) over the whole vocabulary. They are computed only at the
+requested positions and in chunks, so that the chunk bounds the memory and not the length of a batch. Raises `BadInput`
+for a model that changes its logits after the output head.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Policy:
 
     @contextmanager
     def as_reference(self) -> Iterator[PreTrainedModel]:
-        """The model the run started from: adapters off, or the frozen copy."""
+        """Yield the model that the run started from: the model without adapters, or the frozen copy."""
         if isinstance(self.model, PeftModel):
             with self.model.disable_adapter():
                 yield self.inner
@@ -74,7 +74,7 @@ class Policy:
             raise BadInput("no copy of the starting model was kept", "learn.kl")
 
     def hidden(self, ids: Tensor, model: PreTrainedModel | None = None) -> Tensor:
-        """Return the last hidden states, (B, L, H). Padding stands on the right, where no token looks: no mask."""
+        """Return the last hidden states, (B, L, H). Padding is on the right, so causal attention needs no mask."""
         with self._precision():
             states: Tensor = (model or self.inner).base_model(input_ids=ids, use_cache=False).last_hidden_state
         return states
@@ -83,7 +83,7 @@ class Policy:
         return torch.autocast(self.device.type, torch.bfloat16) if self.learn.autocast else nullcontext()
 
     def features(self, ids: Tensor, hidden: Tensor) -> Tensor:
-        """Return what the critic reads, (B, L, H): the policy's hidden states, or the starting model's."""
+        """Return the critic's input, (B, L, H): the hidden states of the policy, or of the starting model."""
         if self.learn.critic.features == "policy":
             return hidden
         with torch.no_grad(), self.as_reference() as model:
@@ -104,7 +104,7 @@ class Policy:
         )
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return what a checkpoint's model folder does not hold exactly: the critic, and adapters if any."""
+        """Return the tensors that a checkpoint stores beside the model folder: the critic, and unmerged adapters."""
         tensors: dict[str, Tensor] = {f"critic.{name}": tensor for name, tensor in self.critic.state_dict().items()}
         if isinstance(self.model, PeftModel):
             tensors |= {f"adapter.{name}": p.detach() for name, p in self.trained.items()}
@@ -112,13 +112,13 @@ class Policy:
 
     @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Put `tensors` back; a missing or differently shaped one raises `BadInput`.
+        """Restore `tensors`; raise `BadInput` if one is missing or has another shape.
 
-        Value heads of checkpoints that predate the critic read other features: the critic then starts afresh.
+        Value heads of checkpoints that predate the critic read other features, so the critic then starts untrained.
         """
         former = any(name.startswith("heads.") for name in tensors)
         if former:
-            log.warning("the checkpoint holds value heads of an earlier form: the critic starts at the mean return")
+            log.warning("the checkpoint has value heads of an earlier version: the critic starts at the mean return")
         for name, target in self.tensors().items():
             part = name.partition(".")[0]
             if former and part == "critic":
@@ -139,12 +139,12 @@ def load(
     device: str,
     weights: str | None = None,
 ) -> Policy:
-    """Return the policy that starts from `base`: new adapters on its merged weights, or all of its weights.
+    """Return the policy that starts from `base`: it trains new adapters on the merged weights, or all weights.
 
-    `weights` is a checkpoint folder whose full weights the policy takes instead; `base` then stays the reference.
+    `weights` is a checkpoint folder from which the policy loads its full weights; `base` stays the reference.
     """
     full = learn.lora is None
-    dtype = "float32" if full else learn.dtype  # updates of bfloat16 weights would be lost to rounding
+    dtype = "float32" if full else learn.dtype  # bfloat16 weights would lose small updates to rounding
     model, tokenizer = models.load(weights if full and weights else base, dtype, None, device)
     reference = None
     if learn.lora is not None:
@@ -156,5 +156,5 @@ def load(
 
 
 def saves_adapter_only(base: str, learn: LearnSection) -> bool:
-    """Return whether a checkpoint can be adapters alone: there are some, on a base that every machine knows by name."""
+    """Return whether a checkpoint holds adapters only: the policy has adapters, and the base is a registered name."""
     return learn.lora is not None and bases.find(base) is not None

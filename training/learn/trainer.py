@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from training.attempts.attempt import Checkpoint, run_attempt
-from training.attempts.progress import Progress, Result, StopAsked
+from training.attempts.progress import Progress, Result, StopRequested
 from training.config import RunConfig
 from training.errors import DivergedError
 from training.learn import checkpoint, report, scenarios, sync
@@ -60,9 +60,9 @@ class Trainer:
             while self.step < self.config.learn.steps:
                 if why := await self._step():
                     return "stopped", self._end_early(why)
-        except StopAsked as asked:
+        except StopRequested as request:
             self.save()
-            return "stopped", str(asked)
+            return "stopped", str(request)
         self.save()
         if not self.effective:
             raise DivergedError("no update changed the policy: there was nothing to learn from")
@@ -158,18 +158,18 @@ class Trainer:
         return [episodes[job.number] for job in jobs]
 
     async def _unless_stopped(self, work: Awaitable[T]) -> T:
-        """Return the result of `work`, or cancel it and raise `StopAsked` once somebody asks to stop."""
+        """Return the result of `work`, or cancel it and raise `StopRequested` once somebody asks to stop."""
         task = asyncio.ensure_future(work)
         while not task.done():
             await asyncio.wait({task}, timeout=0.2)
             if self.progress.stopping and not task.done():
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
-                raise StopAsked(self.progress.reason)
+                raise StopRequested(self.progress.reason)
         return task.result()
 
     def _learned(self, rollouts: list[Rollout], number: int) -> dict[str, float]:
-        """Measure, credit, update; return metrics. `BadStep` and `StopAsked` leave the weights as they were."""
+        """Measure, credit, update; return metrics. `BadStep` and `StopRequested` leave the weights as they were."""
         context, began = self.context, time.monotonic()
         self.progress.phase("learning")
         single = self.config.learn.epochs == 1 and self.config.learn.tokens_per_update == 0

@@ -1,7 +1,7 @@
-"""One training step's updates: micro-batches into one gradient, checked, clipped, applied, or taken back whole.
+"""One training step's updates: gradients are accumulated over micro-batches, checked, clipped, and applied.
 
-Raises `BadStep` when a loss, log-probability or gradient is not finite, and `StopAsked` when somebody asked to stop; in
-both cases weights and optimizer are as they were before the step.
+Raises `BadStep` when a loss, log-probability or gradient is not finite, and `StopRequested` on a request to stop; in
+both cases the weights and the optimizer are as they were before the step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who can sit at a seat: model, random, scripted and solving players. Players that need no model are made by name.
+"""Players: model, random, scripted and solving. Players without a model are created by name.
 
 `make` raises `BadInput` for an unknown name, or a game that the player does not play.
 """
@@ -18,7 +18,7 @@ Factory = Callable[..., Player]
 
 
 def _named(target: str) -> Factory:
-    """Return a factory that is imported when it first makes a player."""
+    """Return a factory that is imported on first use."""
     module, _, function = target.partition(":")
 
     def make(scenario: Scenario, seat: Seat, *number: int) -> Player:
@@ -46,18 +46,18 @@ NAMES: Registry[Factory] = Registry(
     },
     _check,
 )
-"""What makes each player: `make(scenario, seat) -> Player`; those of installed distributions follow Parley's own.
+"""Each player's factory, `make(scenario, seat) -> Player`; players of installed plugins follow Parley's own.
 
-N in a name stands for a number, which is passed as well: `mcts:100` searches with 100 simulations per move.
+N in a name stands for a number that is passed to the factory: `mcts:100` searches with 100 simulations per move.
 """
 MOST = 100_000
-"""Largest number that a name may carry."""
+"""Largest number in a name."""
 
 __all__ = ["NAMES", "Player", "facts", "known", "make"]
 
 
 def _find(name: str) -> tuple[str, tuple[int, ...]] | None:
-    """Return the entry of `NAMES` behind a name and the number that it carries; None for no player."""
+    """Return (key in `NAMES`, number in the name if any), or None if there is no such player."""
     base, colon, number = name.partition(":")
     if not colon:
         return (name, ()) if name in NAMES else None
@@ -67,12 +67,12 @@ def _find(name: str) -> tuple[str, tuple[int, ...]] | None:
 
 
 def known(name: str) -> bool:
-    """Return whether `name` is a player that needs no model."""
+    """Return whether `name` is a player without a model."""
     return _find(name) is not None
 
 
 def make(name: str, scenario: Scenario, seat: Seat) -> Player:
-    """Return a fresh player called `name` for one seat of one episode."""
+    """Return a new player called `name` for one seat of one episode."""
     entry = _find(name)
     if entry is None:
         problem = f"unknown player {name!r}; known: {', '.join(sorted(NAMES))} (N: 1 to {MOST})"
@@ -82,7 +82,7 @@ def make(name: str, scenario: Scenario, seat: Seat) -> Player:
 
 
 def facts(name: str) -> dict[str, Any]:
-    """Return what a result says of a player that needs no model."""
+    """Return the facts about a player without a model that results report."""
     if name != "cfr":
         return {"kind": name}
     from training.players.table import leduc

@@ -1,4 +1,4 @@
-"""Who sits at a seat: the Player protocol and what a player answers."""
+"""The Player protocol, and the replies of players."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from training.records import Observation, Probe, Scenario, Seat, Trace
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A player's raw answer to one observation. `text` is as written, `<think>` and tags included.
+    """A player's raw answer to one observation. `text` is unmodified, with `<think>` and tags.
 
-    `tokens` are the sampled ids of a model player (empty otherwise); where they stand is in the player's trace.
+    `tokens` are the sampled ids of a model player, empty for others; the player's trace has their positions.
     """
 
     text: str
@@ -21,33 +21,33 @@ class Reply:
 
 
 class Player(Protocol):
-    """One seat's mind during one episode. A player may keep state between its turns; one instance serves one seat."""
+    """The player of one seat during one episode. It may keep state between turns; each seat has its own instance."""
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
-        """Answer what was seen. Failures outside the model raise `OutsideError`."""
+        """Return a reply to the observation. Failures outside the model raise `OutsideError`."""
 
     def traces(self) -> tuple[Trace, ...]:
         """Return the token traces so far; empty for players without tokens.
 
-        Turn indices are the seat's own 0, 1, …: the rollout maps them to `Episode.turns`.
+        Turn indices count the seat's turns (0, 1, …); the rollout maps them to `Episode.turns`.
         """
 
 
 PlayerFactory = Callable[[Scenario, Seat], Player]
-"""Makes a fresh player for one seat of one episode."""
+"""Creates a new player for one seat of one episode."""
 
 
 @runtime_checkable
 class Believer(Protocol):
-    """A player that can say how likely it holds each answer to a question, without anything of it being remembered."""
+    """A player that can report a probability for each answer to a question; the question leaves its state unchanged."""
 
     async def believe(self, observation: Observation, probe: Probe) -> Mapping[str, float] | None:
-        """Return the probability of every choice, given what was seen; None where the question does not fit."""
+        """Return the probability of every choice given the observation; None if the question does not fit."""
 
 
 @runtime_checkable
 class Measured(Protocol):
-    """A player that also counts things about its replies; an episode reports each as the mean over its attempts."""
+    """A player that also measures its replies; an episode reports each measure as the mean over its attempts."""
 
     def totals(self) -> Mapping[str, float]:
         """Return sums over the player's replies so far."""

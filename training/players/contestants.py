@@ -1,7 +1,7 @@
-"""Who can sit opposite: a model folder or registered model, a remote model, or a player without a model.
+"""Contestants: a model folder or registered model, a remote model, or a player without a model.
 
-A side is named by one text: a player without a model (`scripted`, `mcts:100`, …); `https://host/v1 MODEL
-[SECRET_API_KEY]`; else a model. Raises `BadInput` for a name that is none of these.
+A contestant's source is one text: a player without a model (`scripted`, `mcts:100`, …), `https://host/v1 MODEL
+[SECRET_API_KEY]`, or else a model. Raises `BadInput` for any other text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """One of those who play: what makes its player, and what a result must say of it (hashes, sampling)."""
+    """One contestant: the factory of its players, and the facts that results report (hashes, sampling)."""
 
     title: str
     player: PlayerFactory
@@ -40,9 +40,9 @@ class Contestant:
 
 @dataclass(slots=True)
 class ContestantPool:
-    """Opens sides and closes what they hold; two sides with the same weights share one engine.
+    """Opens contestants and closes their engines and connections; contestants with the same weights share an engine.
 
-    `device` is where engines sample, `policy` names in the traces who sampled.
+    `device` is where engines sample.
     """
 
     engine: EngineSection
@@ -53,7 +53,7 @@ class ContestantPool:
     _remotes: list[RemoteModel] = field(default_factory=list)
 
     def open(self, source: str, policy: str) -> Contestant:
-        """Return the side that `source` names."""
+        """Return the contestant of `source`; `policy` is the policy's name in its traces."""
         if players.known(source):
             return Contestant(
                 source, lambda scenario, seat: players.make(source, scenario, seat), players.facts(source)
@@ -63,12 +63,12 @@ class ContestantPool:
         return self._local(source, policy)
 
     async def reload(self) -> None:
-        """Give every engine its weights again, so that nothing it remembers of what it read before can change a bit."""
+        """Load the weights of all engines again, which clears their caches: results do not depend on earlier games."""
         for folder, engine in self._engines.items():
             await engine.load_weights(folder)
 
     def load(self, folder: Path) -> Engine:
-        """Return a new engine on a model folder, as the configuration says; whoever asks closes it."""
+        """Return a new engine for a model folder by the configuration; the caller closes it."""
         section = self.engine
         return engines.make(
             section.name,
@@ -81,7 +81,7 @@ class ContestantPool:
         )
 
     def seated(self, engine: Engine, folder: Path, policy: str) -> PlayerFactory:
-        """Return what makes players over an engine on a folder's model (its tokenizer, its window)."""
+        """Return a factory of players on an engine, with the tokenizer and the window of the folder's model."""
         from training.engines.local.loading import load_tokenizer
         from training.text.template import ChatTokenizer
 
@@ -98,7 +98,7 @@ class ContestantPool:
         return player
 
     async def aclose(self) -> None:
-        """Close every engine and connection, the rest also if one fails; calling it twice is fine."""
+        """Close all engines and connections, even if closing one of them fails; may be called twice."""
         async with AsyncExitStack() as stack:
             for engine in self._engines.values():
                 stack.push_async_callback(engine.close)
@@ -139,7 +139,7 @@ class ContestantPool:
 
 
 def check(source: str) -> None:
-    """Raise `BadInput` unless `source` names a side; nothing is loaded, nobody is asked."""
+    """Raise `BadInput` unless `source` names a contestant; this loads no model and sends no request."""
     if players.known(source):
         return
     if "://" in source:
@@ -150,7 +150,7 @@ def check(source: str) -> None:
 
 
 def facts(folder: Path) -> dict[str, Any]:
-    """Return what a result says of a model folder: provenance, and a hash that pins its weights."""
+    """Return the facts about a model folder that results report: provenance, and hashes of its weights."""
     info = bases.read_info(folder)
     manifest = folder / MANIFEST
     pinned = {"manifest": manifest} if manifest.is_file() else {p.name: p for p in sorted(folder.glob("*.safetensors"))}

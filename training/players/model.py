@@ -1,4 +1,4 @@
-"""A seat played by an Engine: its context is one growing token trace, sampled from and learned from as it stands.
+"""A seat played by an Engine: its context is one growing token trace, used unchanged for sampling and for learning.
 
 Raises `EngineError` when sampling fails or the newest messages do not fit the window.
 """
@@ -17,10 +17,10 @@ from training.text.tokens import TraceBuilder
 
 
 class ModelPlayer:
-    """One seat of one episode. `names` are the display names of all seats, `window` the engine's, None = no bound.
+    """One seat of one episode. `names` are the display names of all seats; `window` is the engine's, None = no bound.
 
-    `policy` says in the traces who sampled: only the learner's receive credit. `version` returns the training step
-    whose weights the engine has, None = not counted.
+    `policy` is the policy's name in the traces; only the learner's traces receive credit. `version` returns the
+    training step of the engine's weights, None = not recorded.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class ModelPlayer:
         self._discarded = 0.0
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
-        """Sample a reply to what is new in `seen`; earlier messages stand in the trace already."""
+        """Sample a reply to the new messages of `observation`; the trace already contains the earlier ones."""
         prompt = self._builder.prompt(news(observation, self._heard, self._seat, self._names))
         self._heard = len(observation.messages)
         stop_ids = self._tokenizer.stop_ids
@@ -57,10 +57,10 @@ class ModelPlayer:
         return Reply(text=self._builder.record(sample, version), tokens=sample.tokens)
 
     async def believe(self, observation: Observation, probe: Probe) -> Mapping[str, float] | None:
-        """Return how likely each choice is as the whole reply to the question, put behind what was seen.
+        """Return the probability of each choice as the whole reply to the question, asked after the observation.
 
-        The question is a branch of the seat's trace: it is scored and forgotten. Raw probabilities of whole replies
-        are normalised over the choices. None if it does not fit the window.
+        The question is scored on a temporary branch of the seat's trace. Probabilities of whole replies are normalised
+        over the choices. Returns None if the question does not fit the window.
         """
         question = Message(author=None, text=probe.question)
         observation = Observation(messages=(*observation.messages, question))
@@ -81,5 +81,5 @@ class ModelPlayer:
         return self._builder.traces()
 
     def totals(self) -> Mapping[str, float]:
-        """Return how many replies were cut at their greatest length, and the mass that top-p and top-k cut away."""
+        """Return the number of replies cut at the maximum length, and the mass removed by top-p and top-k."""
         return {"cut": self._cut, "discarded": self._discarded}

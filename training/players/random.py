@@ -1,4 +1,4 @@
-"""A player that chooses uniformly among its legal actions, with random legal arguments; it reads nothing."""
+"""A player that chooses uniformly among its legal actions, with random legal arguments; it reads no messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORDS = tuple(TEXT.split())
 
 
 class RandomPlayer:
-    """Legal moves by chance; the same seed gives the same reply."""
+    """Plays random legal moves; the same seed gives the same reply."""
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Answer with a random legal action; raise `BadInput` where none is offered."""

@@ -1,6 +1,6 @@
-"""A seat played by a ChatModel at an address: messages in, text out; nothing of it is ever trained.
+"""A seat played by a remote ChatModel: messages in, text out; its replies are never trained on.
 
-Raises `RemoteModelError` when the address does not answer usably, or not even to the newest messages.
+Raises `RemoteModelError` when the server does not answer usably, or rejects even the newest messages as too long.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from training.records import Observation, Seat, Trace
 from training.text.messages import chat
 
 KEPT_SHARE = 0.75
-"""How much of the talk is sent again after a server said that it does not fit."""
+"""Share of the characters that is sent again after the server rejected the messages as too long."""
 
 
 class RemotePlayer:
-    """One seat of one episode; `names` are the display names of all seats. It keeps nothing between its turns."""
+    """One seat of one episode; `names` are the display names of all seats. It keeps no state between turns."""
 
     def __init__(self, model: ChatModel, sampling: Sampling, names: Sequence[str]) -> None:
         self._model, self._sampling, self._names = model, sampling, names
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
-        """Send the observation as a chat, without its oldest messages where they do not fit; return the answer."""
+        """Send the observation as a chat and return the answer; drop the oldest messages if they do not fit."""
         messages = [ChatMessage(**message) for message in chat(observation, seat, self._names)]
         while True:
             try:
@@ -37,15 +37,15 @@ class RemotePlayer:
                 return Reply(answer.text)
 
     def traces(self) -> tuple[Trace, ...]:
-        """Return nothing: no tokens are known."""
+        """Return no traces: the tokens are unknown."""
         return ()
 
 
 def _forget(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Drop the oldest messages after the first (rules and private brief); return nothing if only the newest are left.
+    """Drop the oldest messages after the first (rules and private brief); return [] if only the newest are left.
 
-    How long they are in tokens is the server's knowledge: about `KEPT_SHARE` of the characters stay, and the server is
-    asked again. What stays begins, as any chat, with what the seat heard.
+    Only the server knows the length in tokens, so about `KEPT_SHARE` of the characters stay and are sent again. The
+    remaining messages begin, like any chat, with a user message.
     """
     first, *talk = messages
     starts = [at for at, message in enumerate(talk) if at and message.role == "user"]

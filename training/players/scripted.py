@@ -1,7 +1,6 @@
-"""Scripted players: plain code that plays a game sensibly, deterministic by seed, without any model.
+"""Scripted players: code that plays a game sensibly without a model, deterministic by seed.
 
-Each game names its own in `GameSpec.script`; here is how one is made, and what they share: they answer at once, and
-sample no tokens.
+`GameSpec.script` names each game's script; this module has their factory and their base class.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from training.seeding import rng
 
 
 class Script(ABC):
-    """One seat of one episode. It uses of the scenario only what its own seat may know."""
+    """One seat of one episode. It uses only the parts of the scenario that its seat may know."""
 
     def __init__(self, scenario: Scenario, seat: Seat) -> None:
         self.seat = seat
         self.names = scenario.seats
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
-        """Answer what was seen; the same observation and seed give the same reply."""
+        """Return a reply to the observation; the same observation and seed give the same reply."""
         if not observation.actions:
             raise BadInput("a player was asked for a move, and no action is possible", f"seat {seat}")
         return Reply(self.answer(observation, rng(seed, "scripted")))
 
     def traces(self) -> tuple[Trace, ...]:
-        """Return nothing: a script samples no tokens."""
+        """Return no traces: a script samples no tokens."""
         return ()
 
     @abstractmethod
@@ -42,12 +41,12 @@ class Script(ABC):
 
 
 def offered(observation: Observation, name: str) -> Action | None:
-    """Return the offered action called `name`, if it is offered."""
+    """Return the action called `name`, or None if it is not offered."""
     return next((action for action in observation.actions if action.name == name), None)
 
 
 def do(observation: Observation, name: str, speech: str = "", **args: ArgValue) -> str:
-    """Return the reply that performs an offered action with some speech, shortened to what is allowed."""
+    """Return the reply that performs an offered action with some speech, shortened to the allowed length."""
     action = offered(observation, name)
     assert action is not None, f"{name} is not offered"
     free = {arg.name for arg in action.args if arg.kind == "text"}

@@ -1,4 +1,4 @@
-"""`mcts:N`: Monte Carlo tree search by OpenSpiel, N simulations a move, for games without chance and secrets."""
+"""`mcts:N`: OpenSpiel's Monte Carlo tree search, N simulations per move, for games without chance or hidden state."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from training.records import Observation, Scenario, Seat
 
 UCT_C = 2.0
 ROLLOUTS = 10
-"""Random games to the end from each new leaf."""
+"""Number of random playouts from each new leaf."""
 MEMORY_MB = 200
 
 
 class SearchPlayer(Strategist):
-    """Searches anew at every move, from the moves that were told."""
+    """Searches from scratch at every move, from the state after the observed moves."""
 
     def __init__(self, scenario: Scenario, seat: Seat, simulations: int) -> None:
         super().__init__(scenario, seat)
@@ -46,7 +46,7 @@ class SearchPlayer(Strategist):
 
 
 def mcts(scenario: Scenario, seat: Seat, simulations: int) -> SearchPlayer:
-    """Return a searching player; raise `BadInput` for a game with chance or secrets."""
+    """Return a searching player; raise `BadInput` for a game with chance or hidden information."""
     game = lookup(scenario.game).make(scenario)
     kind = game.view.load().get_type() if isinstance(game, OpenSpielGame) else None
     types = pyspiel.GameType

@@ -1,7 +1,6 @@
-"""What players of strategic games share: the moves that were told, and the state that a seat can rebuild of them.
+"""The base class of players of strategic games, which rebuild the game's state from the observed moves.
 
-Nothing here reads the scenario's seed or its stated deal: what a seat knows stands in its observation. `rebuild` raises
-`BadInput` for a game whose moves are not told to everybody.
+This module never reads the scenario's seed or its configured deal: a seat knows only its observation.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ POKERS: dict[str, type[Poker]] = {view.game: view for view in (KuhnPoker, LeducP
 
 
 class Strategist(ABC):
-    """One seat of one strategic game that answers with a choice alone; the same observation and seed, the same one."""
+    """One seat of a strategic game that answers with a choice alone, deterministic by observation and seed."""
 
     def __init__(self, scenario: Scenario, seat: Seat) -> None:
         self.scenario = scenario
@@ -46,7 +45,7 @@ class Strategist(ABC):
         return Reply(write(action, {"choice": self.choose(observation, rng(seed, "strategist"))}))
 
     def traces(self) -> tuple[Trace, ...]:
-        """Return nothing: this player samples no tokens."""
+        """Return no traces: this player samples no tokens."""
         return ()
 
     @abstractmethod
@@ -55,14 +54,14 @@ class Strategist(ABC):
 
 
 def newest_turn(observation: Observation) -> str:
-    """Return what the game told the seat when it was last asked; refusals may follow it."""
+    """Return the text of the game's newest turn message to the seat; refusals may follow it."""
     return next((m.text for m in reversed(observation.messages) if m.author is None and m.text.startswith(_TURN)), "")
 
 
 def played_choices(observation: Observation) -> Iterator[tuple[Seat | None, str]]:
-    """Yield (seat, choice) of what was played, None for the seat where the game played for it.
+    """Yield (seat, choice) of every observed move; the seat is None if the game played a default for it.
 
-    Among them may be refused attempts of the own seat: they were not legal then.
+    The moves may include refused attempts of the player's own seat, which were illegal when they were made.
     """
     for message in observation.messages[1:]:
         form = _UNCHOSEN if message.author is None else _CHOSEN
@@ -71,7 +70,7 @@ def played_choices(observation: Observation) -> Iterator[tuple[Seat | None, str]
 
 
 def follow(view: View, state: pyspiel.State, observation: Observation) -> Iterator[pyspiel.State]:
-    """Play on in `state` what was told; yield it wherever chance is to act, which is the caller's to do."""
+    """Apply the observed moves to `state`; yield it at every chance node, where the caller applies the outcome."""
     for author, choice in played_choices(observation):
         if state.is_terminal():
             return
@@ -84,7 +83,7 @@ def follow(view: View, state: pyspiel.State, observation: Observation) -> Iterat
 
 
 def poker_state(scenario: Scenario, seat: Seat, observation: Observation) -> pyspiel.State:
-    """Return a state of Kuhn or Leduc poker that `seat` cannot tell from the true one; the other's card is made up."""
+    """Return a Kuhn or Leduc poker state in the information set of `seat`; the opponent's card is arbitrary."""
     kind = POKERS[scenario.game]
     view = kind(kind.model.model_validate(scenario.settings), scenario.seats)
     private, public = _named_rank(_OWN, observation), _named_rank(_PUBLIC, observation)
@@ -109,6 +108,6 @@ def _turn_up(state: pyspiel.State, public: int | None) -> None:
 
 
 def _named_rank(pattern: re.Pattern[str], observation: Observation) -> int | None:
-    """Return the card that the newest turn names."""
+    """Return the rank of the card that the newest turn message names, or None."""
     match = pattern.search(newest_turn(observation))
     return rank(match.group(1)) if match else None

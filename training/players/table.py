@@ -1,7 +1,7 @@
-"""Players that have solved their game: `nash` plays Kuhn poker exactly, `cfr` plays Leduc poker nearly so.
+"""Players that have solved their game: `nash` plays an equilibrium of Kuhn poker, `cfr` a near one of Leduc poker.
 
-Leduc is solved by OpenSpiel's CFR+ when first asked for (some seconds) and kept below PARLEY_HOME. Other games raise
-`BadInput`.
+OpenSpiel's CFR+ solves Leduc poker on first use (some seconds); the solution is cached below PARLEY_HOME. Other games
+raise `BadInput`.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from training.store import write_json
 Policy = Mapping[str, Mapping[int, float]]
 """Probability of each legal action by OpenSpiel's information state."""
 ITERATIONS = 1000
-"""Of CFR+; nobody can win more than about 0.0003 chips a game from the average policy."""
+"""Iterations of CFR+; a best response wins at most about 0.0003 chips per game against the average policy."""
 KUHN_ALPHA = 1 / 6
-"""Kuhn poker's equilibria differ only in how often the first player bets the Jack, from 0 to 1/3. In the middle, every
-choice that any of them makes comes up."""
+"""Kuhn poker's equilibria differ only in the probability, from 0 to 1/3, that the first player bets the Jack. In the
+middle of that range, every choice of any equilibrium has a positive probability."""
 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A policy and how much an opponent that knows it wins from it in the mean over both seats, in chips a game."""
+    """A policy and its exploitability: a best response's mean gain over both seats, in chips per game."""
 
     policy: Policy
     exploitability: float
 
 
 class TablePlayer(Strategist):
-    """Draws from a policy at its own information state."""
+    """Samples from a policy at its information state."""
 
     def __init__(self, scenario: Scenario, seat: Seat, policy: Policy) -> None:
         super().__init__(scenario, seat)
@@ -86,18 +86,18 @@ def kuhn() -> Solved:
 
 
 def leduc_game() -> pyspiel.Game:
-    """Return the Leduc poker that is played here."""
+    """Return Leduc poker with the parameters that Parley uses."""
     return load("leduc_poker", (("suit_isomorphism", True),))
 
 
 def cache() -> Path:
-    """Return the file that keeps the solution of Leduc poker."""
+    """Return the file that caches the solution of Leduc poker."""
     return bases.home() / "cache" / f"leduc-cfr-plus-{ITERATIONS}.json"
 
 
 @lru_cache(maxsize=1)
 def leduc() -> Solved:
-    """Return CFR+'s average policy of Leduc poker, from the cache or solved now."""
+    """Return CFR+'s average policy of Leduc poker, from the cache or newly solved."""
     path = cache()
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ SOLVED = {"nash": (KuhnPoker.game, kuhn), "cfr": (LeducPoker.game, leduc)}
 
 
 def solution(name: str, game: str, field: str = "players") -> Solved:
-    """Return what `nash` or `cfr` plays; raise `BadInput` at `field` for a game that is not its own."""
+    """Return the solution that `nash` or `cfr` plays; raise `BadInput` at `field` for another game."""
     plays, solved = SOLVED[name]
     if game != plays:
         raise BadInput(f"{name} plays {plays}, not {game}", field)

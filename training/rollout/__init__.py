@@ -1,4 +1,4 @@
-"""Many episodes at once: turn order, retries, forfeits, errors as data."""
+"""Plays many episodes concurrently: turn order, retries, forfeits, errors as data."""
 
 from __future__ import annotations
 

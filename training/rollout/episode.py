@@ -1,7 +1,7 @@
-"""One episode: whoever is to act is asked, joint steps at once, and every attempt is kept as a Turn.
+"""Plays one episode: requests replies from the seats to act, concurrently in joint steps, and records every attempt.
 
-A failure outside the model (engine, remote model, judge, tool) ends the episode as data: `Episode.error`. `BadInput`
-is raised for a scenario that its game refuses.
+A failure outside the model (engine, remote model, judge, tool) ends the episode and is stored in `Episode.error`.
+Raises `BadInput` for a scenario that its game refuses.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from training.records import Belief, Episode, ErrorRecord, Move, Scenario, Seat,
 from training.rollout.seats import Attempts, RolloutPolicy, SeatRecord
 
 Tool = Callable[[Game], Awaitable[Move]]
-"""Answers for the tool seat with a move of origin `tool`; failures outside the model raise `OutsideError`.
+"""Returns the move of the tool seat, of origin `tool`; failures outside the model raise `OutsideError`.
 
-Without a tool that seat is silent: the game's default is played for it.
+Without a tool, the game's default move is played for that seat.
 """
 
 
@@ -32,9 +32,9 @@ async def play(
     tool: Tool | None = None,
     on_reply: Callable[[Reply], None] = lambda reply: None,
 ) -> Episode:
-    """Play one episode, `players[seat]` at each seat; `number` is its place within the training step.
+    """Play one episode with `players[seat]` at each seat; `number` is its number within the training step.
 
-    `replied` is told of every reply, usable or not.
+    `on_reply` is called with every reply, legal or not.
     """
     game = make(scenario)
     if len(players) != len(scenario.seats):
@@ -66,7 +66,7 @@ async def play(
 
 
 class _Table:
-    """An episode in the making."""
+    """The state of an episode while it is played."""
 
     def __init__(self, game: Game, seats: Sequence[SeatRecord], tool: Tool | None, *, probes: bool) -> None:
         self.game = game
@@ -80,7 +80,7 @@ class _Table:
         self._unread = dict.fromkeys(range(len(seats)), 0)
 
     async def play(self) -> None:
-        """Play to the end; what was said before a failure is kept."""
+        """Play to the end; turns and moves before a failure are kept."""
         while acting := sorted(self.game.to_act()):
             await self._probe()
             attempts = [Attempts(seat) for seat in acting]
@@ -93,7 +93,7 @@ class _Table:
         await self._probe()
 
     async def _probe(self) -> None:
-        """Ask aside what the game wants to know now of those who can say what they believe."""
+        """Ask the game's current probes to the players that can report beliefs."""
         if not self._probes:
             return
         probes = sorted(self.game.probes().items())
@@ -131,7 +131,7 @@ class _Table:
             attempts.move = move
 
     def _note(self, attempts: Attempts) -> None:
-        """Write down a seat's attempts and, if it came to one, its move."""
+        """Record a seat's attempts and, if there is one, its move."""
         for turn in attempts.turns:
             self._places[attempts.seat].append(len(self.turns))
             filled: dict[str, Any] = {"move_index": len(self.moves)} if turn.passed else {}
@@ -142,7 +142,7 @@ class _Table:
             self.moves.append(SeatMove(seat=attempts.seat, move=attempts.move))
 
     def traces(self) -> tuple[Trace, ...]:
-        """Return every player's traces with turns and parents counted within the episode."""
+        """Return every player's traces, with turns and parents as indices into the episode."""
         traces: list[Trace] = []
         for record in self._seats:
             places, start = self._places[record.seat], len(traces)
@@ -153,7 +153,7 @@ class _Table:
         return tuple(traces)
 
     def metrics(self, traces: Sequence[Trace]) -> dict[str, float]:
-        """Return what the game reports, and how the episode went as text."""
+        """Return the game's metrics, and metrics of attempts, moves and tokens."""
         attempts, passed = len(self.turns), sum(turn.passed for turn in self.turns)
         metrics: dict[str, float] = {
             "attempts": attempts,
@@ -174,7 +174,7 @@ class _Table:
         return {**self.game.metrics(), **metrics}
 
     def seat_metrics(self) -> dict[Seat, dict[str, float]]:
-        """Return what the game reports of each seat, and how many of its attempts could not be read (`unread`)."""
+        """Return the game's metrics of each seat, and its number of attempts that could not be parsed (`unread`)."""
         metrics = {seat: dict(self.game.seat_metrics().get(seat, {})) for seat in range(len(self._seats))}
         if self.turns:
             for seat, count in self._unread.items():

@@ -1,6 +1,6 @@
-"""Many episodes at once: a fixed number in flight, the next one starting as one ends.
+"""Many episodes concurrently: a fixed number is in flight, and the next one starts when one ends.
 
-Which episodes happen to run together changes nothing: every request's seed comes from its place, not from its time.
+Results do not depend on which episodes run together: a request's seed depends on its position, not on its time.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ async def rollout(
 ) -> AsyncGenerator[tuple[Job, Episode], None]:
     """Yield (job, episode) as episodes end, `lanes` of them in flight; closing the generator cancels the rest.
 
-    `replied` is told of every reply, usable or not; what it raises ends the rollout. Raises `BadInput` for a policy
-    that is not given or a scenario that its game refuses. What fails outside the model is the `error` of its episode,
-    and the others go on.
+    `on_reply` is called with every reply, legal or not; an exception that it raises ends the rollout. Raises `BadInput`
+    for an unknown policy or a scenario that its game refuses. A failure outside the model is the `error` of its
+    episode, and the other episodes continue.
     """
     _check(jobs, policies, lanes)
     waiting = iter(jobs)

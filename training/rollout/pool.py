@@ -1,8 +1,8 @@
-"""Who sits where the learner does not: drawn for every game from a pool with weights, by seed, step and number alone.
+"""Draws the learner's opponents for every game from a weighted pool, by seed, step and game number alone.
 
-Nothing here holds a model. Past versions of the learner are named by the step after which they were saved, and saved
-steps are the multiples of `save_every`, so a run that goes on draws what it would have drawn. Raises `BadInput` for a
-game in which no entry of the pool could sit.
+This module loads no models. Past versions of the learner are named by the step after which they were saved, and saved
+steps are the multiples of `save_every`, so a resumed run draws the same opponents. Raises `BadInput` for a game that no
+entry of the pool can play.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from training.seeding import rng
 
 
 def past_policy(step: int) -> str:
-    """Return the name of the policy that the learner was after `step`."""
+    """Return the name of the learner's policy after `step`."""
     return f"{PAST} {step}"
 
 
 def title(policy: str) -> str:
-    """Return what a policy is called in numbers: all past versions alike, a remote model by its name alone."""
+    """Return a policy's name in metrics: the same for all past versions; only the model's name for a remote model."""
     first, *rest = policy.split(maxsplit=2)
     return rest[0] if "://" in first and rest else first if first == PAST else policy
 
 
 class Pool:
-    """The pool of a run. `saved` newest saved steps are drawn from, `loaded` of them for each training step."""
+    """The pool of a run. Each training step draws `loaded` of the newest `saved` saved steps."""
 
     def __init__(self, entries: Sequence[Opponent], seed: int, *, save_every: int, saved: int, loaded: int) -> None:
         self.entries, self.seed = tuple(entries), seed
@@ -36,7 +36,7 @@ class Pool:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The opponents that are no version of the learner."""
+        """The opponents that are not versions of the learner."""
         return tuple(dict.fromkeys(e.source for e in self.entries if e.source not in (MIRROR, PAST)))
 
     @property
@@ -45,13 +45,13 @@ class Pool:
         return any(entry.source == PAST for entry in self.entries)
 
     def saved(self, step: int) -> tuple[int, ...]:
-        """Return the saved steps that training step `step` (from 1) may draw from; 0 is what the run started from."""
+        """Return the saved steps that training step `step` (from 1) may draw from; 0 is the starting model."""
         if not self.uses_past:
             return ()
         return saved_steps(step, self._every, self._saved)
 
     def past(self, step: int) -> tuple[int, ...]:
-        """Return the saved steps that training step `step` does play against."""
+        """Return the saved steps that training step `step` plays against."""
         saved = self.saved(step)
         return tuple(sorted(rng(self.seed, PAST, step).sample(saved, min(self._loaded, len(saved)))))
 

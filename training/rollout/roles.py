@@ -1,6 +1,6 @@
-"""Numbers of seats and of roles: what an episode's metrics, attempts and traces say of each seat, averaged by role.
+"""Numbers per seat and per role, from an episode's metrics, attempts and traces.
 
-Pure functions over episodes; a game without roles has no numbers by role.
+Pure functions over episodes; a game without roles has no numbers per role.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ Numbers = dict[str, float]
 
 
 def seat_numbers(episode: Episode, passed: Sequence[bool] | None = None) -> dict[Seat, Numbers]:
-    """Return every seat's numbers: the game's own, how its attempts went, and what was played for it.
+    """Return every seat's numbers: the game's metrics, rates of its attempts, and counts of forfeits and defaults.
 
-    `passed` tells of every turn whether it passed all quality filters: then `failing` is a seat's share of turns that
-    did not. `reply_tokens` is the mean length of its sampled replies, where tokens are known.
+    `passed` states for every turn whether it passed all quality filters; with it, `failing` is a seat's share of turns
+    that did not. `reply_tokens` is the mean length of its sampled replies, if tokens are known.
     """
     seats = len(episode.scenario.seats)
     by_seat: dict[Seat, Numbers] = {seat: dict(episode.seat_metrics.get(seat, {})) for seat in range(seats)}
@@ -41,9 +41,9 @@ def seat_numbers(episode: Episode, passed: Sequence[bool] | None = None) -> dict
 
 
 def by_role(seated: Iterable[tuple[Episode, Mapping[Seat, Numbers]]]) -> Numbers:
-    """Return the mean of every number over the seats that held a role, as `name/role`: `won/werewolf`.
+    """Return the mean of every number over the seats with a role, as `name/role`: `won/werewolf`.
 
-    Each pair is an episode with the numbers of those of its seats that count.
+    Each pair is an episode and the numbers of its counted seats.
     """
     values: dict[str, list[float]] = {}
     for episode, seats in seated:

@@ -1,7 +1,7 @@
-"""One seat in one episode: ask its player, parse, check, refuse, fall back; every attempt becomes a Turn.
+"""One seat in one episode: request a reply, parse and check it, retry, fall back; every attempt becomes a Turn.
 
-A refused attempt is shown to its own seat only, as its own words and the reason, where it happened: what a player
-sees only grows. Failures outside the model raise `OutsideError`.
+A refused attempt is shown to its seat only, as its reply and the reason, at its place in the observation, so that a
+player's observation only grows. Failures outside the model raise `OutsideError`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ OnRefused = Literal["default", "forfeit"]
 
 @dataclass(frozen=True, slots=True)
 class RolloutPolicy:
-    """How attempts are handled, and where seeds begin: `seed` is the config's, `step` the training step's number.
+    """How attempts are handled, and what seeds depend on: `seed` is the configuration's, `step` the training step.
 
-    After `retries` further attempts a refused seat plays the game's default, or forfeits: in a game of two that is its
-    loss, elsewhere it plays defaults from then on and is not asked again. With `probes` seats that can say what they
-    believe are asked the game's questions at its start and after every step.
+    After `retries` further attempts a refused seat plays the game's default or forfeits. A forfeit loses a game of two;
+    in other games the seat plays defaults for the rest of the game. With `probes`, players that can report beliefs are
+    asked the game's questions at the start and after every step.
     """
 
     seed: int = 0
@@ -40,7 +40,7 @@ class RolloutPolicy:
 
 @dataclass(slots=True)
 class Attempts:
-    """What a seat did in one step of the game: its attempts in order, and the move that came of them."""
+    """A seat's attempts in one step of the game, in order, and the resulting move."""
 
     seat: Seat
     turns: list[Turn] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Attempts:
 
 
 class SeatRecord:
-    """One seat's side of an episode: its player, and what it has been refused so far. `replied` hears every reply."""
+    """One seat of an episode: its player and its refusals so far. `on_reply` is called with every reply."""
 
     def __init__(
         self, seat: Seat, player: Player, rules: RolloutPolicy, episode: int, on_reply: Callable[[Reply], None]
@@ -64,7 +64,7 @@ class SeatRecord:
         self._refusals: list[Refusal] = []
 
     async def decide(self, game: Game, attempts: Attempts) -> None:
-        """Ask until a reply is a legal move; after that comes the fall-back. `attempts.move` is the outcome."""
+        """Request replies until one is a legal move or the retries are used up; set `attempts.move`."""
         if not self.forfeited:
             for _ in range(self._rules.retries + 1):
                 observation = game.observe(self.seat)
@@ -75,7 +75,7 @@ class SeatRecord:
         attempts.move = self._fall_back(game)
 
     async def believe(self, game: Game, probe: Probe) -> Mapping[str, float] | None:
-        """Return what the seat's player believes; None if it cannot say, as players without a model of ours cannot."""
+        """Return the beliefs of the seat's player, or None if it cannot report any (players without a local model)."""
         if self.forfeited or not isinstance(self.player, Believer):
             return None
         with boundary():
@@ -94,7 +94,7 @@ class SeatRecord:
             raise EngineError(f"the request of seat {self.seat} was cancelled before it was answered") from None
 
     def _take(self, game: Game, observation: Observation, reply: Reply, attempts: Attempts) -> bool:
-        """Write the attempt down as a Turn; return whether it is a legal move."""
+        """Record the attempt as a Turn; return whether it is a legal move."""
         public, thought = (part.strip() for part in split_private(reply.text))
         try:
             move, private = parse(reply.text, observation)
@@ -104,7 +104,7 @@ class SeatRecord:
             attempts.turns.append(Turn(seat=self.seat, reply=public, private=thought, error=str(error), passed=False))
             self._refusals.append(Refusal(self.seat, len(observation.messages), reply.text, str(error)))
             return False
-        if private != thought:  # words beside the move are reasoning in this game: they are kept as such
+        if private != thought:  # in this game, text beside the move is reasoning and is recorded as private
             public = move.text
         attempts.turns.append(Turn(seat=self.seat, reply=public, private=private, move=move, passed=True))
         attempts.move = move

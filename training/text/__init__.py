@@ -1,1 +1,1 @@
-"""From what a viewer saw to messages and tokens, and from a reply to a move."""
+"""Converts observations to chat messages and tokens, and replies to moves."""

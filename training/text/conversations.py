@@ -1,7 +1,7 @@
-"""Conversations as traces: what each seat said becomes sampled tokens (mask 1), all it read observation tokens.
+"""Conversations as traces: a seat's own messages become sampled tokens (mask 1), all others observation tokens.
 
-Raises `BadInput` for a conversation that its game does not accept, and `EngineError` for one with messages that do not
-fit the window.
+Raises `BadInput` for a conversation that its game refuses, and `EngineError` for one with messages that do not fit the
+window.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from training.text.tokens import TraceBuilder
 
 
 class _Reader:
-    """One seat that goes through a conversation and builds its trace."""
+    """Builds the trace of one seat from a conversation."""
 
     def __init__(self, builder: TraceBuilder, seat: Seat, names: Sequence[str]) -> None:
         self.places: list[int] = []
@@ -55,8 +55,8 @@ def traces(
 ) -> tuple[Trace, ...]:
     """Return the traces of the players' `seats` (None = all) of a conversation, as if they had been sampled.
 
-    Only moves of origin `seat` are a seat's words. `turn` counts in `episode.turns`, or in `episode.moves` where the
-    conversation has no turns; log-probabilities are 0. A conversation longer than `window` goes on in a branch.
+    Only moves of origin `seat` become sampled tokens. `turn` is an index into `episode.turns`, or into `episode.moves`
+    if the conversation has no turns. Log-probabilities are 0. Conversations longer than `window` continue in a branch.
     """
     game = make(episode.scenario)
     names = episode.scenario.seats
@@ -83,7 +83,7 @@ def traces(
 
 
 def _reply_text(move: Move, turn: Turn | None, observation: Observation) -> str:
-    """Return a seat's words: its move as text, after its private reasoning where that was kept."""
+    """Return a seat's reply: its private reasoning, if it was recorded, then its move as text."""
     action = next((action for action in observation.actions if action.name == move.action), None)
     text = move.text or ("" if action is None else tag(action, move.args))
     if turn is None or not turn.private:

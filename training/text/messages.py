@@ -1,8 +1,8 @@
-"""From what a viewer saw to chat messages: pure text, no tokenizer; never fails.
+"""Converts observations to chat messages: pure text without a tokenizer; raises nothing.
 
-The first message (rules and private brief) becomes the system message, the seat's own messages the assistant's, and
-all that stands between two of those one user message. Every text of a person, model or dataset is neutralised: no
-tokenizer can read a special token in it.
+The first message (rules and private brief) becomes the system message, the seat's own messages become assistant
+messages, and all messages between two of those one user message. Every text of a person, model or dataset is
+neutralised, so that no tokenizer finds a special token in it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from training.records import Message, Observation, Viewer
 __all__ = ["Chat", "chat", "how_to", "line", "neutralise", "news", "talk"]
 
 KEPT = frozenset(name for spec in REGISTRY.values() for name in (*spec.actions, *spec.marks))
-"""Tags and marks of the games' own actions: no tokenizer has one as a special token, and players must read them."""
+"""Tags and marks of the games' actions, which are not neutralised: players must read them, and no tokenizer has them as
+special tokens."""
 
 _KEPT_TAG = "|".join(rf"/?{re.escape(name)}/?>" for name in sorted(KEPT))
 _ANGLE = re.compile(rf"<(?!{_KEPT_TAG})(?=[^\s\d=]|\d[^\s<]*>)")
@@ -27,18 +28,18 @@ _BAR = re.compile(r"\|(?=[|>])|(?<=<)\|")
 
 
 class Chat(TypedDict):
-    """One message of a chat, as every chat template and every OpenAI-compatible address takes it."""
+    """One message of a chat, in the format of chat templates and OpenAI-compatible servers."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
 def neutralise(text: str) -> str:
-    """Return `text` in which no special token of any tokenizer can be found; doing it twice changes nothing.
+    """Return `text` without any tokenizer's special tokens; the function is idempotent.
 
-    Special tokens are written without a space after their opening mark (`<|im_start|>`, `</s>`, `[INST]`, `<<SYS>>`,
-    `|||EMAIL|||`, `>>TITLE<<`), so one space there, which no normalisation removes, takes them apart. The tags of the
-    games' actions stay whole.
+    Special tokens have no space after their opening mark (`<|im_start|>`, `</s>`, `[INST]`, `<<SYS>>`, `|||EMAIL|||`,
+    `>>TITLE<<`). A space inserted there, which no normalisation removes, splits them. The tags of the games' actions
+    are left unchanged.
     """
     if "<" in text:
         text = _ANGLE.sub("< ", text)
@@ -48,9 +49,9 @@ def neutralise(text: str) -> str:
 
 
 def line(message: Message, names: Sequence[str]) -> str:
-    """Return one message as others read it: `Alice: …`, or the game's own line.
+    """Return one message as other seats read it: `Alice: …`, or the game's line.
 
-    What a seat says is put on one line, so that nobody can write a line that looks like another's or the game's.
+    A seat's message is put on one line, so that it cannot contain a line that looks like another seat's or the game's.
     """
     if message.author is None:
         return neutralise(message.text)
@@ -58,16 +59,16 @@ def line(message: Message, names: Sequence[str]) -> str:
 
 
 def chat(observation: Observation, seat: Viewer, names: Sequence[str]) -> list[Chat]:
-    """Return the chat of `seat`; a viewer that is no player reads everything as user messages.
+    """Return the chat of `seat`; for a viewer that is not a player, all messages are user messages.
 
-    The chat of a later observation begins with the same messages, once the last user message has been answered.
+    The chat of a later observation starts with the same messages once the last user message has been answered.
     """
     rules, *rest = observation.messages
     return [Chat(role="system", content=neutralise(rules.text)), *talk(rest, seat, names)]
 
 
 def talk(messages: Sequence[Message], seat: Viewer, names: Sequence[str]) -> list[Chat]:
-    """Return what was said after the rules as a chat of `seat`."""
+    """Return the messages after the rules as a chat of `seat`."""
     out: list[Chat] = []
     heard: list[str] = []
     for message in messages:
@@ -84,9 +85,10 @@ def talk(messages: Sequence[Message], seat: Viewer, names: Sequence[str]) -> lis
 
 
 def news(observation: Observation, heard: int, seat: Viewer, names: Sequence[str]) -> list[Chat]:
-    """Return what `seat` has not heard yet, `heard` messages being what it answered last, without that answer itself.
+    """Return the messages that `seat` has not read yet, without its own answer to the last observation.
 
-    The answer is the first own message among the new ones; 0 = nothing was answered yet, and all is returned.
+    `heard` is the number of messages in the observation that it last answered; 0 means that it has answered none, and
+    returns the whole chat. The answer is the first message of `seat` among the new ones.
     """
     if heard == 0:
         return chat(observation, seat, names)

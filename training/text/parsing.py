@@ -1,7 +1,7 @@
-"""From a reply to a move and back, generic over declared actions: `parse` and `write`.
+"""Converts replies to moves and back, for any declared actions: `parse` and `write`.
 
-A reply performs an action by its tag, `<name>…</name>`, `<name/>` or `<name>`, and the bare action without a tag. What
-stands in `<think>…</think>` is private. Whatever cannot be read raises `ParseError` with a line that says how to write
+A reply performs an action by its tag, `<name>…</name>`, `<name/>` or `<name>`, and the bare action without a tag. Text
+in `<think>…</think>` is private. A reply that cannot be parsed raises `ParseError` with a line that says how to write
 it; the line is shown to the seat.
 """
 
@@ -31,10 +31,10 @@ _THINK = re.compile(r"<\s*+(/?)\s*+think(?:ing)?\s*>", re.IGNORECASE)
 
 
 def split_private(reply: str) -> tuple[str, str]:
-    """Return (public, private) parts of a reply; private is what stands inside think tags.
+    """Return (public, private) parts of a reply; the text inside think tags is private.
 
-    An unclosed tag makes all that follows private; a closing tag without an opening one, all that precedes it: some
-    templates open the tag in the prompt.
+    After an unclosed tag, all following text is private. Before a closing tag without an opening one, all preceding
+    text is private, because some templates open the tag in the prompt.
     """
     public: list[str] = []
     private: list[str] = []
@@ -80,7 +80,7 @@ def _ways(actions: Sequence[Action]) -> str:
 
 
 def _bare(text: str, actions: Sequence[Action]) -> Move:
-    """Read a reply without a tag."""
+    """Parse a reply without a tag."""
     action = next((action for action in actions if action.bare), None)
     if action is None:
         raise ParseError(f"Your reply contains no action that is possible now. {_ways(actions)}")
@@ -93,7 +93,7 @@ def _bare(text: str, actions: Sequence[Action]) -> Move:
 
 
 def _with_tag(text: str, actions: Sequence[Action]) -> tuple[Move, str]:
-    """Read a reply with a tag: exactly one, of a declared action; return its private words apart."""
+    """Parse a reply with exactly one tag, of a declared action; return the move and the private text."""
     by_name = {tag_name(action.name): action for action in actions}
     tags = list(TAG.finditer(text))
     for match in tags:
@@ -109,7 +109,7 @@ def _with_tag(text: str, actions: Sequence[Action]) -> tuple[Move, str]:
 
 
 def _content(text: str, tags: Sequence[re.Match[str]], action: Action) -> tuple[str, int]:
-    """Return what stands inside the one tag, and where it ends."""
+    """Return the content of the single tag, and the position of its end."""
     first, rest = tags[0], tags[1:]
     if first.group(1):
         raise ParseError(f"{first.group(0)} closes a tag that was not opened. {_ways([action])}")
@@ -126,13 +126,13 @@ def _content(text: str, tags: Sequence[re.Match[str]], action: Action) -> tuple[
 
 
 def _assemble(before: str, action: Action, content: str, after: str) -> tuple[Move, str]:
-    """Return the move with its canonical text (speech, tag, speech), and the words that are private to the seat."""
+    """Return the move with its canonical text (speech, tag, speech), and the text that is private to the seat."""
     args: dict[str, ArgValue] = {}
     inside = ""
     if action.args:
         args = read_args(action, content)
     else:
-        inside = content  # <accept>with pleasure</accept>: words inside a tag that takes none are speech
+        inside = content  # <accept>with pleasure</accept>: text inside a tag without arguments is speech
     parts = [part for part in (before.strip(), inside) if part]
     if action.text == "private":
         beside = " ".join(part for part in (*parts, after.strip()) if part)

@@ -1,7 +1,7 @@
-"""Refused replies, put where they happened: what a seat sees is the game's observation with its own refusals merged in.
+"""Merges refused replies into observations: a seat sees the game's observation with its own refusals in place.
 
-A refusal is private to its seat and never enters the game. The merged observation only grows, like the game's own.
-Pure functions over plain data; nothing here fails.
+A refusal is private to its seat and never enters the game. The merged observation only grows, like the game's. Pure
+functions over plain data that raise nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from training.text.parsing import split_private
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One refused reply: whose, after how many messages of the *game's* observation, what was written, and why not."""
+    """One refused reply: its seat, the number of messages before it in the *game's* observation, its text, and why."""
 
     seat: Seat
     after: int
@@ -23,7 +23,7 @@ class Refusal:
     why: str
 
     def messages(self) -> tuple[Message, Message]:
-        """Return the seat's own words without their private part, and the game's refusal."""
+        """Return the public part of the seat's reply, and the game's refusal."""
         return (
             Message(author=self.seat, text=split_private(self.reply)[0].strip(), channel="private"),
             Message(author=None, text=self.why, channel="private"),
@@ -31,9 +31,9 @@ class Refusal:
 
 
 def with_refusals(observation: Observation, refusals: Sequence[Refusal]) -> Observation:
-    """Return the game's observation `seen` with every refused reply, and its refusal, at its place.
+    """Return the game's `observation` with every refused reply and its refusal at their place.
 
-    `refusals` are one seat's, in the order in which they happened.
+    `refusals` are those of one seat in chronological order.
     """
     if not refusals:
         return observation

@@ -1,6 +1,6 @@
-"""What a tokenizer's chat template says about turns: rendering, reserved strings, where a reply stops.
+"""A tokenizer's chat template: rendering, reserved strings, the tokens that end a reply.
 
-Raises `BadInput` for a tokenizer without a chat template, or with one that cannot render a plain conversation.
+Raises `BadInput` for a tokenizer without a chat template, or with a template that cannot render a plain conversation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PRIVATE_USE = str.maketrans({_OPEN: "\ufffd", _SHUT: "\ufffd"})
 
 
 class Tokenizer(Protocol):
-    """What is used of a Hugging Face tokenizer."""
+    """The part of a Hugging Face tokenizer that is used here."""
 
     eos_token_id: int | None
     added_tokens_decoder: Mapping[int, Any]
@@ -37,17 +37,17 @@ class Tokenizer(Protocol):
 
 
 def placeholder(index: int) -> str:
-    """Return a text that no neutralised message contains, to stand where sampled reply `index` goes."""
+    """Return a text that no neutralised message contains, as a placeholder for sampled reply `index`."""
     return f"{_OPEN}{index}{_SHUT}"
 
 
 class ChatTokenizer:
-    """A tokenizer with the facts of its chat template.
+    """A tokenizer with the properties of its chat template.
 
-    `stop_ids` end a reply: every special token between a reply and the next message's text, and the end of sequence;
-    the first is `end_id`, with which a finished reply ends.
-    `drops_thinking` says whether the template removes <think> blocks from earlier replies. `options` go to the
-    template at every rendering (for instance `enable_thinking=False`).
+    `stop_ids` end a reply: every special token between a reply and the next message's text, and the end of sequence.
+    The first of them, `end_id`, is the last token of a finished reply. `drops_thinking` tells whether the template
+    removes <think> blocks from earlier replies. `options` are passed to the template at every rendering (for instance
+    `enable_thinking=False`).
     """
 
     def __init__(self, tokenizer: Tokenizer, **options: Any) -> None:
@@ -96,7 +96,7 @@ class ChatTokenizer:
 
     @staticmethod
     def _folded(messages: Sequence[Chat]) -> list[Chat]:
-        """Put the rules at the head of the first user message, for templates that know no system message."""
+        """Put the rules at the start of the first user message, for templates without a system message."""
         first, *rest = messages
         if first["role"] != "system":
             return list(messages)
@@ -107,7 +107,7 @@ class ChatTokenizer:
         return [{"role": "user", "content": f"{first['content']}\n\n{second['content']}"}, *rest]
 
     def render(self, messages: Sequence[Chat]) -> str:
-        """Return the conversation as text, ending where the assistant's next reply begins."""
+        """Return the conversation as text, up to where the assistant's next reply begins."""
         try:
             return self._render(messages)
         except (TemplateError, ValueError) as error:
@@ -133,5 +133,5 @@ class ChatTokenizer:
         return self.tokenizer.encode(text, add_special_tokens=False)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Return what sampled tokens say, special tokens left out."""
+        """Return sampled tokens as text without special tokens."""
         return self.tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)

@@ -1,8 +1,8 @@
 """One seat's growing token trace: observation tokens (mask 0) between sampled tokens (mask 1), never re-encoded.
 
-Each prompt is the trace so far; what the template adds after a reply (its end, the new messages, the next header) is
-the difference of two renderings. Where the past itself changes, a branch begins: the template drops an earlier
-<think> block or otherwise renders the past anew, or the window is full and the oldest messages are forgotten.
+Each prompt is the trace so far. The tokens that the template adds after a reply (its end, the new messages, the next
+header) are the difference of two renderings. A branch begins where the earlier text changes: the template drops an
+earlier <think> block or renders the past differently, or the window is full and the oldest messages are dropped.
 Raises `EngineError` when not even the newest messages fit the window.
 """
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from training.text.messages import Chat
 
 KEPT_SHARE = 0.75
-"""How much of the room for a prompt stays filled when old messages are forgotten; the rest is for what comes."""
+"""Share of the prompt's room that stays filled when old messages are dropped; the rest is free for new messages."""
 
 
 @dataclass(slots=True)
 class _Branch:
-    """A trace in the making; `parent` counts within the builder."""
+    """A growing trace; `parent` is (index of a branch in the builder, length of the shared start)."""
 
     parent: tuple[int, int] | None = None
     tokens: list[int] = field(default_factory=list)
@@ -55,13 +55,13 @@ class _Branch:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One message of the conversation; `reply` numbers the seat's own sampled replies."""
+    """One message of the conversation; `reply` is the number of a sampled reply of the seat, None for others."""
 
     message: Chat
     reply: int | None = None
 
     def with_placeholder(self) -> Chat:
-        """Return the message with a placeholder where sampled tokens stand."""
+        """Return the message with a placeholder for a sampled reply."""
         if self.reply is None:
             return self.message
         return {"role": "assistant", "content": placeholder(self.reply)}
@@ -91,7 +91,7 @@ class TraceBuilder:
         self._rendered = ""
 
     def prompt(self, new: Sequence[Chat]) -> list[int]:
-        """Take up the messages since the last reply; return the prompt, which is the newest trace as it stands."""
+        """Add the messages since the last reply; return the prompt, which is the newest trace so far."""
         self._lines.extend(_Line(self.chat.neutral_message(message)) for message in new)
         rendered = self._render()
         added = self._added(rendered)
@@ -105,9 +105,9 @@ class TraceBuilder:
         return list(self._branches[-1].tokens)
 
     def branch(self, new: Sequence[Chat], reply: int) -> list[int] | None:
-        """Return the prompt that `prompt` would, with room for a reply of `reply` tokens, and take nothing up.
+        """Return the prompt that `prompt` would return, with room for `reply` tokens, without changing the builder.
 
-        None if not even the newest messages fit the window.
+        Returns None if not even the newest messages fit the window.
         """
         saved = self._lines, self._branches, self._rendered, self.reserve
         self._lines, self.reserve = list(self._lines), reply
@@ -120,7 +120,7 @@ class TraceBuilder:
             self._lines, self._branches, self._rendered, self.reserve = saved
 
     def record(self, sample: Sample, version: int | None = None) -> str:
-        """Add what was sampled after `prompt` by weights of this `version`; return it as text."""
+        """Add a reply that was sampled from the last prompt by weights of this `version`; return it as text."""
         if len(sample.tokens) != len(sample.logprobs):
             raise EngineError(f"{len(sample.tokens)} sampled tokens came with {len(sample.logprobs)} log-probabilities")
         text = self.chat.decode(sample.tokens)
@@ -130,7 +130,7 @@ class TraceBuilder:
         return text
 
     def traces(self) -> tuple[Trace, ...]:
-        """Return the traces so far; turns count the seat's own replies, parents count within this tuple."""
+        """Return the traces so far; turns are numbers of the seat's replies, parents are indices into this tuple."""
         return tuple(
             Trace(
                 seat=self._seat,
@@ -155,7 +155,7 @@ class TraceBuilder:
         return self.window is None or length <= self.window - self.reserve
 
     def _added(self, rendered: str) -> list[int] | None:
-        """Return the tokens that follow the last reply, or None where the trace cannot just go on."""
+        """Return the tokens that follow the last reply, or None if the trace must branch."""
         last = next((line for line in reversed(self._lines) if line.reply is not None), None)
         if not self._branches or last is None or last.reply is None:
             return None
@@ -179,7 +179,7 @@ class TraceBuilder:
         self._branches[-1].observe(tokens)
 
     def _forget(self) -> list[int]:
-        """Drop the oldest messages after the first until the prompt fits again; return what is left as tokens."""
+        """Drop the oldest messages after the first until the prompt fits; return the remaining ones as tokens."""
         lines, room = self._lines, (self.window or 0) - self.reserve
         opener = "user" if lines[0].message["role"] == "system" else "assistant"
         newest = max((at for at, line in enumerate(lines) if line.reply is not None), default=0) + 1

@@ -1,6 +1,6 @@
-"""The cold start as a run: conversations of a dataset in, checkpoints out, with progress, stop and going on.
+"""The cold start as a run: it trains on a dataset's conversations, writes checkpoints, and can be stopped and resumed.
 
-`run` has the shape of the trainer's, and fails as it does.
+`run` has the signature of `training.learn.trainer.run` and raises the same errors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 
 from training import bases
 from training.attempts.attempt import Checkpoint, run_attempt
-from training.attempts.progress import Progress, Result, StopAsked
+from training.attempts.progress import Progress, Result, StopRequested
 from training.config import RunConfig
 from training.errors import BadInput, DivergedError
 from training.learn import checkpoint, models
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class ColdStart:
-    """One attempt at a cold start, from the newest checkpoint (or the base model) on."""
+    """One attempt at a cold start. It starts at the newest checkpoint, or at the base model if there is none."""
 
     def __init__(self, config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -> None:
         self.config, self.sft = config, config.sft
@@ -65,22 +65,22 @@ class ColdStart:
         self.generators = checkpoint.pack_generators()
 
     def _load(self, folder: Path | None) -> tuple[PreTrainedModel | PeftModel, Any]:
-        """Return the base with adapters, or all weights; going on, those of the checkpoint."""
+        """Return (model, tokenizer): the base model with new adapters, or all its weights, or the checkpoint's."""
         from training.learn.context import pick_device
 
         sft, device = self.sft, pick_device(self.config.model.device)
         if sft.lora is None:
-            # updates in bfloat16 would be lost to rounding: the weights stay in float32 and only computing is not
+            # bfloat16 weights would lose small updates to rounding: only the forward pass runs in bfloat16
             return models.load(folder or self.config.model.base, "float32", None, device)
         torch.manual_seed(derive(self.config.seed, "adapters"))
         merged, tokenizer = models.load(self.config.model.base, sft.dtype, None, device)
         model = models.adapt(merged.requires_grad_(False), sft.lora)
         if self.resumed is not None:
-            _put_back(model, self.resumed)
+            _restore_adapters(model, self.resumed)
         return model, tokenizer
 
     def go(self, progress: Progress) -> tuple[Result, str]:
-        """Learn to the end or until asked to stop; save; return the result."""
+        """Train to the last step or to a request to stop, save a checkpoint, and return (result, reason)."""
         self.progress = progress
         progress.phase("learning", traces=len(self.traces))
         try:
@@ -96,18 +96,18 @@ class ColdStart:
                     start=self.step,
                     bad_steps=self.config.stop.bad_steps,
                 )
-        except StopAsked as asked:
+        except StopRequested as request:
             self.save()
-            return "stopped", str(asked)
+            return "stopped", str(request)
         self.save()
         if not self.effective:
             raise DivergedError("no update changed the model: none was finite")
         return "succeeded", ""
 
-    # --- what the fit tells ---
+    # --- hooks of the fit ---
 
-    def begun(self, optimizer: Optimizer) -> None:
-        """Take up the optimizer's and the generators' state where the last attempt left them."""
+    def on_begin(self, optimizer: Optimizer) -> None:
+        """Restore the state of the optimizer and the random generators from the checkpoint."""
         self.optimizer = optimizer
         if self.resumed is None:
             torch.manual_seed(derive(self.config.seed, "sft"))
@@ -115,17 +115,17 @@ class ColdStart:
         checkpoint.unpack_optimizer(_inner(optimizer), self.resumed.data["optimizer"], self.resumed.tensors)
         checkpoint.unpack_generators(self.resumed.data["generators"], self.resumed.tensors)
 
-    def batch(self) -> None:
-        """Beat, and stop if asked: the update in the making is dropped."""
+    def on_batch(self) -> None:
+        """Write a heartbeat. On a request to stop, raise `StopRequested`, which drops the unfinished update."""
         assert self.progress is not None
         self.progress.check()
         self.progress.beat()
 
-    def update(self, step: int, metrics: dict[str, float]) -> None:
-        """Write the update's line, and a checkpoint where one is due."""
+    def on_update(self, step: int, metrics: dict[str, float]) -> None:
+        """Write the update's metrics, and a checkpoint if one is due or was requested."""
         assert self.progress is not None
         self.step = self.progress.step = step
-        self.generators = checkpoint.pack_generators()  # now: an update that a stop drops draws from them, too
+        self.generators = checkpoint.pack_generators()  # packed here: an update that a stop drops draws from them too
         if "bad_steps" in metrics:
             self.progress.event("warning", step=step, why="the update was not finite and is dropped")
         else:
@@ -141,7 +141,7 @@ class ColdStart:
     # --- checkpoints ---
 
     def save(self) -> None:
-        """Write a checkpoint of the last complete update, unless there is one."""
+        """Write a checkpoint of the last complete update, unless it exists already."""
         if self.saved == self.step or self.progress is None:
             return
         self.progress.phase("saving")
@@ -172,7 +172,7 @@ def _inner(optimizer: Optimizer) -> Optimizer:
 
 
 @torch.no_grad()
-def _put_back(model: PeftModel, state: TrainerState) -> None:
+def _restore_adapters(model: PeftModel, state: TrainerState) -> None:
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             tensor = state.tensors.get(f"adapter.{name}")
@@ -182,7 +182,7 @@ def _put_back(model: PeftModel, state: TrainerState) -> None:
 
 
 def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, supervised: bool = False) -> dict[str, Any]:
-    """Run or go on with a cold start, as `run_attempt` says, from the newest complete checkpoint of the directory."""
+    """Start a cold start, or resume it from the newest complete checkpoint; see `run_attempt`."""
 
     def prepare(progress: Progress, newest: Checkpoint | None) -> ColdStart:
         cold = ColdStart(config, run_dir, newest)

@@ -1,7 +1,7 @@
-"""What the cold start learns from: conversations as traces, and the order in which batches of them are read.
+"""The training data of the cold start: conversations as traces, and the order of their batches.
 
-The order follows from the seed alone, so a run that goes on reads exactly what it would have read. Raises `BadInput`
-for a file that is wrong or holds no conversation of the run's game, naming the line.
+The order depends on the seed alone, so a resumed run reads the same batches as an uninterrupted one. Raises `BadInput`,
+naming the line, for an invalid file or a file without a conversation of the run's game.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from training.text.template import ChatTokenizer
 log = logging.getLogger(__name__)
 
 NEAR = 32
-"""Batches whose traces are sorted by length together: less padding, and still a mixed order."""
+"""Number of batches whose traces are sorted by length together. Sorting reduces padding; the order stays mixed."""
 IGNORED = -100
-"""The label of a token that is no target, as PyTorch's losses have it."""
+"""The label of a token that is not a target, as in PyTorch's losses."""
 
 
 def read_traces(path: Path, game: str, chat: ChatTokenizer, *, limit: int, window: int) -> list[Trace]:
     """Return the traces of all seats in all conversations of a dataset's first `limit` (0 = all) scenarios of `game`.
 
-    A message that alone is longer than the window is told in the log, and its conversation left out.
+    A conversation with a message longer than the window is left out; the log has the number of them.
     """
     collected: list[Trace] = []
     left_out = 0
@@ -54,15 +54,15 @@ def read_traces(path: Path, game: str, chat: ChatTokenizer, *, limit: int, windo
 
 
 def example(trace: Trace) -> dict[str, list[int]]:
-    """Return the trace as a row for TRL: all tokens, and as labels those that the seat itself said."""
+    """Return the trace as a row for TRL: all tokens as input, the tokens that the seat sampled as labels."""
     labels = [token if sampled else IGNORED for token, sampled in zip(trace.tokens, trace.mask, strict=True)]
     return {"input_ids": list(trace.tokens), "labels": labels}
 
 
 def plan(lengths: Sequence[int], sft: SftConfig, seed: int) -> list[list[int]]:
-    """Return the batches of all epochs in order, as indices; each stays below `tokens_per_batch`, padding included.
+    """Return the batches of all epochs in order, as indices. Each has at most `tokens_per_batch` tokens with padding.
 
-    A trace longer than that is a batch of its own.
+    A trace longer than that forms a batch alone.
     """
     planned: list[list[int]] = []
     mean = sum(lengths) / len(lengths)
@@ -80,7 +80,7 @@ def plan(lengths: Sequence[int], sft: SftConfig, seed: int) -> list[list[int]]:
 
 
 def _filled(ordered: Sequence[int], lengths: Sequence[int], sft: SftConfig) -> list[list[int]]:
-    """Cut indices, shortest trace first, into batches that fit."""
+    """Cut indices, ordered by the length of their traces, into batches of at most `tokens_per_batch` tokens."""
     batches: list[list[int]] = [[]]
     for index in ordered:
         if batches[-1] and (len(batches[-1]) + 1) * lengths[index] > sft.tokens_per_batch:

@@ -1,7 +1,8 @@
-"""TRL's SFTTrainer as one function: batches of traces in, changed weights out; asked after every batch and update.
+"""`fit`: trains a model in place on batches of traces with TRL's SFTTrainer, and calls hooks after batches and updates.
 
-TRL brings the optimizer's loop and precision; the loss (computed at the targets only), the order of the data, the
-schedule, saving and going on are ours. An update whose loss or gradient is not finite changes nothing.
+TRL provides the optimizer loop and mixed precision. The loss (computed at the targets only), the order of the data, the
+learning rate schedule, saving and resuming are Parley's. An update with a loss or gradient that is not finite is
+skipped.
 """
 
 from __future__ import annotations
@@ -35,34 +36,34 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 CHUNK = 512
-"""Targets whose logits are in memory at once."""
+"""Number of targets whose logits are in memory at once."""
 logging.getLogger("trl").setLevel(logging.ERROR)
 
 
 class Hooks(Protocol):
-    """What whoever asked for the fit wants to hear. Exceptions end the fit; weights are those of the last update."""
+    """Callbacks of a fit. An exception ends the fit; the model then has the weights of the last complete update."""
 
-    def begun(self, optimizer: Optimizer) -> None:
-        """Everything is built and no update was made yet."""
+    def on_begin(self, optimizer: Optimizer) -> None:
+        """Called once before the first update, with the optimizer that TRL has built."""
 
-    def batch(self) -> None:
-        """One more batch was read."""
+    def on_batch(self) -> None:
+        """Called after each batch's forward and backward pass."""
 
-    def update(self, step: int, metrics: dict[str, float]) -> None:
-        """Update `step` (from 1) was made."""
+    def on_update(self, step: int, metrics: dict[str, float]) -> None:
+        """Called after update `step` (from 1)."""
 
 
-class Silent:
-    """Hooks of somebody who only wants the result."""
+class NoHooks:
+    """Hooks that do nothing."""
 
-    def begun(self, optimizer: Optimizer) -> None:
-        """Listen to nothing."""
+    def on_begin(self, optimizer: Optimizer) -> None:
+        """Do nothing."""
 
-    def batch(self) -> None:
-        """Listen to nothing."""
+    def on_batch(self) -> None:
+        """Do nothing."""
 
-    def update(self, step: int, metrics: dict[str, float]) -> None:
-        """Listen to nothing."""
+    def on_update(self, step: int, metrics: dict[str, float]) -> None:
+        """Do nothing."""
 
 
 def fit(
@@ -76,11 +77,11 @@ def fit(
     start: int = 0,
     bad_steps: int = 3,
 ) -> None:
-    """Train `model` in place on `batches` of `traces` (indices), from update `start` on.
+    """Train `model` in place on `batches` (indices into `traces`), starting at update `start`.
 
     Raises `DivergedError` after `bad_steps` updates in a row that were not finite.
     """
-    listener = hooks or Silent()
+    listener = hooks or NoHooks()
     steps = math.ceil(len(batches) / sft.batches_per_step)
     rest = list(batches)[start * sft.batches_per_step :]
     with tempfile.TemporaryDirectory(prefix="parley-sft-") as folder:
@@ -91,7 +92,7 @@ def fit(
             processing_class=tokenizer,
         )
         loop.remove_callback(PrinterCallback)
-        loop.take(rest, listener, sft, start, steps)
+        loop.configure(rest, listener, sft, start, steps)
         loop.add_callback(_Guard(loop, listener, [len(t.tokens) for t in traces], start, bad_steps))
         loop.train()
     model.eval()
@@ -101,7 +102,7 @@ def _arguments(model: PreTrainedModel | PeftModel, sft: SftConfig, steps: int, f
     return TrlConfig(
         output_dir=folder,
         max_steps=steps,
-        per_device_train_batch_size=1,  # the real batches come from the plan
+        per_device_train_batch_size=1,  # unused: the batch sampler yields the planned batches
         gradient_accumulation_steps=sft.batches_per_step,
         learning_rate=sft.lr,
         adam_beta1=sft.betas[0],
@@ -122,14 +123,14 @@ def _arguments(model: PreTrainedModel | PeftModel, sft: SftConfig, steps: int, f
 
 
 class _Loop(SFTTrainer):
-    """SFTTrainer that reads the planned batches, follows our schedule and asks after every batch."""
+    """SFTTrainer with the planned batches, Parley's learning rate schedule and loss, and a hook after every batch."""
 
-    def take(self, batches: list[list[int]], hooks: Hooks, sft: SftConfig, start: int, steps: int) -> None:
+    def configure(self, batches: list[list[int]], hooks: Hooks, sft: SftConfig, start: int, steps: int) -> None:
         self.batches, self.hooks, self.sft, self.start, self.steps = batches, hooks, sft, start, steps
         self.finite = True
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Return the rest of the plan, in order; a generator of its own, so that reading draws from nobody else's."""
+        """Return a loader of the remaining batches. Its own generator leaves torch's global one unchanged."""
         return DataLoader(
             self.train_dataset,
             batch_sampler=self.batches,
@@ -138,7 +139,7 @@ class _Loop(SFTTrainer):
         )
 
     def create_scheduler(self, num_training_steps: int, optimizer: Optimizer | None = None) -> Any:
-        """Return our schedule, shifted to where this part of the run starts."""
+        """Return Parley's schedule, shifted by the updates made before this attempt."""
 
         def share(step: int) -> float:
             return self.sft.rate(min(self.start + step, self.steps - 1), self.steps) / self.sft.lr
@@ -153,14 +154,14 @@ class _Loop(SFTTrainer):
         return_outputs: bool = False,
         num_items_in_batch: Tensor | None = None,
     ) -> Tensor:
-        """Return −log p summed over the targets, by the number of targets of the whole update.
+        """Return −log p summed over the targets and divided by the number of targets in the whole update.
 
-        TRL's own loss, but its head is run at every position where there is no Triton, and most are prompt.
+        This is TRL's loss. Without Triton, TRL computes logits at every position; here only the targets get logits.
         """
         is_target = inputs["labels"][:, 1:] != IGNORED
         plain = models.plain(self.accelerator.unwrap_model(model))
         with self.accelerator.autocast():
-            # padding stands on the right, where no token looks: no mask
+            # padding is on the right, so causal attention needs no mask
             hidden = plain.base_model(input_ids=inputs["input_ids"], use_cache=False).last_hidden_state
         targets = inputs["input_ids"][:, 1:][is_target]
         head, dtype = plain.get_output_embeddings(), torch.bfloat16 if self.args.bf16 else None
@@ -169,19 +170,19 @@ class _Loop(SFTTrainer):
         return -logp.sum() / (len(targets) if num_items_in_batch is None else num_items_in_batch)
 
     def training_step(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Read one batch; note a loss that is not a number, and keep it out of the running sum that is logged."""
+        """Train on one batch. Record whether its loss is finite; a loss that is not counts as 0 in the logged sum."""
         loss: Tensor = super().training_step(*args, **kwargs)
         good = bool(loss.isfinite())
         self.finite = self.finite and good
-        self.hooks.batch()
+        self.hooks.on_batch()
         return loss if good else torch.zeros_like(loss)
 
     def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
-        """Checkpoints are the caller's: TRL's hold pickles."""
+        """Do nothing: the caller writes checkpoints, and TRL's contain pickles."""
 
 
 class _Guard(TrainerCallback):
-    """Keeps bad updates out, and tells of each update."""
+    """Skips updates that are not finite, and calls the hooks after each update."""
 
     def __init__(self, loop: _Loop, hooks: Hooks, lengths: Sequence[int], start: int, bad_steps: int) -> None:
         self.loop, self.hooks, self.lengths, self.start, self.limit = loop, hooks, lengths, start, bad_steps
@@ -189,12 +190,12 @@ class _Guard(TrainerCallback):
         self.began = time.monotonic()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Tell that all is built, and start the clock."""
-        self.hooks.begun(self.loop.optimizer)
+        """Call `on_begin` and start the clock."""
+        self.hooks.on_begin(self.loop.optimizer)
         self.began = time.monotonic()
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Drop the gradients of an update that is not finite: an optimizer without gradients changes nothing."""
+        """Drop the gradients of an update that is not finite; the optimizer then leaves the weights unchanged."""
         gradients = [p.grad for p in self.loop.model.parameters() if p.grad is not None]
         good = self.loop.finite and all(bool(gradient.isfinite().all()) for gradient in gradients)
         self.bad = 0 if good else 1
@@ -204,7 +205,7 @@ class _Guard(TrainerCallback):
             self.loop.model.zero_grad(set_to_none=True)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        """Pass on the numbers of an update."""
+        """Pass an update's metrics to the hooks; raise `DivergedError` after too many bad updates in a row."""
         if not logs or "loss" not in logs:
             return
         now, size = time.monotonic(), self.loop.sft.batches_per_step
@@ -217,6 +218,6 @@ class _Guard(TrainerCallback):
             metrics = {name: value for name, value in metrics.items() if name not in ("loss", "grad_norm")}
             metrics["bad_steps"] = 1.0
         self.began = now
-        self.hooks.update(self.start + state.global_step, metrics)
+        self.hooks.on_update(self.start + state.global_step, metrics)
         if self.bad_in_a_row >= self.limit:
             raise DivergedError(f"{self.bad_in_a_row} updates in a row were not finite")

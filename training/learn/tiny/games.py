@@ -1,6 +1,6 @@
-"""The games that `tiny` is pretrained on: scripted players on the project's samples, names and numbers varied.
+"""The games that `tiny` is pretrained on: scripted players on the project's samples, with varied names and numbers.
 
-Varied, because a model that has seen only two dozen starts recites them instead of reading its own.
+Without the variation, the model would memorise the two dozen sample scenarios instead of reading its prompt.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hana", "Ivo", "June
 
 
 def play(counts: dict[str, int], seed: int) -> list[Episode]:
-    """Return scripted games: `counts[sample]` of each sample, each from a start of its own."""
+    """Return scripted games: `counts[sample]` of each sample, each with its own seed and variation."""
     starts: list[Scenario] = []
     for name, count in counts.items():
         loaded = samples.load(name)
@@ -35,7 +35,10 @@ def play(counts: dict[str, int], seed: int) -> list[Episode]:
 
 
 def vary(start: Scenario, random: Random) -> Scenario:
-    """Return a negotiation with other people and, of items, another pool; other games, and most starts, as is."""
+    """Return a varied scenario: about a third of the negotiations get other names, and item deals another pool.
+
+    Other games and the remaining negotiations are returned unchanged.
+    """
     if start.game != "negotiation" or random.random() < 0.65:
         return start
     settings = dict(start.settings)
@@ -45,12 +48,12 @@ def vary(start: Scenario, random: Random) -> Scenario:
 
 
 def _pool(random: Random) -> dict[str, Any]:
-    """Return items with counts, and what they are worth to each side."""
+    """Return items with their counts, and each side's values."""
     names = random.sample(CAMP, 3) if random.random() < 0.4 else random.sample(ITEMS, random.choice((2, 3, 3)))
     items = [{"name": name, "count": random.randint(1, 4)} for name in names]
     sides = []
     for _ in range(2):
         values = {name: random.randint(0, 6) for name in names}
-        values[random.choice(names)] += 1  # something must be worth something
+        values[random.choice(names)] += 1  # at least one item has a value
         sides.append({"values": values, "walk_away": random.choice((0, 0, 1))})
     return {"items": items, "sides": sides}

@@ -1,8 +1,8 @@
 """`tiny`: a Llama of about a million parameters that plays the project's games, for tests and quick trials.
 
-Its tokenizer is trained on the games' own text, its weights on games between scripted players, through the same code
-as every cold start. Made in about two CPU minutes, it is kept under PARLEY_HOME with a hash of its recipe and of what
-the games looked like then, and made anew when either changes.
+Its tokenizer is trained on the games' text and its weights on games between scripted players, with the code of the
+cold start. Pretraining takes about two CPU minutes. The model is stored under PARLEY_HOME with a hash of its recipe and
+of sample games as text, and is pretrained again when either changes.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ CHATML = (
 )
 
 APART = (r"</?[a-z_]+/?>", r"[^\s<>]+ (?=\d)", r"\d(, )?", r"\n", r"[:;,] ?")
-"""What is a token or tokens by itself: tags, a word before a number, digits, line ends. Everything else may grow
-together across words, so that what every game says in the same words costs next to nothing to read."""
+"""Patterns that are tokenized separately: tags, a word before a number, digits, line ends. Other text may merge across
+words, so that fixed phrases of the games take few tokens."""
 
 
 class Recipe(Record):
-    """Everything that decides what `tiny` becomes.
+    """Everything that determines `tiny`.
 
-    `context`: the share of what a seat reads that is target, too. Reading teaches a new model more than its own few
-    replies do: to find an item's name again, above all. Batches are small, for updates are scarce.
+    `context` is the share of observation tokens that are targets too: a new model learns more from them than from the
+    few replies, above all to copy names from its prompt. Batches are small so that there are enough updates.
     """
 
     version: int = 1
@@ -66,7 +66,7 @@ class Recipe(Record):
 
     @property
     def games(self) -> dict[str, int]:
-        """Games per sample."""
+        """Number of games per sample."""
         return {"items": self.items, "prices": self.prices, "dialogues": self.dialogues}
 
 
@@ -74,14 +74,14 @@ RECIPE = Recipe()
 
 
 def key(recipe: Recipe = RECIPE) -> str:
-    """Return the hash of the recipe and of a few of its games as text: the games' words are part of it."""
+    """Return the hash of the recipe and of a few of its games as text, so that it changes with the games' wording."""
     few = dict.fromkeys(recipe.games, 3)
     text = dumps(recipe.to_dict()) + "".join(_texts(play(few, recipe.seed)))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def prepare_tiny(*, force: bool = False) -> Path:
-    """Return the folder of `tiny`, made now unless the one that is there follows the present recipe."""
+    """Return the folder of `tiny`; pretrain it if the folder is missing or has another recipe (or with `force`)."""
     entry = bases.REGISTRY["tiny"]
     digest = key()
     if not force and bases.is_prepared(entry) and bases.read_info(entry.folder).dataset == (digest,):
@@ -92,7 +92,7 @@ def prepare_tiny(*, force: bool = False) -> Path:
 
 
 def build(folder: Path, recipe: Recipe, digest: str, on_progress: Callable[[float], None] = lambda _: None) -> None:
-    """Pretrain a model by the recipe and write it into the existing `folder`; `reached` hears the share done."""
+    """Pretrain a model by the recipe into the existing `folder`; call `on_progress` with the share done (0 to 1)."""
     entry = bases.REGISTRY["tiny"]
     info = bases.ModelInfo(
         name="tiny",
@@ -113,10 +113,10 @@ def pretrain(
     words: Sequence[str] = (),
     on_progress: Callable[[float], None] = lambda _: None,
 ) -> None:
-    """Make tokenizer and model of the recipe's kind from `games`, and write them into the existing `folder`.
+    """Train a tokenizer and a model by the recipe on `games`, and write them into the existing `folder`.
 
-    `words` are tokens by themselves wherever they stand, as names must be that a new model is to find again. `reached`
-    is called with the share of batches read.
+    Each of `words` is always tokenized separately, for instance names that the model must copy. `on_progress` is called
+    with the share of batches read.
     """
     from training.learn.models import save
     from training.learn.sft.data import plan
@@ -128,30 +128,30 @@ def pretrain(
     seat_traces = list(_traces(games, ChatTokenizer(tokenizer), recipe))
     log.info("%d games, %d tokens", len(games), sum(len(trace.tokens) for trace in seat_traces))
     batches = plan([len(t.tokens) for t in seat_traces], recipe.sft, recipe.seed)
-    fit(model, tokenizer, seat_traces, batches, recipe.sft, _Reporting(on_progress, len(batches)))
+    fit(model, tokenizer, seat_traces, batches, recipe.sft, _ProgressHooks(on_progress, len(batches)))
     save(model, tokenizer, folder, info)
 
 
-class _Reporting:
+class _ProgressHooks:
     """Hooks of a fit that report the share of batches read."""
 
     def __init__(self, on_progress: Callable[[float], None], batches: int) -> None:
         self.on_progress, self.batches, self.done = on_progress, batches, 0
 
-    def batch(self) -> None:
+    def on_batch(self) -> None:
         """Count one batch."""
         self.done += 1
         self.on_progress(min(1.0, self.done / self.batches))
 
-    def begun(self, optimizer: object) -> None:
-        """Nothing was read yet."""
+    def on_begin(self, optimizer: object) -> None:
+        """Do nothing."""
 
-    def update(self, step: int, metrics: dict[str, float]) -> None:
-        """Batches are counted, not updates."""
+    def on_update(self, step: int, metrics: dict[str, float]) -> None:
+        """Do nothing: progress counts batches."""
 
 
 def _traces(games: Sequence[Episode], chat: ChatTokenizer, recipe: Recipe) -> Iterator[Trace]:
-    """Yield all seats' traces, with a share of what they read as targets; not the profiles of dialogues."""
+    """Yield all seats' traces with a share of the observation tokens as targets, except in a dialogue's rules."""
     from training.text.conversations import traces
 
     for number, game in enumerate(games):
@@ -166,7 +166,7 @@ def _traces(games: Sequence[Episode], chat: ChatTokenizer, recipe: Recipe) -> It
 
 
 def _evenly(games: Sequence[Episode]) -> list[Episode]:
-    """Return as many games of each kind as there are of the rarest, so that the tokenizer knows all equally."""
+    """Return the same number of games of each kind, so that the tokenizer is trained on all kinds equally."""
     kinds: dict[str, list[Episode]] = {}
     for game in games:
         deal = game.scenario.settings.get("deal", {})
@@ -176,28 +176,28 @@ def _evenly(games: Sequence[Episode]) -> list[Episode]:
 
 
 def _texts(games: Sequence[Episode]) -> Iterator[str]:
-    """Yield what each seat of each game reads and says, as text, roles included; of equal rules the first only.
+    """Yield each seat's messages with their roles as text; the rules of a scenario and seat come only once.
 
-    Rules are long and seldom new: told every time, they would leave the tokenizer nothing for what players say.
+    Rules are long and repeat: yielded for every game, they would use up the tokenizer's vocabulary.
     """
     from training.games import replay
     from training.text.messages import chat
 
-    yielded: set[str] = set()
+    known_starts: set[str] = set()
     for game in games:
         state = replay(game.scenario, game.moves)
         for seat in range(len(game.scenario.seats)):
             rules, *rest = chat(state.observe(seat), seat, game.scenario.seats)
             start = f"{game.scenario.id} {seat}"
-            if start not in yielded:
-                yielded.add(start)
+            if start not in known_starts:
+                known_starts.add(start)
                 yield f"{rules['role']}\n{rules['content']}"
             for message in rest:
                 yield f"{message['role']}\n{message['content']}"
 
 
 def make_tokenizer(texts: Iterator[str], recipe: Recipe, words: Sequence[str] = ()) -> PreTrainedTokenizerBase:
-    """Return a byte-level BPE tokenizer trained on `texts`, digits and `words` apart, with a ChatML template."""
+    """Return a byte-level BPE tokenizer with a ChatML template, trained on `texts`; `words`, digits stay separate."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
