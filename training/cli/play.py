@@ -83,8 +83,8 @@ def _starts(game: str, path: Path | None, players: int) -> list[Scenario]:
     """Return the file's scenarios; without one the samples for so many players, or all if there is none of them."""
     seats = lookup(game).players[0]
     if path is None and game in REGISTRY:
-        scenarios = samples.for_game(game)
-        return [start for start in scenarios if len(start.seats) == players] or list(scenarios)
+        available = samples.for_game(game)
+        return [start for start in available if len(start.seats) == players] or list(available)
     if path is None:  # a game that is only known by its name has no samples, and one start
         return [Scenario(id=game, game=game, seats=tuple(f"Player {seat + 1}" for seat in range(seats)))]
     if not path.is_file():

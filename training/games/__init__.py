@@ -1,4 +1,4 @@
-"""The registry of games, and the fold that every part shares: `replay(scenario, moves)`."""
+"""The registry of games, and the fold `replay(scenario, moves)`, from which all packages compute a game's state."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def _check(name: str, loaded: object) -> GameSpec:
 REGISTRY: Registry[GameSpec] = Registry(
     "parley.games", {spec.name: spec for spec in (NEGOTIATION, DIALOGUE, *SPECS, WEREWOLF, AMONG_US)}, _check
 )
-"""All games by name: those that come with Parley, then those of installed distributions."""
+"""All games by name: Parley's own, then those of installed plugins."""
 
 __all__ = ["REGISTRY", "Game", "GameSpec", "lookup", "make", "redrawn", "replay"]
 
 
 def lookup(name: str) -> GameSpec:
-    """Return what a game declares about itself; raise `BadInput` for an unknown one.
+    """Return the declaration of a game; raise `BadInput` for an unknown one.
 
     `openspiel:NAME` is any other game of OpenSpiel that can be played; such games are not in the registry.
     """
@@ -53,7 +53,7 @@ def make(scenario: Scenario) -> Game:
 
 
 def redrawn(scenario: Scenario, seed: int) -> Scenario:
-    """Return the same start with all its chance left to `seed`, what its settings state of chance included."""
+    """Return the scenario with all chance drawn from `seed`, including outcomes that its settings state."""
     settings = lookup(scenario.game).undealt(scenario.settings)
     return scenario.model_copy(update={"settings": settings, "seed": seed})
 

@@ -1,6 +1,6 @@
-"""Actions as text: the canonical way to write one, how to explain them, and whether arguments are legal.
+"""Actions as text: their canonical form, their explanation, and the legality of arguments.
 
-`write` raises `ValueError` for something that could not be read back; `check_move` raises `IllegalMove`.
+`write` raises `ValueError` for a text that could not be parsed back; `check_move` raises `IllegalMove`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _VALUE_FIRST = re.compile(r"([+-]?\d+)\s*x?\s+(.+)")
 
 
 def clean(text: str) -> str:
-    """Return `text` on one line with single spaces: the canonical form of everything public."""
+    """Return `text` on one line with single spaces, the canonical form of all public text."""
     return " ".join(text.split())
 
 
@@ -29,9 +29,9 @@ def tag_name(name: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return `text` as speech that contains no tag: imported lines may hold anything."""
+    """Return `text` as speech without tags; imported lines may contain any."""
     text = clean(text)
-    while TAG.search(text):  # a tag may come to light when the one inside it is gone
+    while TAG.search(text):  # removing an inner tag may produce a new one
         text = TAG.sub(lambda match: f"({clean(match.group(1) + match.group(2))})", text)
     return text
 
@@ -91,7 +91,7 @@ _ANGLED = re.compile(r"<\s*([^<>]*?)\s*>")
 
 
 def unmark(text: str, actions: Iterable[Action]) -> str:
-    """Return `text` with the marked choices of `actions` without their angle brackets: they are no tags."""
+    """Return `text` with the angle brackets around marked choices of `actions` removed, because they are not tags."""
     if "<" not in text:
         return text
     marked = {choice.lower() for action in actions for arg in action.args if arg.marked for choice in arg.choices}

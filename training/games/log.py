@@ -1,4 +1,4 @@
-"""What games share besides the protocol: one append-only log per viewer, and a base class that keeps it.
+"""Shared parts of the games: one append-only log per viewer, and a base class with such a log.
 
 `read_settings` raises `BadInput` naming the field; `step` raises `IllegalMove` before anything has changed.
 """
@@ -30,7 +30,7 @@ from training.records import (
 
 
 class Settings(BaseModel):
-    """Base of every game's settings: frozen, refuses unknown fields, every field described (forms are built of it)."""
+    """Base of all games' settings: frozen, without unknown fields; forms are built from the fields' descriptions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -48,7 +48,7 @@ def read_settings(model: type[S], scenario: Scenario) -> S:
 
 
 def check_names(scenario: Scenario, reserved: str) -> None:
-    """Raise `BadInput` unless every name is on one line and can be chosen: no other reads the same, nor `taken`."""
+    """Raise `BadInput` unless every name is one line, unambiguous regardless of case, and differs from `reserved`."""
     used = {reserved}
     for name in scenario.seats:
         if not name or clean(name) != name or set(name) & set("<>") or name.lower() in used:
@@ -64,7 +64,7 @@ def elimination(left: int | None, final: int) -> dict[str, float]:
 
 
 class Log:
-    """One list of messages per viewer; the tool seat reads what ALL reads."""
+    """One list of messages per viewer; the tool seat has the same list as ALL."""
 
     def __init__(self, seats: int) -> None:
         self._lines: dict[Viewer, list[Message]] = {viewer: [] for viewer in (*range(seats), SPECTATOR, ALL)}
@@ -72,32 +72,32 @@ class Log:
         self.players: tuple[Seat, ...] = tuple(range(seats))
 
     def read(self, viewer: Viewer) -> tuple[Message, ...]:
-        """Return all that `viewer` was shown, in order."""
+        """Return all messages of `viewer` in order."""
         if viewer not in self._lines:
             raise ValueError(f"no such viewer: {viewer}")
         return tuple(self._lines[viewer])
 
     def add(self, viewer: Viewer, message: Message) -> None:
-        """Show one viewer one line: every line of every method below goes through here."""
+        """Show one message to one viewer; all methods below call this one."""
         self._lines[viewer].append(message)
 
     def tell(self, text: str, hearers: Collection[Viewer] | None = None, channel: str = "public") -> None:
-        """Show a line of the game to `hearers` and to ALL; None = to everybody."""
+        """Show a message of the game to `hearers` (None = everybody) and to ALL."""
         line = Message(author=None, text=text, channel=channel)
         for viewer in self._hearers(hearers):
             self.add(viewer, line)
 
     def tell_each(self, texts: Mapping[Viewer, str], channel: str = "public") -> None:
-        """Show every viewer a line of its own; viewers without one see nothing."""
+        """Show each viewer in `texts` its own message."""
         for viewer, text in texts.items():
             self.add(viewer, Message(author=None, text=text, channel=channel))
 
     def say(
         self, spoken: Mapping[Seat, str], hearers: Collection[Viewer] | None = None, channel: str = "public"
     ) -> None:
-        """Show what seats said in one joint step: to each its own first, then the others' in seat order.
+        """Show the seats' messages of one joint step: to each viewer its own first, then the others' in seat order.
 
-        `hearers` (None = everybody) and ALL hear all of it; another speaker hears only itself.
+        `hearers` (None = everybody) and ALL see all messages; a speaker who is not a hearer sees only its own.
         """
         lines = {seat: Message(author=seat, text=text, channel=channel) for seat, text in sorted(spoken.items())}
         heard = self._hearers(hearers)
@@ -114,7 +114,7 @@ class Log:
 
 
 class LoggedGame(ABC):
-    """A game over a `Log`. Subclasses say who acts, what they may do, and what a legal joint step changes."""
+    """A game over a `Log`. Subclasses define who acts, the offered actions, and the effect of a legal joint step."""
 
     def __init__(self, scenario: Scenario, max_chars: int, max_words: int = 0) -> None:
         self.scenario = scenario
@@ -135,7 +135,7 @@ class LoggedGame(ABC):
         """Apply one legal move of each seat that was to act, in seat order."""
 
     def observe(self, viewer: Viewer) -> Observation:
-        """Return all that `viewer` was ever shown and what it may do now."""
+        """Return everything that `viewer` was shown, and the actions that it may take now."""
         messages = self._log.read(viewer)
         if viewer not in self.to_act():
             return Observation(messages=messages)
@@ -163,31 +163,31 @@ class LoggedGame(ABC):
         self._apply(dict(sorted(moves.items())))
 
     def seat_metrics(self) -> Mapping[Seat, Mapping[str, float]]:
-        """Return nothing: a game without numbers of its seats."""
+        """Return no metrics."""
         return {}
 
     def roles(self) -> tuple[str, ...]:
-        """Return nothing: most games have no roles."""
+        """Return no roles."""
         return ()
 
     def acting(self, viewer: Viewer) -> frozenset[Seat]:
-        """Return who is to act: in most games everybody may know."""
+        """Return the seats to act, which in most games everybody may know."""
         return self.to_act()
 
     def phase(self, viewer: Viewer) -> str:
-        """Return nothing: in most games turns are all there is."""
+        """Return no phase."""
         return ""
 
     def board(self, viewer: Viewer) -> tuple[Zone, ...]:
-        """Return nothing: most games are only talk."""
+        """Return no board."""
         return ()
 
     def probes(self) -> Mapping[Seat, Probe]:
-        """Return nothing: most games ask no questions aside."""
+        """Return no probes."""
         return {}
 
     def _public_text(self, seat: Seat, move: Move) -> str:
-        """Return what others read of a chosen move; a bare button press reads as its tag."""
+        """Return the text of a chosen move that others read; a move without text reads as its tag."""
         if move.text.strip():
             return move.text
         return next(tag(action, move.args) for action in self._offered(seat) if action.name == move.action)

@@ -1,4 +1,4 @@
-"""The rooms as a viewer sees them: its own with who is there, and where its open tasks are."""
+"""The board of Among Us: the grid of rooms, the viewer's room with the players in it, and its open tasks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from training.records import Cell, Viewer, Zone
 
 
 def rooms(world: World, names: tuple[str, ...], viewer: Viewer | None) -> tuple[Zone, ...]:
-    """Return the grid for a living seat, for the dead and spectators nothing; None = for those who may see all."""
+    """Return the grid for a living seat, nothing for the dead and spectators; None: the viewer may see everything."""
     if viewer is not None and not (viewer >= 0 and world.people[viewer].alive):
         return ()
     rows = tuple(
@@ -29,7 +29,7 @@ def _cell(world: World, names: tuple[str, ...], viewer: Viewer | None, room: Roo
 
 
 def _inside(world: World, viewer: Viewer | None, room: Room) -> tuple[list[int], list[int], int]:
-    """Return who is in a room, whose bodies lie there, and how many open tasks, as far as `viewer` may know."""
+    """Return the players and bodies in a room and its number of open tasks, as far as `viewer` may know."""
     if viewer is None:
         return world.present(room), world.bodies_in(room), 0
     person = world.people[viewer]

@@ -48,7 +48,7 @@ class AmongUs(LoggedGame):
         self._ask()
 
     def _open(self) -> None:
-        """Show everybody the rules with what it may know."""
+        """Show each viewer the rules with its private facts."""
         imposter, seats = self.world.imposter, range(len(self.names))
         crew = [name for seat, name in enumerate(self.names) if seat != imposter]
         briefs = {seat: words.crewmate(self.names[seat], self.world.people[seat].tasks) for seat in seats}
@@ -162,7 +162,7 @@ class AmongUs(LoggedGame):
         self._ask()
 
     def _ask(self) -> None:
-        """Go on until the game is over or somebody has to decide, and name those."""
+        """Pass rounds until the game is over or a seat must decide; return the seats that must."""
         self._acting = frozenset()
         while not self._end:
             if self._meeting is None:
@@ -191,7 +191,7 @@ class AmongUs(LoggedGame):
         self._log.tell_each(statuses, channel="private")
 
     def _act(self, moves: Mapping[Seat, Move]) -> None:
-        """Kill first, then report; if nobody reports, do the rest and pass the round."""
+        """Apply kills first, then reports; if nobody reports, apply the other moves and pass the round."""
         choices = {seat: str(move.args["player"]) for seat, move in moves.items() if "player" in move.args}
         named = {seat: self.names.index(name) for seat, name in choices.items()}
         saw: frozenset[Seat] = frozenset()
@@ -221,7 +221,7 @@ class AmongUs(LoggedGame):
             self._finish("limit")
 
     def _kill(self, victim: Seat) -> frozenset[Seat]:
-        """Let the imposter kill; return who saw it, and so does not wait any longer."""
+        """Apply the imposter's kill; return the witnesses, who stop waiting."""
         event = self.world.kill(victim)
         self._tally.kills += 1
         self._tally.lost(victim)
@@ -232,14 +232,14 @@ class AmongUs(LoggedGame):
         return event.witnesses
 
     def _check_crew(self) -> None:
-        """End the game if one crewmate is left, or if nobody of the living crew has tasks left."""
+        """End the game if one crewmate is left, or if the living crewmates have no tasks left."""
         if len(self.world.crew()) <= 1:
             self._finish("kills")
         elif not self.world.tasks_left():
             self._finish("tasks")
 
     def _tell(self, events: list[Event]) -> None:
-        """Show those who saw it, and those who may see all, what happened."""
+        """Show the events to their witnesses and to viewers who may see everything."""
         for event in events:
             if event.kind == "done":
                 self._tally.done[event.who] += 1
@@ -262,7 +262,7 @@ class AmongUs(LoggedGame):
             self._log.tell(words.vote(self.names, self.world.living(), skip=self.settings.skip))
 
     def _hold(self, moves: Mapping[Seat, Move]) -> None:
-        """Take a message or all ballots; whoever is not in `moves` stays silent."""
+        """Apply a message or all ballots; seats that are not in `moves` stay silent."""
         assert self._meeting is not None
         speaker = self._meeting.speaker
         if speaker is None:
@@ -274,7 +274,7 @@ class AmongUs(LoggedGame):
         self._call_vote()
 
     def _count(self, moves: Mapping[Seat, Move]) -> None:
-        """Eject whom the ballots name; end the game, or go on. Who did not vote has skipped, where one may."""
+        """Eject the elected player, then end or continue the game. A missing vote is a skip, if skips are allowed."""
         ballots: dict[Seat, Ballot] = dict.fromkeys(self.world.living()) if self.settings.skip else {}
         for seat, move in moves.items():
             name = str(move.args["player"])

@@ -1,4 +1,4 @@
-"""What may be done: the actions of somebody in a room, of who speaks, and of who votes, as data.
+"""The offered actions as data: in a room, when speaking, and when voting.
 
 Words beside a choice are the seat's own reasoning, which nobody else reads.
 """
@@ -11,7 +11,7 @@ from training.games.among_us.world import STEPS, World, exits
 from training.records import Action, Argument, Seat
 
 SKIP = "skip"
-"""The vote for nobody; no player may be called so."""
+"""The vote for nobody; no player may have this name."""
 
 WAIT = Action(name="wait", text="private", label="Wait until something happens")
 TASK = Action(name="task", text="private", label="Work on a task here")
@@ -50,7 +50,7 @@ def vote(names: tuple[str, ...]) -> Action:
 
 
 def in_rooms(world: World, names: tuple[str, ...], seat: Seat) -> tuple[Action, ...]:
-    """Return what `seat` may do where it is now."""
+    """Return the actions of `seat` in its current room."""
     room = world.people[seat].room
     offered = [go(exits(world.settings.width, world.settings.height, room)), WAIT]
     if seat == world.imposter:
@@ -66,7 +66,7 @@ def in_rooms(world: World, names: tuple[str, ...], seat: Seat) -> tuple[Action, 
 
 
 def ever(names: tuple[str, ...], seat: Seat, imposter: Seat, *, skip: bool) -> tuple[Action, ...]:
-    """Return all that `seat` may come to do in a game, for the rules."""
+    """Return all actions that `seat` may have in a game, for the rules."""
     others = tuple(name for other, name in enumerate(names) if other != seat)
     by_role = (PRETEND, kill(others)) if seat == imposter else (TASK, report(others))
     return (go(tuple(STEPS)), WAIT, *by_role, TALK, vote((*others, SKIP) if skip else others))

@@ -10,14 +10,14 @@ from training.games.log import Settings
 from training.seeding import rng
 
 MOST = 8
-"""Rooms along one side of the grid at most."""
+"""Largest number of rooms along one side of the grid."""
 
 Room = tuple[int, int]
 """Column from the west and row from the north, both from 0."""
 
 
 class Deal(Settings):
-    """Who is the imposter and where everybody's tasks are, instead of chance."""
+    """A stated deal: the imposter and everybody's tasks."""
 
     imposter: int = Field(ge=0, le=11, description="Seat of the imposter, from 0.")
     tasks: tuple[tuple[Room, ...], ...] = Field(
@@ -26,7 +26,7 @@ class Deal(Settings):
 
 
 class AmongUsSettings(Settings):
-    """Everything a game is made of besides the players."""
+    """The settings of a game besides its players."""
 
     width: int = Field(default=2, ge=1, le=MOST, description="Rooms from west to east.")
     height: int = Field(default=2, ge=1, le=MOST, description="Rooms from north to south.")
@@ -70,7 +70,7 @@ class AmongUsSettings(Settings):
 
 
 def draw(settings: AmongUsSettings, seats: int, seed: int) -> Deal:
-    """Return roles and tasks by chance: every seat is as likely the imposter, every room as likely a task's."""
+    """Draw roles and tasks: each seat is equally likely to be the imposter, each room equally likely to have a task."""
     grid = [(column, row) for row in range(settings.height) for column in range(settings.width)]
     imposter = rng(seed, "among_us", "imposter").randrange(seats)
     tasks = tuple(

@@ -1,4 +1,4 @@
-"""What is counted in a game, for its metrics and returns."""
+"""The counts of a game, for its metrics and returns."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class Tally:
         self._world = world
         self._dealt = [len(person.tasks) for person in world.people]
         self.done = [0] * len(world.people)
-        """Tasks done, for each seat."""
+        """Number of tasks done by each seat."""
         self.kills = self.meetings = self.wrong = 0
         self._votes = [0] * len(world.people)
         self._right = [0] * len(world.people)
         self._left: dict[Seat, int] = {}
 
     def lost(self, seat: Seat) -> None:
-        """Note the round in which a seat was killed or ejected."""
+        """Record the round in which a seat was killed or ejected."""
         self._left[seat] = self._world.round
 
     def voted(self, voters: Collection[Seat], ballots: Mapping[Seat, Ballot]) -> None:
-        """Count the ballots that were cast, and those that named the imposter."""
+        """Count the cast ballots, and those for the imposter."""
         for seat in voters:
             self._votes[seat] += 1
             self._right[seat] += ballots[seat] == self._world.imposter

@@ -1,4 +1,4 @@
-"""Every sentence of Among Us, made from the same settings and state that the engine runs."""
+"""Every sentence of Among Us, generated from the settings and the state of the game."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Names = Sequence[str]
 
 
 def place(room: Room) -> str:
-    """Return a room as everybody names it."""
+    """Return the name of a room."""
     return f"room ({room[0]},{room[1]})"
 
 
@@ -27,7 +27,7 @@ def _rooms(rooms: Sequence[Room]) -> str:
 
 
 def opening(settings: AmongUsSettings, names: Names, brief: str, actions: Sequence[Action]) -> str:
-    """Return the rules with what one reader alone is told (`brief`), and how it may act."""
+    """Return the rules with one reader's private `brief` and its actions."""
     parts = [_story(settings, names), brief, _rules(settings), f"How to act:\n{how_to(actions)}" if actions else ""]
     return "\n\n".join(part for part in parts if part)
 
@@ -42,17 +42,17 @@ def _story(settings: AmongUsSettings, names: Names) -> str:
 
 
 def crewmate(name: str, tasks: Sequence[Room]) -> str:
-    """Return what a crewmate alone is told."""
+    """Return a crewmate's private brief."""
     return f"You are {name}, a crewmate. Your tasks are in these rooms: {_rooms(tasks)}."
 
 
 def imposter(name: str, crew: Names) -> str:
-    """Return what the imposter alone is told."""
+    """Return the imposter's private brief."""
     return f"You are {name}, the imposter. The crew: {listed(crew)}."
 
 
 def everything(names: Names, world: World) -> str:
-    """Return what only those are told who may see all."""
+    """Return the brief for viewers who may see everything."""
     crew = (f"{names[seat]} {_rooms(world.people[seat].tasks)}" for seat in world.crew())
     return f"The imposter is {names[world.imposter]}. Tasks: {'; '.join(crew)}."
 
@@ -98,7 +98,7 @@ def _rules(settings: AmongUsSettings) -> str:
 
 
 def happened(round_: int, names: Names, event: Event) -> str:
-    """Return what somebody in the room sees."""
+    """Return an event as the players in the room see it."""
     if event.victim is not None:
         deed = f"kills {names[event.victim]}"
     else:
@@ -112,7 +112,7 @@ def happened(round_: int, names: Names, event: Event) -> str:
 
 
 def status(world: World, names: Names, seat: Seat, actions: Sequence[Action]) -> str:
-    """Return where somebody is who has to decide now, what it sees there, and what it may do."""
+    """Return the location of a seat that must decide, what it sees there, and its actions."""
     person = world.people[seat]
     others = [
         names[other] + (" (at work)" if world.people[other].doing == "working" else "")
@@ -137,7 +137,7 @@ def _may(action: Action) -> str:
 
 
 def killed(name: str, killer: str | None) -> str:
-    """Return what the victim is told; `killer` None: it saw nothing."""
+    """Return the message to the victim; `killer` is None if the victim did not see the kill."""
     how = f"{killer} kills you" if killer else f"You are killed, {name}, and did not see by whom"
     return f"{how}. From now on you only read what is public."
 
@@ -146,7 +146,7 @@ def killed(name: str, killer: str | None) -> str:
 
 
 def called(names: Names, round_: int, reports: Mapping[Seat, Seat], bodies: Mapping[Seat, Room]) -> str:
-    """Return who reports whose body, and who else is missing."""
+    """Return the reporters, the bodies, and the other missing players."""
     lines = [
         f"Round {round_}: {names[seat]} reports the body of {names[body]} in {place(bodies[body])}."
         for seat, body in reports.items()
@@ -156,7 +156,7 @@ def called(names: Names, round_: int, reports: Mapping[Seat, Seat], bodies: Mapp
 
 
 def order(names: Names, speakers: Sequence[Seat], times: int) -> str:
-    """Return in which order the living speak."""
+    """Return the order in which the living speak."""
     if not times:
         return f"All meet: {listed([names[seat] for seat in sorted(speakers)])}."
     return f"All meet and speak {count(times, 'time')} in this order: {', '.join(names[seat] for seat in speakers)}."
@@ -169,7 +169,7 @@ def vote(names: Names, voters: Sequence[Seat], *, skip: bool) -> str:
 
 
 def result(names: Names, votes: Mapping[Seat, Ballot], silent: Sequence[Seat], out: Seat | None) -> str:
-    """Return who voted for whom, and what it came to. `silent` did not vote by themselves."""
+    """Return the votes and their result. The players in `silent` did not vote themselves."""
     ballots = []
     for seat in sorted({*votes, *silent}):
         ballot = votes.get(seat)

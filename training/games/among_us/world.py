@@ -1,6 +1,6 @@
-"""The rooms: who is where, busy until when, alive or dead. Rounds pass here; nobody speaks, and nothing is refused.
+"""The state of the rooms: every player's location, activity and life. This module passes rounds; it has no speech.
 
-Orders are taken as legal: the game has checked them. What happens comes back as events, each with those who see it.
+Orders must be legal, which the game has checked. Changes are returned as events, each with its witnesses.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from training.games.among_us.settings import AmongUsSettings, Room
 from training.records import Seat
 
 START: Room = (0, 0)
-"""Where everybody begins, and where everybody meets."""
+"""The room in which everybody begins and meets."""
 STEPS: Mapping[str, Room] = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
 OPPOSITE: Mapping[str, str] = {"north": "south", "east": "west", "south": "north", "west": "east"}
 
@@ -25,7 +25,7 @@ _DOING: Mapping[str, Doing] = {"go": "walking", "task": "working", "wait": "wait
 
 @dataclass(slots=True)
 class Person:
-    """One player in the rooms. `until` is the round in which it is done with what it is doing."""
+    """One player in the rooms. `until` is the round in which its current activity ends."""
 
     tasks: list[Room]
     room: Room = START
@@ -37,7 +37,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened in a room, and who saw it. `what` is a direction; `victim` is set for a kill."""
+    """An event in a room with its witnesses. `who` caused it; `what` is a direction; `victim` is set for a kill."""
 
     kind: Kind
     room: Room
@@ -49,14 +49,14 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What somebody decided: `go` with a direction, `task` or `wait`."""
+    """A player's decision: `go` with a direction, `task` or `wait`."""
 
     action: str
     direction: str = ""
 
 
 class World:
-    """The state of the rooms; `deciding` names those who are free to choose."""
+    """The state of the rooms; `deciding` returns the players who must choose."""
 
     def __init__(self, settings: AmongUsSettings, imposter: Seat, tasks: Sequence[Sequence[Room]]) -> None:
         self.settings = settings
@@ -70,7 +70,7 @@ class World:
     # --- looking ---
 
     def living(self) -> list[Seat]:
-        """Return who is alive, in seat order."""
+        """Return the living players in seat order."""
         return [seat for seat, person in enumerate(self.people) if person.alive]
 
     def crew(self) -> list[Seat]:
@@ -78,7 +78,7 @@ class World:
         return [seat for seat in self.living() if seat != self.imposter]
 
     def present(self, room: Room) -> list[Seat]:
-        """Return who is alive in `room`; who is on the way from one room to the next is in none."""
+        """Return the living players in `room`; a player between two rooms is in neither."""
         return [s for s, p in enumerate(self.people) if p.alive and p.room == room and p.doing != "walking"]
 
     def awake(self, seat: Seat) -> bool:
@@ -89,34 +89,34 @@ class World:
         )
 
     def deciding(self) -> frozenset[Seat]:
-        """Return who is free to choose."""
+        """Return the players who must choose."""
         return frozenset(s for s, p in enumerate(self.people) if p.alive and p.doing == "deciding")
 
     def bodies_in(self, room: Room) -> list[Seat]:
-        """Return whose bodies lie in `room`."""
+        """Return the dead whose bodies are in `room`."""
         return [seat for seat, where in self.bodies.items() if where == room]
 
     def victims(self) -> list[Seat]:
-        """Return whom the imposter may kill now."""
+        """Return the players that the imposter may kill now."""
         if self.round < self.ready:
             return []
         return [seat for seat in self.present(self.people[self.imposter].room) if seat != self.imposter]
 
     def tasks_left(self) -> int:
-        """Return the open tasks of the living."""
+        """Return the number of open tasks of the living."""
         return sum(len(person.tasks) for person in self.people if person.alive)
 
     # --- changing ---
 
     def gather(self) -> None:
-        """Bring the living to the first room, free to choose; clear the bodies; the next kill has to wait."""
+        """Move the living to the first room, where they must choose; clear the bodies; restart the kill's cooldown."""
         self.bodies.clear()
         self.ready = self.round + self.settings.cooldown
         for person in self.people:
             person.room, person.doing = START, "deciding"
 
     def kill(self, victim: Seat) -> Event:
-        """Kill: everybody awake in the room sees it, the victim too."""
+        """Kill `victim`; everybody awake in the room, including the victim, witnesses it."""
         event = self._event("kills", self.imposter, victim=victim)
         self.people[victim].alive = False
         self.bodies[victim] = event.room
@@ -124,7 +124,7 @@ class World:
         return event
 
     def begin(self, orders: Mapping[Seat, Order]) -> list[Event]:
-        """Let those who decided leave, work or wait, all at once: who leaves or works sees nothing of the others."""
+        """Start the ordered activities simultaneously; players who leave or work do not see the others' activities."""
         for seat, order in orders.items():
             person = self.people[seat]
             person.doing, person.toward = _DOING[order.action], order.direction
@@ -138,7 +138,7 @@ class World:
         return events
 
     def pass_round(self) -> list[Event]:
-        """Go on by one round: people arrive, tasks are done, who waited long enough is free to choose."""
+        """Pass one round: players arrive, finish tasks, and must choose again after waiting."""
         self.round += 1
         due = [s for s, p in enumerate(self.people) if p.alive and p.doing != "deciding" and p.until == self.round]
         arriving = [seat for seat in due if self.people[seat].doing == "walking"]
@@ -157,7 +157,7 @@ class World:
         return events
 
     def _event(self, kind: Kind, who: Seat, what: str = "", victim: Seat | None = None) -> Event:
-        """Return what happens in the room of `who`; who sees it while waiting is free to choose again."""
+        """Return an event in the room of `who`; witnesses who were waiting must choose again."""
         room = self.people[who].room
         witnesses = frozenset(seat for seat in self.present(room) if seat != who and self.awake(seat))
         for seat in witnesses:
@@ -168,7 +168,7 @@ class World:
 
 @lru_cache(maxsize=1024)
 def exits(width: int, height: int, room: Room) -> tuple[str, ...]:
-    """Return the directions in which a grid has another room."""
+    """Return the directions from `room` that lead to another room of the grid."""
     after = {direction: beyond(room, direction) for direction in STEPS}
     return tuple(d for d, (column, row) in after.items() if 0 <= column < width and 0 <= row < height)
 

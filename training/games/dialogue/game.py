@@ -48,7 +48,7 @@ _OVER: Mapping[End, str] = {
 
 
 class Dialogue(LoggedGame):
-    """Two participants, and a tool seat where goals are checked."""
+    """Two participants, and a tool seat if goals are checked."""
 
     def __init__(self, scenario: Scenario) -> None:
         settings = read_settings(DialogueSettings, scenario)
@@ -66,7 +66,7 @@ class Dialogue(LoggedGame):
         self._open()
 
     def _open(self) -> None:
-        """Show everybody the rules with what it may know, the given rounds, and who begins."""
+        """Show each viewer the rules with its private facts, the earlier rounds, and who begins."""
         texts = {v: words.opening(self.settings, self.names, self._actions, v) for v in (0, 1, SPECTATOR, ALL)}
         self._log.tell_each({seat: texts[seat] for seat in (0, 1)}, channel="private")
         self._log.tell_each({viewer: texts[viewer] for viewer in (SPECTATOR, ALL)})
@@ -131,7 +131,7 @@ class Dialogue(LoggedGame):
             self._pass_on()
 
     def _tell(self, seat: Seat, move: Move) -> None:
-        """Say in words what a tag alone may not tell, and whatever nobody chose."""
+        """Show a message for moves without text, and for moves that the player did not choose."""
         name = self.names[seat]
         if move.origin == "forfeit":
             self._log.tell(f"{name} gives up the game.")
@@ -141,7 +141,7 @@ class Dialogue(LoggedGame):
             self._log.tell(f"{name} {words.deed(move.action, clean(str(move.args.get('what', ''))))}")
 
     def _goal_due(self) -> bool:
-        """Return whether the tool seat is asked now, and remember it."""
+        """Return whether the tool seat acts now, and record it."""
         turns = sum(self._order.turns)
         if not self.settings.goal_check or turns - self._checked < self.settings.goal_check_every:
             return False
@@ -149,7 +149,7 @@ class Dialogue(LoggedGame):
         return True
 
     def _report(self, reached: str) -> None:
-        """Take the tool seat's answer; whose goal it was is shown only to those who may see all."""
+        """Apply the tool seat's report; only viewers who may see everything learn whose goal was reached."""
         if reached == NOBODY:
             self._pass_on()
             return
@@ -159,7 +159,7 @@ class Dialogue(LoggedGame):
         self._finish("goal")
 
     def _pass_on(self) -> None:
-        """End by silence or limit, or name who is next."""
+        """End the game by silence or limit, or determine who is next."""
         if min(self._silent) >= SILENT_TURNS:
             self._finish("silence")
             return

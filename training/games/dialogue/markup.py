@@ -37,7 +37,7 @@ def render(text: str, viewer: Viewer, *, hints: bool = True) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Return `text` as it reads without its tags: no doubled spaces, no empty brackets, no space before a full stop."""
+    """Return `text` without traces of removed tags: double spaces, empty brackets, a space before a full stop."""
     text = re.sub(r"[ \t]+", " ", text)
     text = re.sub(r"\( ", "(", text)
     return re.sub(r" ?\( ?\)", "", re.sub(r" ([).,;:!?])", r"\1", text)).strip()

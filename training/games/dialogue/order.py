@@ -1,4 +1,4 @@
-"""Whose turn it is in a dialogue: alternating, both at once, or by chance; nobody when the limits are reached."""
+"""The order of turns in a dialogue: alternating, simultaneous, or random, up to the turn limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOBODY: frozenset[Seat] = frozenset()
 
 
 class Order:
-    """Names who acts next. Chance comes from the scenario's seed, one draw a turn, so replay repeats it."""
+    """Determines who acts next. Chance comes from the scenario's seed, one draw per turn, so a replay repeats it."""
 
     def __init__(self, settings: DialogueSettings, seed: int) -> None:
         self._settings = settings
@@ -20,7 +20,7 @@ class Order:
         self.turns = [0, 0]
 
     def first(self) -> frozenset[Seat]:
-        """Return who begins: by the settings, or who did not speak last in the given rounds."""
+        """Return who begins: by the settings, or the one who did not speak last in the earlier rounds."""
         settings = self._settings
         if settings.order == "simultaneous":
             return BOTH
@@ -31,7 +31,7 @@ class Order:
         return self._draw(BOTH) if settings.first_seat is None else frozenset({settings.first_seat})
 
     def after(self, last: frozenset[Seat]) -> frozenset[Seat]:
-        """Return who acts after `last` did; nobody when the turns are used up."""
+        """Return who acts after `last`; nobody when the turns are used up."""
         each = self._settings.turns_per_seat
         free = frozenset(seat for seat in BOTH if each is None or self.turns[seat] < each)
         needed = 2 if self._settings.order == "simultaneous" else 1

@@ -109,9 +109,9 @@ class DialogueScript(Script):
 
 
 def wish(goal: str) -> str:
-    """Return a goal addressed to its owner ("Convince your friend to lend you the car (…)") as a wish of its owner.
+    """Return a goal in the second person ("Convince your friend to lend you the car (…)") as a first-person wish.
 
-    What stands in brackets is left out, and so is everything after the first sentence.
+    Text in brackets and everything after the first sentence are left out.
     """
     first = re.split(r"\s*\(|(?<=[.!?])\s", goal.strip(), maxsplit=1)[0].strip(" .")
     if match := _CONVINCE.match(first):
@@ -121,7 +121,7 @@ def wish(goal: str) -> str:
 
 
 def _swapped(text: str) -> str:
-    """Return a second-person text from its owner's mouth."""
+    """Return a second-person text in the first person."""
     text = _FRIEND.sub("you", text)
     return _SECOND.sub(_first_person, text)
 

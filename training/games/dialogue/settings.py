@@ -12,7 +12,7 @@ Kind = Literal["speak", "nonverbal", "action", "none", "leave"]
 
 
 class Profile(Settings):
-    """Who a participant is. How much of it the other one knows depends on the relationship."""
+    """A participant's profile. The relationship determines how much of it the other participant knows."""
 
     first_name: str = Field(default="", max_length=200, description="First name. The display name comes from the seat.")
     last_name: str = Field(default="", max_length=200, description="Last name.")
@@ -44,7 +44,7 @@ class Participant(Settings):
 
 
 class GivenTurn(Settings):
-    """One turn that was spoken before the game begins."""
+    """One turn before the game begins."""
 
     seat: Literal[0, 1] = Field(description="Who did it.")
     kind: Kind = Field(default="speak", description="What kind of turn it was.")
@@ -52,7 +52,7 @@ class GivenTurn(Settings):
 
 
 class DialogueSettings(Settings):
-    """Everything a dialogue is made of."""
+    """The settings of a dialogue."""
 
     scenario: str = Field(min_length=1, max_length=8000, description="The scene, known to both.")
     relationship: int = Field(

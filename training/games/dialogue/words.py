@@ -1,4 +1,4 @@
-"""Every sentence the dialogue says, and what each relationship lets one know of the other."""
+"""Every sentence of the dialogue, and the facts that each relationship reveals about the other."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ RELATIONSHIPS = (
     "family members",
 )
 BY_NAME, ACQUAINTANCE, FRIEND, ONESELF = 1, 2, 3, 6
-"""Least level of closeness at which something is known: the name, the public part, the personality, the secret."""
+"""Lowest closeness at which a fact is known: the name, the public information, the personality, the secret."""
 
 
 def biography(name: str, profile: Profile, closeness: int) -> str:
-    """Return what somebody at `closeness` (a relationship code, or ONESELF) knows of this person; may be empty.
+    """Return the facts about a person that are known at `closeness` (a relationship code, or ONESELF); may be empty.
 
-    0 nothing; 1 the name; 2 also age, gender, occupation, pronouns and public information; 3 to 5 also personality and
-    values; the secret only oneself. The levels are SOTOPIA's.
+    0: nothing; 1: the name; 2: also age, gender, occupation, pronouns and public information; 3 to 5: also personality
+    and values; only ONESELF: also the secret. The levels are SOTOPIA's.
     """
     if closeness < BY_NAME:
         return ""
@@ -43,7 +43,7 @@ def biography(name: str, profile: Profile, closeness: int) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Return `text` with a full stop, where it has no end of its own."""
+    """Return `text` with a full stop, unless it ends with punctuation."""
     text = text.strip()
     return f"{text}." if text and text[-1] not in ".!?" else text
 
@@ -60,7 +60,7 @@ def _person(name: str, profile: Profile) -> str:
 
 
 def opening(settings: DialogueSettings, names: Names, actions: Sequence[Action], viewer: Viewer) -> str:
-    """Return the rules with what `viewer` may know of the two people and their goals."""
+    """Return the rules with the facts that `viewer` may know about the two people and their goals."""
     scene = f"Scene: {render(settings.scenario, viewer)}"
     tie = f"{names[0]} and {names[1]} are {RELATIONSHIPS[settings.relationship]}."
     people = {SPECTATOR: "", ALL: _everybody(settings, names)}.get(viewer)
@@ -70,9 +70,9 @@ def opening(settings: DialogueSettings, names: Names, actions: Sequence[Action],
 
 
 def true_name(settings: DialogueSettings, names: Names, seat: Seat) -> str:
-    """Return what a participant is called: the name at its seat, but among strangers the name in its own profile.
+    """Return a participant's name: the name at its seat, but among strangers the name in its profile.
 
-    Everybody reads the names at the seats, so a scenario of strangers may give them neutral ones, such as `Person A`.
+    Everybody reads the names at the seats, so a scenario of strangers may use neutral ones there, such as `Person A`.
     """
     profile = settings.participants[seat].profile
     name = clean(f"{profile.first_name} {profile.last_name}")
@@ -133,13 +133,13 @@ def rules(settings: DialogueSettings, names: Names, actions: Sequence[Action]) -
 
 
 def earlier_turns(names: Names, turns: Sequence[GivenTurn]) -> str:
-    """Return the rounds that were spoken before, one line a turn."""
+    """Return the rounds before the game, one line per turn."""
     lines = [f"{names[turn.seat]} {deed(turn.kind, clean(turn.text))}" for turn in turns]
     return "\n".join(["So far:", *lines])
 
 
 def deed(kind: str, text: str) -> str:
-    """Return a turn in words, after the name of who did it."""
+    """Return a turn in words, without its author's name."""
     return {
         "speak": f'says: "{text}"',
         "nonverbal": f"(non-verbal): {text}",

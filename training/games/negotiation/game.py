@@ -43,7 +43,7 @@ class Negotiation(LoggedGame):
         self._open()
 
     def _open(self) -> None:
-        """Show everybody the rules with what it may know, then who begins."""
+        """Show each viewer the rules with its private facts, then who begins."""
         actions = (TALK, self.terms.propose(), ACCEPT, REJECT, WALK_AWAY)
 
         def rules(briefs: str) -> str:
@@ -114,7 +114,7 @@ class Negotiation(LoggedGame):
             self._go_on(seat, move)
 
     def _go_on(self, seat: Seat, move: Move) -> None:
-        """Talk, propose or reject: tell it, pass the turn on, end at the limit."""
+        """Apply talk, a proposal or a rejection: show it, pass the turn, end the game at the limit."""
         if move.action == "propose":
             self._proposals += 1
             self._offer, self._seat = (seat, dict(move.args)), 1 - seat
@@ -167,7 +167,7 @@ class Negotiation(LoggedGame):
         self._log.tell_each({viewer: before + text for viewer, text in texts.items()})
 
     def _points(self) -> tuple[float, float]:
-        """Return both seats' points of the ended game: the deal's, the walk-away value, or 0 for who gave up."""
+        """Return both seats' points of the ended game: the deal's, the walk-away value, or 0 after giving up."""
         if self._end == "deal" and self._offer:
             by, deal = self._offer
             return self.terms.points(0, by, deal), self.terms.points(1, by, deal)

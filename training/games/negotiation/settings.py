@@ -1,4 +1,4 @@
-"""Settings of the negotiation: what is divided, what it is worth to whom, and how the talk runs.
+"""Settings of the negotiation: what is divided, its value to each seat, and how the talk runs.
 
 Two kinds of deal: items with private points (CaSiNo, Deal or No Deal) and one price over a listing.
 """
@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from training.games.log import Settings
 
 MOST_SPLITS = 100_000
-"""The best joint split is found by trying all; a pool with more splits than this is refused."""
+"""Largest number of splits of a pool; the best joint split is found by enumeration."""
 
 
 class Item(Settings):
@@ -31,7 +31,7 @@ class Item(Settings):
 
 
 class ItemSide(Settings):
-    """What the items are worth to one seat; private to it."""
+    """The values of the items for one seat; private to it."""
 
     values: dict[str, Annotated[int, Field(le=1_000_000)]] = Field(
         description="Points a unit of each item is worth to this seat."
@@ -76,7 +76,7 @@ class Items(Settings):
 
 
 class PriceSide(Settings):
-    """What one seat hopes for; private to it."""
+    """The target of one seat; private to it."""
 
     target: int = Field(
         ge=0, description="The price this seat hopes for; worth 1 to it. The other's target is worth 0."
@@ -116,7 +116,7 @@ class Price(Settings):
 
 
 class NegotiationSettings(Settings):
-    """Everything a negotiation is made of."""
+    """The settings of a negotiation."""
 
     deal: Annotated[Items | Price, Field(discriminator="kind")] = Field(description="What is negotiated about.")
     turn_limit: int = Field(

@@ -1,6 +1,6 @@
-"""What a deal is worth: one class per kind of deal, with the same methods; pure numbers and words.
+"""The value of deals: one class per kind of deal, with the same methods.
 
-A deal is the mapping of the arguments of `propose`; points of items are the side's own, points of a price are its
+A deal is the mapping of the arguments of `propose`. Points of items are the side's values; points of a price are its
 utility between 0 and 1.
 """
 
@@ -18,13 +18,13 @@ Deal = Mapping[str, ArgValue]
 
 
 class Terms(Protocol):
-    """What the game asks about its kind of deal. `by` is the proposing seat."""
+    """The terms of one kind of deal. `by` is the proposing seat."""
 
     def propose(self) -> Action:
         """Return the action that puts a deal on the table."""
 
     def points(self, seat: Seat, by: Seat, deal: Deal) -> float:
-        """Return what the deal is worth to `seat`, in its own points."""
+        """Return the points that the deal gives `seat`."""
 
     def maximum(self, seat: Seat) -> float:
         """Return the most that `seat` can get."""
@@ -33,14 +33,14 @@ class Terms(Protocol):
         """Return the points of `seat` without a deal."""
 
     def outcomes(self) -> tuple[tuple[float, float], ...]:
-        """Return the points of both seats for every possible deal worth telling apart."""
+        """Return the distinct points of both seats over all possible deals."""
 
     def shares(self, by: Seat, deal: Deal) -> tuple[str, str]:
         """Return in words what each seat gets."""
 
 
 class ItemTerms:
-    """A split of a pool: the proposer names what it keeps, the other gets the rest."""
+    """A split of a pool: the proposer states the units that it keeps, and the other seat gets the rest."""
 
     def __init__(self, deal: Items) -> None:
         self._names = tuple(item.name for item in deal.items)
@@ -94,7 +94,7 @@ def _splits(counts: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> 
 
 
 class PriceTerms:
-    """A price: worth 1 at one's own target and 0 at the other's, linear between and level beyond; no deal is 0."""
+    """A price: utility 1 at the own target and 0 at the other's, linear in between, constant beyond; no deal is 0."""
 
     def __init__(self, deal: Price) -> None:
         self._targets = tuple(side.target for side in deal.sides)
@@ -115,7 +115,7 @@ class PriceTerms:
         return 0.0
 
     def outcomes(self) -> tuple[tuple[float, float], ...]:
-        # Between the targets utilities add up to 1; the two ends bound everything beyond them.
+        # Between the targets, utilities add up to 1; beyond them, they are constant.
         low, high = self._targets
         steps = range(low, high + 1) if high - low <= 1000 else (low, (low + high) // 2, high)
         return tuple((self.points(0, 0, {"price": p}), self.points(1, 0, {"price": p})) for p in steps)

@@ -1,6 +1,6 @@
-"""Every sentence the negotiation says, made from the same settings and terms that the engine runs.
+"""Every sentence of the negotiation, generated from the settings and the terms of the game.
 
-A `None` seat means a reader who belongs to no side (spectators): it is told nothing private.
+A `None` seat means a reader without a side (a spectator), who reads nothing private.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _listing(deal: Price, names: Names) -> str:
 
 
 def brief(settings: NegotiationSettings, terms: Terms, names: Names, seat: Seat, *, own: bool) -> str:
-    """Return the private side of `seat`, addressed to it (`own`) or told about it (for those who may see all)."""
+    """Return the private side of `seat`, addressed to it (`own`) or about it (for viewers who may see everything)."""
     deal = settings.deal
     who, other = names[seat], names[1 - seat]
     if isinstance(deal, Items):
@@ -140,7 +140,7 @@ def no_deal(settings: NegotiationSettings, terms: Terms, why: str, reader: Seat 
 
 
 def all_points(terms: Terms, names: Names, points: Sequence[float]) -> str:
-    """Return both sides' points, for those who may see all."""
+    """Return both sides' points, for viewers who may see everything."""
     return " ".join(
         f"{names[seat]}: {number(points[seat])} of {number(terms.maximum(seat))} points." for seat in (0, 1)
     )

@@ -93,4 +93,4 @@ SPECS = (
         script="training.games.openspiel.script.hanabi:HanabiScript",
     ),
 )
-"""What is registered; any other game of OpenSpiel is found by its name with `PREFIX`."""
+"""The registered games; any other game of OpenSpiel is available by its name with `PREFIX`."""

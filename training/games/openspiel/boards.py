@@ -1,4 +1,4 @@
-"""What tic-tac-toe and Connect Four share: two marks on a grid that everybody sees."""
+"""The shared view of tic-tac-toe and Connect Four: two marks on a public grid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SYMBOLS = {"x": "X", "o": "O", ".": "_"}
 
 
 def grid(state: pyspiel.State) -> list[str]:
-    """Return the rows from the top, one character a cell: X, O, or _ for an empty one."""
+    """Return the rows from the top, one character per cell: X, O, or _ for an empty one."""
     return ["".join(_SYMBOLS[cell] for cell in row) for row in str(state).split()]
 
 

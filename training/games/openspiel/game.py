@@ -1,6 +1,6 @@
-"""A game of OpenSpiel under the project's protocol: state, legality, chance and returns are OpenSpiel's.
+"""Adapts OpenSpiel's games to the `Game` protocol: state, legality, chance and returns are OpenSpiel's.
 
-Settings that do not fit raise `BadInput`; moves that are not possible raise `IllegalMove` and change nothing.
+Invalid settings raise `BadInput`; illegal moves raise `IllegalMove` and change nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNCHOSEN = "{name} makes no choice, so this is played: {tag}"
 
 @lru_cache(maxsize=4096)
 def answer(choices: tuple[str, ...], marked: bool) -> Action:
-    """Return the one action of these games: to choose."""
+    """Return the single action of these games, the choice of a legal action."""
     chosen = Argument(name="choice", kind="choice", choices=choices, marked=marked)
     return Action(name="answer", args=(chosen,), text="private", label="Choose")
 
@@ -51,7 +51,7 @@ class OpenSpielGame(LoggedGame):
         self._open()
 
     def _begin(self, settings: OpenSpielSettings) -> None:
-        """Deal, and play the opening."""
+        """Deal the cards and play the opening."""
         self._draw()
         for place, action in enumerate(settings.opening):
             if self.state.is_terminal() or action not in self.state.legal_actions():
@@ -64,7 +64,7 @@ class OpenSpielGame(LoggedGame):
             raise BadInput("more outcomes are given than chance has before the first move", "settings.fixed")
 
     def _draw(self) -> bool:
-        """Let chance act until a seat is to move; return whether it did."""
+        """Apply outcomes of chance until a seat must move; return whether there were any."""
         drawn = False
         while self.state.is_chance_node():
             outcomes, weights = zip(*self.state.chance_outcomes(), strict=True)
@@ -78,7 +78,7 @@ class OpenSpielGame(LoggedGame):
         return drawn
 
     def _open(self) -> None:
-        """Show everybody the rules, then the first to move its turn."""
+        """Show everybody the rules, then show the first seat its turn."""
         self._ready()
         choices = self._offered(self.state.current_player())[0].args[0].choices
         example = tag(answer(choices, self.view.marked), {"choice": choices[0]})
@@ -115,7 +115,7 @@ class OpenSpielGame(LoggedGame):
         return [float(value) for value in self.state.returns()]
 
     def acting(self, viewer: Viewer) -> frozenset[Seat]:
-        """Return who is to act; where moves are hidden each knows of itself, for how often others move may be, too."""
+        """Return who is to act; if moves are hidden, each seat knows only whether it acts itself."""
         sees = self.view.public or viewer in (ALL, self.scenario.tool_seat)
         return self.to_act() if sees else self.to_act() & {viewer}
 
@@ -154,7 +154,7 @@ class OpenSpielGame(LoggedGame):
         self._tell_turn() if self.to_act() else self._tell_end()
 
     def _give_up(self, seat: Seat) -> None:
-        """End a game of two; among more, the seat plays defaults from now on."""
+        """End a game of two; with more seats, the seat plays defaults from now on."""
         self._log.tell(f"{self.names[seat]} gives up the game.")
         if len(self.names) == 2:
             self._turns[seat] += 1
@@ -171,7 +171,7 @@ class OpenSpielGame(LoggedGame):
         self._ready()
 
     def _ready(self) -> None:
-        """List the legal choices of who is to move."""
+        """List the legal choices of the seat to move."""
         self._choices = {}
         if not self.state.is_terminal():
             self._choices = self.view.choices(self.state, self.state.current_player())
@@ -185,7 +185,7 @@ class OpenSpielGame(LoggedGame):
             self._log.tell(line, None if self.view.public else {seat})
 
     def _tell_state(self) -> None:
-        """Show those who only watch what chance has changed."""
+        """Show the state after chance to viewers who do not play."""
         states = {viewer: self.view.state(self.state, viewer) for viewer in (SPECTATOR, ALL)}
         self._log.tell_each({viewer: text for viewer, text in states.items() if text})
 
@@ -210,7 +210,7 @@ class OpenSpielGame(LoggedGame):
 
 
 def _fixed(outcomes: Sequence[int], view: View) -> Iterator[int]:
-    """Return the stated outcomes of chance, checked against the deck where the game has one."""
+    """Return the stated outcomes of chance, checked against the deck if the game has one."""
     deck = view.deck()
     if deck:
         if len(outcomes) > view.draws():

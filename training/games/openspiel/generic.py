@@ -24,7 +24,7 @@ _BRACKETS = str.maketrans("<>", "()")
 
 
 class GenericView(View):
-    """A game in OpenSpiel's words. In games with hidden information only the mover learns what the move was."""
+    """A game in OpenSpiel's words. In games with hidden information, only the player who moved reads the move."""
 
     marked = False
 
@@ -59,7 +59,7 @@ class GenericView(View):
         return clean(state.action_to_string(seat, action)).translate(_BRACKETS)
 
     def choices(self, state: pyspiel.State, seat: Seat) -> dict[str, int]:
-        """Return the legal actions as written; those that differ only in case carry their number."""
+        """Return the legal actions as text; actions that differ only in case have their number appended."""
         written = {action: self.choice(state, seat, action) for action in state.legal_actions(seat)}
         often = Counter(text.lower() for text in written.values())
         return {text if often[text.lower()] == 1 else f"{text} #{action}": action for action, text in written.items()}
@@ -80,7 +80,7 @@ def _kinds() -> dict[str, pyspiel.GameType]:
 
 
 def refusal(name: str) -> str:
-    """Return why OpenSpiel's game `name` cannot be played here; empty if it can."""
+    """Return the reason why OpenSpiel's game `name` cannot be played; empty if it can."""
     kind = _kinds().get(name)
     if kind is None:
         return f"OpenSpiel has no game {name!r}"
@@ -97,7 +97,7 @@ def refusal(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def spec(name: str) -> GameSpec:
-    """Return what the game called `openspiel:NAME` declares; raise `BadInput` if it cannot be played."""
+    """Return the declaration of the game `openspiel:NAME`; raise `BadInput` if it cannot be played."""
     short = name.removeprefix(PREFIX)
     if why := refusal(short):
         raise BadInput(why, f"game {name}")

@@ -1,4 +1,4 @@
-"""Hanabi for two in words: everybody sees the other's cards, nobody its own."""
+"""Hanabi for two in words: players see each other's cards, but not their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from training.records import ALL, Cell, Seat, Viewer, Zone
 
 RANKS = 2
 COPIES = (3, 1)
-"""How many cards of each rank a colour has."""
+"""Number of cards of each rank in a colour."""
 COLOURS = {"R": "red", "Y": "yellow", "G": "green"}
 
 
@@ -66,7 +66,7 @@ card was drawn, or when the last life token is lost: then all points are lost.""
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What one look at the game shows. A hand is (card or XX, possible colours and ranks) a place."""
+    """A viewer's knowledge of the table. A hand has (card or XX, possible colours and ranks) for each place."""
 
     life: int
     information: int
@@ -145,7 +145,7 @@ class Hanabi(View):
         return f"{verb} {rest}" if verb == "Reveal" else f"{verb} card {rest}"
 
     def table(self, state: pyspiel.State, viewer: Viewer) -> Table:
-        """Return what `viewer` may know; `hands` in seat order."""
+        """Return the table as far as `viewer` may know it, with `hands` in seat order."""
         if viewer in (ALL, len(self.names)):
             return read_table(str(state))
         if viewer in (0, 1):

@@ -54,6 +54,6 @@ class KuhnPoker(Poker):
 
 
 def _moves(state: pyspiel.State) -> list[int]:
-    """Return what followed the two cards: 1 for a bet, 0 for a pass."""
+    """Return the moves after the deal: 1 for a bet, 0 for a pass."""
     moves: list[int] = state.history()[2:]
     return moves

@@ -12,7 +12,7 @@ from training.games.prose import count
 from training.records import Seat, Viewer, Zone
 
 CHIPS = 100
-"""What OpenSpiel gives each player before the ante."""
+"""Number of chips that OpenSpiel gives each player before the ante."""
 RULES = """\
 Leduc poker is played by two with six cards: two Kings (K), two Queens (Q), two Jacks (J).
 1. {first} and {second} each pay 1 chip into the pot and are dealt one card, which only they see.

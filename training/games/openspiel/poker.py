@@ -1,4 +1,4 @@
-"""What Kuhn and Leduc poker have in common: two seats with one hidden card each, which pay into a pot in turns."""
+"""The shared view of Kuhn and Leduc poker: two seats with one hidden card each take turns to pay into a pot."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def rank(text: str) -> int:
 
 
 def cell(card: int | None) -> Cell:
-    """Return a card on the table; None lies face down."""
+    """Return a card on the table; None is face down."""
     return Cell(text="?", label="face down") if card is None else Cell(text=CARDS[card][0], label=CARDS[card])
 
 
 class Poker(View):
-    """A game of two with one card a seat. `marks` are OpenSpiel's actions, in order, as they are written."""
+    """A game of two with one card per seat. `marks` are the texts of OpenSpiel's actions, in order."""
 
     marks: ClassVar[tuple[str, ...]]
     template: ClassVar[str]
@@ -46,7 +46,7 @@ class Poker(View):
 
     @abstractmethod
     def folded(self, state: pyspiel.State) -> bool:
-        """Return whether somebody has given the pot away."""
+        """Return whether a player has folded."""
 
     def rules(self) -> str:
         return self.template.format(first=self.names[0], second=self.names[1])
@@ -55,11 +55,11 @@ class Poker(View):
         return self.marks[action]
 
     def sees(self, seat: Seat, viewer: Viewer, state: pyspiel.State) -> bool:
-        """Return whether `viewer` may see the card of `seat`: its own, all of them, or after a showdown."""
+        """Return whether `viewer` may see the card of `seat`: its own, any after a showdown, or any with full view."""
         return viewer in (seat, ALL, len(self.names)) or bool(self.showdown(state))
 
     def dealt(self, state: pyspiel.State, viewer: Viewer) -> str:
-        """Return what `viewer` knows of the deal, as part of a sentence."""
+        """Return the deal as far as `viewer` knows it, as part of a sentence."""
         if viewer in (0, 1):
             return f"your card is {written(self.card(state, viewer))}"
         hands = [
@@ -68,7 +68,7 @@ class Poker(View):
         return ", ".join(f"{name} has {card}" for name, card in zip(self.names, hands, strict=True))
 
     def moves(self, actions: Sequence[int]) -> str:
-        """Return the moves of one round, which the first seat began; empty where none was made."""
+        """Return the moves of one round, which the first seat begins; empty if there are none."""
         return ", ".join(f"{self.names[at % 2]} {self.marks[action]}" for at, action in enumerate(actions))
 
     def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
@@ -80,7 +80,7 @@ class Poker(View):
         return (*hands, *self.common(state), line_zone("Chips in the pot", paid))
 
     def common(self, state: pyspiel.State) -> tuple[Zone, ...]:
-        """Return the cards that belong to nobody."""
+        """Return the public cards."""
         return ()
 
     def showdown(self, state: pyspiel.State) -> str:

@@ -1,4 +1,4 @@
-"""Settings of the strategic games. Only what OpenSpiel is known to accept can be written here: it aborts otherwise."""
+"""Settings of the strategic games. They allow only parameters that OpenSpiel accepts, because it aborts on others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Whole = Annotated[int, Field(ge=0, lt=1_000_000)]
 
 
 class OpenSpielSettings(Settings):
-    """What can be said of a start in every one of the games."""
+    """Settings of all strategic games."""
 
     fixed: tuple[Whole, ...] = Field(
         default=(),
@@ -29,7 +29,7 @@ class OpenSpielSettings(Settings):
 
 
 def undealt(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings without outcomes of chance, nor an opening that was played on them."""
+    """Return settings without outcomes of chance, and without an opening that depends on them."""
     left_out = ("fixed", "opening") if settings.get("fixed") else ()
     return {name: value for name, value in settings.items() if name not in left_out}
 

@@ -1,4 +1,4 @@
-"""How one game of OpenSpiel is put into words: rules, state, choices, what lies on the table. One class a game.
+"""Views put OpenSpiel's games into words: rules, state, choices, the board. There is one class per game.
 
 A view holds no state of its own. What it returns for a viewer never says more than that viewer may know.
 """
@@ -19,7 +19,7 @@ from training.records import Cell, Seat, Viewer, Zone
 
 @lru_cache(maxsize=256)
 def load(name: str, parameters: tuple[tuple[str, int | bool], ...] = ()) -> pyspiel.Game:
-    """Return OpenSpiel's game. The caller has made sure that it exists with these parameters: OpenSpiel may abort."""
+    """Return OpenSpiel's game. The caller must ensure that these parameters are valid, because OpenSpiel may abort."""
     return pyspiel.load_game(name, dict(parameters))
 
 
@@ -49,15 +49,15 @@ class View(ABC):
         return load(self.game, self.parameters())
 
     def parameters(self) -> tuple[tuple[str, int | bool], ...]:
-        """Return OpenSpiel's parameters; none where its defaults are meant."""
+        """Return OpenSpiel's parameters; empty for its defaults."""
         return ()
 
     def deck(self) -> Counter[int]:
-        """Return how often each outcome of chance can come up in one game; empty for a game without cards."""
+        """Return how often each outcome of chance can occur in one game; empty for a game without cards."""
         return Counter()
 
     def draws(self) -> int:
-        """Return how many outcomes of chance one game has at most."""
+        """Return the largest number of chance outcomes in one game."""
         return self.deck().total()
 
     @abstractmethod
@@ -66,31 +66,31 @@ class View(ABC):
 
     @abstractmethod
     def brief(self, seat: Seat) -> str:
-        """Return who `seat` is in this game."""
+        """Return the private introduction of `seat`."""
 
     @abstractmethod
     def state(self, state: pyspiel.State, viewer: Viewer) -> str:
-        """Return the state as `viewer` may know it."""
+        """Return the state as far as `viewer` may know it."""
 
     @abstractmethod
     def choice(self, state: pyspiel.State, seat: Seat, action: int) -> str:
-        """Return a legal action as it is written, without brackets."""
+        """Return a legal action as text, without brackets."""
 
     def choices(self, state: pyspiel.State, seat: Seat) -> dict[str, int]:
-        """Return every legal action of `seat` by what is written for it, in OpenSpiel's order."""
+        """Return every legal action of `seat` by its text, in OpenSpiel's order."""
         return {self.choice(state, seat, action): action for action in state.legal_actions(seat)}
 
     def board(self, state: pyspiel.State, viewer: Viewer, choices: Mapping[int, str]) -> tuple[Zone, ...]:
-        """Return what lies on the table; `choices` are the viewer's legal actions as written, empty off turn."""
+        """Return the board; `choices` are the texts of the viewer's legal actions, empty when it is not its turn."""
         return ()
 
     def showdown(self, state: pyspiel.State) -> str:
-        """Return what the end of the game brings to light; empty where nothing does."""
+        """Return what the end of the game reveals; empty if it reveals nothing."""
         return ""
 
     @abstractmethod
     def forfeit(self, state: pyspiel.State, loser: Seat) -> Sequence[float]:
-        """Return what every seat gets when `loser` gives up a game of two."""
+        """Return every seat's return when `loser` gives up a game of two."""
 
 
 def params(**values: Any) -> tuple[tuple[str, int | bool], ...]:

@@ -1,4 +1,4 @@
-"""Werewolf: a village talks and votes by day, and wolves that know each other kill by night."""
+"""Werewolf: a village talks and votes by day, and wolves, who know each other, kill by night."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["NINE", "SIX", "SPEC", "Role", "Werewolf", "WerewolfSettings"]
 
 
 def label(scenario: Scenario) -> str:
-    """Return how many play and which roles there are; who has which is secret."""
+    """Return the number of players and the roles, but not who has which role."""
     return f"{len(scenario.seats)} players: {counted(WerewolfSettings.model_validate(scenario.settings).roles)}"
 
 
 def private(scenario: Scenario) -> tuple[str, ...]:
-    """Return each seat's role where the settings state it; a dealt one is not known before the start."""
+    """Return each seat's role if the settings state it; a drawn role is unknown before the start."""
     deal = WerewolfSettings.model_validate(scenario.settings).deal
     return deal or ("",) * len(scenario.seats)
 
 
 def start(seats: int) -> Scenario:
-    """Return a village with the usual roles for so many."""
+    """Return a village with the default roles for this number of players."""
     settings = {"roles": usual(seats)}
     return Scenario(id=f"village-of-{seats}", game="werewolf", seats=NAMES[:seats], settings=settings)
 

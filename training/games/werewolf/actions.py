@@ -1,4 +1,4 @@
-"""What a player of Werewolf can do, as declared actions; the targets are names of players, or nobody."""
+"""The declared actions of Werewolf; targets are names of players, or nobody."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NAMES: tuple[str, ...] = ("speak", "whisper", "bid", *_LABELS, "save", "pass")
 
 @lru_cache(maxsize=4096)
 def aimed(name: Aimed, targets: tuple[str, ...]) -> Action:
-    """Return the action `name` at one of `targets` or at nobody; poison, which can be left alone, has no nobody."""
+    """Return the action `name` with one of `targets` or nobody as target; poison, which is optional, has no nobody."""
     choices = targets if name == "poison" else (*targets, NOBODY)
     argument = Argument(name=TARGET, kind="choice", choices=choices)
     return Action(name=name, args=(argument,), text="private", label=_LABELS[name])

@@ -1,4 +1,4 @@
-"""The table of Werewolf as one zone: every player, alive or not, what the viewer knows of its role, its last vote."""
+"""The board of Werewolf as one zone: every player, alive or dead, its role if the viewer knows it, its last vote."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from training.records import ALL, Action, Cell, Seat, Viewer, Zone
 
 
 def zone(v: Village, viewer: Viewer, offered: tuple[Action, ...]) -> Zone:
-    """Return what `viewer` sees of all players; a name that can be chosen now carries its choice."""
+    """Return the table of all players as `viewer` sees it; names that can be chosen now have their choice."""
     choices: tuple[str, ...] = ()
     if len(offered) == 1 and len(offered[0].args) == 1:
         choices = offered[0].args[0].choices
@@ -38,7 +38,7 @@ def _row(v: Village, scene: Scene, viewer: Viewer, seat: Seat, choices: tuple[st
 
 
 def known_role(v: Village, viewer: Viewer, seat: Seat) -> str:
-    """Return what `viewer` knows of the role of `seat`, apart from what deaths reveal; nothing = empty."""
+    """Return the role of `seat` as far as `viewer` knows it, apart from deaths that reveal it; empty if unknown."""
     role = v.roles[seat]
     if v.won or viewer in (seat, ALL, len(v.names)) or viewer in v.ghosts:
         return role

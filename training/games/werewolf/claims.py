@@ -1,4 +1,4 @@
-"""What players say they are: the roles claimed in a speech, by patterns; other wordings are missed."""
+"""Finds the roles that a player claims in a speech by patterns; other wordings are missed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SENTENCE = re.compile(r"[^.!?]+")
 
 
 def claimed(speech: str) -> frozenset[Role]:
-    """Return the roles that the speaker says it has, in sentences that have not been turned around before."""
+    """Return the roles that the speaker claims, in clauses that are not negated or hypothetical."""
     roles: set[Role] = set()
     for sentence in _SENTENCE.findall(speech):
         negated = _NEGATED.search(sentence)

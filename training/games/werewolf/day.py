@@ -1,4 +1,4 @@
-"""The day: the dead are named, the living talk and vote; who dies may shoot (hunters) and speak last words."""
+"""The day: the dead are announced, the living talk and vote; the dying may shoot (hunters) and speak last words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from training.records import Move, Seat
 
 
 def morning(v: Village, dead: Mapping[Seat, Cause]) -> Plan:
-    """Name the dead of the night, with what follows of it."""
+    """Announce the dead of the night, then play shots and last words."""
     v.enter(f"Day {v.day}: dawn")
     v.bury(dead)
     v.tell(words.dawn(v.names, v.roles, tuple(dead), reveal=v.settings.reveal))
@@ -20,7 +20,7 @@ def morning(v: Village, dead: Mapping[Seat, Cause]) -> Plan:
 
 
 def day(v: Village) -> Plan:
-    """Let the living talk and vote, and who is voted out leave."""
+    """Play discussion and vote; the elected player leaves the game."""
     v.enter(f"Day {v.day}: discussion")
     yield from _discussion(v)
     v.enter(f"Day {v.day}: vote")
@@ -37,7 +37,7 @@ def day(v: Village) -> Plan:
 
 
 def _speech(seats: Sequence[Seat], *, last: bool = False) -> Step:
-    """Return a step in which seats speak to everybody; nobody votes after `last` words."""
+    """Return a step in which seats speak to everybody; `last` words are not followed by a vote."""
     offers = dict.fromkeys(seats, (SPEAK,))
     return Step(offers, public=True, hearers=None, channel="public", speech=True, probed=not last)
 
@@ -60,7 +60,7 @@ def _discussion(v: Village) -> Plan:
 
 
 def _speakers(v: Village) -> list[Seat]:
-    """Return who speaks today, in order: as stated, or everybody in seat order from a start that chance draws."""
+    """Return today's speakers in order: as stated, or everybody in seat order from a random start."""
     if stated := v.stated("speakers"):
         return stated
     start = v.chance("order").randrange(len(v.names))
@@ -77,7 +77,7 @@ def _in_turn(v: Village, speakers: Sequence[Seat]) -> Plan:
 
 
 def _bidding(v: Village) -> Plan:
-    """Give the floor to the highest bid, as often as everybody could have spoken, or until nobody wants it."""
+    """Give the floor to the highest bid, up to `rounds` times the number of the living, or until nobody bids."""
     chance = v.chance("floor")
     for speeches_left in range(v.settings.rounds * len(v.alive), 0, -1):
         v.tell(f"Bid for the floor now: <bid>0</bid> to <bid>4</bid>. Speeches left: {speeches_left}.")
@@ -95,7 +95,7 @@ def _bidding(v: Village) -> Plan:
 
 
 def _vote(v: Village) -> Generator[Step, Moves, Seat | None]:
-    """Hold the vote, by the tie rule; return who leaves."""
+    """Play the vote with the tie rule; return who leaves."""
     tied = yield from _ballot(v, v.alive, v.alive, everybody=True)
     if len(tied) < 2:
         return tied[0] if tied else None
@@ -114,7 +114,7 @@ def _vote(v: Village) -> Generator[Step, Moves, Seat | None]:
 def _ballot(
     v: Village, voters: Sequence[Seat], candidates: Sequence[Seat], *, everybody: bool
 ) -> Generator[Step, Moves, list[Seat]]:
-    """Let `voters` vote at once among `candidates`, never for themselves; read it out, return who has most votes."""
+    """Let `voters` vote simultaneously for `candidates`, not for themselves; announce the votes, return the leaders."""
     v.tell(words.call(v.names, candidates, voters, everybody=everybody))
     offers = {seat: (aimed("vote", v.named(c for c in candidates if c != seat)),) for seat in voters}
     moves = yield Step(offers, public=True)
@@ -134,7 +134,7 @@ def _ballot(
 
 
 def _departure(v: Village, dead: Mapping[Seat, Cause], *, heard: bool) -> Plan:
-    """Let hunters shoot who were not poisoned; then, if the game goes on, `heard` last words of the dead."""
+    """Play the shots of hunters who were not poisoned, then, if the game continues, last words where `heard`."""
     causes = dict(dead)
     armed = [seat for seat, cause in causes.items() if v.roles[seat] == "hunter" and cause != "poison"]
     while armed:

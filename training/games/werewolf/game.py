@@ -1,6 +1,6 @@
-"""Werewolf as a state machine: a generator tells the story, yields joint steps and receives their moves.
+"""Werewolf as a state machine: a generator plays the phases, yields joint steps and receives their moves.
 
-Settings that do not fit raise `BadInput`; moves that are not possible raise `IllegalMove` and change nothing.
+Invalid settings raise `BadInput`; illegal moves raise `IllegalMove` and change nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Werewolf(LoggedGame):
         self._step: Step | None = next(self._story)
 
     def _open(self) -> None:
-        """Show everybody the rules with what it may know of the roles."""
+        """Show each viewer the rules with the roles that it may know."""
         names, roles = self.names, self.village.roles
         briefs = [words.brief(names, roles, seat) for seat in range(len(names))]
         self._log.tell_each(
@@ -70,7 +70,7 @@ class Werewolf(LoggedGame):
         return self._step.offers[seat] if self._step else ()
 
     def default(self, seat: Seat) -> Move:
-        """Return the last of the offered actions, at nobody: silence, no vote, no potion."""
+        """Return the last offered action with nobody as target: silence, no vote, no potion."""
         action = self._offered(seat)[-1]
         args = {arg.name: arg.low if arg.kind == "integer" else NOBODY for arg in action.args}
         return Move(action=action.name, args=args, origin="default")
@@ -97,7 +97,7 @@ class Werewolf(LoggedGame):
         return {seat: self._metrics_of(seat) for seat in range(len(v.roles))} if v.won else {}
 
     def _metrics_of(self, seat: Seat) -> dict[str, float]:
-        """Return one seat's numbers in an ended game; a round is a night with the day that follows."""
+        """Return one seat's metrics in an ended game; a round is a night and the following day."""
         v = self.village
         metrics = {
             "won": float(team(v.roles[seat]) == v.won),
@@ -111,7 +111,7 @@ class Werewolf(LoggedGame):
         return self.village.roles
 
     def acting(self, viewer: Viewer) -> frozenset[Seat]:
-        """Return who acts: in public steps everybody at the table knows, at night each knows of itself.
+        """Return who acts: in public steps all players know, at night each seat knows only whether it acts itself.
 
         To others, who gave up seems to act where it would: when they saw it stop would tell whether it acts at night.
         """
@@ -130,7 +130,7 @@ class Werewolf(LoggedGame):
         return (zone(self.village, viewer, offered),)
 
     def probes(self) -> Mapping[Seat, Probe]:
-        """Return, after a speech, the question to everybody alive whom it would vote for now."""
+        """Return, after a speech, a question to each living player: for whom it would vote now."""
         v = self.village
         if not self._spoken or v.won:
             return {}
@@ -166,7 +166,7 @@ class Werewolf(LoggedGame):
             self._go_on({})
 
     def _go_on(self, moves: Mapping[Seat, Move]) -> None:
-        """Continue the story with these moves, and defaults for those who gave up."""
+        """Continue the game with these moves, and with defaults for seats that gave up."""
         assert self._step is not None
         silent = {seat: self.default(seat) for seat in self._step.offers.keys() - moves.keys()}
         try:
@@ -176,7 +176,7 @@ class Werewolf(LoggedGame):
 
 
 def _check_seats(scenario: Scenario, settings: WerewolfSettings) -> None:
-    """Raise `BadInput` unless there is a role for every seat and every name can be written as a target."""
+    """Raise `BadInput` unless there is a role for every seat and every name is a valid target."""
     if len(scenario.seats) != len(settings.roles):
         raise BadInput(f"{len(settings.roles)} roles for {len(scenario.seats)} players", "settings.roles")
     check_names(scenario, NOBODY)

@@ -1,6 +1,6 @@
-"""The log of Werewolf: spectators read what everybody heard some phases later, so that nobody at the table gains by it.
+"""The log of Werewolf: spectators read public messages some phases later, so that players cannot profit from them.
 
-The rules, which come before the first phase, are not held back; `release` shows all the rest at the end.
+The rules, which come before the first phase, are not delayed; `release` shows the remaining messages at the end.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from training.records import SPECTATOR, Message, Viewer
 
 
 class DelayedLog(Log):
-    """A log whose spectator is `delay` phases behind."""
+    """A log that shows messages to spectators `delay` phases later."""
 
     def __init__(self, seats: int, delay: int) -> None:
         super().__init__(seats)
@@ -19,19 +19,19 @@ class DelayedLog(Log):
         self._delayed: list[tuple[int, Message]] = []
 
     def add(self, viewer: Viewer, message: Message) -> None:
-        """Show one viewer one line; a spectator's waits."""
+        """Show a message to one viewer; delay it for spectators."""
         if viewer == SPECTATOR and self._delay and self._phase:
             self._delayed.append((self._phase, message))
         else:
             super().add(viewer, message)
 
     def next_phase(self) -> None:
-        """Begin a phase, and show what is old enough."""
+        """Begin a phase, and show the messages whose delay is over."""
         self._phase += 1
         self._show(self._phase - self._delay)
 
     def release(self) -> None:
-        """Show all that was held back."""
+        """Show all delayed messages."""
         self._show(self._phase)
 
     def _show(self, last: int) -> None:

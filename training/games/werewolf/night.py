@@ -1,4 +1,4 @@
-"""The night: the wolves talk and choose while seer, guard and doctor act; then the witch; then all resolves."""
+"""The night: the wolves talk and choose while seer, guard and doctor act; then the witch acts; then deaths resolve."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Dead = dict[Seat, Cause]
 
 
 def night(v: Village) -> Generator[Step, Moves, Dead]:
-    """Play one night; return who dies of what. Nobody is buried yet."""
+    """Play one night; return the dead and their causes. The dead are still in the game."""
     v.enter(f"Night {v.day}")
     v.tell(f"Night {v.day} falls.")
     deadly = v.day > 1 or v.settings.first_night_kill
@@ -26,14 +26,14 @@ def night(v: Village) -> Generator[Step, Moves, Dead]:
 
 
 def resolve(victim: Seat | None, protected: Collection[Seat], poisoned: Collection[Seat]) -> Dead:
-    """Return who dies of what: the victim unless it was kept alive, and the poisoned in any case, in seat order."""
+    """Return the dead and their causes in seat order: the victim unless it was protected, and the poisoned."""
     dead: Dead = {} if victim is None or victim in protected else {victim: "wolves"}
     dead |= dict.fromkeys(poisoned, "poison")
     return dict(sorted(dead.items()))
 
 
 def _whispers(v: Village) -> Generator[Step, Moves, None]:
-    """Let the wolves talk among themselves, all at once in each round; one wolf alone does not."""
+    """Let the wolves talk among themselves, simultaneously in each round; a single wolf does not talk."""
     pack = v.having("werewolf")
     for _ in range(v.settings.wolf_talk if len(pack) > 1 else 0):
         step = v.ask(dict.fromkeys(pack, (WHISPER,)))
@@ -44,7 +44,7 @@ def _whispers(v: Village) -> Generator[Step, Moves, None]:
 
 
 def _first(v: Village, *, deadly: bool) -> Generator[Step, Moves, tuple[Seat | None, set[Seat]]]:
-    """Let wolves, seer, guard and doctor act at once; return the victim and who is kept alive."""
+    """Let wolves, seer, guard and doctor act simultaneously; return the victim and the protected seats."""
     offers = _offers(v, deadly=deadly)
     if not offers:
         return None, set()
@@ -80,7 +80,7 @@ def _offers(v: Village, *, deadly: bool) -> dict[Seat, tuple[Action, ...]]:
 
 
 def _kill(v: Village, moves: Moves) -> Seat | None:
-    """Count the pack's votes, tell the pack, and return the victim."""
+    """Count the pack's votes, show them to the pack, and return the victim."""
     votes = {seat: v.target(move) for seat, move in moves.items() if v.roles[seat] == "werewolf"}
     tied = leaders(votes.values())
     victim = tied[0] if tied else None
@@ -106,7 +106,7 @@ def _inspect(v: Village, seat: Seat, target: Seat | None) -> None:
 
 
 def _second(v: Village, victim: Seat | None) -> Generator[Step, Moves, tuple[set[Seat], set[Seat]]]:
-    """Let the witch act, who is told the victim while she has the antidote; return who is saved and who poisoned."""
+    """Let the witch act, who learns the victim while she has the antidote; return the saved and the poisoned."""
     offers: dict[Seat, tuple[Action, ...]] = {}
     for seat in v.having("witch"):
         potions = v.potions[seat]

@@ -1,4 +1,4 @@
-"""Roles: who gets which, whom they belong to, and who has won. Pure functions; nothing here fails."""
+"""Roles: their assignment, their teams, and the winner. Pure functions that raise nothing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from training.seeding import rng
 
 Team = Literal["wolves", "village"]
 ORDER: tuple[Role, ...] = ("werewolf", "seer", "witch", "hunter", "guard", "doctor", "villager")
-"""In which roles are listed."""
+"""The order in which roles are listed."""
 POWERS: tuple[tuple[Role, int], ...] = (("witch", 6), ("hunter", 8), ("guard", 10))
-"""Roles that a village of at least so many usually has besides the seer."""
+"""Additional roles of default villages with at least this many players."""
 
 
 def dealt(settings: WerewolfSettings, seed: int) -> tuple[Role, ...]:
-    """Return the role of every seat: as stated, or shuffled by the seed."""
+    """Return the role of every seat: as stated by the settings, or shuffled by the seed."""
     if settings.deal:
         return settings.deal
     roles = list(settings.roles)
@@ -38,12 +38,12 @@ def usual(seats: int) -> list[Role]:
 
 
 def team(role: Role) -> Team:
-    """Return the side that a role is on."""
+    """Return the team of a role."""
     return "wolves" if role == "werewolf" else "village"
 
 
 def counted(roles: Sequence[Role]) -> str:
-    """Return how many there are of each role, in words: `2 werewolves, seer, witch, 2 villagers`."""
+    """Return the number of players with each role, in words: `2 werewolves, seer, witch, 2 villagers`."""
     counts = Counter(roles)
     return ", ".join(_several(role, counts[role]) for role in ORDER if counts[role])
 
@@ -54,7 +54,7 @@ def _several(role: Role, count: int) -> str:
 
 
 def winner(settings: WerewolfSettings, roles: Sequence[Role], alive: Collection[Seat]) -> Team | None:
-    """Return who has won now that only `alive` live, None while the game goes on."""
+    """Return the winner if only the seats in `alive` live, None while the game continues."""
     living = [roles[seat] for seat in alive]
     wolves = living.count("werewolf")
     if not wolves:
@@ -65,7 +65,7 @@ def winner(settings: WerewolfSettings, roles: Sequence[Role], alive: Collection[
 
 
 def _lost_a_side(roles: Sequence[Role], living: Sequence[Role]) -> bool:
-    """Return whether all plain villagers or all of the village with a power, of which there were some, are dead."""
+    """Return whether all plain villagers, or all villagers with a power, are dead and there were any."""
     plain = {"villager"}
     power = set(ORDER) - {"villager", "werewolf"}
     return any(side & set(roles) and not side & set(living) for side in (plain, power))

@@ -1,4 +1,4 @@
-"""Settings of Werewolf: who plays what, what each night and day allows, and what the dead and the public may see."""
+"""Settings of Werewolf: the roles, the rules of nights and days, and what the dead and the public may see."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Event = Literal["speakers", "runoff", "prey", "vote"]
 
 
 class Fixed(Settings):
-    """What chance decided on one day of a recorded game."""
+    """The outcomes of chance on one day of a recorded game."""
 
     event: Event = Field(
         description="speakers: who spoke, in order; runoff: in which order the tied spoke again; prey: on whom the "
@@ -30,7 +30,7 @@ class Fixed(Settings):
 
 
 class WerewolfSettings(Settings):
-    """Everything a game of Werewolf is made of."""
+    """The settings of a game of Werewolf."""
 
     roles: tuple[Role, ...] = Field(
         default=SIX, min_length=3, max_length=12, description="The roles in the game, as many as there are players."

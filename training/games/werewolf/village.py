@@ -1,4 +1,4 @@
-"""What has happened so far in a game of Werewolf, who may know what of it, and the steps that it asks for."""
+"""The state of a game of Werewolf, its visibility, and its joint steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Cause = Literal["wolves", "poison", "vote", "shot"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One joint step: what each seat that acts is offered, and who hears the words of it (None = everybody).
+    """One joint step: the offers to each acting seat, and who hears the messages (None = everybody).
 
     In a `public` step everybody may know who acts; otherwise each knows only of itself, and is asked in private. After
     a `probed` one everybody alive may be asked for whom it would vote.
@@ -37,7 +37,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What everybody at the table can see: the phase, who died on which day, the votes of the last ballot."""
+    """The public state: the phase, the dead with the day of their death, the votes of the last ballot."""
 
     phase: str
     died: Mapping[Seat, int]
@@ -77,7 +77,7 @@ class Village:
         return [seat for seat in self.alive if self.roles[seat] == role]
 
     def others(self, seats: Collection[Seat]) -> list[Seat]:
-        """Return the living seats that are none of `seats`."""
+        """Return the living seats except `seats`."""
         return [seat for seat in self.alive if seat not in seats]
 
     def named(self, seats: Iterable[Seat]) -> tuple[str, ...]:
@@ -85,30 +85,30 @@ class Village:
         return tuple(self.names[seat] for seat in seats)
 
     def target(self, move: Move) -> Seat | None:
-        """Return at whom a move is aimed; None = nobody, also where a move without a target stands for it."""
+        """Return the target of a move; None = nobody, also for a move without a target."""
         name = move.args.get(TARGET, NOBODY)
         return None if name == NOBODY else self.names.index(str(name))
 
     def winner(self) -> roles.Team | None:
-        """Return who has won by now, the day limit aside."""
+        """Return the winner so far, without regard to the day limit."""
         return roles.winner(self.settings, self.roles, self.alive)
 
     def stated(self, event: Event) -> list[Seat]:
-        """Return the living seats that the settings state for what chance decides today."""
+        """Return the living seats that the settings state for an event of today."""
         today = (fixed.seats for fixed in self.settings.fixed if fixed.event == event and fixed.day == self.day)
         return [seat for seats in today for seat in seats if seat in self.alive]
 
     def draw(self, event: Event, among: Sequence[Seat]) -> Seat:
-        """Return which seat it is: the stated one, or one by chance."""
+        """Return the seat of an event: the stated one, or a random one."""
         stated = [seat for seat in self.stated(event) if seat in among]
         return stated[0] if stated else self.chance(event).choice(among)
 
     def chance(self, event: str) -> Random:
-        """Return the chance of one event of this day: it depends on nothing that players do or are."""
+        """Return the random generator of one event of this day; it does not depend on the players' roles or moves."""
         return rng(self._seed, "werewolf", event, self.day)
 
     def bury(self, dead: Iterable[Seat]) -> None:
-        """Take seats out of the game."""
+        """Remove seats from the game."""
         for seat in dead:
             self.alive.remove(seat)
             self.died[seat] = self.day
@@ -116,20 +116,20 @@ class Village:
     # --- who is told what ---
 
     def enter(self, phase: str) -> None:
-        """Begin a phase, which is called the same for everybody."""
+        """Begin a phase; it has the same name for everybody."""
         self.phase = phase
         self._scenes.append(Scene(phase, dict(self.died), self.votes))
         self.log.next_phase()
 
     def finish(self, team: roles.Team) -> None:
-        """End the game, and show the spectators the rest of it."""
+        """End the game, and show the delayed messages to the spectators."""
         self.won = team
         self.tell(words.end(self.names, self.roles, wolves=team == "wolves"))
         self.enter(OVER)
         self.log.release()
 
     def scene(self, viewer: Viewer) -> Scene:
-        """Return what `viewer` can see of the table: what there is, or for spectators what their delay has reached."""
+        """Return the public state; for spectators, the one that their delay has reached."""
         if viewer != SPECTATOR or self.won:
             return Scene(self.phase, self.died, self.votes)
         begun = len(self._scenes) - self.settings.spectator_delay  # phases whose lines spectators have read
@@ -140,26 +140,26 @@ class Village:
         return Scene(phase, then.died, then.votes)
 
     def tell(self, text: str) -> None:
-        """Tell everybody."""
+        """Show a message to everybody."""
         self.log.tell(text)
 
     def tell_one(self, seat: Seat, to_seat: str, about: str) -> None:
-        """Tell one seat in private, and those who may see all what it was told."""
+        """Show `to_seat` privately to one seat, and `about` to viewers who may see everything."""
         self.log.tell_each({seat: to_seat}, channel="private")
         self.log.tell(about, hearers=self.ghosts - {seat}, channel="private")
 
     def tell_pack(self, text: str) -> None:
-        """Tell the living wolves, and those who may see all."""
+        """Show a message to the living wolves, and to viewers who may see everything."""
         self.log.tell(text, hearers=self.ghosts | set(self.having("werewolf")), channel="wolves")
 
     def ask(self, offers: Mapping[Seat, tuple[Action, ...]]) -> Step:
-        """Return a hidden step, of which each seat that acts is told in private."""
+        """Return a hidden step; each acting seat gets a private message about it."""
         prompts: dict[Viewer, str] = {seat: words.your_turn(actions) for seat, actions in offers.items()}
         self.log.tell_each(prompts, channel="private")
         return Step(offers, hearers=frozenset(self.ghosts))
 
 
 def leaders(votes: Iterable[Seat | None]) -> list[Seat]:
-    """Return who has most votes, in seat order; nobody without any."""
+    """Return the seats with the most votes, in seat order; none without votes."""
     counts = Counter(vote for vote in votes if vote is not None)
     return sorted(seat for seat, count in counts.items() if count == max(counts.values()))

@@ -1,4 +1,4 @@
-"""Every sentence that Werewolf says, made from the same settings that the engine runs."""
+"""Every sentence of Werewolf, generated from the settings of the game."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Names = Sequence[str]
 
 
 def a_role(role: Role) -> str:
-    """Return a role as what somebody is: `a werewolf`, `the seer`."""
+    """Return a role with its article: `a werewolf`, `the seer`."""
     return f"a {role}" if role in ("villager", "werewolf") else f"the {role}"
 
 
@@ -23,7 +23,7 @@ def a_role(role: Role) -> str:
 
 
 def opening(settings: WerewolfSettings, names: Names, brief: str) -> str:
-    """Return the rules with `brief` (what this reader may know of the roles) in the middle."""
+    """Return the rules with `brief` (the roles that this reader may know) in the middle."""
     players = f"{listed(names)} play Werewolf. The roles: {counted(settings.roles)}. Who has which is secret."
     acts = [SPEAK, aimed("vote", tuple(names)), *([BID] if settings.order == "bid" else [])]
     day = f"How to act by day:\n{how_to(acts)}\nWhat you may do at night you are asked in private."
@@ -115,7 +115,7 @@ def brief(names: Names, roles: Sequence[Role], seat: Seat) -> str:
 
 
 def cast(names: Names, roles: Sequence[Role]) -> str:
-    """Return everybody's role, for those who may see all and for the end."""
+    """Return everybody's role, for viewers who may see everything and for the end."""
     return " ".join(f"{name} is {a_role(role)}." for name, role in zip(names, roles, strict=True))
 
 
@@ -127,12 +127,12 @@ NO_ANSWER = "You gave no answer in time, or none that could be read."
 
 
 def your_turn(actions: Sequence[Action]) -> str:
-    """Return what a seat is asked in private."""
+    """Return the private prompt of a seat."""
     return f"It is your turn:\n{how_to(actions)}"
 
 
 def dawn(names: Names, roles: Sequence[Role], dead: Sequence[Seat], *, reveal: bool) -> str:
-    """Return who is found dead in the morning; not how they died."""
+    """Return who died in the night, without the cause."""
     if not dead:
         return "Morning comes. Nobody died in the night."
     news = f"Morning comes. {listed(names[seat] for seat in dead)} died in the night."
@@ -140,12 +140,12 @@ def dawn(names: Names, roles: Sequence[Role], dead: Sequence[Seat], *, reveal: b
 
 
 def was(names: Names, roles: Sequence[Role], dead: Sequence[Seat]) -> str:
-    """Return what the dead were, to be added to a line."""
+    """Return the roles of the dead, to be appended to a line."""
     return "".join(f" {names[seat]} was {a_role(roles[seat])}." for seat in dead)
 
 
 def ballots(names: Names, votes: Mapping[Seat, Seat | None]) -> str:
-    """Return who voted for whom."""
+    """Return the votes."""
     return "; ".join(f"{names[s]} for {NOBODY if to is None else names[to]}" for s, to in votes.items())
 
 
@@ -161,5 +161,5 @@ def verdict(names: Names, out: Seat | None) -> str:
 
 
 def end(names: Names, roles: Sequence[Role], *, wolves: bool) -> str:
-    """Return who has won, and what everybody was."""
+    """Return the winner and everybody's role."""
     return f"{'The werewolves win' if wolves else 'The village wins'}. {cast(names, roles)}"

@@ -1,8 +1,8 @@
 """A script that plays Among Us from its observations alone.
 
-A crewmate works through its tasks on shortest ways, reports what it finds, says where it was and whom it saw, and
-votes on evidence: a kill it saw, who left the room of a body, who says what cannot be. The imposter pretends to work,
-kills when nobody sees it, denies and accuses.
+A crewmate does its tasks along shortest paths, reports bodies, says where it was and whom it saw, and votes on
+evidence: kills it saw, players who left the room of a body, contradictions. The imposter pretends to work, kills when
+nobody sees it, denies and accuses.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from training.players.scripted import Script, do, offered, pick
 from training.records import Observation
 
 SURE = LEFT
-"""Suspicion that is enough for a vote."""
+"""Least suspicion for a vote."""
 RECENT = 6
-"""Rounds for which it is worth following somebody."""
+"""Number of rounds after which the imposter no longer follows a player who left."""
 WITNESSED = (
     "I saw {name} kill {victim} in {room} in round {round}. Vote for {name}.",
     "It is {name}: I saw {name} kill {victim} in {room} in round {round}.",
@@ -35,7 +35,7 @@ RUMOURS = ("I saw {name} leave {room} shortly before. I will vote for {name}.", 
 
 
 class AmongUsScript(Script):
-    """One seat; its role is read from the rules that it was shown."""
+    """One seat; it reads its role from its rules."""
 
     def answer(self, observation: Observation, chance: Random) -> str:
         memory = remember(observation, self.seat, self.names)
@@ -49,7 +49,7 @@ class AmongUsScript(Script):
     # --- in the rooms ---
 
     def _work(self, observation: Observation, memory: Memory) -> str:
-        """Report, work here, or go on towards the nearest open task."""
+        """Report a body, work here, or move towards the nearest open task."""
         if report := offered(observation, "report"):
             return do(observation, "report", player=report.args[0].choices[0])
         if offered(observation, "task"):
@@ -60,7 +60,7 @@ class AmongUsScript(Script):
         return do(observation, "go", direction=_toward(memory.room, goal))
 
     def _hunt(self, observation: Observation, memory: Memory, chance: Random) -> str:
-        """Kill where nobody else is awake, and leave; else wait for that where people are, or follow them."""
+        """Kill if at most one other player is awake here, then leave; else wait where players are, or follow them."""
         awake = [name for name in memory.around if name not in memory.asleep]
         kill, go = offered(observation, "kill"), offered(observation, "go")
         assert go is not None
@@ -76,7 +76,7 @@ class AmongUsScript(Script):
     # --- in the meeting ---
 
     def _tell(self, memory: Memory, chance: Random) -> str:
-        """Say the best evidence there is; then where one was; then whom one suspects."""
+        """State the best evidence, else the own location, then the suspect."""
         mine = sum(speaker == memory.name for speaker, _ in memory.claims)
         if memory.killers:
             name, victim = next(iter(memory.killers.items()))
@@ -97,7 +97,7 @@ class AmongUsScript(Script):
         return ""
 
     def _where(self, memory: Memory, chance: Random) -> str:
-        """Say where one was last, and with whom; the imposter leaves out the rooms where bodies lie."""
+        """State the last location and the company there; the imposter leaves out rooms with bodies."""
         hidden = memory.bodies.values() if memory.imposter else ()
         at, room = next((stay for stay in reversed(memory.way) if stay[1] not in hidden), memory.way[0])
         company = [sighting.name for sighting in memory.sightings if sighting.round == at and sighting.room == room]
@@ -105,7 +105,7 @@ class AmongUsScript(Script):
         return pick(chance, WHERE).format(where=f"in round {at} I was in {place(room)}", company=others)
 
     def _lie(self, memory: Memory, chance: Random) -> str:
-        """Deny what one is accused of, blame the accuser, or join whoever is suspected already."""
+        """Deny an accusation, blame somebody else, or join an existing suspicion."""
         accused = any(memory.mentioned(line) for speaker, line in memory.claims if speaker != memory.name)
         name, points = _worst(memory)
         if not (accused or points or any(speaker == memory.name for speaker, _ in memory.claims)):
@@ -116,7 +116,7 @@ class AmongUsScript(Script):
         return pick(chance, DENIALS if accused else RUMOURS).format(name=scapegoat, room=room)
 
     def _vote(self, observation: Observation, memory: Memory, chance: Random) -> str:
-        """Vote for who is suspected most; without evidence for nobody, where that is possible."""
+        """Vote for the most suspected player; without evidence skip, if that is possible."""
         vote = offered(observation, "vote")
         assert vote is not None
         choices = vote.args[0].choices
@@ -139,7 +139,7 @@ def _far(start: Room, goal: Room) -> int:
 
 
 def _toward(start: Room, goal: Room) -> str:
-    """Return a first step of a shortest way."""
+    """Return the first step of a shortest path."""
     if goal[0] != start[0]:
         return "east" if goal[0] > start[0] else "west"
     return "south" if goal[1] > start[1] else "north"

@@ -1,4 +1,4 @@
-"""What a script knows of a game of Among Us: read from its observation alone; lines of no known form are ignored."""
+"""A script's knowledge of a game of Among Us, parsed from its observation alone; other lines are ignored."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from training.records import Observation, Seat
 
 SAW_KILL = 100.0
 LIE, WITNESS, BESIDE = 5.0, 4.0, 3.0
-"""Suspicion of who said what cannot be, of whom somebody saw kill, and of who stood by a body without a report."""
+"""Suspicion of a player who contradicted the facts, whom somebody saw kill, or who was near a body without a report."""
 LEFT, TOLD, SEEN, NAMED = 2.0, 1.0, 1.0, 0.5
-"""Suspicion of who left the room of a body, as seen and as told; of who was there; of who is merely suspected."""
+"""Suspicion of a player who left a body's room, as seen or as reported by others; was there; is merely suspected."""
 LONG_AGO = 12
-"""Rounds after which it no longer matters who was where."""
+"""Number of rounds after which sightings are ignored."""
 
 _ROOM = r"room \((\d{1,4}),(\d{1,4})\)"
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """Somebody was in a room in a round; `left`: and went away; `body`: and a body lay there."""
+    """A player was in a room in a round. `left` is the direction in which it left; `body`: a body lay there."""
 
     round: int
     room: Room
@@ -33,7 +33,7 @@ class Sighting:
 
 @dataclass(slots=True)
 class Memory:
-    """All that a seat has seen and heard; the last group is about the meeting that is going on."""
+    """Everything that a seat has seen and heard; the last fields are about the current meeting."""
 
     name: str
     names: Sequence[str]
@@ -55,9 +55,9 @@ class Memory:
     began: int = 0
 
     def suspicion(self) -> dict[str, float]:
-        """Return how likely each other player is the imposter, in points; 0 = nothing is held against it.
+        """Return each other player's suspicion in points; 0 = no evidence.
 
-        Who reported a body is above suspicion: the imposter cannot.
+        A player who reported a body has none, because the imposter cannot report.
         """
         points = dict.fromkeys((name for name in self.names if name != self.name), 0.0)
         for sighting in self.sightings:
@@ -77,7 +77,7 @@ class Memory:
         return re.search(rf"(?<!\w){re.escape(self.name)}(?!\w)", line) is not None
 
     def _accusations(self, speaker: str, line: str) -> Iterator[tuple[str, str, float]]:
-        """Yield (who says it, against whom it speaks, how much) for what is said in the meeting."""
+        """Yield (speaker, accused player, points) for a line of the meeting."""
         killer = self._after(r"I saw NAME kill", line)
         leaver = self._after(r"I saw NAME leave", line)
         suspect = self._after(r"(?:I will vote for|I suspect|It is) NAME", line)
@@ -100,7 +100,7 @@ class Memory:
                     yield speaker, name, BESIDE
 
     def _contradicts(self, name: str, at: int, room: Room) -> bool:
-        """Return whether I saw `name` elsewhere in that round, or was awake in that room then and did not see it."""
+        """Return whether this seat saw `name` elsewhere in that round, or was in that room then without seeing it."""
         sightings = [sighting for sighting in self.sightings if sighting.name == name and sighting.round == at]
         if sightings:
             return room not in [sighting.room for sighting in sightings]
@@ -112,12 +112,12 @@ class Memory:
 
 
 def _any(names: Sequence[str]) -> str:
-    """Return a pattern for one of these names, which is no part of a longer word."""
+    """Return a pattern for one of these names as a whole word."""
     return rf"(?<!\w)(?:{'|'.join(re.escape(name) for name in sorted(names, key=len, reverse=True))})(?!\w)"
 
 
 def remember(observation: Observation, seat: Seat, names: Sequence[str]) -> Memory:
-    """Return what the observation of `seat` tells."""
+    """Return the memory of `seat` after reading its observation."""
     memory = Memory(names[seat], names)
     rules = observation.messages[0].text
     memory.imposter = f"You are {names[seat]}, the imposter" in rules
@@ -164,7 +164,7 @@ def _event(memory: Memory, line: str) -> None:
 
 
 def _meeting(memory: Memory, line: str) -> None:
-    """A report opens a meeting, and with it a new list of what was said; the votes close it."""
+    """Update the memory by a meeting's line: a report opens the meeting and clears the claims; the votes close it."""
     name = f"({_any(memory.names)})"
     reports = re.findall(rf"{name} reports the body of {name} in {_ROOM}", line)
     if reports:

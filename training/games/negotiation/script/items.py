@@ -1,7 +1,7 @@
-"""A script that divides items: says honestly what it needs, learns what the other wants, and concedes over time.
+"""A script that divides items: it states its needs honestly, learns the other's preferences, and concedes over time.
 
-It keeps an estimate of the other's points, fed by the other's proposals and words, and proposes, among the splits that
-are good enough for itself, the one that is best for the other (integrative bargaining).
+It estimates the other's points from the other's proposals and messages. Among the splits that are good enough for
+itself, it proposes the one that is best for the other (integrative bargaining).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _CLAUSE = re.compile(r"[.,;!?]|\bbut\b|\band\b")
 _DISLIKE = re.compile(r"\b(n't|not|don'?t|least|without|spare|leave you|you can have|all yours)\b|n't\b")
 _LIKE = re.compile(r"\b(need|want|most|important|prefer|love|really|must|value|matters?|would like)\b")
 FIRM, SOFT = (0.70, 0.85), 0.50
-"""Share of the own maximum that is asked for at the beginning (drawn from a range), and at the end of the talk."""
+"""Demanded share of the own maximum at the beginning (drawn from a range), and at the end of the talk."""
 PATIENCE = (5, 11)
-"""Turns of both seats after which the softest share is reached, drawn from a range; fewer where turns are few."""
+"""Number of turns of both seats until the lowest share, drawn from a range; fewer if the turn limit is low."""
 
 OPENINGS = (
     "Hi {other}! What I need most: {best}, then {next}. What I need least: {least}. And you?",
@@ -75,7 +75,7 @@ class ItemScript(Script):
         return do(observation, "propose", pick(chance, PROPOSALS), **split)
 
     def _respond(self, observation: Observation, aspiration: float, used: int, chance: Random) -> str:
-        """Accept what is good enough, or anything better than nothing when time is up."""
+        """Accept a proposal that is good enough, or at the last chance any that beats the walk-away value."""
         theirs = self._last_offer(observation)
         mine = 0.0 if theirs is None else float(self._maximum - self._worth(theirs))
         next_best = self._worth(self._best(aspiration, self._guess(observation)))
@@ -85,7 +85,7 @@ class ItemScript(Script):
         return do(observation, "reject", pick(chance, REJECTS))
 
     def _aspiration(self, used: int) -> float:
-        """Return the points asked for after `used` turns: from firm to soft, never below the walk-away value."""
+        """Return the demanded points after `used` turns; they decrease, but never below the walk-away value."""
         progress = min(1.0, used / self._patience)
         return max(self._walk_away, (self._firm + (SOFT - self._firm) * progress) * self._maximum)
 
@@ -93,7 +93,7 @@ class ItemScript(Script):
         return sum(n * self._values[name] for name, n in split.items())
 
     def _best(self, aspiration: float, guess: dict[str, float]) -> dict[str, int]:
-        """Return the split (what is kept) worth at least `wanted` that the other seems to like best."""
+        """Return the split (the kept units) of at least `aspiration` points with the best estimate for the other."""
         good = [split for split in self._splits if self._worth(split) >= aspiration] or [dict(self._counts)]
         return max(
             good,
@@ -104,10 +104,10 @@ class ItemScript(Script):
             ),
         )
 
-    # --- what the other seems to want ---
+    # --- the other's preferences ---
 
     def _guess(self, observation: Observation) -> dict[str, float]:
-        """Return estimated points of the other per unit, from its words and proposals."""
+        """Return the estimated points of the other per unit, from its messages and proposals."""
         score = dict.fromkeys(self._counts, 1.0)
         for message in observation.messages:
             if message.author != 1 - self.seat:
@@ -120,7 +120,7 @@ class ItemScript(Script):
         return score
 
     def _heard(self, text: str) -> dict[str, float]:
-        """Return what the clauses of a line say about each item: wanted, or not needed."""
+        """Return a weight per item from the clauses of a message: positive if wanted, negative if not needed."""
         wishes: dict[str, float] = {}
         for clause in _CLAUSE.split(text.lower()):
             weight = -0.5 if _DISLIKE.search(clause) else 1.0 if _LIKE.search(clause) else 0.0
@@ -130,7 +130,7 @@ class ItemScript(Script):
         return wishes
 
     def _read_offer(self, text: str) -> dict[str, int] | None:
-        """Return what a message with a proposal keeps for its author."""
+        """Return the units that a message's proposal keeps for its author, None without a proposal."""
         opened = re.search(r"<propose>(.*?)</propose>", text)
         if not opened:
             return None

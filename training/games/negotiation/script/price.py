@@ -1,4 +1,4 @@
-"""A script that bargains over a price: opens near its own target and moves towards the other's last offer in steps."""
+"""A script that bargains over a price: it opens near its target and moves stepwise towards the other's last offer."""
 
 from __future__ import annotations
 
@@ -65,15 +65,13 @@ class PriceScript(Script):
         return do(observation, "propose", pick(chance, PROPOSALS[self.seat]), price=ready)
 
     def _at_least(self, price: int, limit: int) -> bool:
-        """Return whether `price` is as good for this seat as `wanted`."""
+        """Return whether `price` is at least as good for this seat as `limit`."""
         return price <= limit if self.seat == 0 else price >= limit
 
     def _ready(self, used: int, theirs: list[int]) -> int:
-        """Return the price this seat would agree to now: from its target towards the other's side, up to 60 % of the
-        way.
+        """Return the price that this seat accepts now. It moves from the target up to 60 % of the way to the far end.
 
-        The far end is the other's last offer, or before one is known the listed price (buyer), or 70 % of the own
-        target (seller).
+        The far end is the other's last offer; without one, the listed price (buyer) or 70 % of the own target (seller).
         """
         far = theirs[-1] if theirs else self._listed if self.seat == 0 else round(0.7 * self._target)
         if self._at_least(far, self._target):

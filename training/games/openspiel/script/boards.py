@@ -43,7 +43,7 @@ class BoardScript(Script):
         return write(observation.actions[0], {"choice": choices[action]}, f"{words[:1].upper()}{words[1:]}")
 
     def _best(self, state: pyspiel.State, legal: list[int], chance: Random) -> tuple[int, tuple[str, ...]]:
-        """Return the move and wordings of the reason for it."""
+        """Return the move, and wordings of its reason."""
         for action in legal:
             if _wins(state, action, self.seat):
                 return action, WINS
@@ -59,7 +59,7 @@ class BoardScript(Script):
 
 
 TIC_TAC_TOE = (2, 1, 2, 1, 3, 1, 2, 1, 2)
-"""How good a cell is: centre, corner, edge."""
+"""Value of each cell: centre, corner, edge."""
 CONNECT_FOUR = (0, 1, 2, 3, 2, 1, 0)
 
 

@@ -1,4 +1,4 @@
-"""A script for Hanabi: play what is sure, point out what the other can play, discard what is known least."""
+"""A script for Hanabi: plays certain cards, gives hints for playable cards, discards the least known card."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CARD = re.compile(r"- Card (\d)(?: \((\w\d)\))?: .*?colour ([\w ]+), rank ([\w 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One place in a hand: the card where it is seen, and the colours and ranks that its holder thinks possible."""
+    """One place in a hand: the card's face if it is visible, and the colours and ranks that its holder considers."""
 
     place: int
     face: str
@@ -25,16 +25,16 @@ class Card:
     ranks: tuple[str, ...]
 
     def sure(self, stacks: Sequence[str]) -> bool:
-        """Return whether every card that it may be is the next of its stack."""
+        """Return whether every possible face is the next card of its stack."""
         return all(_fits(colour + rank, stacks) for colour in self.colours for rank in self.ranks)
 
     def spent(self, stacks: Sequence[str]) -> bool:
-        """Return whether every card that it may be lies on its stack already."""
+        """Return whether every possible face is on its stack already."""
         tops = {stack[0]: stack[1] for stack in stacks}
         return all(rank <= tops[colour] for colour in self.colours for rank in self.ranks)
 
     def after_hint(self, hint: str) -> Card:
-        """Return what the holder will know after a hint (a colour or a rank)."""
+        """Return the card as its holder knows it after a hint (a colour or a rank)."""
         if hint in self.face:
             colours = (hint,) if hint.isalpha() else self.colours
             return Card(self.place, self.face, colours, (hint,) if hint.isdigit() else self.ranks)
@@ -47,7 +47,7 @@ def _fits(card: str, stacks: Sequence[str]) -> bool:
 
 
 class HanabiScript(Script):
-    """Trusts that the other plays what it knows to fit."""
+    """Assumes that the other plays cards that it knows to be playable."""
 
     def answer(self, observation: Observation, chance: Random) -> str:
         theirs, hand, stacks = read_turn(newest_turn(observation))
@@ -78,7 +78,7 @@ class HanabiScript(Script):
 
 
 def _gain(theirs: list[Card], hint: str, stacks: list[str]) -> float:
-    """Return how many more cards the other will be sure to play, and a little for what else it learns of fitting ones.
+    """Return the number of cards that become certain plays for the other, plus a little for other useful information.
 
     Two copies of one card count once.
     """
@@ -92,7 +92,7 @@ def _gain(theirs: list[Card], hint: str, stacks: list[str]) -> float:
 
 
 def read_turn(turn: str) -> tuple[list[Card], list[Card], list[str]]:
-    """Return the other's hand, the own one, and the stacks, from the text of a turn."""
+    """Return the other's hand, the own hand, and the stacks, from the text of a turn."""
     stacks = re.search(r"Stacks: ([\w ]+)\.", turn)
     cards = [
         (Card(int(place), card or "", tuple(colours.split(" or ")), tuple(ranks.split(" or "))))

@@ -1,4 +1,4 @@
-"""Scripts for poker: Kuhn by its exact equilibrium, Leduc by the strength of the hand; both say why."""
+"""Scripts for poker: Kuhn by its exact equilibrium, Leduc by the strength of the hand; both give reasons."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class KuhnScript(Script):
 
 
 class LeducScript(Script):
-    """Raises with a pair or the King, calls with what may still win, folds the rest."""
+    """Raises with a pair or the King, calls with a hand that may still win, folds otherwise."""
 
     def __init__(self, scenario: Scenario, seat: Seat) -> None:
         super().__init__(scenario, seat)

@@ -1,7 +1,7 @@
 """A script for Werewolf: keeps a notebook of claims, votes and accusations, and plays its role by plain rules.
 
-Seers tell what they found, wolves lie about what they are and vote together, the others follow the evidence. It reads
-its own observation and nothing else; the scenario gives it names and a seed for its temper.
+Seers report their findings, wolves lie about their role and vote together, and the others follow the evidence. The
+script reads only its observation, and the names and the seed of the scenario.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from training.records import Observation, Scenario, Seat
 from training.seeding import derive, rng
 
 SURE, LIKELY = 40.0, 20.0
-"""Suspicion from which a player counts as found out, or as worth a bullet."""
+"""Suspicion from which a player counts as exposed, or as a target of the hunter."""
 BLUFF = 0.6
-"""How often a wolf claims to be the seer when another does."""
+"""Probability that a wolf claims to be the seer when another player does."""
 
 
 class WerewolfScript(Script):
@@ -46,21 +46,21 @@ class WerewolfScript(Script):
         name = next(action.name for action in reversed(observation.actions))
         return acts[name](observation, notes, chance)
 
-    # --- whom to suspect ---
+    # --- suspicion ---
 
     def _noise(self, notes: Notes, about: Seat, *, shared: bool = False) -> float:
-        """Return a whim between 0 and 1 about a player that lasts a day; the pack has one of its own, shared."""
+        """Return a random number in [0, 1) about a player, constant for a day; `shared` is the pack's number."""
         whim = "pack" if shared else str(self.seat)
         return rng(self._seed, whim, notes.night, about).random()
 
     def _suspicion(self, notes: Notes, about: Seat) -> float:
-        """Return how much speaks against a player, as one of the village would see it."""
+        """Return the evidence against a player from a villager's point of view."""
         total = self._noise(notes, about) + self._record(notes, about)
         if about in notes.looked:
             return 100.0 if notes.looked[about] else -100.0
         trusted = notes.trusted_seer()
         if about in notes.claims and notes.role == notes.claims[about] == "seer":
-            return 80.0  # there is one seer, and this seat is it
+            return 80.0  # this seat is the only seer
         if about == trusted:
             total -= 15
         elif about in notes.claimants("seer"):
@@ -72,7 +72,7 @@ class WerewolfScript(Script):
         return total + self._lies(notes, about)
 
     def _record(self, notes: Notes, about: Seat) -> float:
-        """Return what votes say: those against wolves speak for a player, those against others a little against it."""
+        """Return the evidence from votes: votes for wolves lower the suspicion, votes for others raise it a little."""
         total = 0.0
         for ballot in notes.votes:
             role = notes.revealed.get(ballot.get(about, -1))
@@ -81,7 +81,7 @@ class WerewolfScript(Script):
         return total
 
     def _lies(self, notes: Notes, about: Seat) -> float:
-        """Return what is wrong with what a player said as a seer, or claimed to be."""
+        """Return the evidence from false reports and false claims to be the seer."""
         total = 0.0
         for target, guilty in notes.reports[about].items():
             role = "villager" if target == self.seat else notes.revealed.get(target)
@@ -94,16 +94,16 @@ class WerewolfScript(Script):
         return total
 
     def _ranked(self, notes: Notes, seats: Iterable[Seat]) -> list[Seat]:
-        """Return seats, the most suspect first."""
+        """Return the seats, the most suspected first."""
         return sorted(seats, key=lambda seat: -self._suspicion(notes, seat))
 
     def _aim(self, notes: Notes) -> Seat:
-        """Return whom this seat wants out today."""
+        """Return the seat that this seat wants to vote out today."""
         if notes.role != "werewolf":
             return self._ranked(notes, notes.alive)[0]
         exposed = [mate for mate in notes.pack if self._suspicion(notes, mate) >= SURE and mate not in notes.dead]
         if exposed and self._noise(notes, exposed[0]) < 0.5:
-            return exposed[0]  # a packmate that is lost anyway: vote with the village
+            return exposed[0]  # the packmate is lost anyway, so vote with the village
         prey = [seat for seat in notes.alive if seat not in notes.pack]
         for mate, target in sorted(notes.accused.items()):
             if mate in notes.pack and target in prey:
@@ -111,7 +111,7 @@ class WerewolfScript(Script):
         return max(prey, key=lambda seat: (self._threat(notes, seat), self._suspicion(notes, seat)))
 
     def _threat(self, notes: Notes, about: Seat) -> bool:
-        """Return whether a player has called a wolf one."""
+        """Return whether a player has reported a member of the pack as a wolf."""
         pack = notes.pack | {self.seat}
         return any(guilty and target in pack for target, guilty in notes.reports[about].items())
 
@@ -126,7 +126,7 @@ class WerewolfScript(Script):
         return do(observation, "speak", speech or self._accusation(notes, chance))
 
     def _as_seer(self, notes: Notes, chance: Random) -> str:
-        """Return a seer's report, true or a wolf's bluff; nothing from others, or while it is better to wait."""
+        """Return a seer's report, true or bluffed by a wolf; empty for other roles, or while waiting is better."""
         if notes.role == "seer":
             results = {seat: guilty for seat, guilty in notes.looked.items() if seat not in notes.dead or guilty}
             rivals = any(seat != self.seat for seat in notes.claimants("seer"))
@@ -147,7 +147,7 @@ class WerewolfScript(Script):
         return f"{pick(chance, lines.SEER).format(results=' '.join(findings))} {call}".strip()
 
     def _bluffs(self, notes: Notes) -> bool:
-        """Return whether this wolf is, or now begins to be, a false seer: one of the pack, against a true one."""
+        """Return whether this wolf is, or becomes now, a false seer; at most one of the pack is."""
         if notes.claims.get(self.seat) == "seer":
             return True
         if any(notes.claims.get(mate) == "seer" for mate in notes.pack):
@@ -157,7 +157,7 @@ class WerewolfScript(Script):
         return (called or threatened) and self._noise(notes, self.seat, shared=True) < BLUFF + 0.3 * called
 
     def _invented(self, notes: Notes) -> dict[Seat, bool]:
-        """Return a false seer's results: what it said before, and a werewolf to vote for today."""
+        """Return a false seer's results: its earlier reports, and a werewolf to vote for today."""
         results = dict(notes.reports[self.seat])
         if not any(guilty and seat not in notes.dead for seat, guilty in results.items()):
             prey = [seat for seat in notes.alive if seat not in notes.pack and seat not in results]
@@ -167,14 +167,14 @@ class WerewolfScript(Script):
         return results
 
     def _own_role(self, notes: Notes, chance: Random) -> str:
-        """Return the claim of a power that is about to be voted out."""
+        """Return the claim of a role with a power that is about to be voted out."""
         pressure = sum(target == self.seat for target in notes.accused.values())
         if notes.role in ("villager", "werewolf", "seer") or pressure < 2 or self.seat in notes.claims:
             return ""
         return pick(chance, lines.OTHER_ROLES).format(role=notes.role)
 
     def _accusation(self, notes: Notes, chance: Random) -> str:
-        """Return whom this seat would vote for, and why."""
+        """Return an accusation of the seat that this seat would vote for, with a reason."""
         target = self._aim(notes)
         if notes.night == 1 and not notes.accused and self._suspicion(notes, target) < LIKELY and chance.random() < 0.5:
             return pick(chance, lines.OPENINGS)
@@ -191,7 +191,7 @@ class WerewolfScript(Script):
         return pick(chance, lines.WRONG_VOTES if self._record(notes, target) > 0 else lines.WEAK_REASONS)
 
     def _bid(self, observation: Observation, notes: Notes, chance: Random) -> str:
-        """Bid more with something to say: a report, an answer to an accusation; nothing after having spoken."""
+        """Bid high with a report or after an accusation; bid 0 after having spoken."""
         urgent = bool(self._as_seer(notes, chance)) or self.seat in notes.accused.values()
         return do(observation, "bid", level=0 if self.seat in notes.spoke else 4 if urgent else 1 + chance.randrange(2))
 
@@ -200,7 +200,7 @@ class WerewolfScript(Script):
         return self._at(observation, "vote", [self._aim(notes), *others])
 
     def _at(self, observation: Observation, name: str, targets: Iterable[Seat]) -> str:
-        """Return the action at the first wanted target that is offered, at nobody if none is."""
+        """Return the action with the first of `targets` that is offered, or nobody if none is."""
         action = offered(observation, name)
         assert action is not None
         choices = set(action.args[0].choices)
@@ -210,7 +210,7 @@ class WerewolfScript(Script):
     # --- at night ---
 
     def _prey(self, notes: Notes) -> Seat:
-        """Return whom this wolf wants dead: what a packmate proposed, who says to be the seer, or a common whim."""
+        """Return the victim of this wolf: a packmate's proposal, else by claimed role and the pack's random number."""
         prey = [seat for seat in notes.alive if seat not in notes.pack]
         proposed = [target for _, target in sorted(notes.whispered.items()) if target in prey]
         if proposed:
@@ -231,7 +231,7 @@ class WerewolfScript(Script):
         return self._at(observation, "inspect", self._ranked(notes, fresh))
 
     def _watch(self, observation: Observation, notes: Notes, chance: Random) -> str:
-        """Guard the seer that is believed, else whoever seems least suspect, oneself among them."""
+        """Guard the trusted seer, else the least suspected player; the own seat comes last."""
         name = observation.actions[0].name
         trusted = notes.trusted_seer()
         first = [] if trusted is None else [trusted]
@@ -239,7 +239,7 @@ class WerewolfScript(Script):
         return self._at(observation, name, [*first, *others])
 
     def _witch(self, observation: Observation, notes: Notes, chance: Random) -> str:
-        """Save most victims, poison who is found out."""
+        """Save most victims; poison an exposed player."""
         if offered(observation, "save") and (notes.night > 1 or chance.random() < 0.7 or notes.victim == self.seat):
             return do(observation, "save")
         worst = self._ranked(notes, notes.alive)[0]
@@ -248,7 +248,7 @@ class WerewolfScript(Script):
         return do(observation, "pass")
 
     def _shoot(self, observation: Observation, notes: Notes, chance: Random) -> str:
-        """Shoot who is suspect enough; after two votes the most suspect in any case."""
+        """Shoot the most suspected player if the suspicion is high enough, or after two votes."""
         worst = self._ranked(notes, notes.alive)
         able = [seat for seat in worst[:1] if self._suspicion(notes, seat) >= LIKELY or len(notes.votes) > 1]
         return self._at(observation, "shoot", able)

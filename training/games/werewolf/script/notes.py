@@ -1,6 +1,6 @@
-"""What a script of Werewolf has noticed: read from its observation alone, and only from what it was told or heard.
+"""A Werewolf script's notes, parsed from its observation alone.
 
-Speeches are free text, of scripts, models and people alike; what is worded otherwise than the patterns here is missed.
+Speeches are free text by scripts, models and people; wordings that the patterns do not match are missed.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Patterns:
 
 
 def _hedged(text: str, at: int) -> bool:
-    """Return whether the sentence is in doubt before `at`."""
+    """Return whether the sentence contains a hedge before `at`."""
     begin = max(text.rfind(mark, 0, at) for mark in ".!?") + 1
     return _HEDGED.search(text, begin, at) is not None
 
 
 @lru_cache(maxsize=512)
 def patterns(names: tuple[str, ...]) -> Patterns:
-    """Return the patterns for these players, made once."""
+    """Return the (cached) patterns for these names."""
     return Patterns(names)
 
 
@@ -82,11 +82,11 @@ class Notes:
         return [seat for seat in self._place.values() if seat not in self.dead and seat != self.seat]
 
     def claimants(self, role: Role) -> list[Seat]:
-        """Return who has claimed a role and was not shown to be something else."""
+        """Return the seats that claimed a role and were not revealed to have another."""
         return [seat for seat, its in self.claims.items() if its == role and self.revealed.get(seat, role) == role]
 
     def trusted_seer(self) -> Seat | None:
-        """Return who alone has claimed to be the seer, or was shown to have been it after claiming."""
+        """Return the only seat that claims to be the seer, or the claimant that was revealed as the seer."""
         claimants = self.claimants("seer")
         confirmed = [seat for seat in claimants if self.revealed.get(seat) == "seer"]
         return (confirmed or claimants)[0] if len(confirmed or claimants) == 1 else None
@@ -137,7 +137,7 @@ class Notes:
             self.revealed[self._place[name]] = role
 
     def _hear(self, seat: Seat, message: Message) -> None:
-        """Take up a speech, or the words of a packmate."""
+        """Read a speech, or a packmate's message."""
         text = message.text
         if message.channel == "wolves":
             named = [other for other in self._seats(text) if other not in self.pack | {self.seat}]
