@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _say(text: str) -> None:
-    """Print the result; whoever stopped reading, as `head` does, has what they wanted."""
+    """Print the result; ignore a closed pipe, for instance of `head`."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -63,7 +63,7 @@ def _fail(arguments: Namespace, code: int, error: dict[str, str], text: str) -> 
 
 
 def _misread(error: WrongArguments, *, json_wanted: bool) -> int:
-    """Say what is wrong with the command line, as argparse does, and in JSON if that was among it."""
+    """Report an invalid command line as argparse does, or as JSON if `--json` is given."""
     print(f"{error.usage}{error.prog}: error: {error}", file=sys.stderr)
     if json_wanted:
         name, _, why = str(error).removeprefix("argument ").partition(": ")
@@ -78,7 +78,7 @@ def _print_error(error: dict[str, str]) -> None:
 
 @contextmanager
 def kept_clean() -> Iterator[None]:
-    """Send whatever is printed inside to standard error, by libraries in other languages and child processes too."""
+    """Redirect standard output to standard error, also that of native libraries and child processes."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)

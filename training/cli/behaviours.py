@@ -1,7 +1,8 @@
-"""`python -m training behaviours`: what surviving and eliminated players of Werewolf did, from judged games in files.
+"""`python -m training behaviours`: the behaviours of surviving and eliminated Werewolf players, from files of judged
+games.
 
-A file is a dataset (JSONL, as the site exports judged games) or a run's episodes (`.jsonl.gz`). A game that stands in
-several files, such as one that people and a model judged, counts once, with all its judgments.
+A file is a dataset (JSONL, as the site exports judged games) or a run's episodes (`.jsonl.gz`). A game that is in
+several files, for instance because people and a model judged it, counts once, with all its judgments.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Judged = tuple[Episode, Sequence[Judgment]]
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return the report, and how many games were left out; raise `BadInput` if none is left."""
+    """Return the report and the number of games that were left out; raise `BadInput` if no game remains."""
     games, left_out = [], 0
     for episode, judgments in _merged(_read(path) for path in arguments.files):
         try:
@@ -34,7 +35,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         except BadInput:
             left_out += 1
     if not games:
-        raise BadInput(f"of {_games(left_out)} none tells who survived as what in a village with werewolves", "FILE")
+        raise BadInput(f"of {_games(left_out)} none is a game of Werewolf with roles and survivors", "FILE")
     return report(games, BEHAVIOURS).to_dict() | {"left_out": left_out}
 
 
@@ -45,7 +46,7 @@ def _game(episode: Episode, judgments: Sequence[Judgment]) -> JudgedGame:
 
 
 def _merged(files: Iterable[Iterable[Judged]]) -> Iterator[Judged]:
-    """Yield each game once with the judgments of all files; games that look alike within one file stay apart."""
+    """Yield each game once with the judgments of all files; equal games within one file stay separate."""
     games_by_content: dict[tuple[str, int], tuple[Episode, list[Judgment]]] = {}
     for games in files:
         repeats: Counter[str] = Counter()
@@ -68,7 +69,7 @@ def _read(path: Path) -> Iterator[Judged]:
 
 
 def _episodes(path: Path) -> Iterator[Judged]:
-    """Yield what a run wrote of its episodes."""
+    """Yield the episodes of a run's file."""
     try:
         with gzip.open(path) as file:
             for number, text in enumerate(file, 1):

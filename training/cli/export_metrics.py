@@ -1,6 +1,6 @@
 """`export-metrics RUN_DIR --out DIR`: a run's metrics as a TensorBoard event file.
 
-Raises `BadInput` for a folder that is no run directory or has no metrics, and for a file that is there already.
+Raises `BadInput` for a folder that is not a run directory or has no metrics, and for a file that exists already.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from training.store import read_lines
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Write the file; return its path and how many steps and metrics it holds."""
+    """Write the file; return its path and its numbers of steps and metrics."""
     rows = list(steps(RunDir(arguments.run_dir)))
     if not rows:
         raise BadInput("the folder holds no attempt with metrics", str(arguments.run_dir))
@@ -38,7 +38,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def steps(run_dir: RunDir) -> Iterator[Row]:
-    """Yield every training step of a run once, in order: a later attempt supersedes earlier ones above its start."""
+    """Yield every training step of a run once, in order; a later attempt replaces earlier ones after its first step."""
     rows: dict[int, Row] = {}
     for number in run_dir.attempts():
         attempt = run_dir.attempt(number)
@@ -53,6 +53,6 @@ def steps(run_dir: RunDir) -> Iterator[Row]:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return what was written, and how to look at it."""
+    """Return a summary of the file, and the command that shows it."""
     folder = Path(result["file"]).parent
     return f"{result['file']}: {result['steps']} steps of {result['metrics']} metrics\ntensorboard --logdir {folder}"

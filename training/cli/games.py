@@ -1,4 +1,4 @@
-"""`python -m training games`: what can be played."""
+"""`python -m training games`: lists the games."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from training.games import REGISTRY
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return every registered game with what it declares about itself."""
+    """Return every registered game with its declared properties."""
     games = [
         {
             "name": spec.name,
@@ -27,6 +27,6 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return one line a game."""
+    """Return one line per game."""
     width = max(len(game["name"]) for game in result["games"])
     return "\n".join(f"{game['name']:{width}}  {game['summary']}" for game in result["games"])

@@ -1,4 +1,4 @@
-"""`python -m training methods`: how outcomes can become credit."""
+"""`python -m training methods`: lists the methods of credit assignment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m training models`: the register of base models, and preparing some of it."""
+"""`python -m training models`: lists and prepares the registered base models."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from training import bases
 
 QUIET = {"TQDM_DISABLE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
-"""Read when the libraries are imported: no progress bars, which in a file are lines upon lines."""
+"""Environment that disables the libraries' progress bars, which would fill a log file; set before their import."""
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """List the register, or prepare models one after the other; raise `BadInput` for an unknown name."""
+    """List the models, or prepare some of them in sequence; raise `BadInput` for an unknown name."""
     if arguments.action == "prepare":
         if not sys.stderr.isatty():
             os.environ.update(QUIET)
@@ -30,7 +30,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return one line a model; of those just prepared, where they are."""
+    """Return one line per model; for prepared ones, their folders."""
     if "prepared" in result:
         return "\n".join(f"{model['name']} is ready in {model['folder']}" for model in result["prepared"])
     width = max(len(model["name"]) for model in result["models"])

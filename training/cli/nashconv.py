@@ -1,4 +1,4 @@
-"""`python -m training nashconv`: how far a policy of Kuhn or Leduc poker is from an equilibrium."""
+"""`python -m training nashconv`: the distance of a Kuhn or Leduc poker policy from an equilibrium."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from training.evaluate import nashconv
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return NashConv, exploitability and value of a policy; raise `BadInput` where they do not fit."""
+    """Return NashConv, exploitability and value of a policy; raise `BadInput` if policy and game do not match."""
     return nashconv.run(
         arguments.game,
         arguments.policy,
@@ -22,15 +22,15 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def _print_progress(done: int, of: int) -> None:
-    """Count on one line of a terminal."""
+    """Print the progress on one line of the terminal."""
     print(f"\r{done} of {of} information states", end="\n" if done == of else "", file=sys.stderr, flush=True)
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return the numbers, one a line."""
+    """Return the numbers, one per line."""
     return (
         f"{result['policy']} in {result['game']}, {result['states']} information states\n"
         f"NashConv: {result['nash_conv']:.6f}\n"
-        f"exploitability: {result['exploitability']:.6f} chips a game, in the mean of both seats\n"
+        f"exploitability: {result['exploitability']:.6f} chips per game, in the mean of both seats\n"
         f"value of the first seat against itself: {result['value']:.6f}"
     )

@@ -1,4 +1,4 @@
-"""The arguments of every command. Imports argparse only: this is all that `--help` needs."""
+"""The arguments of every command. Imports argparse only, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ exit codes:
 
 
 class WrongArguments(Exception):
-    """The command line cannot be read. `usage` is the command's, `prog` its name, the message argparse's."""
+    """The command line is invalid. `usage` and `prog` are those of the command; the message is argparse's."""
 
     def __init__(self, message: str, prog: str, usage: str) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class WrongArguments(Exception):
 
 
 class Parser(ArgumentParser):
-    """Raises `WrongArguments` where argparse would print and exit, for the answer may have to be JSON."""
+    """Raises `WrongArguments` instead of printing and exiting, because the output may have to be JSON."""
 
     def error(self, message: str) -> NoReturn:
         """Raise `WrongArguments`."""

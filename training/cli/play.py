@@ -1,4 +1,4 @@
-"""`python -m training play`: games between players that need no local model, by name; the same for the same seed."""
+"""`python -m training play`: plays games between named players without a local model, deterministic by seed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from training.store import dumps
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Play and return what came of it; raise `BadInput` before the first game for anything that does not fit."""
+    """Play the games and return their summary; raise `BadInput`, before the first game, for invalid arguments."""
     names = tuple(name.strip() for name in arguments.players.split(","))
     starts = _starts(arguments.game, arguments.scenarios, len(names))
     for scenario in starts:
@@ -46,7 +46,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def _jobs(starts: Sequence[Scenario], names: tuple[str, ...], episodes: int, seed: int) -> Iterator[Job]:
-    """Go round the scenarios; where one leaves its seed open, each round draws it anew."""
+    """Cycle through the scenarios; a scenario without a seed gets a new one in each cycle."""
     for at in range(episodes):
         repeat, place = divmod(at, len(starts))
         yield Job(at, seeded(starts[place], seed, repeat), names)
@@ -80,12 +80,12 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _starts(game: str, path: Path | None, players: int) -> list[Scenario]:
-    """Return the file's scenarios; without one the samples for so many players, or all if there is none of them."""
+    """Return the file's scenarios; without a file, the samples for this number of players, or all if there are none."""
     seats = lookup(game).players[0]
     if path is None and game in REGISTRY:
         available = samples.for_game(game)
         return [start for start in available if len(start.seats) == players] or list(available)
-    if path is None:  # a game that is only known by its name has no samples, and one start
+    if path is None:  # a game outside the registry has no samples, and a single scenario
         return [Scenario(id=game, game=game, seats=tuple(f"Player {seat + 1}" for seat in range(seats)))]
     if not path.is_file():
         raise BadInput("no such file", str(path))
@@ -98,7 +98,7 @@ def _starts(game: str, path: Path | None, players: int) -> list[Scenario]:
 
 
 def _check(scenario: Scenario, names: Sequence[str]) -> None:
-    """Raise `BadInput` unless the scenario can be played by these players."""
+    """Raise `BadInput` unless these players can play the scenario."""
     try:
         make(scenario)
     except BadInput as error:
@@ -110,15 +110,15 @@ def _check(scenario: Scenario, names: Sequence[str]) -> None:
 
 
 def _check_new(path: Path) -> None:
-    """Raise `BadInput` unless a file can be made at `path`: hours of games should not be lost for that."""
+    """Raise `BadInput` unless a file can be created at `path`, before hours of games are played."""
     if path.exists():
         raise BadInput("the file exists already; choose another name", str(path))
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise BadInput("the file cannot be made: its folder is not there, or may not be written to", str(path))
+        raise BadInput("the file cannot be created: its folder does not exist, or is not writable", str(path))
 
 
 def _lines(starts: Sequence[Scenario], episodes: Sequence[Episode], names: Sequence[str]) -> Iterator[DatasetLine]:
-    """Yield each start that was played with its games as conversations; one with an error is left out."""
+    """Yield each played scenario with its games as conversations, except those with an error."""
     source = f"played by {', '.join(dict.fromkeys(names))}"
     games: dict[str, list[Conversation]] = {}
     for episode in episodes:

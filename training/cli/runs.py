@@ -29,8 +29,8 @@ RUNNERS = {"train": "training.evaluate.during", "sft": "training.learn.sft.cold_
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Start a run in a new directory, or go on with one; raise `BadInput` having changed nothing."""
-    held_input()  # before the seconds that importing torch takes, in which whoever started us may be gone
+    """Start a run in a new directory, or resume one; raise `BadInput` without changing anything."""
+    held_input()  # before importing torch, which takes seconds in which the supervisor may exit
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     root = logging.getLogger()
@@ -50,7 +50,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
 def _begin(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> dict[str, Any]:
     new_folders = [folder for folder in (run_dir.root, *run_dir.root.parents) if not folder.exists()]
     if not new_folders and (not run_dir.root.is_dir() or any(run_dir.root.iterdir())):
-        raise BadInput("not an empty directory; choose another, or go on with a run by `resume`", str(arguments.dir))
+        raise BadInput("not an empty directory; choose another, or continue a run with `resume`", str(arguments.dir))
     try:
         _make(run_dir.root)
         return _run_attempt(start(config, run_dir, arguments.config.absolute().parent), run_dir, arguments)
@@ -69,7 +69,7 @@ def _make(folder: Path) -> None:
 
 
 def _config(path: Path, kind: str | None) -> RunConfig:
-    """Read the configuration; `kind` is what the command wants, None = whatever the file says."""
+    """Read the configuration; `kind` is the kind that the command requires, None = the file's."""
     config = configs.load(path)
     if kind is None or config.kind == kind:
         return config
@@ -85,7 +85,7 @@ def _run_attempt(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> di
 
 
 def _take_back(run_dir: RunDir, new_folders: Sequence[Path]) -> None:
-    """Remove what a refused start has written; `made` are the folders that were not there before, deepest first."""
+    """Remove the files of a refused start; `new_folders` are the folders that it created, deepest first."""
     if run_dir.config.is_file():
         run_dir.config.unlink()
     for folder in (run_dir.inputs, run_dir.root / "attempts"):
@@ -96,7 +96,7 @@ def _take_back(run_dir: RunDir, new_folders: Sequence[Path]) -> None:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return what came of the run, one fact per line; of a head-to-head, one number per line."""
+    """Return the result of the run, one fact per line; for a head-to-head, one number per line."""
     facts = {name: value for name, value in result.items() if name not in {"summary", "conditions"}}
     lines = [f"{name}: {value}" for name, value in facts.items() if value not in ("", None)]
     return "\n".join([*lines, *(_head_to_head(Summary.from_dict(result["summary"])) if "summary" in result else ())])

@@ -1,4 +1,4 @@
-"""The turns of one learning seat in order, with the place of each turn's tokens: what turn-level credit works on."""
+"""Trajectories for turn-level credit: a learning seat's turns in order, with the positions of their tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TurnTokens:
-    """One turn of a seat: its index into `Episode.turns`, its trace, and the positions of its sampled tokens there."""
+    """One turn of a seat: its index into `Episode.turns`, its trace, and the range of its sampled tokens there."""
 
     index: int
     trace: int
@@ -30,19 +30,19 @@ class TurnTokens:
 
     @property
     def prefixes(self) -> slice:
-        """The positions whose hidden states the turn's tokens were sampled from: one before each token."""
+        """The positions of the hidden states from which the turn's tokens were sampled: one before each token."""
         return slice(self.first - 1, self.stop - 1)
 
     def before(self, arrays: Sequence[Floats]) -> Floats:
-        """Return, for each token of the turn, the entry read from the prefix before it."""
+        """Return, for each token of the turn, the entry at the prefix before it."""
         return arrays[self.trace][self.prefixes]
 
     def after(self, arrays: Sequence[Floats]) -> float:
-        """Return the entry read after the turn's last token."""
+        """Return the entry at the turn's last token."""
         return float(arrays[self.trace][self.stop - 1])
 
     def on(self, arrays: Sequence[Floats]) -> Floats:
-        """Return the entries that belong to the tokens themselves."""
+        """Return the entries at the turn's tokens."""
         return arrays[self.trace][self.sampled]
 
     def __len__(self) -> int:
@@ -51,7 +51,7 @@ class TurnTokens:
 
 @dataclass(frozen=True, slots=True)
 class SeatTrajectory:
-    """One seat's part in an episode: its turns in order and each turn's reward (the seat's result on the last one)."""
+    """One seat's turns in an episode in order, each with its reward; the last one includes the seat's result."""
 
     seat: Seat
     turns: tuple[TurnTokens, ...]
@@ -60,10 +60,10 @@ class SeatTrajectory:
 
 
 def turn_tokens(episode: Episode) -> dict[Seat, list[TurnTokens]]:
-    """Return the learner's turns by seat, in the order they were played.
+    """Return the learner's turns by seat, in chronological order.
 
-    A branch repeats tokens of its parent: a turn belongs to the first trace that carries it. Sampled tokens with
-    nothing before them, or a turn whose tokens do not stand together, raise `ValueError`: there is no state to read.
+    A branch repeats tokens of its parent, so a turn belongs to the first trace that contains it. Raises `ValueError`
+    for sampled tokens without a prefix, and for a turn whose tokens are not contiguous.
     """
     seats: dict[Seat, dict[int, TurnTokens]] = {}
     for number, trace in enumerate(episode.traces):
@@ -85,7 +85,7 @@ def turn_tokens(episode: Episode) -> dict[Seat, list[TurnTokens]]:
 def seat_trajectories(scored: ScoredEpisode, results: Mapping[Seat, float]) -> list[SeatTrajectory]:
     """Return one trajectory per learning seat; `results` is each seat's reward for the whole episode.
 
-    A turn's reward is its entry in `turn_rewards` plus whatever was paid at its tokens; the last turn adds the result.
+    A turn's reward is its entry in `turn_rewards` plus the rewards of its tokens; the last turn adds the result.
     """
     trajectories = []
     for seat, turns in turn_tokens(scored.episode).items():
@@ -99,5 +99,5 @@ def seat_trajectories(scored: ScoredEpisode, results: Mapping[Seat, float]) -> l
 
 
 def eliminated(episode: Episode, seat: Seat) -> bool:
-    """Return whether the game eliminated the seat before its final round, as `seat_metrics` has it."""
+    """Return whether the game eliminated the seat before its final round, according to `seat_metrics`."""
     return episode.seat_metrics.get(seat, {}).get("eliminated", 0.0) > 0

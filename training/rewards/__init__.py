@@ -1,4 +1,4 @@
-"""What an episode earned: the registry of rewards, and how a configuration puts one together."""
+"""Rewards: their registry, and the construction of a run's reward from its configuration."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _needed(judge: Judge | None) -> Judge:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a reward comes from: how it is made, and the least and most that a seat's return may be."""
+    """A source of rewards: its factory, and the bounds of a seat's return."""
 
     make: Callable[[GameSpec, Judge | None], Reward]
     bounds: Callable[[GameSpec], tuple[float, float]]
@@ -50,31 +50,31 @@ REGISTRY: dict[str, Source] = {
 
 
 def source(section: RewardSection, spec: GameSpec) -> str:
-    """Return the name of the source that a configuration means."""
+    """Return the name of the configured source."""
     if section.source == "auto":
         return "judge" if spec.judged else "outcome"
     return section.source
 
 
 def lowest(section: RewardSection, spec: GameSpec) -> float:
-    """Return the least that one reward of a seat may be: its scaled return, or what a malformed reply pays."""
+    """Return the lower bound of a seat's rewards: its scaled return, or the reward of a malformed reply."""
     low = 0.0 if section.scale == "unit" else REGISTRY[source(section, spec)].bounds(spec)[0]
     return min(low, section.malformed)
 
 
 class PerGame:
-    """The rewards of a run's games: each episode is scored by its own game's."""
+    """The rewards of a run's games; each episode is scored by the reward of its game."""
 
     def __init__(self, rewards: Mapping[str, Reward]) -> None:
         self._rewards = dict(rewards)
 
     async def score(self, episode: Episode, seed: int) -> Score:
-        """Score one episode as its game's reward does."""
+        """Score one episode by the reward of its game."""
         return await self._rewards[episode.scenario.game].score(episode, seed)
 
 
 def build(section: RewardSection, spec: GameSpec, judge: Judge | None = None) -> Reward:
-    """Return the reward of a run on the game `spec`; raise `BadInput` if the game or a missing judge rules it out."""
+    """Return the reward of a run for the game `spec`; raise `BadInput` if it needs another game or a judge."""
     entry = REGISTRY[source(section, spec)]
     reward: Reward = Ruled(entry.make(spec, judge), section, entry.bounds(spec))
     return QualityFiltered(reward, _needed(judge)) if section.judge_filter else reward

@@ -1,4 +1,4 @@
-"""The protocol of a reward: a played episode in, returns and fitness of turns out."""
+"""The protocol of a reward: it maps an episode to returns of seats and to turns that pass the filters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from training.records import Episode, Judgment, Seat
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What an episode earned: a return per seat; a reward and `passed` per turn; the judgments behind it, if any."""
+    """An episode's score: a return per seat, a reward and `passed` per turn, and the judgments, if any."""
 
     returns: Mapping[Seat, float]
     turn_rewards: tuple[float, ...]

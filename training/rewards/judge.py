@@ -1,8 +1,8 @@
-"""The only judge client: a rubric and a transcript in, values within their scales out, or `JudgeError`.
+"""The judge client: it scores a transcript under a rubric and returns values within their scales, or `JudgeError`.
 
-"Could not score" is a state of its own (`Judgment.values` None with a reason), never a zero or a default. An answer
-counts only if it is one JSON object of the asked form, about the asked target, with every value in range; otherwise
-the judge is asked again, a bounded number of times.
+An unscored seat has a state of its own (`Judgment.values` is None, with a reason), never a zero or a default. An answer
+is valid only if it is one JSON object of the requested form, about the requested target, with every value in range;
+otherwise the judge is asked again, a bounded number of times.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Goals(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What asking a judge took: calls, and tokens as the server counts them."""
+    """The cost of judging: calls, and tokens as counted by the server."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -87,7 +87,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A judge's values for one seat, each within its dimension's scale, with a sentence each."""
+    """A judge's values for one seat, each within its dimension's scale and with a reason."""
 
     rubric: Rubric
     seat: Seat
@@ -116,12 +116,12 @@ class Verdict:
 
 
 def transcript_of(scenario: Scenario, moves: Iterable[SeatMove]) -> Transcript:
-    """Return everything that was said and shown in a game, private briefs included, in order."""
+    """Return all messages of a game in order, including private briefs."""
     return transcript_from(scenario, replay(scenario, moves).observe(ALL).messages)
 
 
 def transcript_from(scenario: Scenario, messages: Sequence[Message]) -> Transcript:
-    """Return the transcript of what the all-seeing viewer was shown."""
+    """Return the transcript of the messages of the viewer ALL."""
     lines = tuple(
         Line(i, None if m.author is None else _name(scenario, m.author), m.text) for i, m in enumerate(messages)
     )
@@ -129,7 +129,7 @@ def transcript_from(scenario: Scenario, messages: Sequence[Message]) -> Transcri
 
 
 def turns_of(episode: Episode) -> Transcript:
-    """Return an episode attempt by attempt, as the models wrote it; a line's number is its index in `turns`."""
+    """Return a transcript of an episode's attempts as the models wrote them; line numbers are indices into `turns`."""
     opening = replay(episode.scenario, ()).observe(ALL).messages
     lines = [Line(-1, None, message.text) for message in opening if message.author is None]
     lines += [Line(i, _name(episode.scenario, turn.seat), turn.reply) for i, turn in enumerate(episode.turns)]
@@ -149,9 +149,9 @@ Parsed = TypeVar("Parsed", _Scores, _Quality, _Goals)
 
 
 class Judge:
-    """A chat model that judges. `name` is who the judgment is by; `attempts` bounds the calls for one target.
+    """A chat model that judges. `name` is the author of its judgments; `attempts` bounds the calls for one target.
 
-    `spent` adds up what all calls took, unusable answers included.
+    `spent` is the cost of all calls, including those with unusable answers.
     """
 
     def __init__(self, model: ChatModel, name: str, *, sampling: Sampling | None = None, attempts: int = 3) -> None:
@@ -166,7 +166,7 @@ class Judge:
         await self.model.close()
 
     async def score(self, transcript: Transcript, rubric: Rubric, seat: Seat, *, seed: int = 0) -> Verdict:
-        """Return one value per dimension about one seat; raise `JudgeError` if none could be had."""
+        """Return one value per dimension about one seat; raise `JudgeError` without a usable answer."""
         messages = rubric_messages(rubric, transcript, seat)
 
         def check(answer: _Scores) -> None:
@@ -186,7 +186,7 @@ class Judge:
     async def judgment(
         self, transcript: Transcript, rubric: Rubric, seat: Seat, *, episode: str, seed: int = 0
     ) -> Judgment:
-        """Return a record in either case: with values, or with None and the reason why it could not be scored."""
+        """Return a judgment with values, or with None and the reason why the seat could not be scored."""
         try:
             verdict = await self.score(transcript, rubric, seat, seed=seed)
         except JudgeError as error:
@@ -201,9 +201,9 @@ class Judge:
         return verdict.judgment(self.name, episode)
 
     async def quality(self, episode: Episode, *, seed: int = 0) -> list[bool]:
-        """Return for every turn whether it is fit to learn from; raise `JudgeError`. One call a seat.
+        """Return for every turn whether it is fit to learn from, with one call per seat; raise `JudgeError`.
 
-        Replies that were refused are not asked about and count as fit: the rules decide about them.
+        Refused replies are not sent to the judge and count as fit; the rules decide about them.
         """
         fit = [True] * len(episode.turns)
         transcript = turns_of(episode)
@@ -236,7 +236,7 @@ class Judge:
     async def _ask(
         self, messages: list[ChatMessage], form: type[Parsed], check: Callable[[Parsed], None], seed: int
     ) -> tuple[Parsed, Cost]:
-        """Ask until an answer holds; nothing of an unusable one is shown to the judge, only our words about it."""
+        """Ask until an answer is valid. The judge reads the reason why an answer was unusable, but not the answer."""
         cost, why, conversation = Cost(), "", list(messages)
         for attempt in range(self.attempts):
             try:
@@ -260,7 +260,7 @@ class Judge:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """Return the one JSON object that `text` consists of (thoughts before it and a code fence are ignored)."""
+    """Return the single JSON object in `text`; thoughts before it and a code fence are ignored."""
     if not (match := _FENCED.match(text.strip())):
         raise ValueError("not one JSON object")
     try:

@@ -1,6 +1,6 @@
-"""Rewards that ask a judge: the mean over a rubric's dimensions, and the quality filter over turns.
+"""Rewards that use a judge: the mean over a rubric's dimensions, and the quality filter over turns.
 
-Raise `JudgeError` where the judge could not score: such an episode is an error record, never a zero.
+They raise `JudgeError` if the judge could not score: such an episode is an error record, never a zero.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from training.seeding import derive
 class Judged:
     """A seat's return is the mean of the judge's values; with SOTOPIA's seven dimensions that of OMAR, §4.1.
 
-    A seat that forfeited lost: it gets the least there is, whatever a judge would think of its words.
+    A seat that forfeited gets the lowest mean, whatever a judge would give it.
     """
 
     def __init__(self, judge: Judge, rubric: Rubric) -> None:
@@ -43,14 +43,14 @@ class Judged:
 
 
 class QualityFiltered:
-    """Another reward, whose turns must also satisfy the judge as a filter."""
+    """Wraps a reward: turns must also pass the judge's quality filter."""
 
     def __init__(self, inner: Reward, judge: Judge) -> None:
         self.inner = inner
         self.judge = judge
 
     async def score(self, episode: Episode, seed: int) -> Score:
-        """Score by the inner reward, and clear `passed` where the judge refuses a turn."""
+        """Score by the inner reward, and clear `passed` of the turns that the judge rejects."""
         score, fit = await asyncio.gather(
             self.inner.score(episode, seed), self.judge.quality(episode, seed=derive(seed, "quality"))
         )

@@ -1,4 +1,4 @@
-"""The outcome reward: what the game itself says a seat earned. An episode that the game left open is an error."""
+"""The outcome reward: the game's own returns. An episode without returns is an error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from training.rewards.base import Score
 
 
 class Outcome:
-    """A seat's return is the game's own; turns keep the rewards that the rollout gave them."""
+    """Takes the game's return for each seat; turns get no rewards of their own."""
 
     async def score(self, episode: Episode, seed: int) -> Score:
         """Return the game's returns; raise `JudgeError` for a seat without one."""

@@ -1,8 +1,8 @@
 """The prompts of a judge: the rubric and the form of its answer as instructions, the transcript as quoted data.
 
-Nothing in a transcript can change format, rubric or target: every text is one JSON string on one line, in which
-brackets, angle brackets and invisible characters are escaped, so it can hold no line break, delimiter or special token
-of a chat template. Instructions are built from the rubric alone, and special tokens in its texts are taken apart.
+A transcript cannot change format, rubric or target: every text is one JSON string on one line, in which brackets, angle
+brackets and invisible characters are escaped, so it cannot contain a line break, a delimiter or a special token of a
+chat template. Instructions are built from the rubric alone, and special tokens in its texts are split.
 Raises `JudgeError` for a transcript that is too long.
 """
 
@@ -21,9 +21,9 @@ from training.store import dumps
 from training.text.messages import neutralise
 
 MAX_CHARS = 60_000
-"""Longest transcript that is sent; a longer one could not be scored."""
+"""Largest length of a transcript in characters; a longer one is not scored."""
 
-# < > [ ] open every special token in use; the rest end lines, hide or reorder text, or are no characters at all.
+# < > [ ] begin every special token in use; the others end lines, hide or reorder text, or are not valid characters.
 _ESCAPED = re.compile(
     "[<>\\[\\]\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -41,7 +41,7 @@ def _escape(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a transcript; `author` None: the game speaks. `number` is its place, or the turn's index."""
+    """One line of a transcript; `author` is None for the game. `number` is its position, or the turn's index."""
 
     number: int
     author: str | None
@@ -50,14 +50,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What a judge reads of a game: who took part, and every line in order. `target` identifies it in the answer."""
+    """A game as a judge reads it: the participants and all lines in order. `target` identifies it in the answer."""
 
     target: str
     seats: tuple[str, ...]
     lines: tuple[Line, ...]
 
     def quoted(self) -> str:
-        """Return one line per line of the transcript; raise `JudgeError` if there is nothing, or too much, to read."""
+        """Return the transcript as text, one line per line; raise `JudgeError` if it is empty or too long."""
         if not self.lines:
             raise JudgeError("the transcript is empty: nothing to judge")
         rows = [
@@ -126,5 +126,5 @@ def _chat(parts: Sequence[str], transcript: Transcript, seat: int | None) -> lis
 
 
 def prompt_sha256(messages: Sequence[ChatMessage]) -> str:
-    """Return the hash under which a judgment names its prompt."""
+    """Return the hash of a prompt, which judgments store."""
     return hashlib.sha256(dumps([message.to_dict() for message in messages]).encode()).hexdigest()

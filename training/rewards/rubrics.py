@@ -16,7 +16,7 @@ from training.records import Record
 
 
 class Anchor(Record):
-    """What one value of a scale means."""
+    """The meaning of one value of a scale."""
 
     value: float
     text: str = Field(min_length=1, max_length=500)
@@ -50,15 +50,15 @@ class Dimension(Record):
 
     @property
     def scale(self) -> str:
-        """Which values it takes, in words."""
+        """The valid values, in words."""
         return "0 or 1" if self.yes_no else f"{self.low:g} to {self.high:g}"
 
     def takes(self, value: float) -> bool:
-        """Return whether `value` is an answer."""
+        """Return whether `value` is valid."""
         return value in (0, 1) if self.yes_no else self.low <= value <= self.high
 
     def asks(self, role: str) -> bool:
-        """Return whether it is asked about a seat that held `role` (empty: a game without roles)."""
+        """Return whether the question applies to a seat with `role` (empty: a game without roles)."""
         return not self.roles or role in self.roles
 
 
@@ -83,11 +83,11 @@ class Rubric(Record):
         return sum(d.low for d in self.dimensions) / count, sum(d.high for d in self.dimensions) / count
 
     def asks(self, role: str) -> bool:
-        """Return whether anything is asked about a seat that held `role` (empty: a game without roles)."""
+        """Return whether any dimension applies to a seat with `role` (empty: a game without roles)."""
         return any(dimension.asks(role) for dimension in self.dimensions)
 
     def of(self, role: str) -> Rubric:
-        """Return this version with what is asked about a seat that held `role`; raise `BadInput` if that is nothing."""
+        """Return this version with the dimensions for a seat with `role`; raise `BadInput` if there are none."""
         if not self.asks(role):
             raise BadInput(f"{self.name} v{self.version} asks nothing about {role or 'a seat without a role'}", "role")
         dimensions = tuple(dimension for dimension in self.dimensions if dimension.asks(role))
@@ -271,10 +271,10 @@ BEHAVIOURS = Rubric(
 )
 
 RUBRICS: dict[str, Rubric] = {rubric.name: rubric for rubric in (SOTOPIA, CONDUCT, BEHAVIOURS)}
-"""The rubrics that come with Parley, by name."""
+"""Parley's rubrics by name."""
 
 RATED_AFTER: dict[str, Rubric] = {"negotiation": CONDUCT, "dialogue": SOTOPIA, "werewolf": BEHAVIOURS}
-"""By game, the rubric under which its players may rate each other afterwards. A game without one asks for no values."""
+"""The rubric by game that its players use to rate each other afterwards; in other games there is no such rating."""
 
 QUALITY: tuple[str, ...] = (
     "It is not what a participant in this situation would naturally say or do.",
@@ -282,4 +282,4 @@ QUALITY: tuple[str, ...] = (
     "It has the wrong form, such as broken tags, notes to oneself, or lines spoken for another participant.",
     "It degenerates: it repeats the instructions or itself, mixes languages or scripts, or runs in circles.",
 )
-"""What makes one turn fail as training data, judged turn by turn; any one is enough."""
+"""Criteria by which a turn fails as training data; any single one suffices."""

@@ -1,7 +1,7 @@
-"""The quality filter that needs no model: form, repetition, copying of the instructions, a script out of nowhere.
+"""The quality filter without a model: format, repetition, copied instructions, unexpected writing systems.
 
-Works on what the model wrote (`Turn.reply`), with the tags of structured moves left out. Source: OMAR §4.3; the
-measures and thresholds are ours.
+It reads the model's replies (`Turn.reply`) without the tags of structured moves. Source: OMAR §4.3; the measures and
+thresholds are Parley's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from training.run_sections import RewardSection
 REPEAT_WORDS = 3
 COPY_WORDS = 5
 FEWEST = 4
-"""A share is only taken of at least this many word groups: short replies repeat by nature."""
+"""Least number of word groups for a share; in shorter replies, repetition is normal."""
 
 _TAG = re.compile(r"<(\w+)>.*?</\1>|</?\w+>", re.DOTALL)
 _WORD = re.compile(r"\w+")
@@ -40,7 +40,7 @@ def repeated_share(text: str) -> float:
 
 
 def copied_share(text: str, source: str) -> float:
-    """Return the share of runs of five words that also stand in `source`, in [0, 1]."""
+    """Return the share of five-word sequences that also occur in `source`, in [0, 1]."""
     groups = _groups(_words(text), COPY_WORDS)
     if len(groups) < FEWEST:
         return 0.0
@@ -54,7 +54,7 @@ def scripts(text: str) -> set[str]:
 
 
 def fit(episode: Episode, section: RewardSection) -> tuple[bool, ...]:
-    """Return for every turn whether the rules let it pass."""
+    """Return for every turn whether it passes the rules."""
     game = make(episode.scenario)
     opening = [
         "\n".join(message.text for message in game.observe(seat).messages)
@@ -76,10 +76,10 @@ def fit(episode: Episode, section: RewardSection) -> tuple[bool, ...]:
 
 
 class Ruled:
-    """Another reward, scaled, with the payment for malformed replies and the rules of the filter on its turns.
+    """Wraps a reward: scales it, adds the reward of malformed replies, and filters turns by the rules.
 
-    `scale = "unit"` maps `bounds`, the least and most that the inner reward gives, to 0–1; `raw` leaves it. The rules
-    decide `passed` alone where `format` is off, so that a malformed reply is then no failure of quality.
+    `scale = "unit"` maps `bounds`, the range of the inner reward, to 0–1; `raw` leaves it unchanged. If `format` is
+    off, a malformed reply does not fail the filter.
     """
 
     def __init__(self, inner: Reward, section: RewardSection, bounds: tuple[float, float]) -> None:
@@ -88,7 +88,7 @@ class Ruled:
         self.bounds = bounds
 
     async def score(self, episode: Episode, seed: int) -> Score:
-        """Score by the inner reward, then scale, pay and filter."""
+        """Score by the inner reward, then scale, add the reward of malformed replies, and filter."""
         score = await self.inner.score(episode, seed)
         pairs = zip(score.turn_rewards, episode.turns, strict=True)
         return replace(
