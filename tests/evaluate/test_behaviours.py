@@ -98,7 +98,7 @@ def test_only_an_episode_that_tells_who_survived_as_what_is_a_game():
     assert (game.roles, game.survived) == (("seer", "werewolf"), [True, False])
     for changed in ({"seat_metrics": {0: {"survived": 1.0}}}, {"roles": ()}):
         fields = {"scenario": scenario, "roles": ("seer", "werewolf"), "seat_metrics": metrics, **changed}
-        with pytest.raises(BadInput, match="'v' does not tell"):
+        with pytest.raises(BadInput, match="'v' does not report"):
             judged_game(Episode(**fields), ())
 
 

@@ -1,4 +1,4 @@
-"""What sampling offers: an Engine works on tokens, a ChatModel on messages."""
+"""The sampling interfaces: an Engine works on tokens, a ChatModel on messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LONGEST_REPLY = 32768
-"""Most tokens of one reply that a configuration may name and that our own server gives."""
+"""Largest number of tokens of one reply, in configurations and in Parley's server."""
 
 
 class Sampling(Record):
@@ -29,7 +29,7 @@ class Sampling(Record):
 
 @dataclass(frozen=True, slots=True)
 class SampleRequest:
-    """One prompt as token ids, with a seed of its own: equal requests give equal samples where the engine can."""
+    """One prompt as token ids with a seed; equal requests give equal samples if the engine is deterministic."""
 
     prompt: Sequence[int]
     sampling: Sampling
@@ -42,7 +42,7 @@ class Sample:
     """The sampled ids (a stop token included) with the log-probability of each under the sampling distribution.
 
     `finish`: `stop` = a stop token or string; `length` = `max_tokens` or the model's window.
-    `discarded` = mean probability mass that top-p and top-k cut away.
+    `discarded` = mean probability mass that top-p and top-k removed.
     """
 
     tokens: tuple[int, ...]
@@ -57,7 +57,7 @@ Weights = Path | Iterable[tuple[str, "Tensor"]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
-    """How an engine is built, whatever it is built on.
+    """Options that all engines share.
 
     `device`: cpu | cuda. `window`: longest prompt and reply together, in tokens; 0 = the model's. `max_running`:
     requests decoded at once. `cache_gib`: memory for keys and values, in GiB.
@@ -71,7 +71,7 @@ class EngineOptions:
 
 
 class Engine(Protocol):
-    """Samples tokens from one policy. Every failure raises `EngineError`. Batching is the engine's affair."""
+    """Samples tokens from one policy and batches requests. Every failure raises `EngineError`."""
 
     async def sample(self, request: SampleRequest) -> Sample:
         """Sample one continuation of `request.prompt`."""
@@ -80,10 +80,10 @@ class Engine(Protocol):
         """Return log p(continuation | prefix) at temperature 1, summed over its tokens, for each continuation."""
 
     async def load_weights(self, weights: Weights) -> None:
-        """Replace the policy's weights; requests that follow use them."""
+        """Replace the policy's weights; later requests use them."""
 
     async def close(self) -> None:
-        """Free what the engine holds; calling it twice is fine."""
+        """Free the engine's resources; may be called twice."""
 
 
 class ChatMessage(Record):
@@ -103,10 +103,10 @@ class ChatReply:
 
 
 class ChatModel(Protocol):
-    """Any OpenAI-compatible address: messages in, text out; never trained. Failures raise `RemoteModelError`."""
+    """A model behind an OpenAI-compatible API: messages in, text out. Failures raise `RemoteModelError`."""
 
     async def reply(self, messages: Sequence[ChatMessage], sampling: Sampling, seed: int | None = None) -> ChatReply:
         """Answer a chat."""
 
     async def close(self) -> None:
-        """Close the connections of the running event loop; calling it twice is fine."""
+        """Close the connections of the running event loop; may be called twice."""

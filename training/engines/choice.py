@@ -1,4 +1,4 @@
-"""Which engine samples, by what is installed; apart from the engines, so that reading a configuration needs none."""
+"""Chooses the engine by the installed packages, without importing one, so that reading a configuration is fast."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib.util
 from training.errors import BadInput
 
 NAMES = ("vllm", "transformers")
-"""By preference."""
+"""The engines in order of preference."""
 
 
 def choose(name: str = "auto") -> str:

@@ -1,7 +1,6 @@
-"""Engines without a model: one that says what it is told, one that samples from a table with exact log-probs.
+"""Engines without a model: one returns scripted replies, one samples from a table with exact log-probabilities.
 
-They stand in where sampling itself is not the matter: tests, examples, the measurement of everything around sampling.
-Both raise `EngineError` for a request that they cannot answer.
+They replace models in tests, examples and benchmarks. Both raise `EngineError` for a request that they cannot answer.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ Script = Callable[[SampleRequest], Sequence[int]]
 
 
 class ScriptedEngine:
-    """Answers every request with what `script` returns for it, or with the given replies, one a request, in order.
+    """Answers each request with the tokens that `script` returns for it, or with the next reply of an iterable.
 
-    A scripted reply is certain, so its log-probabilities are 0. It is cut at `max_tokens`, and after a stop token.
+    A scripted reply is certain, so its log-probabilities are 0. It ends at `max_tokens`, or after a stop token.
     """
 
     def __init__(self, script: Script | Iterable[Sequence[int]]) -> None:
@@ -44,7 +43,7 @@ class ScriptedEngine:
     async def sample(self, request: SampleRequest) -> Sample:
         """Return the scripted continuation."""
         self.requests += 1
-        await asyncio.sleep(0)  # others get their turn, as with an engine that takes time
+        await asyncio.sleep(0)  # other tasks run, as they do with a real engine
         tokens = tuple(self._script(request))
         stop = next((at for at, token in enumerate(tokens) if token in request.stop_token_ids), None)
         if stop is not None and stop < request.sampling.max_tokens:
@@ -53,14 +52,14 @@ class ScriptedEngine:
         return Sample(tokens, (0.0,) * len(tokens), "length")
 
     async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
-        """Refuse: a script has no opinion of what it does not say."""
+        """Raise `EngineError`: a script has no probabilities."""
         raise EngineError("a scripted engine cannot score")
 
     async def load_weights(self, weights: Weights) -> None:
-        """Ignore the weights: a script has none."""
+        """Ignore the weights."""
 
     async def close(self) -> None:
-        """Note that it was closed."""
+        """Record that the engine was closed."""
         self.closed = True
 
 
@@ -75,7 +74,7 @@ class BigramEngine:
         self.logits = _square(np.asarray(logits, dtype=np.float64))
 
     async def sample(self, request: SampleRequest) -> Sample:
-        """Sample token by token from softmax(logits / temperature), cut by top-k and top-p."""
+        """Sample token by token from softmax(logits / temperature), truncated by top-k and top-p."""
         await asyncio.sleep(0)
         last = self._last(request.prompt)
         generator = np.random.default_rng(request.seed)
@@ -118,7 +117,7 @@ class BigramEngine:
         self.logits = _square(np.asarray(tensors["logits"], dtype=np.float64))
 
     async def close(self) -> None:
-        """Hold nothing, free nothing."""
+        """Do nothing: there are no resources to free."""
 
     def _last(self, tokens: Sequence[int]) -> int:
         if not tokens or not all(0 <= token < len(self.logits) for token in tokens):
@@ -141,7 +140,7 @@ def _square(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _cut(policy: NDArray[np.float64], top_k: int, top_p: float) -> NDArray[np.float64]:
-    """Return `policy` with 0 where top-k (0 = off) or top-p (1 = off) cut; the likeliest token always stays."""
+    """Return `policy` with 0 outside top-k (0 = off) and top-p (1 = off); the likeliest token always stays."""
     order = np.argsort(-policy, kind="stable")
     keep = np.ones(len(policy), dtype=bool)
     if top_k:

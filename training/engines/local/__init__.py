@@ -1,1 +1,1 @@
-"""Engines that sample in this process: vLLM and Transformers, with what only they need."""
+"""Engines that sample in this process (vLLM and Transformers), and their parts."""

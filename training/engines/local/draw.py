@@ -1,7 +1,6 @@
 """Draws the next token of each row: temperature, top-k and top-p per row, one uniform number per token.
 
-A row's result depends on nothing but its own logits and its own uniform number, so the company it is sampled in does
-not matter.
+A row's result depends only on its logits and its uniform number, not on the other rows of the batch.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Draw(NamedTuple):
 
 
 def draw(logits: Tensor, settings: Settings, uniform: Tensor) -> Draw:
-    """Sample one token a row from `logits` [B, V] with `uniform` [B] in [0, 1), by the inverse distribution function.
+    """Sample one token per row from `logits` [B, V] with `uniform` [B] in [0, 1), by inverse transform sampling.
 
     Log-probabilities are over the whole vocabulary, before top-k and top-p; a greedy token is certain, so its is 0.
     """
@@ -49,7 +48,7 @@ def draw(logits: Tensor, settings: Settings, uniform: Tensor) -> Draw:
     if remaining is probs:
         discarded = torch.zeros_like(discarded)
     chosen = logprobs.gather(1, tokens.unsqueeze(1)).squeeze(1)
-    # times 0, not set to 0: a logit that is not a number must stay visible
+    # multiplied by 0, not set to 0, so that NaN logits stay visible
     return Draw(tokens, torch.where(greedy, chosen * 0, chosen), discarded)
 
 

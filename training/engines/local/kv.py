@@ -1,8 +1,8 @@
-"""Keys and values of prompts already read: a store of whole prefixes, and the batch of rows that is decoded.
+"""Key-value caches: a store of prefixes that were already computed, and the cache of the batch that is decoded.
 
-A conversation's prompt only grows, so the keys and values of its last turn are the start of its next one; other
-conversations begin with the same rules. The store is bounded in bytes, forgets the oldest entry first (a newer turn's
-entry contains it), and is emptied when the weights change.
+A conversation's prompt only grows, so the keys and values of one turn are a prefix of the next turn's; other
+conversations share the rules as a prefix. The store is bounded in bytes, drops the oldest entry first (a newer turn's
+entry contains it), and is cleared when the weights change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 BLOCK = 8
-"""Tokens by which starts of entries are told apart."""
+"""Number of tokens per block; prefixes are looked up in whole blocks."""
 
 
 class Shape(NamedTuple):
@@ -39,21 +39,21 @@ class Shape(NamedTuple):
 
 
 class PrefixStore:
-    """Keys and values by tokens read: each entry is a tensor [layers, 2, heads, tokens, size].
+    """Keys and values by tokens: each entry is a tensor [layers, 2, heads, tokens, size].
 
-    Every start of an entry whose length is a multiple of `BLOCK` leads to the newest entry that has it.
+    Every prefix of whole blocks maps to the newest entry that has it.
     """
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity  # bytes
         self._bytes = 0
         self._entries: OrderedDict[tuple[int, ...], Tensor] = OrderedDict()
-        self._newest: dict[int, tuple[int, ...]] = {}  # by the hash of a start
+        self._newest: dict[int, tuple[int, ...]] = {}  # by the hash of a prefix
 
     def find(self, tokens: Sequence[int]) -> Tensor | None:
-        """Return what is stored of the longest start of `tokens` that leaves at least one token to read, if any is.
+        """Return the stored keys and values of a long prefix of `tokens` that leaves at least one token, or None.
 
-        Of starts that are known, up to `BLOCK - 1` last tokens may be left to read, too.
+        The result may be up to `BLOCK - 1` tokens shorter than the longest stored prefix.
         """
         readable = tuple(tokens[:-1])
         starts = list(_starts(readable))
@@ -64,7 +64,7 @@ class PrefixStore:
         return None
 
     def put(self, tokens: Sequence[int], entry: Tensor) -> None:
-        """Keep the keys and values of exactly `tokens`."""
+        """Store the keys and values of exactly `tokens`."""
         key = tuple(tokens)
         if entry.nbytes > self._capacity or len(key) < BLOCK:
             return
@@ -81,14 +81,14 @@ class PrefixStore:
                     del self._newest[start]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete all entries."""
         self._entries.clear()
         self._newest.clear()
         self._bytes = 0
 
 
 def _starts(tokens: tuple[int, ...]) -> Iterator[int]:
-    """Yield the hash of every start that is whole blocks, the shortest first."""
+    """Yield the hash of every prefix of whole blocks, the shortest first."""
     digest = 0
     for end in range(BLOCK, len(tokens) + 1, BLOCK):
         digest = hash((digest, tokens[end - BLOCK : end]))
@@ -96,13 +96,13 @@ def _starts(tokens: tuple[int, ...]) -> Iterator[int]:
 
 
 def _shared(first: tuple[int, ...], second: tuple[int, ...], start: int) -> int:
-    """Return how many first tokens are the same, knowing that `start` are."""
+    """Return the length of the common prefix, which is at least `start`."""
     pairs = enumerate(zip(first[start:], second[start:], strict=False), start)
     return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 class _Layer(DynamicLayer):
-    """One layer's keys and values of the rows that are read; `update` writes them where `RowCache.open` says."""
+    """One layer's keys and values of the current rows; `update` writes to the columns that `RowCache.open` set."""
 
     def __init__(self, like: Tensor) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class RowCache:
 
     def __init__(self, shape: Shape, cached: Sequence[Tensor | None], capacity: int, like: Tensor) -> None:
         self.lengths = [0 if entry is None else entry.shape[3] for entry in cached]
-        # zeros: what nobody has written yet must still be a number; the last column takes what padding writes
+        # zeros, because unwritten entries must be finite numbers; padding writes to the last column
         self._table = like.new_zeros(len(cached), shape.layers, 2, shape.heads, capacity + 1, shape.size)
         for row, entry in enumerate(cached):
             if entry is not None:

@@ -1,4 +1,4 @@
-"""How likely continuations are after a prefix, by a Transformers model: what `Engine.score` answers."""
+"""Log-probabilities of continuations after a prefix by a Transformers model, for `Engine.score`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def summed_logprobs(
 ) -> list[float]:
     """Return log p(continuation | prefix) summed over tokens, 0 for an empty one.
 
-    The prefix is read once, then all continuations side by side behind it; `stored` are keys and values of its first
-    tokens [layers, 2, heads, tokens, size]. Raises `EngineError` where the longest does not fit `window` tokens.
+    The prefix is computed once, then all continuations as one batch; `stored` are the keys and values of its first
+    tokens [layers, 2, heads, tokens, size]. Raises `EngineError` if the longest does not fit `window` tokens.
     """
     scored = [index for index, tokens in enumerate(continuations) if tokens]
     sums = [0.0] * len(continuations)

@@ -1,4 +1,4 @@
-"""Model folders into memory, for engines and learning: full models, or adapters merged onto their base.
+"""Loads model folders, for engines and learning: full models, or adapters merged onto their base.
 
 Raises `BadInput` for a folder that is unsafe or cannot be loaded. Importing this module imports torch.
 """
@@ -28,7 +28,7 @@ disable_progress_bar()  # a run's log is a file
 
 
 def verified(model: str | Path) -> Path:
-    """Return the model's folder; its files match their hashes where it has a manifest."""
+    """Return the model's folder after checking the hashes of its manifest, if it has one."""
     folder = bases.resolve(model)
     if (folder / MANIFEST).is_file():
         verify_directory(folder)
@@ -36,7 +36,7 @@ def verified(model: str | Path) -> Path:
 
 
 def is_adapter(folder: Path) -> bool:
-    """Return whether the folder holds adapters only."""
+    """Return whether the folder contains adapters only."""
     return (folder / "adapter_config.json").is_file()
 
 
@@ -64,7 +64,7 @@ def load_full(folder: Path, dtype: Dtype) -> PreTrainedModel:
 
 
 def load_merged(model: str | Path, dtype: Dtype) -> PreTrainedModel:
-    """Return the model with its adapters, if it has any, added in; in eval mode, without gradients."""
+    """Return the model with its adapters, if it has any, merged, in eval mode and without gradients."""
     folder = verified(model)
     loaded = load_full(base_of(folder), dtype)
     if is_adapter(folder):
@@ -75,7 +75,7 @@ def load_merged(model: str | Path, dtype: Dtype) -> PreTrainedModel:
 
 
 def load_tokenizer(model: str | Path) -> PreTrainedTokenizerBase:
-    """Return the tokenizer of a model folder; one without a chat template is refused."""
+    """Return the tokenizer of a model folder; raise `BadInput` if it has no chat template."""
     folder = bases.resolve(model)
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if tokenizer.chat_template is None:
@@ -84,7 +84,7 @@ def load_tokenizer(model: str | Path) -> PreTrainedTokenizerBase:
 
 
 def folder_weights(model: str | Path) -> Iterator[tuple[str, Tensor]]:
-    """Yield (Hugging Face parameter name, tensor) of a model folder, adapters added in."""
+    """Yield (Hugging Face parameter name, tensor) of a model folder with adapters merged."""
     folder = verified(model)
     if is_adapter(folder):
         yield from load_merged(folder, "float32").named_parameters()

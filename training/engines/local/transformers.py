@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SETTLE = 20
-"""Turns of the event loop without a new request after which everyone who could ask has asked."""
+"""Iterations of the event loop without a new request after which a batch starts."""
 READ_TOKENS = 4096
-"""Prompt tokens read in one forward pass, over all rows: bounds the memory of long prompts."""
+"""Prompt tokens per forward pass, over all rows; bounds the memory of long prompts."""
 
 
 @dataclass(slots=True)
 class _Row:
-    """One request on its way. `tokens` = prompt + sampled."""
+    """One request in progress. `tokens` = prompt + sampled."""
 
     request: SampleRequest
     future: asyncio.Future[Sample]
@@ -95,7 +95,7 @@ class TransformersEngine:
                 return summed_logprobs(self._model, list(prefix), token_lists, self.window, stored)
 
     async def load_weights(self, weights: Weights) -> None:
-        """Replace the weights once what is running has ended; names and shapes must be the model's."""
+        """Replace the weights after the running requests have ended; names and shapes must be the model's."""
         self._enter()
         self._loading += 1
         try:
@@ -109,7 +109,7 @@ class TransformersEngine:
             self._loading -= 1
 
     async def close(self) -> None:
-        """Fail what still waits and drop the model."""
+        """Fail all waiting requests and free the model."""
         self._broken = "the engine is closed"
         for row in self._waiting:
             if not row.future.done():
@@ -121,7 +121,7 @@ class TransformersEngine:
         self._model = None
 
     def _enter(self) -> None:
-        """Refuse a closed or broken engine; forget what an event loop that has ended left behind."""
+        """Raise `EngineError` for a closed or broken engine; discard the state of an event loop that has ended."""
         if self._broken:
             raise EngineError(self._broken)
         loop = asyncio.get_running_loop()
@@ -130,7 +130,7 @@ class TransformersEngine:
             self._waiting.clear()
 
     async def _run(self) -> None:
-        """Serve until nobody waits."""
+        """Serve until no request waits."""
         while self._waiting:
             await self._settle()
             async with self._busy:
@@ -147,17 +147,17 @@ class TransformersEngine:
                     await self._settle()
 
     def _admit(self, rows: list[_Row]) -> list[_Row]:
-        """Return the running rows with as many of the waiting as may join."""
+        """Return the running rows and as many waiting ones as may join."""
         joining = self._waiting[: self._room(len(rows))]
         del self._waiting[: len(joining)]
         return [row for row in (*rows, *joining) if not row.future.done()]
 
     def _room(self, running: int) -> int:
-        """How many of those who wait may join now: nobody while new weights wait for the running to end."""
+        """Return how many waiting rows may join now; none while new weights wait for the running rows to end."""
         return 0 if self._loading else min(len(self._waiting), self._max_running - running)
 
     async def _settle(self) -> None:
-        """Let every coroutine that can run come to its request."""
+        """Run the event loop until all ready coroutines have made their requests."""
         quiet, before = 0, len(self._waiting)
         while quiet < SETTLE:
             await asyncio.sleep(0)
@@ -165,7 +165,7 @@ class TransformersEngine:
             before = len(self._waiting)
 
     async def _decode(self, rows: list[_Row]) -> list[_Row]:
-        """Decode until the rows have ended or should be joined by those who wait; return the unfinished ones."""
+        """Decode until the rows have ended or waiting ones should join; return the unfinished rows."""
         rows, cache, logits = self._prefill(rows)
         settings = self._settings(rows)
         while True:
@@ -181,7 +181,7 @@ class TransformersEngine:
                     running.append(index)
                 else:
                     self._remember(row, cache, index)
-            await asyncio.sleep(0)  # the finished may ask again while the others go on
+            await asyncio.sleep(0)  # callers of finished requests may make new ones meanwhile
             if self._room(len(running)) >= len(running):
                 for index in running:
                     self._remember(rows[index], cache, index)
@@ -193,7 +193,7 @@ class TransformersEngine:
             logits = self._forward([[row.tokens[-1]] for row in rows], cache, slice(None))
 
     def _append(self, row: _Row, token: int, logprob: float, discarded: float) -> bool:
-        """Add a drawn token to its row; answer the request and return True if that ends it."""
+        """Append a sampled token to its row; if that ends the row, answer its request and return True."""
         row.tokens.append(token)
         row.logprobs.append(logprob)
         row.discarded += discarded
@@ -213,7 +213,7 @@ class TransformersEngine:
         return True
 
     def _remember(self, row: _Row, cache: RowCache, index: int) -> None:
-        """Store what has been read of a row: all but the token drawn last."""
+        """Store the keys and values of a row: all tokens except the last sampled one."""
         self._store.put(row.tokens[:-1], cache.row(index))
 
     def _settings(self, rows: list[_Row]) -> Settings:
@@ -226,9 +226,9 @@ class TransformersEngine:
         )
 
     def _prefill(self, rows: list[_Row]) -> tuple[list[_Row], RowCache, Tensor]:
-        """Read what of each row's tokens is not stored; return rows, cache and the logits [B, V] of what comes next.
+        """Compute each row's tokens that are not stored; return rows, cache and the next tokens' logits [B, V].
 
-        Rows with about as many new tokens are read together, so that little of it is padding; they come in that order.
+        Rows with similar numbers of new tokens are computed together to reduce padding; rows return in that order.
         """
         matches = [(row, self._store.find(row.tokens)) for row in rows]
         matches.sort(key=lambda pair: _length(pair[1]) - len(pair[0].tokens))
@@ -241,7 +241,7 @@ class TransformersEngine:
 
     @torch.no_grad()
     def _forward(self, new: list[list[int]], cache: RowCache, rows: slice) -> Tensor:
-        """Feed some rows their new tokens, aligned at their ends, in pieces; return the last logits [R, V]."""
+        """Compute the new tokens of some rows, aligned at their ends, in pieces; return the last logits [R, V]."""
         device = self._model.device
         width = max(len(tokens) for tokens in new)
         ids = torch.tensor([[0] * (width - len(tokens)) + tokens for tokens in new], device=device)
@@ -285,7 +285,7 @@ def _length(entry: Tensor | None) -> int:
 
 
 def alike(lengths: Sequence[int]) -> list[slice]:
-    """Cut rows, the longest first, into parts to be read together: below `READ_TOKENS`, at most half of it padding."""
+    """Cut rows, the longest first, into batches below `READ_TOKENS` tokens with at most half of them padding."""
     starts = [0]
     for at, length in enumerate(lengths):
         longest = lengths[starts[-1]]

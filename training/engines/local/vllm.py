@@ -31,12 +31,12 @@ SETTINGS = {
     "VLLM_LOGGING_LEVEL": "ERROR",
 }
 _ALONE = threading.Lock()
-"""Held while any engine of this process is inside vLLM."""
+"""Acquired while any engine of this process is inside vLLM."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Task:
-    """What the thread is asked to do. A task without name is done at once, but alone: when nothing runs."""
+    """A task of the thread. A task without a name runs alone, when no request is running."""
 
     name: str | None
     begin: Callable[[VllmCore], None]
@@ -44,7 +44,7 @@ class _Task:
     loop: asyncio.AbstractEventLoop
 
     def settle(self, result: Any) -> None:
-        """Answer the caller from any thread; a caller that has gone is left alone."""
+        """Answer the caller from any thread; do nothing if the caller is gone."""
 
         def deliver() -> None:
             if self.answer.done():
@@ -115,11 +115,11 @@ class VllmEngine:
         return score
 
     async def load_weights(self, weights: Weights) -> None:
-        """Replace the weights once what is running has ended; what is asked later waits for them."""
+        """Replace the weights after the running requests have ended; later requests wait for the new weights."""
         await self._ask(None, lambda core: core.reload(weights))
 
     async def close(self) -> None:
-        """Stop the thread; what still runs or waits fails."""
+        """Stop the thread; running and waiting requests fail."""
         with self._gate:
             self._closed = True
             self._inbox.put(None)
@@ -143,7 +143,7 @@ class VllmEngine:
         options: dict[str, Any],
         started: queue.SimpleQueue[int | ParleyError],
     ) -> None:
-        """Build vLLM, serve until told to stop, take it down."""
+        """Build vLLM, serve until stopped, free it."""
         for name, value in SETTINGS.items():
             os.environ.setdefault(name, value)
         try:
@@ -168,7 +168,7 @@ class VllmEngine:
             core.shutdown()
 
     def _fail_all(self, backlog: deque[_Task]) -> None:
-        """Refuse further tasks and settle every one there is, those still in the inbox too."""
+        """Refuse further tasks and fail all existing ones, including those in the inbox."""
         with self._gate:
             self._closed = True
         while not self._inbox.empty():
@@ -178,7 +178,7 @@ class VllmEngine:
             task.settle(EngineError("the engine was closed"))
 
     def _collect(self, backlog: deque[_Task]) -> bool:
-        """Move new tasks to `backlog`, waiting for one if there is nothing else to do; False = stop."""
+        """Move new tasks to `backlog`, waiting for one if there is no other work; return False to stop."""
         while True:
             try:
                 task = self._inbox.get(block=not (backlog or self._running))
@@ -189,7 +189,7 @@ class VllmEngine:
             backlog.append(task)
 
     def _begin(self, core: VllmCore, backlog: deque[_Task]) -> None:
-        """Begin the tasks whose turn has come, in order."""
+        """Start the tasks that may run now, in order."""
         while backlog and not (backlog[0].name is None and self._running):
             task = backlog.popleft()
             if task.answer.cancelled():

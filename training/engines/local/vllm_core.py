@@ -1,6 +1,6 @@
-"""vLLM as a plain object that is stepped: requests in, finished samples out. Knows no threads and no event loop.
+"""vLLM as an object with a `step` method: requests in, finished samples out, without threads or an event loop.
 
-Importing this module imports vLLM, so the settings that vLLM reads from the environment must stand before.
+Importing this module imports vLLM, so the environment variables that vLLM reads must be set before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 READ_TOKENS = 4096
-"""Tokens of one step at least, over all requests."""
+"""Lower bound of the number of tokens in one step, over all requests."""
 
 _ALIVE: set[VllmCore] = set()
 
@@ -87,7 +87,7 @@ class VllmCore:
         self._requests[name] = request
 
     def add_score(self, name: str, prefix: Sequence[int], continuation: Sequence[int]) -> None:
-        """Queue the question how likely `continuation` is after `prefix`."""
+        """Queue a request for the log-probability of `continuation` after `prefix`."""
         params = SamplingParams(
             max_tokens=1,
             temperature=1.0,
@@ -100,7 +100,7 @@ class VllmCore:
         self._scores[name] = len(prefix)
 
     def step(self) -> list[tuple[str, Sample | float]]:
-        """Advance everything by one token; return what finished."""
+        """Advance all requests by one token; return the finished ones."""
         done: list[tuple[str, Sample | float]] = []
         for output in self._engine.step():
             name = output.request_id
@@ -113,7 +113,7 @@ class VllmCore:
         return done
 
     def abort(self, names: list[str]) -> None:
-        """Drop requests that nobody waits for."""
+        """Abort requests whose callers are gone."""
         self._engine.abort_request(names)
         for name in names:
             self._requests.pop(name, None)
@@ -121,7 +121,7 @@ class VllmCore:
             self._cut.pop(name)
 
     def reload(self, weights: Weights) -> None:
-        """Replace all weights and forget the prefixes of the old ones; nothing may be running."""
+        """Replace all weights and clear the prefix cache; no request may be running."""
         source = folder_weights(weights) if isinstance(weights, Path) else weights
         self._engine.collective_rpc("reload_weights", kwargs={"weights_iterator": self._checked(source)})
         self._refresh_head()
@@ -129,14 +129,14 @@ class VllmCore:
             raise EngineError("the prefix cache could not be emptied, so old weights would shine through")
 
     def _refresh_head(self) -> None:
-        """Repack the output head: tied to the embeddings it is not reloaded, and on CPU its packed copy stays old."""
+        """Repack the output head: if it is tied to the embeddings, vLLM does not update its packed copy on CPU."""
         if not self._engine.model_config.hf_config.tie_word_embeddings:
             return
         head = self._engine.model_executor.driver_worker.worker.model_runner.get_model().lm_head
         head.quant_method.process_weights_after_loading(head)
 
     def shutdown(self) -> None:
-        """Free what vLLM holds. The state that engines of a process share goes with the last of them."""
+        """Free vLLM's resources. The last engine of a process also frees the shared state."""
         _ALIVE.discard(self)
         client = self._engine.engine_core
         if _ALIVE:
@@ -147,7 +147,7 @@ class VllmCore:
             client.shutdown()
 
     def _checked(self, source: Any) -> Iterator[tuple[str, Tensor]]:
-        """Pass weights on, as long as they are this model's; all must come."""
+        """Yield the weights; raise `EngineError` for an unknown parameter, and at the end if one is missing."""
         missing = dict(self._shapes)
         for name, tensor in source:
             if missing.pop(name, None) != tuple(tensor.shape):
@@ -175,7 +175,7 @@ class VllmCore:
 
 
 class _Cut:
-    """Keeps log-probabilities whole under top-k and top-p, and notes the mass that they cut, token by token.
+    """Computes log-probabilities before top-k and top-p, and records the probability mass that they remove per token.
 
     vLLM's own are renormalised over what is left. The sampler's `forward` is wrapped: what it returns beside the
     sampled tokens is replaced by log softmax(logits / T) over the whole vocabulary.
@@ -189,7 +189,7 @@ class _Cut:
         sampler.forward = self._forward
 
     def pop(self, name: str) -> list[float]:
-        """Return and forget the masses of a request."""
+        """Return the masses of a request and delete them."""
         return self._masses.pop(name, [])
 
     def _forward(self, logits: Tensor, generators: Any, k: Tensor | None, p: Tensor | None) -> tuple[Tensor, Any]:
@@ -200,14 +200,14 @@ class _Cut:
         sampled, filtered = self._inner(logits, generators, k, p)
         kept_mass = (whole - filtered).gather(1, sampled.long().view(-1, 1)).exp().view(-1).tolist()
         for internal, mass in zip(self._runner.input_batch.req_ids, kept_mass, strict=True):
-            # vLLM's own name of a request is ours, a dash and eight characters
+            # vLLM's internal request id is ours, a dash and eight characters
             self._masses.setdefault(internal.rpartition("-")[0], []).append(max(0.0, 1.0 - mass))
         return sampled, whole
 
 
 @contextmanager
 def _process_left_alone() -> Iterator[None]:
-    """Undo what vLLM's start changes for everyone in the process: random states and torch.set_num_threads."""
+    """Restore the global state that vLLM's start changes: random states and torch.set_num_threads."""
     states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002 (the global one)
     set_threads = torch.set_num_threads
     try:

@@ -1,1 +1,1 @@
-"""Models at an address: configuration, allow-list, guarded transport, and the chat client."""
+"""Remote models: configuration, allow-list, guarded transport, and the chat client."""

@@ -1,4 +1,4 @@
-"""Where a remote model may live and which key it is sent: an allow-list, and numbers that no name may lead to.
+"""The allow-list of remote models' addresses and their keys, and the IP addresses to which no name may resolve.
 
 An address is refused (`BadInput`) unless it is a plain http(s) base under an entry of the list, and a secret unless
 such an entry names it.
@@ -19,8 +19,8 @@ from training.errors import BadInput
 VARIABLE = "MODEL_ADDRESSES"
 """Environment variable with the allowed addresses, separated by commas or spaces.
 
-`ADDRESS=SOME_API_KEY` says that the key in the variable SOME_API_KEY may be sent there, `ADDRESS` alone that none may.
-An address that several keys may be sent to is listed once with each.
+`ADDRESS=SOME_API_KEY` allows the key in the variable SOME_API_KEY to be sent there, `ADDRESS` alone allows no key. An
+address with several allowed keys is listed once with each.
 """
 
 IPAddress = IPv4Address | IPv6Address
@@ -49,7 +49,7 @@ def parse_address(text: str) -> httpx2.URL:
 
 
 def port_of(url: httpx2.URL) -> int:
-    """Return the port, also where it is the scheme's usual one."""
+    """Return the port, or the scheme's default port."""
     return url.port or {"http": 80, "https": 443}[url.scheme]
 
 
@@ -59,14 +59,14 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the list: a base address, and the name of the secret that may be sent there; empty = none."""
+    """One entry of the list: a base address, and the name of the secret that may be sent there (empty = none)."""
 
     url: httpx2.URL
     secret: str = ""
 
     @classmethod
     def of(cls, text: str) -> Entry:
-        """Read `ADDRESS` or `ADDRESS=SOME_API_KEY`; raise `BadInput` for either that is malformed."""
+        """Parse `ADDRESS` or `ADDRESS=SOME_API_KEY`; raise `BadInput` if either part is malformed."""
         address, _, secret = text.partition("=")
         if not secret and text.endswith("="):
             raise BadInput("after = comes the name of the secret that may be sent there", address)
@@ -76,28 +76,28 @@ class Entry:
             raise BadInput(str(error), address) from error
 
     def covers(self, url: httpx2.URL) -> bool:
-        """Return whether scheme, host and port of `url` are the entry's and its path lies under the entry's."""
+        """Return whether `url` has the entry's scheme, host and port, and a path under the entry's path."""
         return _origin(url) == _origin(self.url) and url.path.startswith(self.url.path)
 
 
 @dataclass(frozen=True, slots=True)
 class AllowList:
-    """The addresses that may be spoken to, and the secrets that may be sent there."""
+    """The allowed addresses, and the secrets that may be sent to each."""
 
     entries: tuple[Entry, ...]
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> AllowList:
-        """Build from texts such as `https://models.example/v1=MODELS_API_KEY`; raise `BadInput` for a wrong one."""
+        """Parse texts such as `https://models.example/v1=MODELS_API_KEY`; raise `BadInput` for an invalid one."""
         return cls(tuple(Entry.of(text) for text in entries))
 
     @classmethod
     def from_environment(cls) -> AllowList:
-        """Read `MODEL_ADDRESSES`; without it nothing is allowed."""
+        """Read the variable `MODEL_ADDRESSES`; if it is not set, no address is allowed."""
         return cls.of(os.environ.get(VARIABLE, "").replace(",", " ").split())
 
     def check(self, address: str, secret: str = "") -> httpx2.URL:
-        """Return the parsed address; raise `BadInput` if no entry covers it, or none that does names the secret."""
+        """Return the parsed address; raise `BadInput` unless an entry covers it and allows the secret."""
         url = parse_address(address)
         covering = [entry for entry in self.entries if entry.covers(url)]
         if not covering:
@@ -113,12 +113,12 @@ class AllowList:
         return url
 
     def covers(self, url: httpx2.URL) -> bool:
-        """Return whether `url` lies under an entry."""
+        """Return whether an entry covers `url`."""
         return any(entry.covers(url) for entry in self.entries)
 
 
 def check_remote(remote: RemoteConfig, section: str) -> None:
-    """Raise `BadInput` at `section.address` or `section.secret` unless the environment's list allows the two."""
+    """Raise `BadInput` at `section.address` or `section.secret` unless the environment's list allows both."""
     try:
         AllowList.from_environment().check(remote.address, remote.secret)
     except BadInput as error:
@@ -126,10 +126,10 @@ def check_remote(remote: RemoteConfig, section: str) -> None:
 
 
 def refusal(address: IPAddress, host: str) -> str | None:
-    """Return why a connection to `address`, which `host` resolved to, is refused; None if it is fine.
+    """Return the reason to refuse a connection to `address`, to which `host` resolved; None if it is allowed.
 
-    IPv4 inside IPv6 (mapped, 6to4, Teredo, NAT64) is judged as the IPv4 address it leads to. Private networks are
-    fine: the allow-list names them. A loopback answer is fine only where the list says loopback itself.
+    IPv4 inside IPv6 (mapped, 6to4, Teredo, NAT64) is treated as the embedded IPv4 address. Private networks are
+    allowed, because the allow-list names them. A loopback address is allowed only if `host` itself is loopback.
     """
     if isinstance(address, IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)

@@ -25,22 +25,22 @@ from training.errors import BadInput, RemoteModelError, WindowFull
 from training.records import explain
 
 PATIENCE_S = 4.0
-"""Most seconds of waiting before a retry; a server's Retry-After may ask the client for two minutes."""
+"""Longest wait in seconds before a retry; without it, a server's Retry-After could request two minutes."""
 
 TOO_LONG = re.compile(r"context.?(length|window|size)|max_new_tokens", re.IGNORECASE)
-"""How servers say that a prompt does not fit: OpenAI's code and vLLM's, llama.cpp's and TGI's words."""
+"""Error texts for a prompt that is too long: the code of OpenAI, and the messages of vLLM, llama.cpp and TGI."""
 
 
 @dataclass(slots=True)
 class _Lane:
-    """What belongs to one event loop: the client with its connections, and the limit of calls in flight."""
+    """The resources of one event loop: the client with its connections, and the limit of concurrent calls."""
 
     client: AsyncOpenAI
     slots: asyncio.Semaphore
 
 
 class RemoteModel:
-    """A chat model at an address of the allow-list; usable from several event loops, one after the other or at once."""
+    """A chat model at an address of the allow-list; several event loops may use it, also concurrently."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class RemoteModel:
         self._lanes: WeakKeyDictionary[asyncio.AbstractEventLoop, _Lane] = WeakKeyDictionary()
 
     async def reply(self, messages: Sequence[ChatMessage], sampling: Sampling, seed: int | None = None) -> ChatReply:
-        """Answer a chat; raise `RemoteModelError` if no usable answer came, `WindowFull` if the chat is too long."""
+        """Answer a chat; raise `RemoteModelError` without a usable answer, `WindowFull` if the chat is too long."""
         parameters = self.parameters(sampling, seed)
         key = self._secret(self.config.secret) if self.config.secret else ""
         failure = RemoteModelError
@@ -73,7 +73,8 @@ class RemoteModel:
         except (APITimeoutError, TimeoutError):
             why = f"no complete answer within {self.config.timeout_s:g} s"
         except APIStatusError as error:
-            why = f"status {error.status_code}: {_without(key, error.response.text)[:200]}"  # uncut: no half of the key
+            # the key is removed before cutting, so that no half of it remains
+            why = f"status {error.status_code}: {_without(key, error.response.text)[:200]}"
             if error.status_code in (400, 413) and TOO_LONG.search(error.response.text[:2000]):
                 failure = WindowFull
         except (APIConnectionError, APIError) as error:
@@ -89,7 +90,7 @@ class RemoteModel:
         raise failure(f"{self.config.model} at {self._base.host}: {_without(key, why)}")
 
     def parameters(self, sampling: Sampling, seed: int | None) -> dict[str, Any]:
-        """Return what is sent of `sampling`: only what the address accepts; raise `BadInput` if out of range."""
+        """Return the request parameters of `sampling` that the address accepts; raise `BadInput` if out of range."""
         if not (0 <= sampling.temperature <= 2 and 0 < sampling.top_p <= 1 and 1 <= sampling.max_tokens <= 100_000):
             raise BadInput("temperature 0–2, top_p above 0 and at most 1, max_tokens 1–100,000", "sampling")
         values: dict[Parameter, Any] = {
@@ -141,7 +142,7 @@ class _Usage(BaseModel):
 
 
 class _Answer(BaseModel):
-    """What is read of a completion; servers differ in everything else."""
+    """The fields of a completion that are read; servers differ in the others."""
 
     choices: list[_Choice] = Field(min_length=1)
     usage: _Usage | None = None

@@ -1,4 +1,4 @@
-"""How a remote model is named in forms and configurations: address, model, the name of a secret, limits.
+"""The configuration of a remote model in forms and files: address, model, the name of a secret, limits.
 
 Light enough for the site: the client itself is `training.engines.remote.chat`. Secrets are named, never stored; a name
 is looked up at the moment of a call, and a malformed or unset one raises `BadInput`.
@@ -24,8 +24,8 @@ SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
 def check_secret_name(name: str) -> str:
     """Return `name`; raise `ValueError` unless it is empty or looks like `SOMETHING_API_KEY`.
 
-    The form of the name keeps a configuration from sending some other variable, such as a database password, away;
-    which key may be sent where is for the allow-list to say.
+    The required form prevents a configuration from sending another variable, such as a database password. The
+    allow-list determines which key may be sent to which address.
     """
     if name and not SECRET_NAME.fullmatch(name):
         raise ValueError("give the name of an environment variable that ends in _API_KEY, never the key itself")
@@ -33,7 +33,7 @@ def check_secret_name(name: str) -> str:
 
 
 def secret_from_environment(name: str) -> str:
-    """Return the key that is called `name`; raise `BadInput` if the name is malformed or not set."""
+    """Return the value of the secret `name`; raise `BadInput` if the name is malformed or not set."""
     try:
         check_secret_name(name)
     except ValueError as error:
@@ -44,10 +44,10 @@ def secret_from_environment(name: str) -> str:
 
 
 class RemoteConfig(Record):
-    """How to reach one remote model.
+    """The connection to one remote model.
 
-    `accepts` names the sampling parameters that are sent; everything else is left out. `timeout_s` bounds one attempt
-    as a whole, from name resolution to the last byte. `json_object` asks the server for a JSON object.
+    `accepts` names the sampling parameters that are sent; others are left out. `timeout_s` bounds one whole attempt,
+    from name resolution to the last byte. `json_object` requests a JSON object from the server.
     """
 
     address: str = Field(min_length=1, max_length=500, description="Base address, such as https://host.example/v1")
@@ -72,7 +72,7 @@ class RemoteConfig(Record):
 
 
 def remote_config(source: str) -> RemoteConfig:
-    """Return the remote model that `ADDRESS MODEL [SECRET]` names."""
+    """Return the configuration that the text `ADDRESS MODEL [SECRET]` describes."""
     words = source.split()
     if len(words) not in (2, 3):
         raise BadInput("a remote model is named by address, model and, if it needs one, the name of a secret", source)

@@ -1,7 +1,7 @@
-"""The transport under remote models: it cannot be led to another place, and an answer cannot grow or drag on.
+"""The HTTP transport of remote models: it connects only to checked addresses, and limits answers in size and time.
 
-It resolves names itself and connects to exactly the number that it checked (so a second DNS answer changes nothing),
-follows no redirect, reads no proxy settings, and bounds an answer's size and time.
+It resolves names itself and connects to exactly the IP address that it checked (so DNS rebinding has no effect),
+follows no redirects, and reads no proxy settings.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ HEADERS = frozenset(
 
 
 class Refused(OpenAIError):
-    """The request or its answer was refused by us. The client passes its own error type on without a retry."""
+    """This transport refused the request or its answer. The client raises it without a retry."""
 
 
 async def resolve(host: str, port: int) -> list[IPAddress]:
-    """Return the numbers to connect to, at least one; raise `Refused` if any answer for `host` is a forbidden one."""
+    """Return the IP addresses of `host`, at least one; raise `Refused` if any of them is forbidden."""
     try:
         answers = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
@@ -48,11 +48,11 @@ def _tls() -> ssl.SSLContext:
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Connects only to what `allowed` covers; one exchange takes at most `timeout_s` seconds and `max_bytes` bytes.
+    """Connects only to addresses in `allowed`; one exchange takes at most `timeout_s` seconds and `max_bytes` bytes.
 
-    The Host header and the TLS name stay those of the address, while the connection goes to the checked number.
-    Raises `Refused` (not retried) for a forbidden address or an answer that is too large or compressed, and
-    `httpx2.ReadTimeout` for one that is too slow, however steadily it drips.
+    The Host header and the TLS name are those of the URL, while the connection goes to the checked IP address. Raises
+    `Refused` (not retried) for a forbidden address or an answer that is too large or compressed, and
+    `httpx2.ReadTimeout` for an answer that takes too long in total, even if bytes keep arriving.
     """
 
     def __init__(self, allowed: AllowList, timeout_s: float, max_bytes: int) -> None:
@@ -62,7 +62,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._inner = httpx2.AsyncHTTPTransport(verify=_tls(), trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send `request` and return the whole answer, read."""
+        """Send `request` and return the completely read answer."""
         if not self._allowed.covers(request.url):
             raise Refused(f"{request.url.host} is not an allowed model address")
         try:
@@ -80,7 +80,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return httpx2.Response(response.status_code, headers=response.headers, content=body, request=request)
 
     async def _connect(self, request: httpx2.Request, addresses: list[IPAddress]) -> httpx2.Response:
-        """Send to the first of the checked numbers that takes a connection."""
+        """Send the request to the first checked IP address that accepts a connection."""
         headers = [*((k, v) for k, v in request.headers.items() if k in HEADERS), ("accept-encoding", "identity")]
         extensions = {**request.extensions, "sni_hostname": request.url.host}
         for place, address in enumerate(addresses, 1):

@@ -1,4 +1,4 @@
-"""What is served and how: the configuration of a serve run. Pure data, so that workers can write it."""
+"""The configuration of a serve run. Pure data, so that workers can write it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from training.records import Record
 
 
 class ServeConfig(Record):
-    """What is served and how; the content of a serve run's `config.json`."""
+    """The content of a serve run's `config.json`: the model, and how to serve it."""
 
     model: str = Field(description="Folder of the model or adapter")
     name: str = Field(default="parley", description="Name under which the server knows it")

@@ -1,4 +1,4 @@
-"""Asks for the server's key on every path of a model server but `/health`, whatever the server itself asks for.
+"""Requires the server's key on every path of a model server except `/health`, in addition to the server's own checks.
 
 ASGI middleware: `training.engines.serving.serve` names it to vLLM, whose own check leaves paths such as `/invocations`
 open. The key is `VLLM_API_KEY`; without one nothing is asked. A request without it is answered 401, a socket is not
@@ -19,12 +19,12 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN = "/health"
-"""The one path that whoever waits for the server asks without a key; it says nothing."""
+"""The only path without a key, for processes that wait for the server; its answer has no content."""
 ANSWER = json.dumps({"error": {"message": "the key is missing or wrong", "type": "invalid_request_error"}}).encode()
 
 
 class KeyGuard:
-    """Lets requests with the key through to `app`."""
+    """Passes requests with the key to `app`."""
 
     def __init__(self, app: App) -> None:
         self._app, self._key = app, os.environ.get("VLLM_API_KEY", "").encode()

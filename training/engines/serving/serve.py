@@ -1,11 +1,10 @@
 """One served model as a process: `python -m training.engines.serving.serve RUN_DIR --attempt N`.
 
-Merges adapters, starts vLLM's OpenAI server (else our own over Transformers) on a free port of `host`, says in
-`status.json` when it answers and where, and leaves when asked (`control/stop`, SIGTERM, or the end of a standard input
-that somebody held open).
-Exits 0 when asked to, 2 for a model that cannot be loaded, 1 when the server dies; the reason is in `status.json`.
-The server's key is taken from the environment variable `VLLM_API_KEY`, never from a file; every path but `/health` asks
-for it.
+Merges adapters, starts vLLM's OpenAI server (or else Parley's server over Transformers) on a free port of `host`,
+writes its address to `status.json` when it is ready, and exits on request (`control/stop`, SIGTERM, or the end of a
+supervisor's standard input). The exit code is 0 after a request, 2 for a model that cannot be loaded, 1 when the server
+dies; the reason is in `status.json`. The server's key comes from the environment variable `VLLM_API_KEY`, never from a
+file; every path except `/health` requires it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ LEAVE_S = 10.0
 
 
 class Serving:
-    """The server process and what is known of it."""
+    """The server process and its state."""
 
     def __init__(self, config: ServeConfig, attempt: AttemptDir) -> None:
         self.config, self.attempt = config, attempt
@@ -49,7 +48,7 @@ class Serving:
         write_json(self.attempt.status, {"phase": phase, "at": time.time(), "pid": os.getpid(), **facts})
 
     def run(self) -> None:
-        """Serve until asked to leave; raises `EngineError` if the server dies or does not answer in time."""
+        """Serve until a stop is requested; raise `EngineError` if the server dies or does not answer in time."""
         self.say("starting")
         folder = prepared(self.config.model, self.attempt.root / "served")
         port = free_port(self.config.host)
@@ -81,7 +80,7 @@ class Serving:
         return self.child is not None and self.child.poll() is not None
 
     def _stop_requested(self, wait: float) -> bool:
-        """Whether somebody asked us to leave, within `wait` seconds."""
+        """Wait up to `wait` seconds for a request to stop; return whether there is one."""
         ends = time.monotonic() + wait
         while True:
             if self.leave.is_set() or self.attempt.asked("stop"):
@@ -102,7 +101,7 @@ class Serving:
 
 
 def prepared(model: str, target: Path) -> Path:
-    """Return a folder that a server can load: the model's own, or `target` with the adapters merged in."""
+    """Return a folder that a server can load: the model's own, or `target` with the adapters merged."""
     from training.engines.local import loading
 
     folder = loading.verified(model)
@@ -123,7 +122,7 @@ def on_gpu() -> bool:
 
 
 def free_port(host: str) -> int:
-    """Return a port of `host` that nobody listens on."""
+    """Return a free port of `host`."""
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
@@ -154,7 +153,7 @@ def command(config: ServeConfig, folder: Path, port: int) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return the server's environment: quiet, offline, and on a CPU with a small cache."""
+    """Return the server's environment: no telemetry, no network, and a small cache on a CPU."""
     quiet = {"VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "WARNING", "HF_HUB_OFFLINE": "1"}
     cpu = {} if on_gpu() else {"VLLM_CPU_KVCACHE_SPACE": os.environ.get("VLLM_CPU_KVCACHE_SPACE", "1")}
     return {**os.environ, **quiet, **cpu}
@@ -170,7 +169,7 @@ def answers(url: str) -> bool:
 
 
 def _leave_with_input(descriptor: int, leave: threading.Event) -> None:
-    """Wait for the end of a held standard input."""
+    """Wait for the end of a supervisor's standard input."""
     while os.read(descriptor, 4096):  # not through sys.stdin, whose lock this thread would hold at exit
         pass
     leave.set()

@@ -33,7 +33,7 @@ def _listed(stop: object) -> object:
 
 
 class ChatRequest(Record):
-    """The part of OpenAI's request that is understood; other fields are ignored."""
+    """The supported fields of OpenAI's request; others are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
@@ -48,7 +48,7 @@ class ChatRequest(Record):
 
 
 class Server:
-    """The ASGI application. `window` is the engine's: the most tokens of prompt and reply together."""
+    """The ASGI application. `window` is the engine's largest number of tokens in prompt and reply together."""
 
     def __init__(self, engine: Engine, chat: ChatTokenizer, name: str, *, window: int) -> None:
         self._engine, self._chat, self._name, self._window = engine, chat, name, window
