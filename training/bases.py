@@ -20,15 +20,15 @@ from training.records import Record
 from training.store import MANIFEST, loads, sha256, write_json
 
 INFO = "parley.json"
-"""What a model folder says about itself (`ModelInfo`), beside the Hugging Face files."""
+"""The file with a model folder's provenance (`ModelInfo`), beside the Hugging Face files."""
 
 PREPARING_S = 60.0
-"""A preparation that has said nothing for so long has ended."""
+"""Seconds without progress after which a preparation counts as ended."""
 
 UNSAFE = frozenset(
     {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".dill", ".npy", ".npz", ".py", ".so"}
 )
-"""Files that can run code when they are loaded: a folder that holds one is refused unread."""
+"""Files that can run code when they are loaded; a folder with such a file is refused before it is read."""
 
 
 class BaseModel(Record):
@@ -44,17 +44,17 @@ class BaseModel(Record):
 
     @property
     def folder(self) -> Path:
-        """Where the prepared folder is, or will be."""
+        """The folder of the prepared model; it may not exist yet."""
         return models_root() / self.name
 
     @property
     def said(self) -> str:
-        """What cards and results of the model repeat: the note, unless it only says how to get the model."""
+        """The note for model cards and results; empty if the note only says how to get the model."""
         return "" if self.source == "hub" else self.note
 
 
 class ModelInfo(Record):
-    """What a prepared model or checkpoint is made of; its model card and every result repeat `note`.
+    """The provenance of a prepared model or checkpoint; its model card and every result repeat `note`.
 
     `base` is the registered ancestor, `parent` the folder or checkpoint that training started from, `dataset` the
     hashes of the data, `command` what was run.
@@ -112,7 +112,7 @@ DEFAULT = "smollm2-135m"
 
 
 def home() -> Path:
-    """Return PARLEY_HOME, where models and runs are kept: by default `var/` beside the `training` package."""
+    """Return PARLEY_HOME, the folder of models and runs: by default `var/` beside the `training` package."""
     chosen = os.environ.get("PARLEY_HOME", "")
     return Path(chosen).expanduser().absolute() if chosen else Path(__file__).resolve().parents[1] / "var"
 
@@ -133,21 +133,21 @@ def is_prepared(entry: BaseModel) -> bool:
 
 
 class Preparation(Record):
-    """How far the preparation of a base model has come: `share` (0 to 1) of its work was done by `at`, Unix seconds."""
+    """The progress of preparing a base model: `share` (0 to 1) of the work was done at `at`, in Unix seconds."""
 
     began: float
     at: float
     share: float = Field(ge=0, le=1)
 
     def seconds_left(self, now: float) -> float | None:
-        """Return the seconds that the rest takes at the pace so far; None before there is a pace."""
+        """Return the estimated remaining seconds at the average speed so far; None at a share of 0."""
         if not self.share:
             return None
         return max(0.0, (self.at - self.began) * (1 - self.share) / self.share - (now - self.at))
 
 
 def preparation(entry: BaseModel) -> Preparation | None:
-    """Return how far the entry's preparation has come; None if nobody has worked on it for a minute."""
+    """Return the progress of the entry's preparation; None without progress in the last minute."""
     try:
         state = Preparation.from_dict(loads(_preparation_file(entry).read_bytes()))
     except (OSError, ValueError, BadInput):
@@ -156,7 +156,7 @@ def preparation(entry: BaseModel) -> Preparation | None:
 
 
 class PreparationLog:
-    """Writes how far a preparation has come, at most once a second, and takes the file away at its end."""
+    """Writes the progress of a preparation to a file, at most once per second, and deletes the file at the end."""
 
     def __init__(self, entry: BaseModel) -> None:
         self.path, self.began, self._written = _preparation_file(entry), time.time(), 0.0
@@ -169,7 +169,7 @@ class PreparationLog:
         self.path.unlink(missing_ok=True)
 
     def reached(self, share: float) -> None:
-        """Note that this share of the work is done."""
+        """Record that this share of the work is done."""
         now = time.time()
         if now - self._written >= 1.0:
             self._written = now
@@ -244,7 +244,7 @@ def check_folder(folder: Path) -> Path:
 
 
 def read_info(folder: Path) -> ModelInfo:
-    """Return what the folder says about itself; a foreign model is named after its folder."""
+    """Return the folder's provenance; a model from elsewhere is named after its folder."""
     path = folder / INFO
     if not path.is_file():
         return ModelInfo(name=folder.name, base=folder.name)

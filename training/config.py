@@ -59,7 +59,7 @@ else:
 
 
 class RunConfig(Record):
-    """Everything that decides a run. Sections that its kind does not use keep their defaults."""
+    """Everything that determines a run. Sections that its kind does not use keep their defaults."""
 
     version: Literal[1] = Field(default=1, description="Version of this format.")
     kind: Literal["train", "sft", "eval"] = Field(default="train", description="What the run does.")
@@ -149,7 +149,7 @@ class RunConfig(Record):
 
     @property
     def parts(self) -> tuple[MixtureEntry, ...]:
-        """What is trained on: the mixture, or the one game."""
+        """The entries of the mixture, or a single entry for the run's game."""
         return self.mixture or (MixtureEntry(game=self.game.name, path=self.data.path, settings=self.game.settings),)
 
     def past(self, step: int) -> tuple[int, ...]:
@@ -170,7 +170,7 @@ class RunConfig(Record):
 
     @property
     def common_opponent(self) -> str:
-        """Who holds the other seats against both models of a head-to-head over a side."""
+        """The common opponent of both models in a head-to-head over a side."""
         measured = self.kind == "eval" and not self.evaluate.model
         return self.evaluate.common or (measured and self.evaluate.opponent) or self.model.base
 
@@ -244,7 +244,7 @@ def _file(path: str, folder: Path, field: str) -> str:
 
 
 def _model(base: str, folder: Path) -> str:
-    """A known name stays a name; any other that is a folder beside the configuration becomes absolute."""
+    """Return a known name unchanged; return any other, if it is a folder beside the configuration, as absolute path."""
     beside = folder / base
     is_name = not base or bases.find(base) is not None or players.known(base)
     return base if is_name or not beside.is_dir() else str(beside.absolute())

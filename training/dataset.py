@@ -64,7 +64,7 @@ def parse_line(text: str | bytes, where: str) -> DatasetLine:
 
 
 def read(path: Path) -> Iterator[DatasetLine]:
-    """Yield the lines of a dataset file; raise `BadInput` at the first that is wrong or repeats a scenario's id.
+    """Yield the lines of a dataset file; raise `BadInput` at the first invalid line or repeated scenario id.
 
     A byte order mark at the beginning is skipped.
     """
@@ -98,6 +98,6 @@ def read_game(path: Path, game: str) -> Iterator[DatasetLine]:
             left_out += 1
     if not matching:
         has = f"it has {', '.join(sorted(others))}" if others else "it is empty"
-        raise BadInput(f"the file holds no scenario of {game}: {has}", str(path))
+        raise BadInput(f"the file has no scenario of {game}: {has}", str(path))
     if left_out:
         log.info("%d scenarios of %s are left out: the run plays %s", left_out, ", ".join(sorted(others)), game)

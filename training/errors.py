@@ -18,7 +18,7 @@ class ParleyError(Exception):
 
 
 class BadInput(ParleyError):
-    """Something the user gave is wrong. `where` names the place (file, line, field), `why` says what to change."""
+    """Invalid user input. `where` names the place (file, line, field), `why` says what to change."""
 
     def __init__(self, why: str, where: str = "") -> None:
         super().__init__(f"{where}: {why}" if where else why)
@@ -31,7 +31,7 @@ class IllegalMove(ParleyError):
 
 
 class ParseError(IllegalMove):
-    """A reply from which no move could be read. The message is shown to the seat."""
+    """A reply that could not be parsed as a move. The message is shown to the seat."""
 
 
 class OutsideError(ParleyError):
@@ -57,7 +57,7 @@ class WindowFull(RemoteModelError):
 
 
 class JudgeError(OutsideError):
-    """A judge could not score: a state of its own, never a zero."""
+    """A judge could not score; this is never treated as a zero."""
 
     kind = "judge"
 
@@ -69,7 +69,7 @@ class PluginError(OutsideError):
 
 
 class DivergedError(OutsideError):
-    """Training left the finite numbers for several steps in a row."""
+    """Several training steps in a row had values that were not finite."""
 
     kind = "diverged"
 

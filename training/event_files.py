@@ -17,7 +17,7 @@ def file_name(began: float) -> str:
 
 
 class _Sink:
-    """Collects what TensorBoard's writer writes, for whoever sends it on."""
+    """Collects the bytes that TensorBoard's writer writes."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -26,7 +26,7 @@ class _Sink:
         self._parts.append(bytes(data))
 
     def take(self) -> bytes:
-        """Return what was written since the last time."""
+        """Return the bytes written since the last call."""
         written, self._parts = b"".join(self._parts), []
         return written
 
