@@ -53,7 +53,7 @@ else:
         """Return which method a section configures; the default one where it does not say."""
         return value.get("name", DEFAULT_METHOD) if isinstance(value, dict) else getattr(value, "name", None)
 
-    # The union of the registry's classes, told apart by `name`; pydantic wants at least two for that.
+    # The union of the registry's classes with the discriminator `name`; pydantic needs at least two for that.
     _CLASSES = tuple(Annotated[method, Tag(name)] for name, method in REGISTRY.items())
     AnyMethod = Annotated[reduce(or_, _CLASSES), Discriminator(_method)] if len(_CLASSES) > 1 else _CLASSES[0]
 

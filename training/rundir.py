@@ -52,7 +52,7 @@ class AttemptDir:
     def checkpoints(self) -> list[tuple[int, Path]]:
         """Return the complete checkpoints as (step, folder), oldest first; torn ones are skipped.
 
-        Hashes are not compared here: whoever reads a checkpoint does that.
+        This does not compare hashes; reading a checkpoint does.
         """
         folders = sorted((self.root / "checkpoints").glob("step_*"))
         return [(int(folder.name.removeprefix("step_")), folder) for folder in folders if looks_complete(folder)]
@@ -94,7 +94,7 @@ class RunDir:
         return self.root / "ignored.json"
 
     def folders(self) -> list[int]:
-        """Return the numbers of all folders of attempts, whoever made them."""
+        """Return the numbers of all attempt folders."""
         return sorted(int(p.name) for p in (self.root / "attempts").glob("[0-9]*") if p.is_dir())
 
     def attempts(self) -> list[int]:

@@ -125,7 +125,7 @@ def read_lines(path: Path, offset: int = 0) -> Iterator[tuple[dict[str, Any], in
 
 @functools.lru_cache(maxsize=1024)
 def _warn_of_line(path: Path, offset: int) -> None:
-    """Say it once: whoever follows a file reads a line again as long as no good one follows it."""
+    """Log the warning once, because followers of a file read an invalid last line repeatedly."""
     log.warning("%s: the line at byte %d is no JSON object and is skipped", path, offset)
 
 

@@ -130,7 +130,7 @@ def test_the_end_of_a_held_pipe_asks_to_stop(tmp_path):
     process = listener(tmp_path, 30, "polite", subprocess.PIPE)
     assert process.stdout.readline() == "ready\n"
     process.stdin.close()
-    assert process.stdout.readline() == "whoever held standard input is gone\n"
+    assert process.stdout.readline() == "the supervisor closed standard input\n"
     assert process.wait(10) == 0
 
 

@@ -153,7 +153,7 @@ class Progress:
     def _until_end(self, descriptor: int) -> None:
         while os.read(descriptor, 4096):
             pass
-        self.stop("whoever held standard input is gone")
+        self.stop("the supervisor closed standard input")
         time.sleep(GRACE_S)
         os._exit(1)
 

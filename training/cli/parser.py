@@ -68,7 +68,7 @@ def build() -> ArgumentParser:
     _run(add("run", "start a run of the kind that its configuration names", "training.cli.runs"), None)
     resume = add(
         "resume",
-        "go on with a run from its newest complete checkpoint, or begin one that was only prepared",
+        "resume a run from its newest complete checkpoint, or start one that was only prepared",
         "training.cli.runs",
     )
     resume.add_argument("dir", type=Path, metavar="DIR", help="the run directory")

@@ -1,6 +1,6 @@
 """The loop: play, score, give credit, update, hand the weights to the engine, save. Start here to read about learning.
 
-`run` starts a run or goes on with it in a new attempt; it fails as `run_attempt` says.
+`run` starts or resumes a run in a new attempt; it raises the errors of `run_attempt`.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ def run(
     *,
     supervised: bool = False,
 ) -> dict[str, Any]:
-    """Run or go on with a training run, as `run_attempt` says, from the newest complete checkpoint of the directory."""
+    """Start a training run, or resume it from the newest complete checkpoint; see `run_attempt`."""
 
     def prepare(progress: Progress, newest: Checkpoint | None) -> Trainer:
         with ExitStack() as failing:

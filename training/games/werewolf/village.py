@@ -113,7 +113,7 @@ class Village:
             self.alive.remove(seat)
             self.died[seat] = self.day
 
-    # --- who is told what ---
+    # --- messages ---
 
     def enter(self, phase: str) -> None:
         """Begin a phase; it has the same name for everybody."""
