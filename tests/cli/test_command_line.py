@@ -129,7 +129,7 @@ def test_play_writes_a_dataset_of_the_starts_with_their_games(capsys, tmp_path):
         (
             ["play", "negotiation", "--players", "random,random", "--out", "/no/folder/o.jsonl"],
             "/no/folder/o.jsonl",
-            "its folder is not there",
+            "its folder does not exist",
         ),
         (["models", "prepare", "nothing"], "model", "unknown base model"),
         (["run", "/no/file.toml", "--dir", "/no/folder"], "/no/file.toml", "cannot be read"),

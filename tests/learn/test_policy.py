@@ -236,6 +236,6 @@ def test_a_checkpoint_with_value_heads_of_the_earlier_form_still_loads(base, cap
     policy.restore(former)
     assert all(torch.equal(p, former[f"adapter.{name}"]) for name, p in policy.trained.items())
     assert not policy.critic.fitted
-    assert "earlier form" in caplog.text
+    assert "earlier version" in caplog.text
     with pytest.raises(BadInput, match="does not fit"):
         policy.restore({name: t for name, t in former.items() if not name.startswith("heads.")})
