@@ -1,7 +1,7 @@
-"""One turn of a seat at which no person sits: asked, read, asked again at most twice, never late.
+"""One turn of a model or scripted player: ask, parse, and retry at most twice, before the deadline.
 
-Whatever happens, the seat moves by its deadline: with the model's move, else with the game's default. Once a model has
-moved, it is asked aside what the game wants to know; if that fails nothing is missing but the answer.
+The seat always moves by its deadline: with the model's move, else with the game's default. Once a model has moved, it
+answers the game's probe; a failed probe only loses the answer.
 """
 
 from __future__ import annotations
@@ -32,105 +32,105 @@ PAUSE_SECONDS = 0.3
 
 
 def play(due_id: int) -> None:
-    """Claim the seat and make its move; does nothing if somebody else has it, or nothing is due."""
-    held = model_seats.claim(due_id=due_id)
-    if held is None:
+    """Claim the seat and make its move; do nothing if another worker has it or nothing is due."""
+    claim = model_seats.claim(due_id=due_id)
+    if claim is None:
         return
-    probe = probes.probe_of(held)  # before the move: what it asks about is the game as the seat saw it
+    probe = probes.probe_of(claim)  # before the move: the probe asks about the state that the seat observed
     began = time.monotonic()
-    answering, late = asyncio.run(_answer(held))
-    time.sleep(max(0.0, held.wait - (time.monotonic() - began)))
+    answering, late = asyncio.run(_answer(claim))
+    time.sleep(max(0.0, claim.wait - (time.monotonic() - began)))
     try:
         model_seats.answer(answering=answering, late=late)
     except IllegalMove as error:  # the match ended, or the clock was faster
-        logger.info("match %s seat %s: %s", held.match_id, held.seat, error)
+        logger.info("match %s seat %s: %s", claim.match_id, claim.seat, error)
         return
     if answering.move is not None and probe is not None:
-        _ask_aside(held, probe)
+        _probe(claim, probe)
 
 
-def _ask_aside(held: Claim, probe: Probe) -> None:
-    """Put a probe to the model at the seat and keep its answer, if there is a usable one in time."""
+def _probe(claim: Claim, probe: Probe) -> None:
+    """Send the probe to the seat's model and store a usable answer that arrives in time."""
     try:
-        reply = asyncio.run(_aside(held, probe))
+        reply = asyncio.run(_ask_probe(claim, probe))
     except (OutsideError, BadInput, TimeoutError) as error:
-        logger.info("match %s seat %s did not say what it believes: %s", held.match_id, held.seat, error)
+        logger.info("match %s seat %s did not say what it believes: %s", claim.match_id, claim.seat, error)
         return
-    probes.keep(held=held, probe=probe, reply=reply)
+    probes.keep(claim=claim, probe=probe, reply=reply)
 
 
-async def _aside(held: Claim, probe: Probe) -> str:
+async def _ask_probe(claim: Claim, probe: Probe) -> str:
     async with (
         asyncio.timeout(probes.SECONDS),
-        _player(held, held.deployment, probes.SAMPLING, probes.SECONDS) as player,
+        _player(claim, claim.deployment, probes.SAMPLING, probes.SECONDS) as player,
     ):
-        return (await player.act(held.seat, probes.observation(held, probe), held.seed)).text
+        return (await player.act(claim.seat, probes.observation(claim, probe), claim.seed)).text
 
 
-async def _answer(held: Claim) -> tuple[Answering, bool]:
-    """Ask until there is a move, the tries are used up, or the time is up (the second value)."""
-    answering, ready = Answering(held), held.deployment is None
-    renewing = asyncio.create_task(_renew(held))
+async def _answer(claim: Claim) -> tuple[Answering, bool]:
+    """Ask until there is a move, no retry is left, or the time is up (the second value)."""
+    answering, ready = Answering(claim), claim.deployment is None
+    renewing = asyncio.create_task(_renew(claim))
     try:
-        async with asyncio.timeout(held.seconds):
-            model = await _ready(held)
+        async with asyncio.timeout(claim.seconds):
+            model = await _ready(claim)
             ready = True
-            async with _player(held, model, SAMPLING, held.seconds) as player:
+            async with _player(claim, model, SAMPLING, claim.seconds) as player:
                 while not answering.done:
                     answering = await _ask(player, answering)
     except TimeoutError:
-        if not ready:  # a fault of the site, which is not to count as the model's
+        if not ready:  # a failure of the site, not of the model
             return answering.failed("the model did not start in time"), False
         return answering.failed("no answer in time"), True
-    except BadInput as error:  # an address that is not allowed any more, a game without a script
+    except BadInput as error:  # an address that is no longer allowed, or a game without a script
         return answering.failed(str(error)), False
     finally:
         renewing.cancel()
     return answering, False
 
 
-async def _ready(held: Claim) -> Deployment | None:
+async def _ready(claim: Claim) -> Deployment | None:
     """The model that plays the seat, once it can be asked; None for a seat without a model."""
-    if held.deployment is None:
+    if claim.deployment is None:
         return None
     read = database_sync_to_async(model_seats.ready_model, thread_sensitive=False)
-    model: Deployment | None = held.deployment if model_seats.can_be_asked(held.deployment) else None
+    model: Deployment | None = claim.deployment if model_seats.can_be_asked(claim.deployment) else None
     while model is None:
         await asyncio.sleep(PAUSE_SECONDS)
-        model = await read(held.deployment.pk)
+        model = await read(claim.deployment.pk)
     return model
 
 
 async def _ask(player: Player, answering: Answering) -> Answering:
-    held = answering.held
+    claim = answering.claim
     try:
-        reply = await player.act(held.seat, answering.observation(), held.seed + len(answering.attempts))
+        reply = await player.act(claim.seat, answering.observation(), claim.seed + len(answering.attempts))
     except OutsideError as error:
         await asyncio.sleep(PAUSE_SECONDS)
         return answering.failed(str(error))
-    return answering.heard(reply.text)
+    return answering.answered(reply.text)
 
 
 @asynccontextmanager
 async def _player(
-    held: Claim, deployment: Deployment | None, sampling: Sampling, seconds: float
+    claim: Claim, deployment: Deployment | None, sampling: Sampling, seconds: float
 ) -> AsyncIterator[Player]:
-    """Whoever plays the seat, for this one turn; a model has so many seconds for each answer."""
+    """The player of the seat for this turn; a model has `seconds` for each answer."""
     if deployment is None:
-        yield players.make(held.scripted, held.scenario, held.seat)
+        yield players.make(claim.scripted, claim.scenario, claim.seat)
         return
     model = serving.chat_model(deployment, timeout_s=seconds)
     try:
-        yield RemotePlayer(model, sampling, held.scenario.seats)
+        yield RemotePlayer(model, sampling, claim.scenario.seats)
     finally:
         await model.close()
 
 
-async def _renew(held: Claim) -> None:
-    """Keep the claim while the answer is awaited; losing it changes nothing here, for a late answer is refused."""
+async def _renew(claim: Claim) -> None:
+    """Renew the claim while waiting for the answer. A lost claim needs no handling: the answer is refused then."""
     while True:
         await asyncio.sleep(RENEW_SECONDS)
         try:
-            await database_sync_to_async(model_seats.renew, thread_sensitive=False)(held=held)
+            await database_sync_to_async(model_seats.renew, thread_sensitive=False)(claim=claim)
         except DatabaseError as error:
-            logger.warning("match %s: the claim was not renewed: %s", held.match_id, error)
+            logger.warning("match %s: the claim was not renewed: %s", claim.match_id, error)

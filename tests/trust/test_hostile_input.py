@@ -188,7 +188,7 @@ def test_a_models_reply_with_a_nul_is_a_move_like_any_other(player):
     match = seated(player)
     match.seats.filter(user=player).update(kind="scripted", user=None, scripted="scripted")
     held = model_seats.claim(due_id=match.due.get().pk)
-    model_seats.answer(answering=model_seats.Answering(held).heard("good \x00 morning"))
+    model_seats.answer(answering=model_seats.Answering(held).answered("good \x00 morning"))
     assert match.moves.get().move["text"] == "good \ufffd morning"
 
 

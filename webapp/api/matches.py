@@ -29,19 +29,19 @@ router = Router(tags=["matches"])
 def match_as_seen(match: Match, user: User) -> dict[str, object]:
     """Return a match from this person's place: rows, actions, and result and players once they may see all of it."""
     viewer = access.viewer_of(match, user)
-    scene = client_state.look(match, viewer, user)
+    state = client_state.look(match, viewer, user)
     revealed = ALL in access.viewpoints(match, user)
-    players_shown = revealed and access.told_who(match, user)
+    players_shown = revealed and access.players_revealed(match, user)
     return {
         "id": match.pk,
         "game": match.game,
         "state": match.state,
-        "turn": scene.turn,
-        "seats": [_seat(chair.seat, shown=players_shown or chair.you, you=chair.you) for chair in scene.chairs],
+        "turn": state.turn,
+        "seats": [_seat(chair.seat, shown=players_shown or chair.you, you=chair.you) for chair in state.chairs],
         "messages": [{"number": row.number, **row.message} for row in client_state.rows_after(match, viewer, 0)],
-        "actions": [action.to_dict() for action in scene.seen.actions],
-        "max_chars": scene.seen.max_chars,
-        "deadline": scene.deadline,
+        "actions": [action.to_dict() for action in state.observation.actions],
+        "max_chars": state.observation.max_chars,
+        "deadline": state.deadline,
         "returns": match.returns if revealed else None,
     }
 

@@ -1,4 +1,4 @@
-"""Who may look at a match from where, and whom it tells what sits at the seats."""
+"""Access to a match: its viewpoints, and when the players behind the seats are revealed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from webapp.arena.play import pace, services
 
 
 def own_seat(match: Match, user: User) -> MatchSeat | None:
-    """The seat at which this person sits, or None."""
+    """The seat of this user, or None."""
     return match.seats.filter(user=user).first()
 
 
 def viewer_of(match: Match, user: User) -> Viewer:
-    """From where this person looks on at a match: their seat, else the public's place."""
+    """The viewpoint of this user: their seat, or the spectator's."""
     seat = own_seat(match, user)
     return SPECTATOR if seat is None else seat.seat
 
 
 def viewpoints(match: Match, user: User) -> list[Viewer]:
-    """The places from which this person may look: during a match only their own; afterwards who sat there (and the
-    host, annotators it is assigned to, and admins) may see all, others what its visibility allows.
+    """The viewpoints that this user may choose.
+
+    During a match this is only their own. Afterwards its players, host, assigned annotators and admins may choose any;
+    for others the visibility of the match decides.
     """
     if not match.over:
         return [viewer_of(match, user)]
@@ -36,45 +38,46 @@ def viewpoints(match: Match, user: User) -> list[Viewer]:
     return everything if assigned else [SPECTATOR]
 
 
-def told_who(match: Match, user: User) -> bool:
-    """Whether this person may be told who or what sat at the other seats: once the game is over, and they have rated
-    it (as a player) or judged it (as an annotator it is assigned to).
+def players_revealed(match: Match, user: User) -> bool:
+    """Whether this user may see who played the other seats.
+
+    The game must be over, and the user must have rated it (as a player) or judged it (as an assigned annotator).
     """
-    return match.over and not Match.objects.filter(pk=match.pk).untold_to(user).exists()
+    return match.over and not Match.objects.filter(pk=match.pk).unrevealed_to(user).exists()
 
 
 def shows_judgments(match: Match, user: User) -> bool:
-    """Whether the replay offers this person judgments: to who judges, sees all there, and is told who sat where.
+    """Whether the replay shows judgments to this user: to annotators who may see everything, including the players.
 
-    Values and reasons give away what was hidden, and often who was a model.
+    Values and reasons reveal hidden information, and often which players are models.
     """
-    return user.is_annotator and ALL in viewpoints(match, user) and told_who(match, user)
+    return user.is_annotator and ALL in viewpoints(match, user) and players_revealed(match, user)
 
 
 def chose_seats(match: Match, user: User) -> bool:
-    """Whether this person knows what sits where because they chose it."""
+    """Whether this user knows the players because they chose them."""
     return pace.knows_seats(match, user.pk)
 
 
 @dataclass(frozen=True)
 class MatchEntry:
-    """A match in a list: each seat with whether this person may be told what sits there."""
+    """A match in a list: each seat, with whether its player may be shown to this user."""
 
     match: Match
     seats: Sequence[tuple[MatchSeat, bool]]
 
 
 def lines(matches: Iterable[Match], user: User) -> list[MatchEntry]:
-    """Matches (loaded `with_seats`) as lists show them to this person."""
-    found = list(matches)
-    untold = set(
-        Match.objects.filter(pk__in=[match.pk for match in found]).untold_to(user).values_list("pk", flat=True)
+    """Matches (loaded `with_seats`) as lists show them to this user."""
+    listed = list(matches)
+    unrevealed = set(
+        Match.objects.filter(pk__in=[match.pk for match in listed]).unrevealed_to(user).values_list("pk", flat=True)
     )
 
-    def shown(match: Match, seat: MatchSeat) -> bool:
-        told = match.over and match.pk not in untold
+    def may_be_named(match: Match, seat: MatchSeat) -> bool:
+        revealed = match.over and match.pk not in unrevealed
         sits = match.host_id != user.pk and any(other.user_id == user.pk for other in match.seats.all())
         free = seat.kind == MatchSeat.Kind.OPEN and not sits  # a seat that fills up later is a person's
-        return told or chose_seats(match, user) or seat.user_id == user.pk or free
+        return revealed or chose_seats(match, user) or seat.user_id == user.pk or free
 
-    return [MatchEntry(match, [(seat, shown(match, seat)) for seat in match.seats.all()]) for match in found]
+    return [MatchEntry(match, [(seat, may_be_named(match, seat)) for seat in match.seats.all()]) for match in listed]

@@ -1,4 +1,4 @@
-"""What the clock does for the table: defaults at deadlines, stand-ins, ends of pauses, lost hints, models to start."""
+"""Periodic tasks of the arena: time-outs, stand-ins, ends of pauses, lost hints, model starts."""
 
 import logging
 from collections.abc import Callable
@@ -15,19 +15,19 @@ from webapp.core.clock import register
 
 logger = logging.getLogger(__name__)
 MOST = 200
-"""Rows of one tick; the rest follows at the next."""
+"""The largest number of rows per tick; the rest follows at the next tick."""
 
 
 def _apart(match_id: int, work: Callable[[], object]) -> bool:
-    """Do something for one match, return whether it came to anything, and end the match if it cannot go on.
+    """Run `work` for one match and return whether it did anything; abort the match if it fails.
 
-    Whatever is wrong with one match, the others' deadlines are kept.
+    A failure in one match does not delay the deadlines of the others.
     """
     try:
         return work() is not None
     except (OperationalError, InterfaceError) as error:  # a deadlock, say: the next tick tries again
         logger.warning("match %s has to wait for the next tick: %s", match_id, error)
-    except Exception:  # each match is a task of its own, and this its root
+    except Exception:  # the root of this match's task
         logger.exception("match %s cannot go on", match_id)
         services.abort(match_id=match_id, why="it could not go on after a mistake on our side")
     return False
@@ -38,15 +38,15 @@ def time_out() -> int:
     """Play the default for every seat whose deadline has passed."""
     now = services.database_now()
     late = DueSeat.objects.filter(deadline__lte=now, match__paused_at=None).order_by("deadline")
-    found = list(late.values_list("pk", "match_id")[:MOST])
-    return sum(_apart(match_id, partial(services.time_out, due_id=due_id)) for due_id, match_id in found)
+    overdue = list(late.values_list("pk", "match_id")[:MOST])
+    return sum(_apart(match_id, partial(services.time_out, due_id=due_id)) for due_id, match_id in overdue)
 
 
 @register("arena.go_on", every=5.0)
 def go_on() -> int:
-    """Let games go on whose host paused them and did not come back."""
-    found = hosting.paused_too_long(limit=MOST)
-    return sum(_apart(match_id, partial(hosting.end_pause, match_id=match_id)) for match_id in found)
+    """Resume games that their hosts paused and left."""
+    match_ids = hosting.paused_too_long(limit=MOST)
+    return sum(_apart(match_id, partial(hosting.end_pause, match_id=match_id)) for match_id in match_ids)
 
 
 @register("arena.stand_in", every=5.0)
@@ -58,11 +58,11 @@ def stand_in() -> int:
 
 @register("arena.tell_workers", every=1.0)
 def tell_workers() -> int:
-    """Send the hints of due model seats again that nobody has taken up."""
-    lost = model_seats.tell_workers(limit=MOST)
-    for due_id in lost:
+    """Resend the hints of due model seats that no worker has claimed."""
+    due_ids = model_seats.tell_workers(limit=MOST)
+    for due_id in due_ids:
         queue.send(queue.PLAY, due_id)
-    return len(lost)
+    return len(due_ids)
 
 
 @register("arena.start_clocks")
@@ -79,12 +79,12 @@ def start_clocks() -> int:
 
 @register("arena.begin_with_models", every=1.0)
 def begin_with_models() -> int:
-    """Begin the games that waited for their models alone."""
+    """Begin the games that waited only for their models."""
     waiting = tables.waiting_for_models(limit=MOST)
     return sum(_apart(match_id, partial(tables.begin_with_models, match_id=match_id)) for match_id in waiting)
 
 
 @register("arena.request_models", every=5.0)
 def request_models() -> int:
-    """Request models again that are stopped although a seat waits for them."""
+    """Request stopped models again if a seat waits for them."""
     return model_seats.request_stopped()

@@ -1,4 +1,4 @@
-"""Hints to whoever watches a match: "look". They may be lost; a socket also looks by itself every few seconds."""
+"""Hints to a match's viewers that something has changed. They may be lost: sockets also poll every few seconds."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ SEND_WITHIN = 0.5
 
 
 def group(match_id: int) -> str:
-    """The channel-layer group of everybody who looks at a match."""
+    """The channel-layer group of a match's viewers."""
     return f"arena.{match_id}"
 
 
 def send(match_id: int, viewers: Iterable[Viewer]) -> None:
-    """Tell these viewers' sockets to look, once the current transaction commits. Redis being away breaks nothing."""
-    told = tuple(viewers)
-    transaction.on_commit(lambda: _send_now(match_id, told), robust=True)
+    """Hint these viewers' sockets to refresh after the current transaction commits. Redis may be unavailable."""
+    recipients = tuple(viewers)
+    transaction.on_commit(lambda: _send_now(match_id, recipients), robust=True)
 
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """The loop of this process that sends hints: connections belong to a loop, and a new one for each hint is slow."""
+    """The event loop of this process that sends hints. Connections belong to a loop, so all hints share one."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="hints", daemon=True).start()
     return loop
@@ -41,15 +41,15 @@ def _loop() -> asyncio.AbstractEventLoop:
 def _send_now(match_id: int, viewers: tuple[Viewer, ...]) -> None:
     if not CIRCUIT.closed:
         return
-    sent = asyncio.run_coroutine_threadsafe(_group_send(match_id, viewers), _loop())
+    future = asyncio.run_coroutine_threadsafe(_group_send(match_id, viewers), _loop())
     try:
-        sent.result(SEND_WITHIN)
+        future.result(SEND_WITHIN)
     except (RedisError, OSError) as error:
-        sent.cancel()
+        future.cancel()
         CIRCUIT.failed(error)
         logger.warning("hints of match %s not sent, the sockets will look by themselves: %s", match_id, error)
 
 
 async def _group_send(match_id: int, viewers: tuple[Viewer, ...]) -> None:
-    """One message for all: each socket knows whether it is meant."""
+    """Send one message to the group; each socket checks whether its viewer is listed."""
     await get_channel_layer().group_send(group(match_id), {"type": "look", "viewers": viewers})

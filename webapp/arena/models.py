@@ -27,11 +27,11 @@ class MatchQuerySet(models.QuerySet["Match"]):
     """Reads of matches."""
 
     def visible_to(self, user: User) -> MatchQuerySet:
-        """Matches of which this person may see something; anything else is not there.
+        """Matches that are visible to this user.
 
-        Their own (at a seat, or as host), what an annotation queue assigns to them, and, for members, tables with a
-        free seat and what the host opened. Guests see the one match they were let in to; admins see all. Nobody sees
-        the rematch of a game before they have rated it.
+        These are matches they play or host, matches an annotation queue assigns to them and, for members, tables with a
+        free seat and matches opened by their host. Guests see only the match they joined; admins see all. A rematch
+        stays hidden until the user has rated the previous game.
         """
         reachable = self.without_unrated_rematches(user)
         if user.is_admin:
@@ -45,22 +45,22 @@ class MatchQuerySet(models.QuerySet["Match"]):
         return reachable.filter(Q(host=user) | opened | Q(free) | seated | assigned)
 
     def without_unrated_rematches(self, user: User) -> MatchQuerySet:
-        """Without tables that were set up again after a game that this person has yet to rate or judge.
+        """Exclude rematches of games that this user has yet to rate or judge.
 
-        Who asked for such a table, and who was there at once, would tell them who sat at the one before.
+        The players of a rematch would reveal the players of the previous game.
         """
-        return self.exclude(Exists(Match.objects.untold_to(user).filter(pk=OuterRef("swapped_from"))))
+        return self.exclude(Exists(Match.objects.unrevealed_to(user).filter(pk=OuterRef("swapped_from"))))
 
     def of(self, user: User) -> MatchQuerySet:
-        """Matches at which this person sits or which they host."""
+        """Matches that this user plays or hosts."""
         return self.filter(Q(host=user) | Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user)))
 
     def waiting(self) -> MatchQuerySet:
-        """Tables with a seat that anybody may take."""
+        """Open tables with a free seat."""
         return self.filter(state=Match.State.OPEN).filter(Exists(MatchSeat.objects.free().filter(match=OuterRef("pk"))))
 
     def open_to_watch(self, user: User) -> MatchQuerySet:
-        """Running games of others that this person may watch."""
+        """Running games of others that this user may watch."""
         opened = [Match.Visibility.OPEN, Match.Visibility.PUBLIC]
         running = self.filter(state=Match.State.RUNNING, visibility__in=opened)
         return running.exclude(host=user).exclude(Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user)))
@@ -70,37 +70,37 @@ class MatchQuerySet(models.QuerySet["Match"]):
         return self.filter(visibility=Match.Visibility.PUBLIC, state__in=[Match.State.RUNNING, Match.State.FINISHED])
 
     def assigned_to(self, user: User) -> MatchQuerySet:
-        """Matches that an annotation queue gives this person to judge, as long as everybody there agrees to it."""
+        """Matches that an annotation queue assigns to this user, as long as all players consent."""
         return self.exportable().filter(targets__queue__annotators=user) if user.is_annotator else self.none()
 
     def exportable(self) -> MatchQuerySet:
-        """Finished matches that were played by who sat there, none of whom said no to their use."""
-        asked = MatchSeat.objects.filter(match=OuterRef("pk"))
-        refused = asked.filter(Q(consent=False) | Q(kind=MatchSeat.Kind.PERSON, consent=None))
+        """Finished, rated matches in which no player refused consent."""
+        seats = MatchSeat.objects.filter(match=OuterRef("pk"))
+        refused = seats.filter(Q(consent=False) | Q(kind=MatchSeat.Kind.PERSON, consent=None))
         return self.filter(state=Match.State.FINISHED, rated=True).exclude(Exists(refused))
 
-    def untold_to(self, user: User) -> MatchQuerySet:
-        """Finished matches of which this person is not told yet who or what sat there.
+    def unrevealed_to(self, user: User) -> MatchQuerySet:
+        """Finished matches whose players are not yet revealed to this user.
 
-        A player first says what they took the others for, or asks to see it without a vote; an annotator who did not
-        play first judges every seat assigned to them.
+        A player must first guess who the others were, or skip the guess; an annotator who did not play must first
+        judge every assigned seat.
         """
-        sat = MatchSeat.objects.filter(match=OuterRef("pk"), user=user)
-        withheld = Q(Exists(sat.filter(guesses__isnull=True, game_rating__isnull=True)))
+        seats = MatchSeat.objects.filter(match=OuterRef("pk"), user=user)
+        withheld = Q(Exists(seats.filter(guesses__isnull=True, game_rating__isnull=True)))
         if user.is_annotator:
             assigned = Match.objects.filter(pk=OuterRef("pk"), targets__queue__annotators=user)
             judged = Count("targets__judgments", filter=Q(targets__judgments__author=user), distinct=True)
             unjudged = assigned.annotate(given=Count("targets", distinct=True), judged=judged)
-            withheld |= ~Q(Exists(sat)) & Q(Exists(unjudged.filter(judged__lt=F("given"))))
+            withheld |= ~Q(Exists(seats)) & Q(Exists(unjudged.filter(judged__lt=F("given"))))
         return self.filter(withheld, state=Match.State.FINISHED)
 
     def matching(self, *, game: str = "", state: str = "") -> MatchQuerySet:
         """Matches of this game and in this state; an empty value filters nothing."""
-        chosen = {"game": game, "state": state}
-        return self.filter(**{name: value for name, value in chosen.items() if value})
+        filters = {"game": game, "state": state}
+        return self.filter(**{name: value for name, value in filters.items() if value})
 
     def with_seats(self) -> MatchQuerySet:
-        """With what a list of tables shows."""
+        """Prefetch what a list of tables shows."""
         seats = MatchSeat.objects.select_related("user", "deployment__checkpoint", "deployment__remote")
         return self.select_related("host").prefetch_related(models.Prefetch("seats", seats.order_by("seat")))
 
@@ -158,17 +158,17 @@ class Match(models.Model):
 
     @property
     def title(self) -> str:
-        """What lists call it: the scenario, as its game names it."""
+        """The title in lists: the scenario's label."""
         return lookup(self.game).label(Scenario.from_dict(self.scenario))
 
     @property
     def game_title(self) -> str:
-        """The game's name for people."""
+        """The game's title."""
         return lookup(self.game).title
 
     @property
     def over(self) -> bool:
-        """Whether it has ended, one way or the other."""
+        """Whether the match is finished or aborted."""
         return self.state in {self.State.FINISHED, self.State.ABORTED}
 
 
@@ -176,12 +176,14 @@ class MatchSeatQuerySet(models.QuerySet["MatchSeat"]):
     """Reads of seats."""
 
     def free(self) -> MatchSeatQuerySet:
-        """Seats that anybody signed in may take; a seat with a guest link is kept for its guest."""
+        """Seats that any signed-in user may take; a seat with a guest link is reserved for its guest."""
         return self.filter(kind=MatchSeat.Kind.OPEN, guest_link__isnull=True)
 
 
 class MatchSeat(models.Model):
-    """Who sits where; a guest is a user, too. `consent` None: not asked yet; False keeps the match out of exports."""
+    """One seat and its player. Guests are users, too. `consent`: None if not answered; False excludes the match from
+    exports.
+    """
 
     class Kind(models.TextChoices):
         PERSON = "person"
@@ -224,7 +226,7 @@ class MatchSeat(models.Model):
 
     @property
     def who(self) -> str:
-        """Who or what sits here, for the lobby and for the reveal."""
+        """The player's name, for the lobby and the reveal."""
         if self.kind == self.Kind.PERSON and self.user is not None:
             return f"{self.user.shown_name}, then a stand-in" if self.stand_in else self.user.shown_name
         if self.kind == self.Kind.MODEL and self.deployment is not None:
@@ -244,7 +246,7 @@ class GuestLink(models.Model):
 
 
 class MatchMove(models.Model):
-    """One move, in the order received. A resent or late move finds the stored one."""
+    """One move, in the order received. Resending a move returns the stored one."""
 
     match = models.ForeignKey(Match, on_delete=models.CASCADE, related_name="moves")
     number = models.PositiveIntegerField()
@@ -267,7 +269,7 @@ class MatchMove(models.Model):
 
 
 class SeatBelief(models.Model):
-    """What a model answered, aside, to the game's probe at one step; shown after the game to who may know of models."""
+    """A model's answer to the game's probe at one step; shown after the game to users who may know the models."""
 
     match = models.ForeignKey(Match, on_delete=models.CASCADE, related_name="beliefs")
     step = models.PositiveIntegerField(help_text="Completed steps of the game when it was asked.")
@@ -296,7 +298,7 @@ class ViewerRow(models.Model):
 
 
 class DueSeat(models.Model):
-    """A seat that must move: the work itself. The clock plays the default at `deadline`; `claimed_until` is a lease."""
+    """A seat that must move. The clock plays the default at `deadline`; `claimed_until` is a worker's lease."""
 
     match = models.ForeignKey(Match, on_delete=models.CASCADE, related_name="due")
     seat = models.PositiveSmallIntegerField()

@@ -1,4 +1,4 @@
-"""Players that need no model, in words: the scripted and the random one, and those that play one game only."""
+"""Players without a model, with their titles: the scripted and the random player, and those of one game only."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ TITLES = {
 
 
 def title(name: str) -> str:
-    """What a player is called at the table: `mcts:100` is “a tree search (100)”, the number being its effort."""
+    """The title of a player: `mcts:100` is “a tree search (100)”, where the number is its effort."""
     stem, _, effort = name.partition(":")
     words = EVERYWHERE.get(name) or TITLES.get(stem) or f"the player “{stem}”"
     return f"{words} ({effort})" if effort else words
 
 
 def names(spec: GameSpec) -> tuple[str, ...]:
-    """Every player that can sit down at this game; a script has been written for the registered ones only."""
+    """The players available for this game; only registered games have a script."""
     everywhere = EVERYWHERE if spec.name in REGISTRY else (CHANCE,)
     return (*everywhere, *spec.opponents)
 
 
 def substitute(game: str) -> str:
-    """The player that takes an empty or abandoned seat: the game's script, or chance where there is none."""
+    """The player for an empty or abandoned seat: the game's script, or the random player if it has none."""
     return SCRIPT if game in REGISTRY else CHANCE
 
 
 def choices(spec: GameSpec) -> list[tuple[str, str]]:
     """(name, label) of these players, for a form."""
-    found = [(name, title(name)) for name in names(spec)]
-    return [(name, label[:1].upper() + label[1:]) for name, label in found]
+    labelled = [(name, title(name)) for name in names(spec)]
+    return [(name, label[:1].upper() + label[1:]) for name, label in labelled]

@@ -44,7 +44,7 @@ class Export:
 def collect(queue: Queue, by: User) -> Export:
     """Return a queue's judged games as dataset lines, without those of which `by` may not be told yet."""
     export = Export()
-    unrated = set(Match.objects.filter(targets__queue=queue).untold_to(by).values_list("pk", flat=True))
+    unrated = set(Match.objects.filter(targets__queue=queue).unrevealed_to(by).values_list("pk", flat=True))
     names = _names(queue)
     by_scenario: dict[str, tuple[Scenario, list[Conversation]]] = {}
     for targets in _by_game(queue):

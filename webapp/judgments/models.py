@@ -251,7 +251,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         waiting = Target.objects.open_for(user)
         same_target = Exists(waiting.filter(pk=OuterRef("target")))
         same_seat = Exists(waiting.filter(conversation=OuterRef("conversation"), seat=OuterRef("seat")))
-        unrated = Exists(Match.objects.untold_to(user).filter(pk=OuterRef("match")))
+        unrated = Exists(Match.objects.unrevealed_to(user).filter(pk=OuterRef("match")))
         return self.exclude(same_target).exclude(same_seat).filter(Q(author=user) | ~unrated)
 
     def scored(self) -> JudgmentQuerySet:

@@ -115,7 +115,7 @@ def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:
         for seat in seats.select_related("deployment__checkpoint", "deployment__remote")
     }
     played = Match.objects.filter(targets__queue=queue)
-    unrated = set(played.untold_to(user).values_list("pk", flat=True)) if user is not None else set()
+    unrated = set(played.unrevealed_to(user).values_list("pk", flat=True)) if user is not None else set()
     players = {}
     targets = Target.objects.filter(pk__in=scored)
     for target in targets.select_related("episode__run", "conversation__scenario__version__dataset"):

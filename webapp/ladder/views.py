@@ -119,7 +119,7 @@ def _undisclosed(game: str, user: User) -> MatchQuerySet:
     if user.is_admin:
         return Match.objects.none()
     own = Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user))
-    found = Match.objects.filter(game=game).untold_to(user).exclude(own)
+    found = Match.objects.filter(game=game).unrevealed_to(user).exclude(own)
     return found.order_by("-ended_at")[:UNTOLD_SHOWN]
 
 

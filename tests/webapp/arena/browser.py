@@ -111,13 +111,13 @@ class Tab:
 
     async def until_current(self, user, match_id: int, viewer: int) -> None:
         """Apply frames until the server would send nothing more; what it sends too much is applied, too."""
-        from webapp.arena.live.feed import Held, MatchFeed
+        from webapp.arena.live.feed import ClientVersions, MatchFeed
 
-        watch = MatchFeed(match_id, viewer)
+        feed = MatchFeed(match_id, viewer)
         ends = asyncio.get_running_loop().time() + 20
         while True:
-            held = Held(self.page.last, json.loads(self.page.greeting())["parts"])
-            html, _ = (await watch.look()).frame_for(user, held)
+            versions = ClientVersions(self.page.last, json.loads(self.page.greeting())["parts"])
+            html, _ = (await feed.look()).frame_for(user, versions)
             if not html:
                 break
             assert asyncio.get_running_loop().time() < ends, "the tab has not heard what it should have"

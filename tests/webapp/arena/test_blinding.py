@@ -96,10 +96,10 @@ def test_a_rematch_is_not_there_for_who_has_not_rated_the_game_before(client_of,
         return found + [f"api {pk}" for pk in listed if pk == match.pk]
 
     assert reached() == []
-    assert consumers.found_by(ben, match.pk) is None, "nor over a socket"
+    assert consumers.viewer_for(ben, match.pk) is None, "nor over a socket"
     guess(two_people, ben)
     assert reached() == ["/", "/play/", "/play/matches/?of=me", old, "", "consent/", "result/", f"api {match.pk}"]
-    assert consumers.found_by(ben, match.pk) == 0
+    assert consumers.viewer_for(ben, match.pk) == 0
     assert f"/play/{match.pk}/" in client_of(player).get(old).content.decode()
 
 
@@ -110,11 +110,11 @@ def seen_of(client_of, host, user, place):
         tables.answer_consent(match=match, user=seat.user, agreed=True)
     match.refresh_from_db()
     assert match.state == Match.State.RUNNING
-    scene = client_state.look(match, 0, user)
+    state = client_state.look(match, 0, user)
     (line,) = LINE.findall(client_of(user).get("/play/").content.decode())
     api = Caller(user).get(f"matches/{match.pk}").json()
-    assert scene.deadline is not None
-    shown = str((line, fragments.contents(scene), {**api, "deadline": None}))
+    assert state.deadline is not None
+    shown = str((line, fragments.contents(state), {**api, "deadline": None}))
     own = rf"/play/{match.pk}/|data-draft=\"{match.pk}-|'id': {match.pk},"
     clock = r'<time.*?</time>|data-until="\d+"|datetime="[^"]+"|\d\d:\d\d:\d\d|title="[^"]+ UTC"'
     match.delete()
@@ -165,10 +165,10 @@ def test_who_played_and_rated_stays_told_when_the_game_is_to_be_judged(client_of
     two_people.seats.filter(user=ben).update(user=researcher)
     result = f"/play/{two_people.pk}/result/"
     people_queue(researcher, two_people, [researcher])
-    assert not access.told_who(two_people, researcher)
+    assert not access.players_revealed(two_people, researcher)
     assert "once you have rated the game" in client_of(researcher).get(result).content.decode()
     guess(two_people, researcher)
-    assert access.told_who(two_people, researcher), "though they have not judged it"
+    assert access.players_revealed(two_people, researcher), "though they have not judged it"
     page = client_of(researcher).get(result).content.decode()
     assert "Your rating" in page
     assert "once you have" not in page

@@ -94,7 +94,7 @@ def test_buttons_that_are_not_all_of_a_choice_point_to_the_board(laid, left):
     vote = Action(name="vote", args=(target,), label="Vote")
     board = Zone(title="Players", rows=(tuple(Cell(text=name, choice=name) for name in laid),))
     [control] = controls.controls([vote], controls.areas([board], [vote]))
-    page = render_to_string("arena/parts/act.html", {"actions": [control], "scene": {"your_turn": True}})
+    page = render_to_string("arena/parts/act.html", {"actions": [control], "state": {"your_turn": True}})
     assert ("Vote: on the board above, or" in page) is left
 
 

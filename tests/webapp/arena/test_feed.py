@@ -11,7 +11,7 @@ import pytest
 from tests.webapp.arena.conftest import negotiation
 from training.records import SPECTATOR, Move
 from webapp.arena.live import client_state, fragments
-from webapp.arena.live.feed import AccessLost, Held, MatchFeed
+from webapp.arena.live.feed import AccessLost, ClientVersions, MatchFeed
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, services
 from webapp.arena.setup import tables
@@ -41,43 +41,43 @@ class Number(int):
 
 
 async def test_who_asks_at_the_same_time_shares_a_look():
-    watch = Slow()
-    asking = [asyncio.create_task(watch.look()) for _ in range(9)]
-    watch.go_on.release()
+    feed = Slow()
+    asking = [asyncio.create_task(feed.look()) for _ in range(9)]
+    feed.go_on.release()
     assert set(await asyncio.gather(*asking)) == {1}
 
 
 async def test_who_asks_during_a_look_gets_the_next_one():
-    watch = Slow()
-    first = asyncio.create_task(watch.look())
-    assert await asyncio.to_thread(watch.began.wait, 5)
-    later = [asyncio.create_task(watch.look()) for _ in range(9)]
+    feed = Slow()
+    first = asyncio.create_task(feed.look())
+    assert await asyncio.to_thread(feed.began.wait, 5)
+    later = [asyncio.create_task(feed.look()) for _ in range(9)]
     await asyncio.sleep(0.01)
-    watch.go_on.release(2)
+    feed.go_on.release(2)
     assert await first == 1
     assert set(await asyncio.gather(*later)) == {2}
 
 
 async def test_a_look_that_was_broken_off_is_made_anew_for_the_others():
-    watch = Slow()
-    first = asyncio.create_task(watch.look())
-    assert await asyncio.to_thread(watch.began.wait, 5)
-    other = asyncio.create_task(watch.look())
+    feed = Slow()
+    first = asyncio.create_task(feed.look())
+    assert await asyncio.to_thread(feed.began.wait, 5)
+    other = asyncio.create_task(feed.look())
     await asyncio.sleep(0.01)
     first.cancel()
-    watch.go_on.release(2)
+    feed.go_on.release(2)
     with contextlib.suppress(asyncio.CancelledError):
         await first
     assert await other == 2
 
 
 async def test_an_earlier_look_will_do_for_who_says_so(monkeypatch):
-    watch = Slow()
-    watch.go_on.release(2)
-    seen = await watch.look()
+    feed = Slow()
+    feed.go_on.release(2)
+    seen = await feed.look()
     monkeypatch.setattr(Number, "at", time.monotonic())
-    assert await watch.look(within=60) is seen
-    assert await watch.look() == 2
+    assert await feed.look(within=60) is seen
+    assert await feed.look() == 2
 
 
 def test_what_is_kept_between_looks_changes_nothing(monkeypatch, ben, two_people):
@@ -88,23 +88,23 @@ def test_what_is_kept_between_looks_changes_nothing(monkeypatch, ben, two_people
         kept.see()
         services.submit(match_id=two_people.pk, seat=step % 2, step=step, move=Move(action="talk", text=text))
         fresh = MatchFeed(two_people.pk, 1)
-        assert kept.see().frame_for(ben, Held(0)) == fresh.see().frame_for(ben, Held(0))
+        assert kept.see().frame_for(ben, ClientVersions(0)) == fresh.see().frame_for(ben, ClientVersions(0))
 
 
 def test_nothing_new_makes_no_frame(ben, two_people):
-    watch = MatchFeed(two_people.pk, 1)
-    _, held = watch.see().frame_for(ben, Held(0))
-    assert watch.see().frame_for(ben, held) == ("", held)
+    feed = MatchFeed(two_people.pk, 1)
+    _, versions = feed.see().frame_for(ben, ClientVersions(0))
+    assert feed.see().frame_for(ben, versions) == ("", versions)
 
 
 def test_nobody_looks_from_where_they_do_not_sit(player, two_people):
-    sight = MatchFeed(two_people.pk, 1).see()
+    snapshot = MatchFeed(two_people.pk, 1).see()
     with pytest.raises(AccessLost):
-        sight.frame_for(player, Held(0))
-    watch = MatchFeed(two_people.pk, 1)
+        snapshot.frame_for(player, ClientVersions(0))
+    feed = MatchFeed(two_people.pk, 1)
     two_people.delete()
     with pytest.raises(AccessLost):
-        watch.see()
+        feed.see()
 
 
 # --- who seems to be away ---
@@ -144,10 +144,10 @@ def test_the_countdown_ends_when_the_stand_in_comes(player, two_people):
 
 
 def test_a_socket_learns_of_it_without_a_hint(player, two_people):
-    watch = MatchFeed(two_people.pk, 0)
-    _, held = watch.see().frame_for(player, Held(0))
+    feed = MatchFeed(two_people.pk, 0)
+    _, versions = feed.see().frame_for(player, ClientVersions(0))
     gone_for(two_people, 50)
-    html, _ = watch.see().frame_for(player, held)
+    html, _ = feed.see().frame_for(player, versions)
     assert "seems to be away" in html
 
 

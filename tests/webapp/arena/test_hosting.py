@@ -74,11 +74,11 @@ def test_a_paused_game_asks_no_model_and_asks_again_afterwards(player):
 def test_what_was_answered_before_a_pause_counts_no_more(player):
     places = [tables.Place(scripted="scripted"), tables.Place(user=player)]
     match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
-    held = model_seats.claim(due_id=match.due.get().pk)
+    claim = model_seats.claim(due_id=match.due.get().pk)
     hosting.pause(match=match)
     hosting.resume(match=match)
-    with pytest.raises(IllegalMove, match="somebody else answers"):
-        model_seats.answer(answering=model_seats.Answering(held, move=held.game.default(0)))
+    with pytest.raises(IllegalMove, match="another worker"):
+        model_seats.answer(answering=model_seats.Answering(claim, move=claim.game.default(0)))
     assert match.moves.count() == 0
 
 
@@ -131,10 +131,10 @@ def test_a_persons_move_does_not_outrun_the_host(player, ben, two_people, monkey
 
 def test_a_stand_ins_move_does_not_outrun_who_comes_back(player, ben, two_people, monkeypatch):
     hosting.replace(match=two_people, number=0)
-    held = model_seats.claim(due_id=two_people.due.get().pk)
+    claim = model_seats.claim(due_id=two_people.due.get().pk)
     first(lambda: hosting.take_back(match=two_people, user=player), services, "submit", monkeypatch)
-    with pytest.raises(IllegalMove, match="somebody else answers"):
-        model_seats.answer(answering=model_seats.Answering(held, move=held.game.default(0)))
+    with pytest.raises(IllegalMove, match="another worker"):
+        model_seats.answer(answering=model_seats.Answering(claim, move=claim.game.default(0)))
     assert two_people.moves.count() == 0
     human_moves.play(match_id=two_people.pk, user=player, data=TALK)
 
@@ -181,10 +181,10 @@ def test_who_is_gone_for_a_moves_time_is_replaced_and_can_come_back(client_of, p
     play(match.due.get().pk)
     assert match.moves.get().seat == 0
     services.submit(match_id=match.pk, seat=1, step=1, move=services.fold(match).game.default(1))
-    held = model_seats.claim(due_id=match.due.get().pk)
+    claim = model_seats.claim(due_id=match.due.get().pk)
     client_of(player).post(f"/play/{match.pk}/return/")
-    with pytest.raises(IllegalMove, match="somebody else answers"):
-        model_seats.answer(answering=model_seats.Answering(held, move=held.game.default(0)))
+    with pytest.raises(IllegalMove, match="another worker"):
+        model_seats.answer(answering=model_seats.Answering(claim, move=claim.game.default(0)))
     assert match.moves.count() == 2, "the stand-in's answer counts no more"
     assert not two_people.seats.get(seat=0).stand_in
     human_moves.play(match_id=match.pk, user=player, data={**services_form(match)})
@@ -236,10 +236,10 @@ def test_a_stand_in_at_night_tells_nothing_of_who_acts(player, ben, annotator, s
     tables.fill(match=match)
     gone_for(match, 0, 500)
     assert clock.stand_in() == 1
-    scene = client_state.look(fresh(match), 2, annotator)
-    shown = [(chair.name, chair.acting, chair.waking, chair.seat.stand_in) for chair in scene.chairs]
+    state = client_state.look(fresh(match), 2, annotator)
+    shown = [(chair.name, chair.acting, chair.waking, chair.seat.stand_in) for chair in state.chairs]
     assert shown == [("Ada", False, False, True), ("Bo", False, False, False), ("Cy", False, False, False)]
-    assert scene.deadline is None
+    assert state.deadline is None
 
 
 # --- replaced and sent away ---

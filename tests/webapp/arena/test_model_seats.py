@@ -136,18 +136,18 @@ def test_the_clock_is_there_when_the_worker_is_not(match):
 
 def test_one_seat_is_one_workers(match, stub):
     due = match.due.get()
-    held = model_seats.claim(due_id=due.pk)
-    assert held is not None
+    claim = model_seats.claim(due_id=due.pk)
+    assert claim is not None
     assert model_seats.claim(due_id=due.pk) is None
     DueSeat.objects.update(claimed_until=services.database_now() - timedelta(seconds=1))
     newer = model_seats.claim(due_id=due.pk)
-    assert newer.fence == held.fence + 1
-    with pytest.raises(IllegalMove, match="somebody else answers"):
-        model_seats.answer(answering=model_seats.Answering(held).heard("from the dead"))
+    assert newer.fence == claim.fence + 1
+    with pytest.raises(IllegalMove, match="another worker"):
+        model_seats.answer(answering=model_seats.Answering(claim).answered("from the dead"))
     assert match.moves.count() == 0
-    model_seats.answer(answering=model_seats.Answering(newer).heard("from the living"))
+    model_seats.answer(answering=model_seats.Answering(newer).answered("from the living"))
     assert only_move(match).move["text"] == "from the living"
-    assert not model_seats.renew(held=held)
+    assert not model_seats.renew(claim=claim)
 
 
 def test_lost_hints_are_repeated(match, monkeypatch):

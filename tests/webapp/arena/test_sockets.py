@@ -177,8 +177,8 @@ def model_wakes(match):
 
 
 def model_answers(match):
-    held = model_seats.claim(due_id=match.due.get().pk)
-    model_seats.answer(answering=model_seats.Answering(held).heard("hello yourself"))
+    claim = model_seats.claim(due_id=match.due.get().pk)
+    model_seats.answer(answering=model_seats.Answering(claim).answered("hello yourself"))
 
 
 def clock_strikes(match):

@@ -325,9 +325,9 @@ def test_after_the_guess_the_rest_is_optional(researcher, player):
 
 def test_who_looks_without_rating_has_no_vote_any_more(researcher, player):
     match = finished_match(researcher, player)
-    assert Match.objects.untold_to(player).exists()
+    assert Match.objects.unrevealed_to(player).exists()
     services.reveal_unrated(by=seat_of(match, player))
-    assert not Match.objects.untold_to(player).exists()
+    assert not Match.objects.unrevealed_to(player).exists()
     for work in (services.reveal_unrated, lambda by: services.rate(by=by, version=None, values={}, guesses={0: True})):
         with pytest.raises(BadInput, match="without rating"):
             work(by=seat_of(match, player))

@@ -1,1 +1,1 @@
-"""What a viewer sees of a match as it goes on: the feed, the client's state, its fragments, the socket."""
+"""The live view of a match: its feed, the client's state, HTML fragments and the socket."""

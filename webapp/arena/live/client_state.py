@@ -1,6 +1,6 @@
-"""A match as it looks now from one viewer's place.
+"""The current state of a match from one viewpoint.
 
-Everything comes from the viewer's own observation, its own rows, and what is public; nothing else may enter a page.
+It is built only from the viewer's observation, the viewer's rows and public data; nothing else may enter a page.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from webapp.serving.models import Deployment
 
 @dataclass(frozen=True)
 class Chair:
-    """One seat as it is shown at the table."""
+    """One seat as the table shows it."""
 
     number: Seat
     name: str
@@ -37,7 +37,7 @@ class Chair:
 
 @dataclass(frozen=True)
 class Rights:
-    """What somebody who looks at a table may do with it, and whether they know what sits where."""
+    """What a user may do with a table, and whether they know which seats are models."""
 
     hosting: bool = False
     knows_kinds: bool = False
@@ -46,13 +46,13 @@ class Rights:
 
 @dataclass(frozen=True)
 class ClientState:
-    """A match from one viewer's place."""
+    """A match from one viewpoint."""
 
     match: Match
     viewer: Viewer
     scenario: Scenario
     spec: GameSpec
-    seen: Observation
+    observation: Observation
     chairs: Sequence[Chair]
     yours: MatchSeat | None
     deadline: datetime | None
@@ -67,48 +67,48 @@ class ClientState:
 
     @property
     def away(self) -> list[Chair]:
-        """The seats at which a stand-in moves soon, unless who sits there comes back."""
+        """Seats that a stand-in takes over soon, unless their player returns."""
         return [chair for chair in self.chairs if chair.back_by is not None]
 
     @property
     def sees_free_seats(self) -> bool:
-        """Whether the viewer may see which seats are free: who fills them or may sit down, not who sits there already.
+        """Whether the viewer may see which seats are free: the host and spectators, but not seated players.
 
-        A seat that fills up later than others is a person's.
+        A seat that is filled later than others belongs to a person.
         """
         return self.yours is None or self.rights.hosting
 
     @property
     def your_turn(self) -> bool:
-        """Whether the viewer must move now."""
-        return bool(self.seen.actions)
+        """Whether the viewer must move."""
+        return bool(self.observation.actions)
 
     @property
     def can_talk(self) -> bool:
-        """Whether plain words are a move of their own now."""
-        return any(action.bare for action in self.seen.actions)
+        """Whether plain text is a legal move."""
+        return any(action.bare for action in self.observation.actions)
 
     @property
     def takes_text(self) -> bool:
-        """Whether any words of the viewer's would be read by others now."""
-        return any(action.text in {"optional", "required"} for action in self.seen.actions)
+        """Whether other players would read text sent with a move."""
+        return any(action.text in {"optional", "required"} for action in self.observation.actions)
 
     @property
     def empty(self) -> list[Chair]:
-        """The seats that nobody sits at yet."""
+        """The open seats."""
         return [chair for chair in self.chairs if chair.seat.kind == MatchSeat.Kind.OPEN]
 
     @property
     def acting(self) -> list[Chair]:
-        """The others who are to move, as far as this viewer may know."""
+        """The other seats that must move, as far as this viewer may know."""
         return [chair for chair in self.chairs if chair.acting and not chair.you]
 
 
 def briefing(match: Match, viewer: Viewer) -> tuple[list[str], list[str]]:
-    """The opening as (what the public was told, what this viewer was told beyond it), in paragraphs.
+    """The opening as (public paragraphs, this viewer's private paragraphs).
 
-    A game's first message to a seat is the rules with its private side in the middle; what the public's first message
-    says, too, is shared.
+    A game's first message to a seat contains the rules and its private information. Paragraphs that the spectator's
+    first message also contains are public.
     """
     rows = match.rows.filter(number=1, viewer__in=[viewer, SPECTATOR]).values_list("viewer", "message")
     first = {place: message["text"] for place, message in rows}
@@ -117,7 +117,7 @@ def briefing(match: Match, viewer: Viewer) -> tuple[list[str], list[str]]:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is read of a match besides its moves and rows: who sits there, who is due, and what time it is."""
+    """What is read from the database besides moves and rows: the seats, the due seats and the time."""
 
     match: Match
     seats: Sequence[MatchSeat]
@@ -126,7 +126,7 @@ class Facts:
 
     @property
     def stamp(self) -> tuple[object, ...]:
-        """Changes whenever anything here does that a scene depends on."""
+        """A key that changes whenever any input of a `ClientState` changes."""
         match = self.match
         return (
             *(match.state, match.step, match.visibility, match.aborted_why, match.paused_at, match.unrated_why),
@@ -137,17 +137,17 @@ class Facts:
         )
 
     def back_by(self, seat: MatchSeat) -> datetime | None:
-        """Until when somebody who seems to have left can come back before a stand-in moves for them."""
+        """The time at which a stand-in takes over from an absent player."""
         return hosting.back_by(seat, self.match, self.now)
 
 
 def is_free(seat: MatchSeat) -> bool:
-    """Whether anybody signed in may take a seat that was read by `facts`."""
+    """Whether any signed-in user may take a seat read by `facts`."""
     return seat.kind == MatchSeat.Kind.OPEN and not seat.invited  # type: ignore[attr-defined]
 
 
 def facts(match: Match) -> Facts:
-    """What a scene of this match needs besides its moves and rows."""
+    """Read what a `ClientState` needs besides moves and rows."""
     invited = Exists(GuestLink.objects.filter(seat=OuterRef("pk")))
     seats = match.seats.annotate(invited=invited).select_related("user", "deployment__checkpoint", "deployment__remote")
     due = match.due.order_by("seat").values_list("seat", "deadline")
@@ -155,71 +155,74 @@ def facts(match: Match) -> Facts:
 
 
 def look(match: Match, viewer: Viewer, user: User | None = None) -> ClientState:
-    """The match as it looks from `viewer`'s place now; with what `user`, who looks, may do with the table."""
-    now = services.fold(match) if match.state == Match.State.RUNNING else None
-    found = scene(facts(match), viewer, now, briefing(match, viewer))
-    return found if user is None else replace(found, rights=rights_of(user, found))
+    """The current state of the match from `viewer`'s viewpoint, with the rights of `user` if one is passed."""
+    match_state = services.fold(match) if match.state == Match.State.RUNNING else None
+    state = build(facts(match), viewer, match_state, briefing(match, viewer))
+    return state if user is None else replace(state, rights=rights_of(user, state))
 
 
-def rights_of(user: User, scene: ClientState) -> Rights:
-    """What this person, who looks from the scene's place, may do with its table."""
-    match = scene.match
-    free = match.state == Match.State.OPEN and any(is_free(chair.seat) for chair in scene.chairs)
+def rights_of(user: User, state: ClientState) -> Rights:
+    """The rights of this user at the table."""
+    match = state.match
+    free = match.state == Match.State.OPEN and any(is_free(chair.seat) for chair in state.chairs)
     return Rights(
         hosting=user.is_admin or match.host_id == user.pk,
         knows_kinds=access.chose_seats(match, user),
-        can_sit=free and scene.yours is None and not user.is_guest,
+        can_sit=free and state.yours is None and not user.is_guest,
     )
 
 
-def scene(of: Facts, viewer: Viewer, now: services.MatchState | None, told: tuple[list[str], list[str]]) -> ClientState:
-    """The match as it looks from `viewer`'s place, put together from what was read; `now` if it is running."""
-    match, seats = of.match, of.seats
-    seen, acting, moved, turn = Observation(messages=()), frozenset[Seat](), False, 0
+def build(
+    match_facts: Facts, viewer: Viewer, match_state: services.MatchState | None, brief: tuple[list[str], list[str]]
+) -> ClientState:
+    """Build the state for `viewer`; `match_state` is None unless the match is running."""
+    match, seats = match_facts.match, match_facts.seats
+    observation, acting, moved, turn = Observation(messages=()), frozenset[Seat](), False, 0
     phase, board = "", tuple[Zone, ...]()
-    if now is not None:
-        seen = now.game.observe(viewer)
-        acting = now.game.acting(viewer)
-        phase, board = now.game.phase(viewer), now.game.board(viewer)
-        moved, turn = viewer in now.pending, now.turns[viewer]
+    if match_state is not None:
+        observation = match_state.game.observe(viewer)
+        acting = match_state.game.acting(viewer)
+        phase, board = match_state.game.phase(viewer), match_state.game.board(viewer)
+        moved, turn = viewer in match_state.pending, match_state.turns[viewer]
         if moved or match.paused_at is not None or any(seat.stand_in for seat in seats if seat.seat == viewer):
-            seen = seen.model_copy(update={"actions": ()})
+            observation = observation.model_copy(update={"actions": ()})
     yours = next((seat for seat in seats if seat.seat == viewer), None)
     return ClientState(
         match=match,
         viewer=viewer,
         scenario=services.scenario_of(match),
         spec=lookup(match.game),
-        seen=seen,
-        chairs=[_chair(of, seat, viewer, acting - ({viewer} if moved else set())) for seat in seats],
+        observation=observation,
+        chairs=[_chair(match_facts, seat, viewer, acting - ({viewer} if moved else set())) for seat in seats],
         yours=yours,
         asks_ready=match.state == Match.State.OPEN and _asks_ready(seats, yours),
-        deadline=_deadline(match, viewer, acting, of.due),
+        deadline=_deadline(match, viewer, acting, match_facts.due),
         moved=moved,
         turn=turn,
         phase=phase,
         board=board,
-        shared=told[0],
-        private=told[1],
+        shared=brief[0],
+        private=brief[1],
     )
 
 
 def _asks_ready(seats: Sequence[MatchSeat], yours: MatchSeat | None) -> bool:
-    """Whether the viewer can press Ready now: every seat is taken, and they have not pressed it."""
+    """Whether the viewer can press Ready: every seat is taken, and they have not pressed it yet."""
     full = all(seat.kind != MatchSeat.Kind.OPEN for seat in seats)
     return yours is not None and not yours.ready and full and tables.needs_ready(seats)
 
 
-def _chair(of: Facts, seat: MatchSeat, viewer: Viewer, acting: frozenset[Seat]) -> Chair:
-    now = seat.seat in acting
+def _chair(match_facts: Facts, seat: MatchSeat, viewer: Viewer, acting: frozenset[Seat]) -> Chair:
+    is_acting = seat.seat in acting
     cold = seat.deployment is not None and seat.deployment.state != Deployment.State.READY
     return Chair(
         number=seat.seat,
         name=seat.name,
         you=seat.seat == viewer,
-        acting=now,
-        waking=cold and (of.match.state == Match.State.OPEN or (now and of.due.get(seat.seat) is None)),
-        back_by=of.back_by(seat),
+        acting=is_acting,
+        waking=cold
+        and (match_facts.match.state == Match.State.OPEN or (is_acting and match_facts.due.get(seat.seat) is None)),
+        back_by=match_facts.back_by(seat),
         seat=seat,
     )
 
@@ -227,14 +230,14 @@ def _chair(of: Facts, seat: MatchSeat, viewer: Viewer, acting: frozenset[Seat]) 
 def _deadline(
     match: Match, viewer: Viewer, acting: frozenset[Seat], due: Mapping[Seat, datetime | None]
 ) -> datetime | None:
-    """The viewer's own deadline, or that of whom they know to be acting, the same for all who act at once.
+    """The viewer's own deadline, or the deadline of the seats that the viewer knows to be acting.
 
-    Who knows of nobody sees no clock: it would start anew with every step that others take in secret.
+    A viewer who knows of no acting seat sees no clock: its restarts would reveal secret steps of others.
     """
     if match.state != Match.State.RUNNING or match.paused_at is not None or not acting:
         return None
-    one = viewer if viewer in acting else next(iter(acting)) if len(acting) == 1 else None
-    return match.step_until if one is None else due.get(one, match.step_until)
+    actor = viewer if viewer in acting else next(iter(acting)) if len(acting) == 1 else None
+    return match.step_until if actor is None else due.get(actor, match.step_until)
 
 
 def rows_after(match: Match, viewer: Viewer, number: int) -> list[ViewerRow]:

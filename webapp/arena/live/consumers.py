@@ -1,6 +1,6 @@
 """The table's socket: HTML fragments out, moves in. The database is the truth; hints only say when to look.
 
-The client opens with the number of the last row it holds and the versions of the parts it shows; it gets what follows.
+The client first sends the number of its last row and the versions of its parts; the server then sends what is newer.
 Close codes: 1012 come back, 1008 stay away (not yours, signed out, too fast, not reading), 1009 too large.
 """
 
@@ -30,7 +30,7 @@ from training.records import Viewer
 from webapp.accounts.models import User
 from webapp.arena import access, hints
 from webapp.arena.live import fragments
-from webapp.arena.live.feed import AccessLost, Held, MatchFeed, Snapshot
+from webapp.arena.live.feed import AccessLost, ClientVersions, MatchFeed, Snapshot
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, human_moves
 from webapp.core.sockets import LARGEST_MESSAGE
@@ -41,7 +41,7 @@ COME_BACK, STAY_AWAY, TOO_LARGE = 1012, 1008, 1009
 
 @dataclass
 class Bucket:
-    """A rate limit: `burst` messages at once, then `rate` a second."""
+    """A rate limit: `burst` messages at once, then `rate` per second."""
 
     rate: float = 4.0
     burst: float = 20.0
@@ -57,19 +57,19 @@ class Bucket:
         return self.tokens >= 0
 
 
-def found_by(user: User, match_id: int) -> Viewer | None:
-    """From where this person may look at a match over a socket; None if it is not there for them."""
+def viewer_for(user: User, match_id: int) -> Viewer | None:
+    """The viewpoint of this user for a socket; None if the match is not visible to them."""
     match = Match.objects.visible_to(user).filter(pk=match_id).first()
     return None if match is None else access.viewer_of(match, user)
 
 
 def still_signed_in(session_key: str, user_id: int) -> User | None:
-    """Who opened a socket, as they are now, while their session stands: not signed out, password unchanged, active."""
-    stored = import_module(settings.SESSION_ENGINE).SessionStore(session_key).load()
+    """Reload the user of a socket; None once they have signed out, changed their password or been deactivated."""
+    session = import_module(settings.SESSION_ENGINE).SessionStore(session_key).load()
     user = User.objects.filter(pk=user_id, is_active=True).first()
-    if user is None or str(stored.get(SESSION_KEY)) != str(user_id):
+    if user is None or str(session.get(SESSION_KEY)) != str(user_id):
         return None
-    same = constant_time_compare(stored.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
+    same = constant_time_compare(session.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
     return user if same else None
 
 
@@ -92,31 +92,31 @@ class TableConsumer(AsyncWebsocketConsumer):
     SEND_WITHIN: ClassVar[float] = 10.0
 
     viewer: Viewer
-    watch: MatchFeed
-    held = Held()
+    feed: MatchFeed
+    client_versions = ClientVersions()
     access: tuple[object, ...] = ()
     gone = False
     note_at = 0.0
 
     async def connect(self) -> None:
-        """Find out who looks from where; a stranger is refused before it opens."""
+        """Determine the viewpoint; users without access are refused before the socket opens."""
         self.user: User = self.scope["user"]
         self.match_id: int = self.scope["url_route"]["kwargs"]["match_id"]
         self.bucket = Bucket()
         self.looking = asyncio.Lock()
         self.ticker: asyncio.Task[None] | None = None
         self.joined = False
-        found = await database_sync_to_async(found_by, thread_sensitive=False)(self.user, self.match_id)
-        if found is None:
+        viewer = await database_sync_to_async(viewer_for, thread_sensitive=False)(self.user, self.match_id)
+        if viewer is None:
             await self.close()
             return
-        self.viewer, self.watch = found, MatchFeed.of(self.match_id, found)
+        self.viewer, self.feed = viewer, MatchFeed.of(self.match_id, viewer)
         await self.accept()
         await self._join()
         self.ticker = asyncio.create_task(self._tick())
 
     async def _join(self) -> None:
-        """Subscribe to hints; without Redis the socket just looks every few seconds."""
+        """Subscribe to hints; without Redis the socket only polls."""
         try:
             await self.channel_layer.group_add(hints.group(self.match_id), self.channel_name)
             self.joined = True
@@ -124,7 +124,7 @@ class TableConsumer(AsyncWebsocketConsumer):
             self.joined = False
 
     async def disconnect(self, code: int) -> None:
-        """Stop looking."""
+        """Stop polling and unsubscribe."""
         self.gone = True
         if self.ticker is not None:
             self.ticker.cancel()
@@ -132,12 +132,12 @@ class TableConsumer(AsyncWebsocketConsumer):
             try:
                 await self.channel_layer.group_discard(hints.group(self.match_id), self.channel_name)
             except (RedisError, OSError):
-                return  # the group forgets it by itself after a while
+                return  # the group membership expires
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """A greeting (`{"last": n, "parts": {…}}`) or a move (the fields of the form).
+        """Handle a greeting (`{"last": n, "parts": {…}}`) or a move (the fields of the form).
 
-        What was on its way when the socket was closed is not read any more.
+        Messages that arrive after the socket was closed are ignored.
         """
         if self.gone:
             return
@@ -154,19 +154,19 @@ class TableConsumer(AsyncWebsocketConsumer):
             await self._say(fragments.refusal(str(error)))
 
     async def _greet(self, data: Mapping[str, Any]) -> None:
-        last, known = data.get("last"), data.get("parts", {})
+        last, versions = data.get("last"), data.get("parts", {})
         if isinstance(last, str) and last.isascii() and last.isdigit() and len(last) < 10:
             last = int(last)
         if not isinstance(last, int) or isinstance(last, bool) or not 0 <= last < 10**9:
             raise BadInput("must be the number of the last row you hold", "last")
-        if not isinstance(known, dict) or not all(isinstance(value, str) for value in known.values()):
+        if not isinstance(versions, dict) or not all(isinstance(value, str) for value in versions.values()):
             raise BadInput("must map the parts you hold to their versions", "parts")
         async with self.looking:
-            self.held = Held(last, known)
+            self.client_versions = ClientVersions(last, versions)
         await self._look()
 
     async def _move(self, data: Mapping[str, Any]) -> None:
-        """Make a move for whoever is still signed in; a socket that outlives its session takes none."""
+        """Make a move if the user is still signed in; otherwise close the socket."""
         if await self._signed_in() is None:
             await self.close(STAY_AWAY)
             return
@@ -181,49 +181,49 @@ class TableConsumer(AsyncWebsocketConsumer):
         await self._look()
 
     async def look(self, event: Mapping[str, Any]) -> None:
-        """A hint arrived."""
+        """Handle a hint."""
         if self.viewer in event["viewers"]:
             await self._look()
 
     async def _look(self, *, within: float = 0.0) -> None:
         """Send what is new since the last frame, if anything; one frame at a time, in order.
 
-        What was looked up for another socket at most `within` seconds ago will do.
+        A snapshot that another socket read at most `within` seconds ago is reused.
         """
         async with self.looking:
-            if self.held.last < 0:
+            if self.client_versions.last < 0:
                 return
             try:
-                sight = await self._snapshot(within)
-                html, after = sight.frame_for(self.user, self.held)
+                snapshot = await self._snapshot(within)
+                html, after = snapshot.frame_for(self.user, self.client_versions)
             except AccessLost:
                 await self.close(STAY_AWAY)
                 return
             if html:
                 await self._say(html)
-            self.held = after
+            self.client_versions = after
 
     async def _snapshot(self, within: float) -> Snapshot:
-        """The match as this person may see it; from their new seat if seats have just been drawn."""
-        snapshot = await self.watch.look(within=within)
+        """The match as this user may see it; from their new seat if seats have just been drawn."""
+        snapshot = await self.feed.look(within=within)
         if (seat := snapshot.place_of(self.user)) != self.viewer and min(seat, self.viewer) >= 0:
-            self.viewer, self.watch = seat, MatchFeed.of(self.match_id, seat)
-            snapshot = await self.watch.look()
+            self.viewer, self.feed = seat, MatchFeed.of(self.match_id, seat)
+            snapshot = await self.feed.look()
         await self._check(snapshot)
         return snapshot
 
-    async def _check(self, sight: Snapshot) -> None:
-        """Raise `AccessLost` if the person may not watch any more, which is asked whenever that may have changed."""
-        now = (sight.access, self.user.role)
-        if now == self.access:
+    async def _check(self, snapshot: Snapshot) -> None:
+        """Raise `AccessLost` if the user may no longer watch; checked whenever the access key has changed."""
+        access_key = (snapshot.access, self.user.role)
+        if access_key == self.access:
             return
-        found = await database_sync_to_async(found_by, thread_sensitive=False)(self.user, self.match_id)
-        if found is None:
+        viewer = await database_sync_to_async(viewer_for, thread_sensitive=False)(self.user, self.match_id)
+        if viewer is None:
             raise AccessLost
-        self.access = now
+        self.access = access_key
 
     async def _say(self, html: str) -> None:
-        """Send, or drop a client that does not read; one that has left needs nothing."""
+        """Send a frame; close the socket if the client does not read."""
         if self.gone:
             return
         try:
@@ -235,7 +235,7 @@ class TableConsumer(AsyncWebsocketConsumer):
             self.gone = True
 
     async def close(self, code: int | bool | None = None, reason: str | None = None) -> None:
-        """Close the socket, once: nothing is sent through it afterwards."""
+        """Close the socket once; nothing is sent afterwards."""
         if self.gone:
             return
         self.gone = True
@@ -243,33 +243,33 @@ class TableConsumer(AsyncWebsocketConsumer):
             await super().close(code, reason)
 
     async def _tick(self) -> None:
-        """Every few seconds, see whether the session is still good, and whether there is what no hint told of."""
+        """Check the session and poll for changes every few seconds."""
         opened = time.monotonic()
         try:
             while not self.gone and await self._still_welcome(opened):
                 if not self.joined:
                     await self._join()
                 await self._look(within=self.LOOK_EVERY)
-                # apart from the others: after a restart all of them connect in the same second
+                # with jitter: after a restart all sockets connect in the same second
                 await asyncio.sleep(self.LOOK_EVERY * random.uniform(0.7, 1.3))
             await self.close(STAY_AWAY)
         except DatabaseError:
             await self.close(COME_BACK)
-        except Exception:  # the root of this task: the page must not fall silent over a fault of ours
+        except Exception:  # the root of this task: the client must reconnect after a server error
             logger.exception("the socket of match %s failed", self.match_id)
             await self.close(COME_BACK)
 
     async def _signed_in(self) -> User | None:
-        """Who opened this socket, as they are now; None once their session has ended."""
+        """The reloaded user of this socket; None once their session has ended."""
         check = database_sync_to_async(still_signed_in, thread_sensitive=False)
         return await check(self.scope["session"].session_key, self.user.pk)
 
     async def _still_welcome(self, opened: float) -> bool:
-        """Whether the session stands and the client has said what it holds, or still has time to; if so, note it.
+        """Whether the session is valid and the client has sent its greeting in time; if so, record the user's presence.
 
-        What the person may see is judged by the role that they have now.
+        The user is reloaded, so access follows their current role.
         """
-        if self.held.last < 0 and time.monotonic() - opened >= self.HELLO_WITHIN:
+        if self.client_versions.last < 0 and time.monotonic() - opened >= self.HELLO_WITHIN:
             return False
         user = await self._signed_in()
         if user is None:

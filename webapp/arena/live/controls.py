@@ -1,6 +1,6 @@
-"""What a viewer can press: the offered actions as form controls, and the board with its choices as buttons.
+"""The legal actions as form controls, and the board with its choices as buttons.
 
-A choice that lies on the board is pressed there; any other stands among the controls.
+A choice that appears on the board is a button there; every other choice is a form control.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from training.records import Action, Zone
 from webapp.arena.play import moves
 
 MOST_BUTTONS = 16
-"""Choices that stand side by side as buttons; more of them become one list to choose from."""
+"""Up to this many choices are shown as buttons; more become a select list."""
 
 
 @dataclass(frozen=True)
 class Square:
-    """One cell as it is shown; `press` is the value of its button, empty where nothing can be pressed."""
+    """One cell of the board; `press` is the value of its button, empty if it has none."""
 
     text: str
     label: str
@@ -26,7 +26,7 @@ class Square:
 
 @dataclass(frozen=True)
 class Area:
-    """One zone of the board; `flat` zones (of one row) are lists, others tables."""
+    """One zone of the board; a `flat` zone (one row) is shown as a list, others as tables."""
 
     title: str
     rows: Sequence[Sequence[Square]]
@@ -38,12 +38,12 @@ def _single_choice(action: Action) -> bool:
 
 
 def _presses(actions: Sequence[Action]) -> dict[str, str]:
-    """The button value behind each choice; one that two actions offer could mean either, and is none's."""
-    found: dict[str, list[str]] = {}
+    """The button value of each choice; choices that two actions offer are ambiguous and left out."""
+    presses: dict[str, list[str]] = {}
     for action in filter(_single_choice, actions):
         for choice in action.args[0].choices:
-            found.setdefault(choice, []).append(moves.press(action, choice))
-    return {choice: values[0] for choice, values in found.items() if len(values) == 1}
+            presses.setdefault(choice, []).append(moves.press(action, choice))
+    return {choice: values[0] for choice, values in presses.items() if len(values) == 1}
 
 
 def areas(board: Sequence[Zone], actions: Sequence[Action] = ()) -> list[Area]:

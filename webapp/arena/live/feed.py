@@ -1,6 +1,6 @@
-"""One viewer's view of one match, read once for all the sockets of this process that look from there.
+"""One viewpoint of one match, read once for all sockets of this process that share it.
 
-What is the same for all of them is kept between looks: the rows, the opening, and the game as far as it was played.
+The rows, the opening and the game's state are cached between reads.
 """
 
 from __future__ import annotations
@@ -23,105 +23,105 @@ from webapp.arena.models import Match, ViewerRow
 from webapp.arena.play import services
 
 GATHER_S = 0.003
-"""A look waits so long for the other sockets of its place, which are told of the same thing at the same time."""
+"""A read waits this long so that sockets that receive the same hint share it."""
 
 
 class AccessLost(Exception):
-    """The person no longer looks from where the socket was opened: they got up, sat down, or may not see it now."""
+    """The user's viewpoint has changed since the socket was opened, or they may no longer see the match."""
 
 
 @dataclass(frozen=True)
-class Held:
-    """What a client shows: its last row (-1: it has not said), its parts' versions, and of which look they are."""
+class ClientVersions:
+    """What a client shows: its last row (-1: not known yet), the version of each part, and the snapshot's stamp."""
 
     last: int = -1
-    known: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, str] = field(default_factory=dict)
     stamp: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A match as it looked from one place in one snapshot of the database; `at` is that moment by our own clock."""
+    """A match from one viewpoint, read in one database snapshot; `at` is the local monotonic time of the read."""
 
-    scene: client_state.ClientState
+    state: client_state.ClientState
     rows: Sequence[ViewerRow]
     stamp: tuple[object, ...]
     now: datetime
     at: float = field(default_factory=time.monotonic)
-    drawn: dict[client_state.Rights, fragments.Drawn] = field(default_factory=dict)
+    rendered: dict[client_state.Rights, fragments.RenderedParts] = field(default_factory=dict)
 
     @property
     def access(self) -> tuple[object, ...]:
-        """Changes whenever anything here does that decides who may watch."""
-        match, chairs = self.scene.match, self.scene.chairs
+        """A key that changes whenever the users who may watch change."""
+        match, chairs = self.state.match, self.state.chairs
         return (match.state, match.visibility, match.host_id, *(client_state.is_free(chair.seat) for chair in chairs))
 
     def place_of(self, user: User) -> Viewer:
-        """From where this person looked."""
-        sitting = (chair.number for chair in self.scene.chairs if chair.seat.user_id == user.pk)
+        """The viewpoint of this user in the snapshot."""
+        sitting = (chair.number for chair in self.state.chairs if chair.seat.user_id == user.pk)
         return next(sitting, SPECTATOR)
 
-    def frame_for(self, user: User, held: Held) -> tuple[str, Held]:
-        """The frame that brings a client from what it holds to here (empty if nothing is new), and what it holds then.
+    def frame_for(self, user: User, client: ClientVersions) -> tuple[str, ClientVersions]:
+        """Return the frame that updates a client to this snapshot (empty if nothing is new), and its new versions.
 
-        Raises `AccessLost` if the person did not look from here.
+        Raises `AccessLost` if this is not the user's viewpoint.
         """
-        if self.place_of(user) != self.scene.viewer:
+        if self.place_of(user) != self.state.viewer:
             raise AccessLost
-        if self.stamp == held.stamp:
-            return "", held
-        now = self.draw(client_state.rights_of(user, self.scene))
-        new = self.rows[held.last :]
-        last = new[-1].number if new else held.last
-        html = fragments.frame(self.scene, now, new, last, self.now.isoformat(), held.known)
-        return html, Held(last, now.versions, self.stamp)
+        if self.stamp == client.stamp:
+            return "", client
+        parts = self.render(client_state.rights_of(user, self.state))
+        new = self.rows[client.last :]
+        last = new[-1].number if new else client.last
+        html = fragments.frame(self.state, parts, new, last, self.now.isoformat(), client.parts)
+        return html, ClientVersions(last, parts.versions, self.stamp)
 
-    def draw(self, rights: client_state.Rights) -> fragments.Drawn:
-        """The parts for everybody who may do the same with the table; drawn once."""
-        if rights not in self.drawn:
-            self.drawn[rights] = fragments.drawn(replace(self.scene, rights=rights))
-        return self.drawn[rights]
+    def render(self, rights: client_state.Rights) -> fragments.RenderedParts:
+        """The parts for all users with the same rights; rendered once."""
+        if rights not in self.rendered:
+            self.rendered[rights] = fragments.render_parts(replace(self.state, rights=rights))
+        return self.rendered[rights]
 
 
 class MatchFeed:
-    """Looks from one place; `look` is what sockets call, `see` reads."""
+    """Reads of one viewpoint of a match; sockets call `look`, which calls `see`."""
 
-    _kept: WeakValueDictionary[tuple[int, Viewer], MatchFeed] = WeakValueDictionary()
+    _feeds: WeakValueDictionary[tuple[int, Viewer], MatchFeed] = WeakValueDictionary()
 
     def __init__(self, match_id: int, viewer: Viewer) -> None:
         self.match_id, self.viewer = match_id, viewer
-        self._sight: Snapshot | None = None
+        self._snapshot: Snapshot | None = None
         self._rows: list[ViewerRow] = []
-        self._told: tuple[list[str], list[str]] = ([], [])
-        self._fold: services.MatchState | None = None
+        self._briefing: tuple[list[str], list[str]] = ([], [])
+        self._match_state: services.MatchState | None = None
         self._reading = threading.Lock()
         self._turn = asyncio.Lock()
         self._begun = self._got = 0
 
     @classmethod
     def of(cls, match_id: int, viewer: Viewer) -> MatchFeed:
-        """The one that all sockets of this process share, for as long as one of them holds it."""
-        return cls._kept.setdefault((match_id, viewer), cls(match_id, viewer))
+        """The feed that all sockets of this process share, for as long as one of them uses it."""
+        return cls._feeds.setdefault((match_id, viewer), cls(match_id, viewer))
 
     async def look(self, *, within: float = 0.0) -> Snapshot:
-        """The match as it looks at a moment after this call, or at most `within` seconds before it.
+        """A snapshot taken after this call, or at most `within` seconds before it.
 
-        Who asks while another's look is under way shares the next one.
+        Calls during a running read share the next read.
         """
-        if self._sight is not None and time.monotonic() - self._sight.at < within:
-            return self._sight
-        wanted = self._begun + 1
+        if self._snapshot is not None and time.monotonic() - self._snapshot.at < within:
+            return self._snapshot
+        least = self._begun + 1
         async with self._turn:
-            if self._sight is None or self._got < wanted:
+            if self._snapshot is None or self._got < least:
                 await asyncio.sleep(GATHER_S)
                 self._begun += 1
                 number = self._begun
-                self._sight = await database_sync_to_async(self.see, thread_sensitive=False)()
+                self._snapshot = await database_sync_to_async(self.see, thread_sensitive=False)()
                 self._got = number
-            return self._sight
+            return self._snapshot
 
     def see(self) -> Snapshot:
-        """Look now. All of it is read from one snapshot, so that no frame shows half a move.
+        """Read the match in one database snapshot, so that no frame shows half a move.
 
         Raises `AccessLost` if there is no such match.
         """
@@ -135,23 +135,25 @@ class MatchFeed:
             facts = client_state.facts(match)
             self._rows += client_state.rows_after(match, self.viewer, len(self._rows))
             stamp = (*facts.stamp, len(self._rows))
-            if self._sight is not None and self._sight.stamp == stamp:
-                return replace(self._sight, now=facts.now, at=time.monotonic())
-            if not self._told[0]:
-                self._told = client_state.briefing(match, self.viewer)
-            scene = client_state.scene(facts, self.viewer, self._played(match), self._told)
-            sight = Snapshot(scene, tuple(self._rows), stamp, facts.now)
-            for rights in tuple(self._sight.drawn) if self._sight is not None else ():  # the loop may add to it
-                sight.draw(rights)  # here, in a thread, and not in the loop that all sockets wait for
-            return sight
+            if self._snapshot is not None and self._snapshot.stamp == stamp:
+                return replace(self._snapshot, now=facts.now, at=time.monotonic())
+            if not self._briefing[0]:
+                self._briefing = client_state.briefing(match, self.viewer)
+            state = client_state.build(facts, self.viewer, self._current_state(match), self._briefing)
+            snapshot = Snapshot(state, tuple(self._rows), stamp, facts.now)
+            for rights in (
+                tuple(self._snapshot.rendered) if self._snapshot is not None else ()
+            ):  # the loop may add to it
+                snapshot.render(rights)  # in this thread: rendering must not block the event loop
+            return snapshot
 
-    def _played(self, match: Match) -> services.MatchState | None:
-        """The game as it stands if it is running; of a game that cannot be played on, nothing is kept."""
+    def _current_state(self, match: Match) -> services.MatchState | None:
+        """The state of a running game, else None; the cache is cleared if the game cannot be replayed."""
         if match.state != Match.State.RUNNING:
             return None
-        kept, self._fold = self._fold, None
-        if kept is None:
-            self._fold = services.fold(match)
+        state, self._match_state = self._match_state, None
+        if state is None:
+            self._match_state = services.fold(match)
         else:
-            self._fold = services.catch_up(kept, services.moves_of(match, since=kept.moves))
-        return self._fold
+            self._match_state = services.catch_up(state, services.moves_of(match, since=state.moves))
+        return self._match_state

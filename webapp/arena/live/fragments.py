@@ -1,7 +1,7 @@
-"""A table's page in parts, each rendered whole from one viewer's scene; a socket sends the parts that changed.
+"""A table's page in parts, each rendered as a whole from one `ClientState`; a socket sends the parts that changed.
 
-Rows of the log are appended, parts are replaced: what a page holds after any number of frames is what it would be if
-it were loaded anew. A part's version is a hash of its content, so both sides can tell what is old.
+Rows of the log are appended and parts are replaced, so that a page after any number of frames equals a reloaded page.
+A part's version is a hash of its content.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from webapp.arena.models import ViewerRow
 PARTS = ("situation", "status", "board", "card", "side", "act")
 
 
-def contents(scene: ClientState) -> dict[str, str]:
-    """The inner HTML of every part; who only watches has no `act`."""
-    board = controls.areas(scene.board, scene.seen.actions)
-    actions = controls.controls(scene.seen.actions, board)
-    context = {"scene": scene, "match": scene.match, "board": board, "actions": actions}
-    names = PARTS if scene.yours is not None else PARTS[:-1]
+def contents(state: ClientState) -> dict[str, str]:
+    """The inner HTML of every part; spectators have no `act`."""
+    board = controls.areas(state.board, state.observation.actions)
+    actions = controls.controls(state.observation.actions, board)
+    context = {"state": state, "match": state.match, "board": board, "actions": actions}
+    names = PARTS if state.yours is not None else PARTS[:-1]
     return {name: render_to_string(f"arena/parts/{name}.html", context).strip() for name in names}
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """The parts of one scene, and the version of each."""
+class RenderedParts:
+    """The rendered parts of one state, and the version of each."""
 
     contents: Mapping[str, str]
     versions: Mapping[str, str]
 
 
-def drawn(scene: ClientState) -> Drawn:
-    """Every part, with its version."""
-    inner = contents(scene)
-    return Drawn(inner, {name: version(content) for name, content in inner.items()})
+def render_parts(state: ClientState) -> RenderedParts:
+    """Render every part with its version."""
+    inner = contents(state)
+    return RenderedParts(inner, {name: version(content) for name, content in inner.items()})
 
 
 def version(content: str) -> str:
-    """What tells two states of a part apart."""
+    """A hash of a part's content."""
     return blake2b(content.encode(), digest_size=8).hexdigest()
 
 
@@ -56,9 +56,9 @@ def wrap(name: str, content: str, *, swap: bool = False) -> SafeString:
     return format_html('<div id="{0}" data-part="{1}"{2}>{3}</div>', f"part-{name}", version(content), attribute, inner)
 
 
-def page(scene: ClientState) -> dict[str, SafeString]:
+def page(state: ClientState) -> dict[str, SafeString]:
     """Every part, ready for the page."""
-    return {name: wrap(name, content) for name, content in contents(scene).items()}
+    return {name: wrap(name, content) for name, content in contents(state).items()}
 
 
 def marker(last: int, now: str, *, swap: bool = False) -> SafeString:
@@ -68,30 +68,35 @@ def marker(last: int, now: str, *, swap: bool = False) -> SafeString:
     return format_html(pattern, last, now, attribute)
 
 
-def rows_html(scene: ClientState, rows: Sequence[ViewerRow]) -> SafeString:
-    """Log rows as list items; the opening stands in the situation and on the card instead."""
-    names = dict(enumerate(scene.scenario.seats))
+def rows_html(state: ClientState, rows: Sequence[ViewerRow]) -> SafeString:
+    """Log rows as list items; the situation and the card show the opening."""
+    names = dict(enumerate(state.scenario.seats))
     lines = [
-        (render_to_string("arena/parts/row.html", {"row": row, "names": names, "you": scene.viewer}).strip(),)
+        (render_to_string("arena/parts/row.html", {"row": row, "names": names, "you": state.viewer}).strip(),)
         for row in rows
     ]
     return format_html_join("", "{}", ((mark_safe(line),) for (line,) in lines))  # noqa: S308  (from the template)
 
 
 def frame(
-    scene: ClientState, now: Drawn, rows: Sequence[ViewerRow], last: int, clock: str, known: Mapping[str, str]
+    state: ClientState,
+    parts: RenderedParts,
+    rows: Sequence[ViewerRow],
+    last: int,
+    clock: str,
+    versions: Mapping[str, str],
 ) -> str:
     """One socket frame with these rows and every part whose version is not in `known`; empty if nothing is new."""
-    changed = [name for name in now.contents if known.get(name) != now.versions[name]]
+    changed = [name for name in parts.contents if versions.get(name) != parts.versions[name]]
     if not rows and not changed:
         return ""
-    pieces = [wrap(name, now.contents[name], swap=True) for name in changed]
+    pieces = [wrap(name, parts.contents[name], swap=True) for name in changed]
     if rows:
-        pieces.append(format_html('<ol hx-swap-oob="beforeend:#log">{}</ol>', rows_html(scene, rows)))
+        pieces.append(format_html('<ol hx-swap-oob="beforeend:#log">{}</ol>', rows_html(state, rows)))
     pieces.append(marker(last, clock, swap=True))
     return "\n".join(pieces)
 
 
 def refusal(text: str) -> str:
-    """The frame that tells one sender why a move was not made (empty: takes the last refusal away)."""
+    """The frame that tells the sender why a move was refused (empty: clears the last refusal)."""
     return format_html('<p id="refusal" class="refusal" role="alert" hx-swap-oob="true">{}</p>', text)

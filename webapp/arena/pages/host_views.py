@@ -1,6 +1,6 @@
-"""What is pressed beside the moves: ready, one's seat again; and, by the host, start, pause, stand-ins.
+"""Actions besides moves: ready and taking a seat back for players; start, pause and stand-ins for the host.
 
-Each answers with the table; what was refused is told there.
+Each view redirects to the table, which shows the reason of a refusal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _done(request: HttpRequest, match: Match, work: Callable[[], object]) -> Htt
 @require_POST
 @everyone
 def ready(request: HttpRequest, match_id: int) -> HttpResponse:
-    """Say that one is ready."""
+    """Mark the user as ready."""
     match = visible_match(request, match_id)
     return _done(request, match, partial(tables.say_ready, match=match, user=current_user(request)))
 
@@ -36,7 +36,7 @@ def ready(request: HttpRequest, match_id: int) -> HttpResponse:
 @require_POST
 @everyone
 def take_back(request: HttpRequest, match_id: int) -> HttpResponse:
-    """Sit down again where a stand-in moves for one."""
+    """Take the user's seat back from a stand-in."""
     match = visible_match(request, match_id)
     return _done(request, match, partial(hosting.take_back, match=match, user=current_user(request)))
 
@@ -44,7 +44,7 @@ def take_back(request: HttpRequest, match_id: int) -> HttpResponse:
 @require_POST
 @members
 def fill(request: HttpRequest, match_id: int) -> HttpResponse:
-    """Give the empty seats to scripted players and begin."""
+    """Fill the empty seats with scripted players and begin."""
     match = hosted_match(request, match_id)
     return _done(request, match, partial(tables.fill, match=match))
 
@@ -60,7 +60,7 @@ def pause(request: HttpRequest, match_id: int) -> HttpResponse:
 @require_POST
 @members
 def resume(request: HttpRequest, match_id: int) -> HttpResponse:
-    """Let the clock go on."""
+    """Resume the clock."""
     match = hosted_match(request, match_id)
     return _done(request, match, partial(hosting.resume, match=match))
 
@@ -76,6 +76,6 @@ def replace(request: HttpRequest, match_id: int, number: int) -> HttpResponse:
 @require_POST
 @members
 def kick(request: HttpRequest, match_id: int, number: int) -> HttpResponse:
-    """Send away who sits at a seat."""
+    """Remove the player of a seat."""
     match = hosted_match(request, match_id)
     return _done(request, match, partial(hosting.kick, match=match, number=number))

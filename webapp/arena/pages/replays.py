@@ -1,4 +1,4 @@
-"""After a game: the result with what was hidden, the replay from every allowed viewpoint, the table set up again."""
+"""Pages after a game: the result with hidden information, the replay from allowed viewpoints, the rematch."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from webapp.runs.episodes import viewer
 from webapp.runs.episodes.beliefs import Believed
 
 ASIDE = (
-    "Models were asked aside after their moves; what they named counts as certain. People and scripted players were "
-    "not asked."
+    "Models were probed after their moves; the choice they named counts as certain. People and scripted players were "
+    "not probed."
 )
 
 
 @require_GET
 @everyone
 def replay(request: HttpRequest, match_id: int) -> HttpResponse:
-    """The log of one viewpoint up to one step of the game, once it is over: the number of steps tells secrets."""
+    """The log of one viewpoint up to one step, once the game is over: the number of steps would reveal secrets."""
     match = visible_match(request, match_id)
     if match.state == Match.State.OPEN:
         raise Http404
@@ -44,16 +44,16 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
     allowed = access.viewpoints(match, user)
     place = viewer.requested_viewpoint(request.GET.get("viewer", ""), allowed)
     step = integer(request, "step", match.step, 0, match.step)
-    told = access.told_who(match, user)
-    view = _view(match, allowed, place, step, answers=probes.believed(match) if place == ALL and told else [])
+    revealed = access.players_revealed(match, user)
+    view = _view(match, allowed, place, step, answers=probes.believed(match) if place == ALL and revealed else [])
     context = {
         "match": match,
         "view": view,
         "beliefs_note": ASIDE if view.believed else "",
-        "told": told,
+        "revealed": revealed,
         "judged": access.shows_judgments(match, user),
         "playing": access.own_seat(match, user) is not None,
-        "behind": _behind(match, step) if place == ALL and told else [],
+        "behind": _behind(match, step) if place == ALL and revealed else [],
     }
     return render_page(request, "arena/replay.html", context, block="replay")
 
@@ -61,9 +61,9 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
 def _view(
     match: Match, allowed: Sequence[Viewer], place: Viewer, step: int, *, answers: Sequence[Believed]
 ) -> viewer.ReplayView:
-    """A match from one viewpoint at one step: the stored log, and phase and board as its moves made them.
+    """A match from one viewpoint at one step: the stored log, with phase and board replayed from its moves.
 
-    A match that ended because it cannot be played on has no phase and no board.
+    A match whose moves cannot be replayed has no phase and no board.
     """
     names, roles = match.scenario["seats"], list(match.roles)
     shared, private = client_state.briefing(match, place)
@@ -90,26 +90,26 @@ def _view(
 
 
 def _behind(match: Match, step: int) -> list[MatchMove]:
-    """The moves that led to this step, with reasoning, refusals and origin, which only the all-seeing view shows."""
+    """The moves of this step with reasoning, refusals and origin, which only the all-seeing view shows."""
     return list(match.moves.filter(step=step - 1).order_by("number")) if step else []
 
 
 @require_GET
 @everyone
 def result(request: HttpRequest, match_id: int) -> HttpResponse:
-    """How it ended, what was hidden, who sat where, and the way to the rating form."""
+    """The outcome, the hidden information, the players, and a link to the rating form."""
     match = visible_match(request, match_id)
     if not match.over:
         return redirect("arena:table", match.pk)
     user = current_user(request)
     reveals = ALL in access.viewpoints(match, user)
-    mine = access.own_seat(match, user)
+    seat = access.own_seat(match, user)
     context = {
         "match": match,
         "spec": lookup(match.game),
-        "mine": mine,
+        "mine": seat,
         "reveals": reveals,
-        "told": access.told_who(match, user),
+        "revealed": access.players_revealed(match, user),
         "following": match.rematches.visible_to(user).filter(state=Match.State.OPEN).order_by("pk").first(),
         "lines": _lines(match, reveals=reveals),
         "metrics": _metrics(match) if reveals else {},
@@ -119,7 +119,7 @@ def result(request: HttpRequest, match_id: int) -> HttpResponse:
 
 
 def _metrics(match: Match) -> dict[str, float]:
-    """What happened in numbers, in words: without flags of what did not happen, with names instead of seat numbers."""
+    """The match's nonzero metrics, with readable titles and names instead of seat numbers."""
     seats = match.scenario["seats"]
     rows = [(name, "", value) for name, value in match.metrics.items()]
     rows += [
@@ -133,7 +133,7 @@ def _metrics(match: Match) -> dict[str, float]:
 
 
 def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:
-    """One entry a seat: its result, and (if allowed) what only it knew and who sat there."""
+    """One entry per seat: its result, and (if allowed) its private information and role."""
     origins: dict[Seat, list[str]] = defaultdict(list)
     for seat, move in match.moves.values_list("seat", "move"):
         origins[seat].append(move["origin"])
@@ -154,7 +154,7 @@ def _lines(match: Match, *, reveals: bool) -> list[dict[str, Any]]:
 @require_POST
 @members
 def again(request: HttpRequest, match_id: int) -> HttpResponse:
-    """The same scenario with everybody one seat further."""
+    """Set up a rematch of the same scenario with all players rotated by one seat."""
     match = visible_match(request, match_id)
     user = current_user(request)
     if match.host_id != user.pk and access.own_seat(match, user) is None and not user.is_admin:

@@ -32,12 +32,12 @@ ORDERS = {"age": "newest first", "-age": "oldest first", "game": "by game", "sta
 
 
 def visible_match(request: HttpRequest, match_id: int) -> Match:
-    """The match, if this person may see anything of it; else 404."""
+    """The match, if it is visible to this user; else 404."""
     return get_or_404(Match.objects.visible_to(current_user(request)).select_related("host"), pk=match_id)
 
 
 def hosted_match(request: HttpRequest, match_id: int) -> Match:
-    """The match, if this person hosts it (or is an admin); else 404."""
+    """The match, if this user hosts it (or is an admin); else 404."""
     user = current_user(request)
     return get_or_404(Match.objects.all() if user.is_admin else Match.objects.filter(host=user), pk=match_id)
 
@@ -45,13 +45,13 @@ def hosted_match(request: HttpRequest, match_id: int) -> Match:
 @require_GET
 @members
 def lobby(request: HttpRequest) -> HttpResponse:
-    """Tables that wait for somebody, one's own matches, and the way to a new table."""
+    """Open tables, the user's own matches, and a link to a new table."""
     user = current_user(request)
-    shown = Match.objects.without_unrated_rematches(user).with_seats().order_by("-created_at")
-    waiting, mine, public, running = shown.waiting(), shown.of(user), shown.listed(), shown.open_to_watch(user)
+    listed = Match.objects.without_unrated_rematches(user).with_seats().order_by("-created_at")
+    waiting, yours, public, running = listed.waiting(), listed.of(user), listed.listed(), listed.open_to_watch(user)
     context = {
         "waiting": access.lines(waiting[:PER_PAGE], user),
-        "mine": access.lines(mine[:10], user),
+        "mine": access.lines(yours[:10], user),
         "running": access.lines(running[:PER_PAGE], user),
         "public": access.lines(public[:5], user),
     }
@@ -61,27 +61,27 @@ def lobby(request: HttpRequest) -> HttpResponse:
 @require_GET
 @members
 def matches(request: HttpRequest) -> HttpResponse:
-    """All matches of one's own, or all public ones; the address says which and in what order."""
+    """All matches of the user, or all public ones, filtered and sorted by the query string."""
     user = current_user(request)
-    own = request.GET.get("of") == "me"
-    chosen = {name: request.GET.get(name, "")[:40] for name in ("game", "state")}
+    own_only = request.GET.get("of") == "me"
+    filters = {name: request.GET.get(name, "")[:40] for name in ("game", "state")}
     order = Order.asked(request, "age")
-    shown = Match.objects.without_unrated_rematches(user)
-    found = (shown.of(user) if own else shown.listed()).matching(**chosen)
-    paginator = Paginator(order.apply(found.with_seats(), MATCH_SORTS, "age"), PER_PAGE)
+    listed = Match.objects.without_unrated_rematches(user)
+    selected = (listed.of(user) if own_only else listed.listed()).matching(**filters)
+    paginator = Paginator(order.apply(selected.with_seats(), MATCH_SORTS, "age"), PER_PAGE)
     page = paginator.get_page(integer(request, "page", 1, 1))
-    states = Match.State.choices if own else [(s.value, s.label) for s in (Match.State.RUNNING, Match.State.FINISHED)]
-    context = {"page": page, "lines": access.lines(page, user), "own": own, "chosen": chosen, "order": str(order)}
-    context |= {"games": REGISTRY.values(), "states": states, "orders": ORDERS, "filtered": any(chosen.values())}
+    states = (
+        Match.State.choices if own_only else [(s.value, s.label) for s in (Match.State.RUNNING, Match.State.FINISHED)]
+    )
+    context = {"page": page, "lines": access.lines(page, user), "own": own_only, "chosen": filters, "order": str(order)}
+    context |= {"games": REGISTRY.values(), "states": states, "orders": ORDERS, "filtered": any(filters.values())}
     return render_page(request, "arena/matches.html", context, "results")
 
 
 @require_http_methods(["GET", "POST"])
 @members
 def new(request: HttpRequest) -> HttpResponse:
-    """Set up a table. `?game=`, `?seats=`, `?checkpoint=` (sit down against it) and `?scenario=` (play this one) fill
-    it in.
-    """
+    """Set up a table. `?game=`, `?seats=`, `?checkpoint=` (the opponent) and `?scenario=` set initial values."""
     user = current_user(request)
     stored_id = integer(request, "scenario", 0)
     stored = scenarios.stored_for(user, stored_id) if stored_id else None
@@ -94,7 +94,7 @@ def new(request: HttpRequest) -> HttpResponse:
     data = request.POST if request.method == "POST" and request.POST.get("consent") else None
     seats = integer(request, "seats", 0, 0, 99)
     form = NewTable(data, user=user, game=game, checkpoint=checkpoint, stored=stored, seats=seats)
-    if checkpoint and not any(found.pk == checkpoint for found in form.checkpoints):
+    if checkpoint and not any(model.pk == checkpoint for model in form.checkpoints):
         raise Http404
     if data is not None and form.is_valid():
         try:
@@ -111,7 +111,7 @@ def new(request: HttpRequest) -> HttpResponse:
 @require_GET
 @everyone
 def table(request: HttpRequest, match_id: int) -> HttpResponse:
-    """The table, from where this person may look; who has not answered about consent is asked first."""
+    """The table from the user's viewpoint; players who have not answered about consent are asked first."""
     match = visible_match(request, match_id)
     user = current_user(request)
     seat = access.own_seat(match, user)
@@ -124,16 +124,16 @@ def table(request: HttpRequest, match_id: int) -> HttpResponse:
 def table_page(
     request: HttpRequest, match: Match, *, problem: str = "", draft: str = "", status: int = 200
 ) -> HttpResponse:
-    """Render the table; `problem` says why a move that came by form was refused."""
+    """Render the table; `problem` is the reason why a move sent by form was refused."""
     user = current_user(request)
     viewer = access.viewer_of(match, user)
     rows = client_state.rows_after(match, viewer, 0)
-    scene = client_state.look(match, viewer, user)
+    state = client_state.look(match, viewer, user)
     context = {
         "match": match,
-        "scene": scene,
-        "parts": fragments.page(scene),
-        "rows": fragments.rows_html(scene, rows),
+        "state": state,
+        "parts": fragments.page(state),
+        "rows": fragments.rows_html(state, rows),
         "marker": fragments.marker(rows[-1].number if rows else 0, services.database_now().isoformat()),
         "problem": problem,
         "draft": draft,
@@ -144,7 +144,7 @@ def table_page(
 @require_POST
 @everyone
 def move(request: HttpRequest, match_id: int) -> HttpResponse:
-    """A move by form, for browsers without a socket; the same service as the socket's."""
+    """Make a move sent by form, for browsers without a socket."""
     match = visible_match(request, match_id)
     try:
         human_moves.play(match_id=match.pk, user=current_user(request), data=request.POST.dict())
@@ -170,7 +170,7 @@ def sit(request: HttpRequest, match_id: int) -> HttpResponse:
 @require_POST
 @everyone
 def leave(request: HttpRequest, match_id: int) -> HttpResponse:
-    """Get up before the game begins."""
+    """Leave the table before the game begins."""
     match = visible_match(request, match_id)
     user = current_user(request)
     try:
@@ -184,7 +184,7 @@ def leave(request: HttpRequest, match_id: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @everyone
 def consent(request: HttpRequest, match_id: int) -> HttpResponse:
-    """What is stored and what it is used for, with a yes and a no; afterwards a yes can be taken back here."""
+    """Ask for consent to store and use the match; consent can be withdrawn here later."""
     match = visible_match(request, match_id)
     user = current_user(request)
     seat = access.own_seat(match, user)
@@ -204,7 +204,7 @@ def consent(request: HttpRequest, match_id: int) -> HttpResponse:
 @require_POST
 @members
 def invite(request: HttpRequest, match_id: int, number: int) -> HttpResponse:
-    """Keep an empty seat for a guest and show the link, this once."""
+    """Reserve an empty seat for a guest and show the link once."""
     match = hosted_match(request, match_id)
     try:
         token = links.invite(match=match, number=number)
@@ -218,7 +218,7 @@ def invite(request: HttpRequest, match_id: int, number: int) -> HttpResponse:
 @require_POST
 @members
 def open_link(request: HttpRequest, match_id: int) -> HttpResponse:
-    """Make a link to the whole table and show it, this once."""
+    """Create a link to the table and show it once."""
     match = hosted_match(request, match_id)
     try:
         token = links.open_link(match=match)
@@ -266,9 +266,9 @@ def _invitation(
     seat: MatchSeat | None,
     used: bool,
 ) -> HttpResponse:
-    """The page of a link; posting it sits down as whoever is signed in, else as a new guest.
+    """The page of a link; posting it seats the signed-in user, else a new guest.
 
-    A guest of another table is somebody new here; one of this table is not, or could take every seat of it.
+    A guest of another table becomes a new guest. A guest of this table does not, or could take all its seats.
     """
     user = request.user if isinstance(request.user, User) else None
     if user is not None and user.is_guest and not match.seats.filter(user=user).exists():
@@ -277,13 +277,13 @@ def _invitation(
     problem = ""
     if request.method == "POST" and (user is not None or form.is_valid()):
         try:
-            taken, person = sit_down(user=user, shown_name=form.cleaned_data["shown_name"] if user is None else "")
+            seat_taken, person = sit_down(user=user, shown_name=form.cleaned_data["shown_name"] if user is None else "")
         except BadInput as error:
             problem = error.why
         else:
             if user is None:
                 login(request, person)
-            return redirect("arena:table", taken.match_id)
+            return redirect("arena:table", seat_taken.match_id)
     context = {
         "form": form,
         "match": match,

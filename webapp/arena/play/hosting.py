@@ -1,8 +1,8 @@
-"""During a game: paused, resumed, a seat handed to a scripted player, given back, or taken from somebody for good.
+"""Host's controls during a game: pause and resume, stand-ins, taking a seat back, removing a player.
 
-Each function is one transaction. `BadInput` says what is wrong and changes nothing. A game in which somebody else moved
-for a seat is no longer rated. Who is away is judged by when they were last there, never by whether they had to move:
-at night that would tell who was to act.
+Each function is one transaction; it raises `BadInput` without changing anything. A game with a stand-in is no longer
+rated. A player counts as away by the time they were last seen, never by whether they had to move: in a game with secret
+turns that would reveal who was to act.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from webapp.arena.setup.tables import free, tell_everybody
 from webapp.core import queue
 
 AWAY_AT_LEAST = timedelta(seconds=60)
-"""Nobody's seat is handed on sooner, however short the time for a move."""
+"""The shortest absence before a stand-in takes over, however short the time for a move."""
 NOTED_EVERY = timedelta(seconds=15)
 MISSED_AFTER = 2 * NOTED_EVERY
-"""Who was not noted for so long seems to have left, and is counted down."""
+"""A player who was not seen for this long seems to have left; the table shows a countdown."""
 LONGEST_PAUSE = timedelta(minutes=30)
-"""Then the game goes on by itself: its host may be gone, and those who sit there cannot get up."""
+"""The game resumes after this time: its host may have left, and the players cannot leave their seats."""
 
 
 def _locked(match_id: int) -> Match:
@@ -45,14 +45,14 @@ def _sitting(match: Match, number: Seat) -> MatchSeat:
 
 
 def _unrate(match: Match, why: str) -> None:
-    """Keep the game out of ratings; the first reason stays."""
+    """Mark the game as not rated; the first reason is kept."""
     if match.rated:
         match.rated, match.unrated_why = False, why
         match.save(update_fields=["rated", "unrated_why"])
 
 
 def _hand_over(match: Match, number: Seat, *, to_worker: bool) -> None:
-    """If the seat is due, have it answered by the one who holds it now; an answer on its way counts no more."""
+    """If the seat is due, reassign its move to the current player; a pending answer of the old player is refused."""
     now = services.database_now()
     due = match.due.filter(seat=number).first()
     if due is None:
@@ -69,7 +69,7 @@ def _hand_over(match: Match, number: Seat, *, to_worker: bool) -> None:
 
 @transaction.atomic
 def pause(*, match: Match) -> None:
-    """Stop the clock; no move is taken until the game goes on, which it does after `LONGEST_PAUSE` by itself."""
+    """Stop the clock; moves are refused until the game resumes, at the latest after `LONGEST_PAUSE`."""
     locked = _locked(match.pk)
     if locked.paused_at is not None:
         raise BadInput("the game is paused already")
@@ -80,7 +80,7 @@ def pause(*, match: Match) -> None:
 
 @transaction.atomic
 def resume(*, match: Match) -> None:
-    """Let the clock go on where it stood: every deadline moves by the paused time."""
+    """Resume the clock: every deadline is extended by the length of the pause."""
     locked = _locked(match.pk)
     if locked.paused_at is None:
         raise BadInput("the game is not paused")
@@ -90,8 +90,8 @@ def resume(*, match: Match) -> None:
 def _go_on(match: Match, since: datetime) -> None:
     now = services.database_now()
     paused = now - since
-    moved = {name: F(name) + paused for name in ("deadline", "not_before", "created_at")}
-    match.due.update(**moved)
+    shifted = {name: F(name) + paused for name in ("deadline", "not_before", "created_at")}
+    match.due.update(**shifted)
     match.due.exclude(hint_at=None).update(hint_at=now, claimed_until=None, fence=F("fence") + 1)
     match.seats.update(seen_at=now)
     match.paused_at = None
@@ -104,13 +104,13 @@ def _go_on(match: Match, since: datetime) -> None:
 def paused_too_long(*, limit: int) -> list[int]:
     """Matches that have been paused for longer than `LONGEST_PAUSE`."""
     before = services.database_now() - LONGEST_PAUSE
-    found = Match.objects.filter(state=Match.State.RUNNING, paused_at__lt=before)
-    return list(found.order_by("paused_at").values_list("pk", flat=True)[:limit])
+    overlong = Match.objects.filter(state=Match.State.RUNNING, paused_at__lt=before)
+    return list(overlong.order_by("paused_at").values_list("pk", flat=True)[:limit])
 
 
 @transaction.atomic
 def end_pause(*, match_id: int) -> Match | None:
-    """Let a game go on that has been paused for longer than `LONGEST_PAUSE`; None if it is not."""
+    """Resume a game that has been paused for longer than `LONGEST_PAUSE`; return None if it has not."""
     match = Match.objects.select_for_update().get(pk=match_id)
     since = match.paused_at
     if match.state != Match.State.RUNNING or since is None or services.database_now() - since < LONGEST_PAUSE:
@@ -121,10 +121,10 @@ def end_pause(*, match_id: int) -> Match | None:
 
 @transaction.atomic
 def replace(*, match: Match, number: Seat) -> None:
-    """Let a scripted player move for a seat from now on; a person may take theirs back.
+    """Let a scripted player move for a seat from now on; a person may take their seat back.
 
-    It does the same whoever sits there, a scripted player too, and nothing where one stands in already: a host who
-    does not know must not learn it by pressing.
+    The effect is the same for every kind of player, and nothing happens if a stand-in moves already: a host must not
+    learn the kind of a player by pressing the button.
     """
     locked = _locked(match.pk)
     seat = _sitting(locked, number)
@@ -144,16 +144,16 @@ def _let_stand_in(match: Match, seat: MatchSeat) -> None:
 
 @transaction.atomic
 def kick(*, match: Match, number: Seat) -> None:
-    """Take a seat from whoever holds it: open again before the game, a scripted player's during it. Links die with it.
+    """Remove the player of a seat: before the game the seat becomes open, during it a scripted player takes over.
 
-    A person who was sent away cannot take back a yes to the use of this match any more, so it counts as a no.
+    Links to the seat are revoked. A removed person can no longer withdraw consent, so it is withdrawn for them.
     """
     locked = Match.objects.select_for_update().get(pk=match.pk)
     if locked.over:
         raise BadInput("the game is over")
     seat = _sitting(locked, number)
     if locked.state == Match.State.OPEN:
-        locked.join_hash = None  # or whoever came by the table's link would come back by it at once
+        locked.join_hash = None  # or the removed player could return by the table's link
         locked.save(update_fields=["join_hash"])
         free(locked, seat)
         return
@@ -169,7 +169,7 @@ def kick(*, match: Match, number: Seat) -> None:
 
 @transaction.atomic
 def take_back(*, match: Match, user: User) -> None:
-    """Sit down again at one's own seat, for which a scripted player stood in."""
+    """Return the user's seat from a stand-in to them."""
     locked = _locked(match.pk)
     seat = locked.seats.filter(user=user).first()
     if seat is None:
@@ -181,19 +181,19 @@ def take_back(*, match: Match, user: User) -> None:
 
 
 def note_presence(*, match_id: int, user: User) -> None:
-    """Remember that a person is there; written at most every `NOTED_EVERY`."""
+    """Record that a person is present; written at most every `NOTED_EVERY`."""
     now = services.database_now()
     stale = Q(seen_at=None) | Q(seen_at__lt=now - NOTED_EVERY)
     MatchSeat.objects.filter(stale, match=match_id, user=user).update(seen_at=now)
 
 
 def patience(match: Match) -> timedelta:
-    """How long somebody may be away before a stand-in moves for them."""
+    """How long a player may be away before a stand-in takes over."""
     return max(AWAY_AT_LEAST, timedelta(seconds=match.deadline_s))
 
 
 def back_by(seat: MatchSeat, match: Match, now: datetime) -> datetime | None:
-    """When a stand-in takes over from somebody who seems to have left; None for everybody else."""
+    """When a stand-in takes over from a player who seems to have left; None for all others."""
     running = match.state == Match.State.RUNNING and match.paused_at is None
     if not running or seat.kind != MatchSeat.Kind.PERSON or seat.stand_in or seat.seen_at is None:
         return None
@@ -201,7 +201,7 @@ def back_by(seat: MatchSeat, match: Match, now: datetime) -> datetime | None:
 
 
 def away(*, limit: int) -> list[tuple[int, Seat]]:
-    """(match, seat) of people who were last there longer ago than a move may take."""
+    """(match, seat) of people who were last seen longer ago than a move may take."""
     now = services.database_now()
     move_time = ExpressionWrapper(F("match__deadline_s") * Value(timedelta(seconds=1)), DurationField())
     people = MatchSeat.objects.filter(
@@ -216,13 +216,13 @@ def away(*, limit: int) -> list[tuple[int, Seat]]:
 
 @transaction.atomic
 def stand_in(*, match_id: int, number: Seat) -> MatchSeat | None:
-    """Let a scripted player move for somebody who is away; None if they are back, or the game is not running."""
+    """Let a scripted player move for an absent player; None if they are back or the game is not running."""
     match = Match.objects.select_for_update().get(pk=match_id)
     if match.state != Match.State.RUNNING or match.paused_at is not None:
         return None
     seat = _sitting(match, number)
-    gone = seat.seen_at is not None and services.database_now() - seat.seen_at > patience(match)
-    if seat.kind != MatchSeat.Kind.PERSON or seat.stand_in or not gone:
+    is_away = seat.seen_at is not None and services.database_now() - seat.seen_at > patience(match)
+    if seat.kind != MatchSeat.Kind.PERSON or seat.stand_in or not is_away:
         return None
     _let_stand_in(match, seat)
     return seat

@@ -1,6 +1,6 @@
-"""A person's move, from the form or the socket: read against what their seat is offered, then submitted like any other.
+"""A person's move from the form or the socket, parsed against the seat's legal actions and submitted.
 
-Raises `BadInput` or `IllegalMove` with a text for the person; nothing is changed then.
+Raises `BadInput` or `IllegalMove` with a message for the person; nothing is changed then.
 """
 
 from __future__ import annotations
@@ -20,27 +20,31 @@ LATE = "too late: the time was up, and the default was played for you"
 
 
 def play(*, match_id: int, user: User, data: Mapping[str, Any]) -> MatchMove:
-    """Make this person's move; one that was made for that turn already is returned as it is stored.
+    """Make this person's move; if the turn already has a move, return the stored one.
 
-    A late one, for which the default was played meanwhile, is refused with that reason.
+    A move that arrives after the default was played is refused with that reason.
     """
     seat = _seat(match_id, user)
     hosting.note_presence(match_id=match_id, user=user)
     step = services.step_of(match_id=match_id, seat=seat, turn=moves.turn_of(data))
 
-    def read(now: MatchState) -> Move:
-        _seat(match_id, user)  # again, under the match's lock: the host may just have given the seat to another
-        seen = now.game.observe(seat)
-        return FORFEIT if data.get("action") == FORFEIT.action and seen.actions else moves.read_move(data, seen)
+    def read_now(state: MatchState) -> Move:
+        _seat(match_id, user)  # again, under the match's lock: the host may have replaced the player
+        observation = state.game.observe(seat)
+        return (
+            FORFEIT
+            if data.get("action") == FORFEIT.action and observation.actions
+            else moves.read_move(data, observation)
+        )
 
-    stored = services.submit(match_id=match_id, seat=seat, step=step, move=read)
-    if stored.move["origin"] == "timeout":
+    made_move = services.submit(match_id=match_id, seat=seat, step=step, move=read_now)
+    if made_move.move["origin"] == "timeout":
         raise IllegalMove(LATE)
-    return stored
+    return made_move
 
 
 def _seat(match_id: int, user: User) -> Seat:
-    """The seat that this person may move for now."""
+    """The seat that this person may move for."""
     sitting = MatchSeat.objects.filter(match=match_id, user=user).first()
     if sitting is None:
         raise IllegalMove("you do not sit at this table")

@@ -1,7 +1,7 @@
-"""Seats that no person sits at: claimed by a worker, answered by a model or a scripted player, never late.
+"""Seats of models and scripted players: claimed by a worker and answered before the deadline.
 
-A claim is a lease that is renewed while the answer is awaited; whoever holds the newest fence may answer. A reply that
-cannot be read or is illegal is shown to the model again, at most twice; then the game's default is played.
+A claim is a lease that the worker renews while it waits for the answer; only the newest fence may answer. A reply that
+cannot be parsed or is illegal is returned to the model at most twice; then the game's default is played.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from webapp.serving.models import Deployment
 
 LEASE = timedelta(seconds=15)
 STARTS_WITHIN = timedelta(minutes=15)
-"""A match whose model has not started by then ends without a result."""
+"""A match is aborted if its model has not started within this time."""
 RETRIES = 2
 SAMPLING = Sampling(temperature=0.8, top_p=0.95, max_tokens=256)
-"""How a model is sampled for its moves; no other parameter is ever sent."""
+"""The sampling parameters of moves; no others are sent."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A due seat in one worker's hands, with all that its player may know.
+    """A due seat claimed by a worker, with everything that its player may know.
 
-    `fold` is the match as it was at the claim until `answer` has made the move; `seen` is what the seat was shown.
+    `state` is the match at the time of the claim; `answer` advances it. `observation` is the seat's view of it.
     """
 
     due_id: int
@@ -49,8 +49,8 @@ class Claim:
     deadline: datetime
     now: datetime
     not_before: datetime | None
-    fold: services.MatchState
-    seen: Observation
+    state: services.MatchState
+    observation: Observation
     deployment: Deployment | None
     scripted: str
     past: tuple[Refusal, ...]
@@ -59,16 +59,16 @@ class Claim:
     @property
     def game(self) -> Game:
         """The match's game."""
-        return self.fold.game
+        return self.state.game
 
     @property
     def scenario(self) -> Scenario:
-        """What is played."""
+        """The match's scenario."""
         return self.game.scenario
 
     @property
     def seconds(self) -> float:
-        """Time for an answer, seen from the claim; a little is kept back to write the fallback down in time."""
+        """Seconds for an answer, from the claim on; half a second is reserved for writing the default."""
         return (self.deadline - self.now).total_seconds() - 0.5
 
     @property
@@ -79,7 +79,7 @@ class Claim:
 
 @transaction.atomic
 def claim(*, due_id: int) -> Claim | None:
-    """Take a due seat for `LEASE`, or None: it is done, somebody else's, a person's, or its model sleeps."""
+    """Claim a due seat for `LEASE`; None if it is done, claimed by another worker, a person's, or its model is cold."""
     now = services.database_now()
     due = (
         DueSeat.objects.select_for_update(skip_locked=True, of=("self",))
@@ -95,7 +95,7 @@ def claim(*, due_id: int) -> Claim | None:
         return None
     due.claimed_until, due.fence = now + LEASE, due.fence + 1
     due.save(update_fields=["claimed_until", "fence"])
-    fold = services.fold(due.match)
+    state = services.state(due.match)
     return Claim(
         due_id=due.pk,
         fence=due.fence,
@@ -105,61 +105,61 @@ def claim(*, due_id: int) -> Claim | None:
         deadline=due.deadline,
         now=now,
         not_before=due.not_before,
-        fold=fold,
-        seen=fold.game.observe(due.seat),
+        state=state,
+        observation=state.game.observe(due.seat),
         deployment=sitting.deployment,
         scripted=sitting.scripted,
         past=_past(due.match, due.seat) if sitting.deployment is not None else (),
-        seed=derive(fold.game.scenario.seed, "table", due.match_id, due.seat, due.step),
+        seed=derive(state.game.scenario.seed, "table", due.match_id, due.seat, due.step),
     )
 
 
 def _past(match: Match, seat: Seat) -> tuple[Refusal, ...]:
-    """The seat's refused replies of earlier steps: they are part of what it has seen."""
-    stored = match.moves.filter(seat=seat).order_by("number").values_list("attempts", flat=True)
+    """The seat's refused replies of earlier steps, which are part of its context."""
+    attempts_by_move = match.moves.filter(seat=seat).order_by("number").values_list("attempts", flat=True)
     return tuple(
         Refusal(seat=seat, after=attempt["after"], reply=attempt["reply"], why=attempt["error"])
-        for attempts in stored
+        for attempts in attempts_by_move
         for attempt in attempts
         if attempt["reply"]
     )
 
 
 def can_be_asked(model: Deployment) -> bool:
-    """Whether a model answers now; remote ones always count as ready."""
+    """Whether a model is ready; remote models always are."""
     return model.remote_id is not None or model.state == Deployment.State.READY
 
 
 def ready_model(deployment_id: int) -> Deployment | None:
-    """A model as it is now; None while it cannot be asked."""
-    found = Deployment.objects.select_related("checkpoint", "remote").get(pk=deployment_id)
-    return found if can_be_asked(found) else None
+    """The reloaded model; None while it is not ready."""
+    model = Deployment.objects.select_related("checkpoint", "remote").get(pk=deployment_id)
+    return model if can_be_asked(model) else None
 
 
-def renew(*, held: Claim) -> bool:
-    """Keep a claim; False if it was lost."""
-    mine = DueSeat.objects.filter(pk=held.due_id, fence=held.fence)
-    return bool(mine.update(claimed_until=services.database_now() + LEASE))
+def renew(*, claim: Claim) -> bool:
+    """Renew a claim; False if it was lost."""
+    claimed = DueSeat.objects.filter(pk=claim.due_id, fence=claim.fence)
+    return bool(claimed.update(claimed_until=services.database_now() + LEASE))
 
 
-def _as_people_write(move: Move, seen: Observation) -> Move:
-    """The same move with its tag after the words, where a person's form puts it; unchanged if it has none."""
-    action = next(action for action in seen.actions if action.name == move.action)
+def _as_people_write(move: Move, observation: Observation) -> Move:
+    """The same move with its tag after the text, as in a person's move; unchanged if it has none."""
+    action = next(action for action in observation.actions if action.name == move.action)
     if not TAG.search(move.text) or action.text == "private":
         return move
-    written = tag(action, move.args)
-    words = move.text.replace(written, " ", 1)
+    action_tag = tag(action, move.args)
+    words = move.text.replace(action_tag, " ", 1)
     try:
         return move.model_copy(update={"text": write(action, move.args, words)})
-    except ValueError:  # a tag among the words: it stays as it was read
+    except ValueError:  # the text contains another tag: keep the move as parsed
         return move
 
 
 @dataclass(frozen=True)
 class Answering:
-    """How far an answer has come: what was refused or went wrong so far, and the move once there is one."""
+    """An answer in progress: the refusals and failures so far, and the move once there is one."""
 
-    held: Claim
+    claim: Claim
     attempts: tuple[dict[str, Any], ...] = ()
     refused: tuple[Refusal, ...] = field(default=())
     move: Move | None = None
@@ -167,76 +167,77 @@ class Answering:
 
     @property
     def done(self) -> bool:
-        """Whether nobody is asked any more."""
+        """Whether there is a move, or no retry is left."""
         return self.move is not None or len(self.attempts) > RETRIES
 
     def observation(self) -> Observation:
-        """What its player is shown: as in training, its own refused replies are part of it."""
-        return with_refusals(self.held.seen, [*self.held.past, *self.refused])
+        """The observation sent to the player; as in training, it includes the player's refused replies."""
+        return with_refusals(self.claim.observation, [*self.claim.past, *self.refused])
 
-    def heard(self, reply: str) -> Answering:
-        """After a reply: a move, or one more refusal. A NUL character, which no row can hold, is replaced."""
-        seen, reply = self.held.seen, reply.replace("\x00", "\ufffd")
+    def answered(self, reply: str) -> Answering:
+        """Process a reply: a move, or one more refusal. NUL characters, which the database rejects, are replaced."""
+        observation, reply = self.claim.observation, reply.replace("\x00", "\ufffd")
         try:
-            move, private = parse(reply, seen)
-            move = _as_people_write(move, seen)
-            self.held.game.check(self.held.seat, move)
+            move, private = parse(reply, observation)
+            move = _as_people_write(move, observation)
+            self.claim.game.check(self.claim.seat, move)
         except IllegalMove as error:
-            refusal = Refusal(seat=self.held.seat, after=len(seen.messages), reply=reply, why=str(error))
-            noted = {"reply": reply, "error": str(error), "after": refusal.after}
-            return replace(self, attempts=(*self.attempts, noted), refused=(*self.refused, refusal))
+            refusal = Refusal(seat=self.claim.seat, after=len(observation.messages), reply=reply, why=str(error))
+            attempt = {"reply": reply, "error": str(error), "after": refusal.after}
+            return replace(self, attempts=(*self.attempts, attempt), refused=(*self.refused, refusal))
         return replace(self, move=move, private=private)
 
     def failed(self, why: str) -> Answering:
-        """After a failure that is not the model's."""
-        noted = {"reply": "", "error": why, "after": len(self.held.seen.messages)}
-        return replace(self, attempts=(*self.attempts, noted))
+        """Record a failure outside the model."""
+        attempt = {"reply": "", "error": why, "after": len(self.claim.observation.messages)}
+        return replace(self, attempts=(*self.attempts, attempt))
 
 
 def answer(*, answering: Answering, late: bool = False) -> None:
-    """Make the move, or the game's default if there is none: as a time-out if it came too late.
+    """Make the move, or the game's default if there is none: as a time-out if `late`.
 
-    Raises `IllegalMove`, and changes nothing, if somebody else holds the claim by now or the match has moved on.
+    Raises `IllegalMove` and changes nothing if the claim was lost or the match has moved on.
     """
-    held = answering.held
+    claim = answering.claim
     origin: Origin = "timeout" if late else "default"
-    move = answering.move or held.game.default(held.seat).model_copy(update={"origin": origin})
+    move = answering.move or claim.game.default(claim.seat).model_copy(update={"origin": origin})
 
     def still_ours(
-        now: services.MatchState,
+        state: services.MatchState,
     ) -> Move:  # asked under the match's lock, as whoever takes the seat holds it
-        if not DueSeat.objects.filter(pk=held.due_id, fence=held.fence).exists():
-            raise IllegalMove("somebody else answers for this seat by now")
+        if not DueSeat.objects.filter(pk=claim.due_id, fence=claim.fence).exists():
+            raise IllegalMove("another worker has claimed this seat")
         return move
 
     services.submit(
-        match_id=held.match_id,
-        seat=held.seat,
-        step=held.step,
+        match_id=claim.match_id,
+        seat=claim.seat,
+        step=claim.step,
         move=still_ours,
         private=answering.private,
         attempts=answering.attempts,
-        known=held.fold,
+        known=claim.state,
     )
 
 
 def tell_workers(*, limit: int = 200) -> list[int]:
-    """Due seats whose hint was lost, or whose worker died: put off their next hint, return their ids."""
+    """Return the ids of due seats whose hint was lost or whose worker died, and postpone their next hint."""
     now = services.database_now()
     with transaction.atomic():
-        found = list(
+        due_ids = list(
             DueSeat.objects.select_for_update(skip_locked=True, of=("self",))
             .filter(Q(claimed_until=None) | Q(claimed_until__lt=now), hint_at__lte=now, match__paused_at=None)
             .order_by("hint_at")
             .values_list("pk", flat=True)[:limit]
         )
-        DueSeat.objects.filter(pk__in=found).update(hint_at=now + services.HINT_EVERY)
-    return found
+        DueSeat.objects.filter(pk__in=due_ids).update(hint_at=now + services.HINT_EVERY)
+    return due_ids
 
 
 def start_clocks(*, limit: int = 200) -> tuple[list[tuple[int, int]], list[tuple[int, str]]]:
-    """Seats that waited for a model: start the clocks of those that are ready and return them, each with its match;
-    with them, the (match, reason) pairs of those whose model could not be started.
+    """Start the clocks of seats whose model has become ready.
+
+    Return their (due seat, match) ids, and (match, reason) for models that could not be started.
     """
     now = services.database_now()
     with transaction.atomic():
@@ -269,7 +270,7 @@ def start_clocks(*, limit: int = 200) -> tuple[list[tuple[int, int]], list[tuple
 
 
 def request_stopped() -> int:
-    """Request models again that are cold although a seat waits for them: they yielded their slot meanwhile."""
+    """Request cold models again if a seat waits for them: they may have lost their slot."""
     cold = Deployment.objects.filter(
         state=Deployment.State.COLD,
         requested_at=None,

@@ -1,4 +1,4 @@
-"""What a person sent, read as a move: from a form post or a socket message, against the actions offered.
+"""Parsing of a person's move from a form post or a socket message, against the legal actions.
 
 Raises `BadInput`, whose `where` names the field, or `IllegalMove`; both messages are for the person.
 """
@@ -36,7 +36,7 @@ def _text(data: Mapping[str, Any], name: str) -> str:
 
 
 def turn_of(data: Mapping[str, Any]) -> int:
-    """For which of the seat's own turns, counted from 0, the move was made, as the form carries it."""
+    """The index of the seat's turn, from 0, that the form was rendered for."""
     text = _text(data, "turn")
     if not text.isascii() or not text.isdigit() or len(text) > 9:
         raise BadInput("must be the number of the turn that the form was made for: reload the page", "turn")
@@ -44,7 +44,7 @@ def turn_of(data: Mapping[str, Any]) -> int:
 
 
 def _pressed(data: Mapping[str, Any], offered: Sequence[Action]) -> Mapping[str, Any]:
-    """The form's fields, with a pressed choice as the action and the argument that it stands for."""
+    """The form's fields, with a pressed choice expanded to its action and argument."""
     name, _, choice = _text(data, "choice").partition(":")
     if not name:
         return data
@@ -62,26 +62,26 @@ def _action(data: Mapping[str, Any], offered: Sequence[Action]) -> Action:
     raise BadInput(f"choose one of: {', '.join(action.name for action in offered)}", "action")
 
 
-def read_move(data: Mapping[str, Any], seen: Observation) -> Move:
-    """The move that a person's form holds: `action`, `text`, and one field `<action>.<argument>` per argument;
+def read_move(data: Mapping[str, Any], observation: Observation) -> Move:
+    """The move in a person's form: `action`, `text`, and one field `<action>.<argument>` per argument;
     or `choice`, a pressed button, instead of the action and its one argument.
 
-    The text is what others will read: speech (tags in it become plain words) and the action's own tag.
+    The move's text is the speech (tags in it are escaped) followed by the action's own tag.
     """
-    data = _pressed(data, seen.actions)
-    action = _action(data, seen.actions)
+    data = _pressed(data, observation.actions)
+    action = _action(data, observation.actions)
     speech = "" if action.text in {"none", "private"} else plain(_text(data, "text"))
-    if seen.max_chars and len(speech) > seen.max_chars:
-        raise BadInput(f"is {len(speech)} characters long; {seen.max_chars} are allowed", "text")
+    if observation.max_chars and len(speech) > observation.max_chars:
+        raise BadInput(f"is {len(speech)} characters long; {observation.max_chars} are allowed", "text")
     if action.text == "required" and not speech:
         raise BadInput("write something first", "text")
     args: dict[str, ArgValue] = {}
     for argument in action.args:
-        given = _text(data, field(action, argument.name))
-        args[argument.name] = read_value(argument, plain(given) if argument.kind == "text" else given)
+        value = _text(data, field(action, argument.name))
+        args[argument.name] = read_value(argument, plain(value) if argument.kind == "text" else value)
     try:
         move = Move(action=action.name, args=args, text=write(action, args, speech))
     except ValueError as error:
         raise BadInput(str(error), action.name) from error
-    check_move(move, seen.actions, seen.max_chars, seen.max_words)
+    check_move(move, observation.actions, observation.max_chars, observation.max_words)
     return move

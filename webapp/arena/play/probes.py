@@ -1,7 +1,7 @@
-"""What models at the table are asked aside: the game's probes, put to a seat after it has moved, on what it saw before.
+"""Probes of models at the table: the game asks a seat about its beliefs after its move, on the context before it.
 
-The question enters no log and nothing that the seat sees later, and its answer changes nothing. People and scripted
-players are never asked. Who has beliefs is a model, so they are shown to those alone who may know that.
+Question and answer enter neither the log nor later observations. People and scripted players are never probed. Beliefs
+reveal that a player is a model, so they are shown only to users who may know the players.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ from webapp.runs.episodes.beliefs import Believed
 
 SAMPLING = Sampling(temperature=0.0, max_tokens=64)
 SECONDS = 5.0
-"""How long a worker waits for such an answer: others may wait for the worker."""
+"""How long a worker waits for an answer."""
 
 
-def probe_of(held: Claim) -> Probe | None:
-    """What the game asks the seat at this step; None if nothing, or if no model sits there."""
-    return None if held.deployment is None else held.game.probes().get(held.seat)
+def probe_of(claim: Claim) -> Probe | None:
+    """The game's probe of the seat at this step; None if there is none or the seat is not a model."""
+    return None if claim.deployment is None else claim.game.probes().get(claim.seat)
 
 
-def observation(held: Claim, probe: Probe) -> Observation:
-    """What the model is sent: all that it saw before its move, then the question with its choices."""
-    seen = with_refusals(held.seen, held.past)
-    asked = f"{probe.question} Nobody reads this answer. Reply with one of these and nothing else: "
-    question = Message(author=None, text=asked + ", ".join(probe.choices), channel="private")
-    return Observation(messages=(*seen.messages, question))
+def observation(claim: Claim, probe: Probe) -> Observation:
+    """The probe's observation: the context before the move, then the question with its choices."""
+    context = with_refusals(claim.observation, claim.past)
+    text = f"{probe.question} Nobody reads this answer. Reply with one of these and nothing else: "
+    question = Message(author=None, text=text + ", ".join(probe.choices), channel="private")
+    return Observation(messages=(*context.messages, question))
 
 
 def read(reply: str, probe: Probe) -> str | None:
-    """The choice that a reply consists of, else the only one that it names; None if it cannot be told."""
-    said = split_private(reply)[0].strip().strip(".,!\"'*").casefold()
+    """The choice that equals the reply, else the only one that it mentions; None if ambiguous."""
+    answer = split_private(reply)[0].strip().strip(".,!\"'*").casefold()
     for choice in probe.choices:
-        if choice.casefold() == said:
+        if choice.casefold() == answer:
             return choice
-    named = [one for one in probe.choices if re.search(rf"(?<!\w){re.escape(one.casefold())}(?!\w)", said)]
-    return named[0] if len(named) == 1 else None
+    mentioned = [name for name in probe.choices if re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", answer)]
+    return mentioned[0] if len(mentioned) == 1 else None
 
 
-def keep(*, held: Claim, probe: Probe, reply: str) -> None:
-    """Store what a reply says, once a step and seat; one from which no choice can be read is dropped."""
+def keep(*, claim: Claim, probe: Probe, reply: str) -> None:
+    """Store the choice in a reply, once per step and seat; a reply without a readable choice is dropped."""
     answer = read(reply, probe)
     if answer is not None:
-        given = {"question": probe.question, "choices": list(probe.choices), "truth": list(probe.truth)}
-        place = {"match_id": held.match_id, "step": held.step, "seat": held.seat}
-        SeatBelief.objects.get_or_create(**place, defaults={**given, "answer": answer})
+        asked = {"question": probe.question, "choices": list(probe.choices), "truth": list(probe.truth)}
+        place = {"match_id": claim.match_id, "step": claim.step, "seat": claim.seat}
+        SeatBelief.objects.get_or_create(**place, defaults={**asked, "answer": answer})
 
 
 def believed(match: Match) -> list[Believed]:
-    """All such answers of a match: the choice that was named has probability 1, every other 0."""
+    """A match's stored beliefs: the named choice has probability 1, every other 0."""
     return [
-        Believed(row.step, row.seat, row.question, {one: float(one == row.answer) for one in row.choices}, row.truth)
+        Believed(row.step, row.seat, row.question, {name: float(name == row.answer) for name in row.choices}, row.truth)
         for row in match.beliefs.order_by("step", "seat")
     ]

@@ -1,7 +1,7 @@
-"""The one way a move gets into a match, whoever makes it; and what follows from it.
+"""Moves of a match: `submit` is the only function that adds one.
 
-`submit` locks the match, appends the move, folds the game anew, writes each viewer's new rows, writes down who is due
-next, and sends hints after commit. It raises `IllegalMove` (with the reason, for the seat) and then changes nothing.
+`submit` locks the match, appends the move, folds the game, writes each viewer's new rows and the seats that are due
+next, and sends hints after commit. It raises `IllegalMove` (with a reason for the player) without changing anything.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from webapp.core import queue
 from webapp.serving import services as serving
 
 HINT_EVERY = timedelta(seconds=5)
-"""How long a worker has to claim a due seat before it is told again."""
+"""How long a worker has to claim a due seat before the hint is sent again."""
 
 
 def database_now() -> datetime:
-    """The database's clock: the only one that deadlines and leases are judged by."""
+    """The database's clock, which decides all deadlines and leases."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         now: datetime = cursor.fetchone()[0]
@@ -38,10 +38,10 @@ def database_now() -> datetime:
 
 @dataclass
 class MatchState:
-    """A match's game as its `moves` moves have made it, with those of a joint step that is not complete yet.
+    """A match's game after `moves` moves, with the pending moves of an incomplete joint step.
 
     `step` counts the complete steps, `turns` each seat's moves. Outside the lock both may be ahead of a match that was
-    read before. A seat is told only its own turns: the number of steps would tell what others did in secret.
+    read earlier. A seat sees only its own turns: the number of steps would reveal secret moves of others.
     """
 
     game: Game
@@ -51,7 +51,7 @@ class MatchState:
     turns: Counter[Seat] = field(default_factory=Counter)
 
     def due(self) -> frozenset[Seat]:
-        """The seats from which a move is still missing."""
+        """The seats that have yet to move in this step."""
         return self.game.to_act() - self.pending.keys()
 
 
@@ -61,50 +61,50 @@ def scenario_of(match: Match) -> Scenario:
 
 
 def moves_of(match: Match, *, since: int = 0, steps: int | None = None) -> list[SeatMove]:
-    """A match's moves in the order received: from number `since` on, of its first `steps` steps if that is given."""
-    chosen = match.moves.filter(number__gte=since)
-    chosen = chosen if steps is None else chosen.filter(step__lt=steps)
-    rows = chosen.order_by("number").values_list("seat", "move")
+    """A match's moves in the order received: from number `since` on, and only of the first `steps` steps if set."""
+    moves = match.moves.filter(number__gte=since)
+    moves = moves if steps is None else moves.filter(step__lt=steps)
+    rows = moves.order_by("number").values_list("seat", "move")
     return [SeatMove(seat=seat, move=Move.from_dict(move)) for seat, move in rows]
 
 
 def fold(match: Match, *, steps: int | None = None) -> MatchState:
-    """The match's game as its moves have made it, or those of its first `steps` steps."""
+    """The state after all moves of the match, or after those of its first `steps` steps."""
     return catch_up(MatchState(make(scenario_of(match))), moves_of(match, steps=steps))
 
 
-def catch_up(now: MatchState, moves: Sequence[SeatMove]) -> MatchState:
-    """The same fold, advanced by the moves that follow it."""
+def catch_up(state: MatchState, moves: Sequence[SeatMove]) -> MatchState:
+    """Advance a state by the moves that follow it."""
     for entry in moves:
-        now.pending = advance(now.game, now.pending, entry)
-        now.moves += 1
-        now.step += not now.pending
-        now.turns[entry.seat] += 1
-    return now
+        state.pending = advance(state.game, state.pending, entry)
+        state.moves += 1
+        state.step += not state.pending
+        state.turns[entry.seat] += 1
+    return state
 
 
 def viewers(scenario: Scenario) -> list[Viewer]:
-    """Everybody who has a log of their own: each seat, the public, and the all-seeing view for afterwards."""
+    """All viewpoints with a log of their own: each seat, the spectators, and the all-seeing view for replays."""
     return [*range(len(scenario.seats)), SPECTATOR, ALL]
 
 
 def viewers_of(match_id: int) -> list[Viewer]:
-    """The same for a stored match, whose scenario is not read: it may be what is broken."""
+    """The same for a stored match, without reading its scenario, which may be invalid."""
     seats = MatchSeat.objects.filter(match=match_id).order_by("seat").values_list("seat", flat=True)
     return [*seats, SPECTATOR, ALL]
 
 
 def step_of(*, match_id: int, seat: Seat, turn: int) -> int:
-    """The step of the match in which a seat has its own turn number `turn`, from 0; the newest is that of now.
+    """The step in which a seat has its turn number `turn`, from 0; its newest turn is in the current step.
 
-    Raises `IllegalMove` for a turn that has not come yet.
+    Raises `IllegalMove` for a turn in the future.
     """
-    # the step of now is read first: by the time that the seat's own are, it may be that of a later turn
-    now: int = Match.objects.values_list("step", flat=True).get(pk=match_id)
+    # read the current step first: another move may arrive between both queries
+    current_step: int = Match.objects.values_list("step", flat=True).get(pk=match_id)
     steps = list(MatchMove.objects.filter(match=match_id, seat=seat).order_by("number").values_list("step", flat=True))
     if turn > len(steps):
         raise IllegalMove("the game has moved on since you saw it: look again, then move")
-    return (*steps, now)[turn]
+    return (*steps, current_step)[turn]
 
 
 @transaction.atomic
@@ -118,51 +118,51 @@ def submit(
     attempts: Sequence[Mapping[str, object]] = (),
     known: MatchState | None = None,
 ) -> MatchMove:
-    """Make a seat's move in step `step` of the match; return what is stored for it, which may be an earlier one.
+    """Make a seat's move in step `step` of the match; return the stored move, which may be an earlier one.
 
-    `move` may be what reads the move from the match as it stands under the lock; what it raises changes nothing.
-    `known`, an earlier fold of the match, saves folding it anew; it is advanced and not to be used afterwards.
+    `move` may be a function that returns the move for the state under the lock; if it raises, nothing changes.
+    `known`, an earlier state of the match, saves a full fold; it is advanced in place.
     """
     match = Match.objects.select_for_update().get(pk=match_id)
-    now = None
+    state = None
     if step == match.step and match.state == Match.State.RUNNING:
-        now = fold(match) if known is None else catch_up(known, moves_of(match, since=known.moves))
-    if (now is None or seat in now.pending) and (stored := match.moves.filter(step=step, seat=seat).first()):
+        state = fold(match) if known is None else catch_up(known, moves_of(match, since=known.moves))
+    if (state is None or seat in state.pending) and (stored := match.moves.filter(step=step, seat=seat).first()):
         return stored
     if match.state != Match.State.RUNNING:
         raise IllegalMove("this game is not running")
     if match.paused_at is not None:
         raise IllegalMove("the game is paused by its host: move when it goes on")
-    if now is None:
+    if state is None:
         raise IllegalMove("the game has moved on since you saw it: look again, then move")
-    if seat not in now.due():
+    if seat not in state.due():
         raise IllegalMove("it is not your turn")
-    made = move if isinstance(move, Move) else move(now)
-    now.game.check(seat, made)
-    stored = _append(match, now, seat, made, private, attempts, _seconds_taken(match, seat, made))
-    if now.pending:  # nobody is shown anything before the step is complete
+    checked_move = move if isinstance(move, Move) else move(state)
+    state.game.check(seat, checked_move)
+    stored = _append(match, state, seat, checked_move, private, attempts, _seconds_taken(match, seat, checked_move))
+    if state.pending:  # observations change only once the step is complete
         hints.send(match.pk, [seat])
         match.due.filter(seat=seat).delete()
     else:
-        write_rows(match, now.game)
-        hints.send(match.pk, viewers(now.game.scenario))  # before the hints to workers: people wait for theirs
-        _next_step(match, now)
+        write_rows(match, state.game)
+        hints.send(match.pk, viewers(state.game.scenario))  # before the workers' hints: people come first
+        _next_step(match, state)
     return stored
 
 
 def _append(
     match: Match,
-    now: MatchState,
+    state: MatchState,
     seat: Seat,
     move: Move,
     private: str = "",
     attempts: Sequence[Mapping[str, object]] = (),
     took_s: float | None = None,
 ) -> MatchMove:
-    """Store one move and advance the fold by it."""
-    stored = MatchMove.objects.create(
+    """Store one move and advance the state by it."""
+    appended = MatchMove.objects.create(
         match=match,
-        number=now.moves,
+        number=state.moves,
         step=match.step,
         seat=seat,
         move=move.to_dict(),
@@ -170,12 +170,12 @@ def _append(
         attempts=[dict(attempt) for attempt in attempts],
         took_s=took_s,
     )
-    match.step = catch_up(now, [SeatMove(seat=seat, move=move)]).step
-    return stored
+    match.step = catch_up(state, [SeatMove(seat=seat, move=move)]).step
+    return appended
 
 
 def _seconds_taken(match: Match, seat: Seat, move: Move) -> float | None:
-    """How long a person has taken for a move of their own; None for everybody else's."""
+    """Seconds that a person took for their move; None for all other moves."""
     if move.origin != "seat":
         return None
     since = match.due.filter(seat=seat, hint_at=None).values_list("created_at", flat=True).first()
@@ -183,42 +183,42 @@ def _seconds_taken(match: Match, seat: Seat, move: Move) -> float | None:
 
 
 def write_rows(match: Match, game: Game) -> None:
-    """Append what each viewer has been shown since."""
-    held = dict(match.rows.values_list("viewer").annotate(last=Max("number")))
+    """Append each viewer's new messages."""
+    last_numbers = dict(match.rows.values_list("viewer").annotate(last=Max("number")))
     new = [
         ViewerRow(match=match, viewer=viewer, number=number, message=message.to_dict(), step=match.step)
         for viewer in viewers(game.scenario)
         for number, message in enumerate(game.observe(viewer).messages, 1)
-        if number > held.get(viewer, 0)
+        if number > last_numbers.get(viewer, 0)
     ]
     ViewerRow.objects.bulk_create(new)
 
 
-def _next_step(match: Match, now: MatchState) -> None:
-    """After a complete step: let the tool seat pass, then end the game or write down who is due. Save the match."""
-    tool = now.game.scenario.tool_seat
-    while tool in now.due():  # no judge sits at the table, so the tool reports what the game takes for granted
-        _append(match, now, tool, now.game.default(tool))
-        write_rows(match, now.game)
+def _next_step(match: Match, state: MatchState) -> None:
+    """Finish a complete step: play the tool seat's default, end the game or write the due seats, save the match."""
+    tool = state.game.scenario.tool_seat
+    while tool in state.due():  # there is no judge at the table, so the tool seat plays its default
+        _append(match, state, tool, state.game.default(tool))
+        write_rows(match, state.game)
     match.due.all().delete()
-    if now.game.to_act():
-        _write_due(match, now.due())
+    if state.game.to_act():
+        _write_due(match, state.due())
     else:
         match.state = Match.State.FINISHED
         match.ended_at = database_now()
-        match.returns = {str(seat): value for seat, value in now.game.returns().items()}
-        match.metrics = dict(now.game.metrics())
-        match.seat_metrics = {str(seat): dict(metrics) for seat, metrics in now.game.seat_metrics().items()}
-        match.roles = list(now.game.roles())
-    ended = ["ended_at", "returns", "metrics", "seat_metrics", "roles"]
-    match.save(update_fields=["step", "state", "step_until", *ended])
+        match.returns = {str(seat): value for seat, value in state.game.returns().items()}
+        match.metrics = dict(state.game.metrics())
+        match.seat_metrics = {str(seat): dict(metrics) for seat, metrics in state.game.seat_metrics().items()}
+        match.roles = list(state.game.roles())
+    results = ["ended_at", "returns", "metrics", "seat_metrics", "roles"]
+    match.save(update_fields=["step", "state", "step_until", *results])
 
 
 def _write_due(match: Match, due: frozenset[Seat]) -> None:
-    """Write down the seats that must move now, start their clocks, and tell the workers of those that are no people.
+    """Write the seats that must move, start their clocks, and send hints to workers.
 
-    A model that sleeps has no deadline until it is ready; where somebody must not know that a model sits there, it has
-    everybody's. The match is the caller's to save.
+    A model that is not ready has no deadline until it is; where players must stay hidden, it has the same deadline as
+    people. The caller saves the match.
     """
     seats = {seat.seat: seat for seat in match.seats.select_related("deployment")}
     models = [model for number in due if (model := seats[number].deployment) is not None]
@@ -244,7 +244,7 @@ def _write_due(match: Match, due: frozenset[Seat]) -> None:
 
 
 def _paces(match: Match, due: Sequence[MatchSeat], *, blind: bool) -> dict[Seat, float]:
-    """The seconds that each worker's seat among those due takes for its move; empty where none has to wait."""
+    """The delay in seconds of each due seat that a worker plays; empty if none has to wait."""
     workers = [seat.seat for seat in due if seat.by_worker]
     if blind and workers:
         known = pace.times_of_people(match.game)
@@ -254,19 +254,19 @@ def _paces(match: Match, due: Sequence[MatchSeat], *, blind: bool) -> dict[Seat,
 
 
 def _draw_seats(match: Match) -> None:
-    """Give everybody another seat, drawn from the match's secret seed: who came when, and to which, tells nothing."""
+    """Shuffle the seats by the match's secret seed, so that the order of arrival reveals nothing."""
     seats = list(match.seats.order_by("seat"))
     names = match.scenario["seats"]
-    match.seats.update(seat=F("seat") + len(seats))  # out of the way: nobody sits where another still does
+    match.seats.update(seat=F("seat") + len(seats))  # avoids conflicts with the unique constraint
     for number, seat in enumerate(rng(match.scenario["seed"], "seats").sample(seats, len(seats))):
         seat.seat, seat.name = number, names[number]
     MatchSeat.objects.bulk_update(seats, ["seat", "name"])
 
 
 def begin(match: Match) -> None:
-    """Start a locked match whose seats are all taken: first rows, first clocks.
+    """Start a locked match whose seats are all taken: write its first rows and due seats.
 
-    Where seats are drawn by chance, they are drawn now: before the game it can be seen who comes when.
+    Shuffled seats are drawn at this point: before the game everybody can see who arrives.
     """
     if match.shuffled:
         _draw_seats(match)
@@ -282,7 +282,7 @@ def begin(match: Match) -> None:
 
 @transaction.atomic
 def time_out(*, due_id: int) -> MatchMove | None:
-    """Play the default of a seat whose deadline has passed, as a time-out; None if it is not (or no longer) due."""
+    """Play the default of a seat whose deadline has passed, as a time-out; None if it is not due."""
     due = DueSeat.objects.filter(pk=due_id).first()
     if due is None:
         return None
@@ -296,7 +296,7 @@ def time_out(*, due_id: int) -> MatchMove | None:
 
 @transaction.atomic
 def abort(*, match_id: int, why: str) -> None:
-    """End a match without a result; one that is over stays as it is."""
+    """End a match without a result; does nothing if it is over."""
     match = Match.objects.select_for_update().get(pk=match_id)
     if match.over:
         return

@@ -1,1 +1,1 @@
-"""Before a game: tables, seats, links, rules and scenarios."""
+"""Setup of a game: tables, seats, links, rules and scenarios."""

@@ -1,4 +1,4 @@
-"""The forms of the table's pages: a new table, a guest's name. Each choice has a sensible default."""
+"""The forms of the table's pages: a new table and a guest's name. Every field has a default."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ SHOWN_CHECKPOINTS = 50
 
 
 def checkpoints_for(user: User, wanted: int | None = None) -> list[Checkpoint]:
-    """The checkpoints this person may sit down against, newest first, with the wanted one among them."""
-    found = Checkpoint.objects.visible_to(user)
-    shown = list(found.order_by("-created_at")[:SHOWN_CHECKPOINTS])
-    if wanted is not None and wanted not in {checkpoint.pk for checkpoint in shown}:
-        shown = [*found.filter(pk=wanted), *shown]
-    return shown
+    """The checkpoints this user may play against, newest first, always including `wanted`."""
+    visible = Checkpoint.objects.visible_to(user)
+    newest = list(visible.order_by("-created_at")[:SHOWN_CHECKPOINTS])
+    if wanted is not None and wanted not in {checkpoint.pk for checkpoint in newest}:
+        newest = [*visible.filter(pk=wanted), *newest]
+    return newest
 
 
 class NewTable(forms.Form):
-    """Game, scenario, seats, rules. The names of the seats follow the scenario, so the page shows numbers.
+    """Game, scenario, seats and rules. Seat names depend on the scenario, so the page shows numbers.
 
-    `seats` is how many are to sit there, where the game leaves that open; any other number than those for which there
-    is a scenario counts as the usual one. `rules` are the game's own settings, checked together with the rest.
+    `seats` is the number of seats if the game allows several; a number without a scenario falls back to the usual size.
+    `rules` is the form of the game's own settings, validated together with this form.
     """
 
     game = forms.ChoiceField(label="Game")
@@ -51,10 +51,10 @@ class NewTable(forms.Form):
         label="Who may watch", choices=Match.Visibility.choices, initial=Match.Visibility.PRIVATE
     )
     shuffled = forms.BooleanField(
-        label="Draw seats and names by chance",
+        label="Shuffle seats and names",
         required=False,
         initial=True,
-        help_text="Else everybody sits where it says above, and a name is always at the same seat.",
+        help_text="Otherwise everybody sits as chosen above, and each seat keeps its name.",
     )
 
     def __init__(
@@ -85,7 +85,7 @@ class NewTable(forms.Form):
         self.fields["deadline_s"].initial = self.spec.deadline_s
         self.checkpoints = checkpoints_for(user, checkpoint)
         self.remotes = list(Deployment.objects.visible_to(user).filter(remote__isnull=False).select_related("remote"))
-        if self.spec.players[1] == 2:  # there the names belong to the story
+        if self.spec.players[1] == 2:  # in games for two the names belong to the story
             del self.fields["shuffled"]
         for number in range(self.size):
             self.fields[f"seat_{number}"] = self._seat_field(number, checkpoint)
@@ -96,12 +96,12 @@ class NewTable(forms.Form):
         return field
 
     def _seat_field(self, number: int, checkpoint: int | None) -> forms.ChoiceField:
-        models = [(f"checkpoint:{found.pk}", f"Model: {found.name}") for found in self.checkpoints]
-        models += [(f"deployment:{found.pk}", f"Model: {found}") for found in self.remotes]
+        models = [(f"checkpoint:{model.pk}", f"Model: {model.name}") for model in self.checkpoints]
+        models += [(f"deployment:{model.pk}", f"Model: {model}") for model in self.remotes]
         scripted = [(f"scripted:{name}", label) for name, label in opponents.choices(self.spec)]
         people = [("me", "You"), ("open", "Empty: whoever comes, or a guest by link")]
         label = f"Seat {number + 1}" if self.stored is None else str(self.stored.data["seats"][number])
-        other = f"checkpoint:{checkpoint}" if any(found.pk == checkpoint for found in self.checkpoints) else None
+        other = f"checkpoint:{checkpoint}" if any(model.pk == checkpoint for model in self.checkpoints) else None
         initial = "me" if number == 0 else (other or f"scripted:{opponents.substitute(self.spec.name)}")
         return forms.ChoiceField(label=label, choices=[*people, *models, *scripted], initial=initial)
 
@@ -111,7 +111,7 @@ class NewTable(forms.Form):
         return [self[name] for name in self.fields if name.startswith("seat_")]
 
     def is_valid(self) -> bool:
-        """Whether the rules are, too."""
+        """Whether both the form and the rules are valid."""
         return super().is_valid() & self.rules.is_valid()
 
     def blame(self, error: BadInput) -> None:
@@ -123,34 +123,34 @@ class NewTable(forms.Form):
             self.add_error(error.where if error.where in self.fields else None, error.why)
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a table at which the same person would sit twice."""
+        """Refuse a table where the same person sits twice."""
         data = super().clean() or {}
         if [data.get(field.name) for field in self.seat_fields].count("me") > 1:
             self.add_error(None, "You can sit at one seat only. Choose somebody else for the other.")
         return data
 
     def drawn(self) -> tables.Start:
-        """The scenario that was chosen, with a fresh seed; raises `BadInput` if it cannot be played."""
+        """The chosen scenario with a fresh seed; raises `BadInput` if it cannot be played."""
         return scenarios.draw(self.cleaned_data["scenario"], self.user, self.spec.name, tables.new_seed(), self.size)
 
     def places(self, seed: int) -> list[tables.Place]:
-        """Who sits where; drawn by chance if that was wished."""
-        chosen = [self._place(self.cleaned_data[field.name]) for field in self.seat_fields]
-        return tables.at_drawn_seats(chosen, seed) if self.cleaned_data.get("shuffled") else chosen
+        """The player of each seat, shuffled if the form says so."""
+        places = [self._place(self.cleaned_data[field.name]) for field in self.seat_fields]
+        return tables.at_drawn_seats(places, seed) if self.cleaned_data.get("shuffled") else places
 
     def _place(self, choice: str) -> tables.Place:
         kind, _, rest = choice.partition(":")
         if kind == "me":
             return tables.Place(user=self.user)
         if kind == "checkpoint":
-            chosen = next(found for found in self.checkpoints if found.pk == int(rest))
-            return tables.Place(deployment=serving.of_checkpoint(chosen))
+            checkpoint = next(model for model in self.checkpoints if model.pk == int(rest))
+            return tables.Place(deployment=serving.of_checkpoint(checkpoint))
         if kind == "deployment":
-            return tables.Place(deployment=next(found for found in self.remotes if found.pk == int(rest)))
+            return tables.Place(deployment=next(model for model in self.remotes if model.pk == int(rest)))
         return tables.Place(scripted=rest) if kind == "scripted" else tables.Place()
 
     def make(self, *, consent: bool | None) -> Match:
-        """Set up the table; raises `BadInput` saying why not."""
+        """Create the table; raises `BadInput` with the reason if that fails."""
         start = self.drawn()
         places = self.places(start.scenario.seed)
         if len(places) != len(start.scenario.seats):
@@ -167,7 +167,7 @@ class NewTable(forms.Form):
 
 
 class GuestName(forms.Form):
-    """What a guest wants to be called."""
+    """A guest's display name."""
 
     shown_name = forms.CharField(
         max_length=60, label="Your name at the table", help_text="Others at the table read it."

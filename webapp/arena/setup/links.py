@@ -1,7 +1,7 @@
-"""Links to a table that is not full yet: to one seat, which is kept for a guest, and to whatever seat is free.
+"""Links to a table that is not full yet: to one seat reserved for a guest, or to any free seat.
 
-A token is shown once and stored hashed; a newer one takes the place of an older one. Each function is one transaction.
-`BadInput` says what is wrong and changes nothing.
+A token is shown once and stored hashed; a newer token replaces an older one. Each function is one transaction and
+raises `BadInput` without changing anything.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from webapp.arena.setup.tables import sit, still_open, take_seat, tell_everybody
 
 @transaction.atomic
 def invite(*, match: Match, number: int) -> str:
-    """Keep an empty seat for a guest; return the link's token, which is shown this once. An older link dies."""
+    """Reserve an empty seat for a guest; return the link's token, which is shown once. Revokes an older link."""
     locked = still_open(match)
     seat = locked.seats.filter(seat=number, kind=MatchSeat.Kind.OPEN).first()
     if seat is None:
@@ -32,7 +32,7 @@ def invite(*, match: Match, number: int) -> str:
 
 @transaction.atomic
 def open_link(*, match: Match) -> str:
-    """Return the token of a link to the whole table, which is shown this once; an older one dies."""
+    """Return the token of a new link to the table, which is shown once. Revokes an older link."""
     locked = still_open(match)
     token = new_token()
     locked.join_hash = digest(token)
@@ -66,7 +66,7 @@ def find_link(token: str) -> GuestLink | None:
 
 @transaction.atomic
 def claim(*, token: str, user: User | None, shown_name: str) -> tuple[MatchSeat, User]:
-    """Take the seat that a link stands for, once, as `user` or as a new guest; return both."""
+    """Take the seat of a link, once, as `user` or as a new guest; return both."""
     link = find_link(token)
     if link is None:
         raise BadInput("this link does not exist, or was replaced by a newer one")

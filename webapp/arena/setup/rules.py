@@ -1,6 +1,6 @@
-"""The rules of a table: the settings of its game that somebody may choose where they set it up.
+"""The rules of a table: the game settings that its host may choose.
 
-Whatever is left empty stays as the scenario has it. Who is dealt what is nobody's to choose.
+Empty settings keep the scenario's values. Hidden information cannot be chosen.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from webapp.core.schema import SchemaForm, takes_one_field
 
 
 def offered(spec: GameSpec) -> list[str]:
-    """The names of the settings that may be chosen: each number, choice and list of words that is no scenario's own."""
+    """The names of the settings that may be chosen: numbers, choices and word lists that are not scenario-only."""
     schema = spec.settings.model_json_schema()
-    found = {name for name, described in schema["properties"].items() if takes_one_field(described, schema)}
-    return [name for name in schema["properties"] if name in found - set(spec.scenario_only)]
+    editable = {name for name, described in schema["properties"].items() if takes_one_field(described, schema)}
+    return [name for name in schema["properties"] if name in editable - set(spec.scenario_only)]
 
 
 def changed(scenario: Scenario, rules: Mapping[str, Any]) -> Scenario:
-    """The same start with these settings instead of its own, as the game reads them.
+    """The scenario with these settings replaced, validated by the game.
 
-    Raises `BadInput` for a wrong value, and for what is not `offered`: who states what is hidden knows it.
+    Raises `BadInput` for an invalid value and for a setting that is not `offered`: it could fix hidden information.
     """
     spec = lookup(scenario.game)
     known = offered(spec)
     if unknown := next((name for name in rules if name not in known), None):
         raise BadInput(f"cannot be chosen at a table; there are: {', '.join(known) or 'none'}", f"rules.{unknown}")
-    made = scenario.model_copy(update={"settings": {**scenario.settings, **rules}})
+    candidate = scenario.model_copy(update={"settings": {**scenario.settings, **rules}})
     try:
-        make(made)
-        read = read_settings(spec.settings, made).model_dump(mode="json")
+        make(candidate)
+        settings = read_settings(spec.settings, candidate).model_dump(mode="json")
     except BadInput as error:
         raise BadInput(error.why, error.where.replace("settings", "rules", 1)) from error
-    return made.model_copy(update={"settings": {**scenario.settings, **{name: read[name] for name in rules}}})
+    return candidate.model_copy(update={"settings": {**scenario.settings, **{name: settings[name] for name in rules}}})
 
 
 def in_words(rules: Mapping[str, Any]) -> str:
-    """The chosen rules as a line: `rounds 2, reveal no`."""
-    return ", ".join(f"{name.replace('_', ' ')} {_said(value)}" for name, value in rules.items())
+    """The chosen rules as text: `rounds 2, reveal no`."""
+    return ", ".join(f"{name.replace('_', ' ')} {_value_in_words(value)}" for name, value in rules.items())
 
 
-def _said(value: Any) -> str:
+def _value_in_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return " + ".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -63,5 +63,5 @@ class RulesForm(SchemaForm):
             field.label = capfirst(field.label)
 
     def chosen(self) -> dict[str, Any]:
-        """The settings that were chosen; call it on a valid form only."""
+        """The chosen settings; only for a valid form."""
         return {name: value for name, value in self.document().items() if value is not None}

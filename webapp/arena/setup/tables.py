@@ -1,7 +1,7 @@
-"""Tables before and between games: made, joined, agreed to, closed, set up again. Links to them:
+"""Tables before and between games: creating, joining, consent, closing, rematches. See also
 `webapp.arena.setup.links`.
 
-Each function is one transaction. `BadInput` says what is wrong and changes nothing.
+Each function is one transaction; it raises `BadInput` without changing anything.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ ALIVE = (Match.State.OPEN, Match.State.RUNNING)
 
 
 def new_seed() -> int:
-    """A seed that nobody can guess, for the chance of one match."""
+    """An unpredictable seed for one match."""
     return secrets.randbits(62)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Who is to sit at one seat: a person, a deployment, a scripted player's name, or (all empty) whoever comes."""
+    """The player of one seat: a person, a deployment or a scripted player's name; an open seat if all are empty."""
 
     user: User | None = None
     deployment: Deployment | None = None
@@ -58,7 +58,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Start:
-    """What a match begins with: a scenario, the stored one it was drawn from, if any, and rules instead of its own."""
+    """The start of a match: a scenario, the stored scenario it came from, if any, and the host's rules."""
 
     scenario: Scenario
     source: StoredScenario | None = None
@@ -66,13 +66,13 @@ class Start:
 
 
 def with_drawn_names(scenario: Scenario) -> Scenario:
-    """The same scenario with its names at other seats, drawn from its seed."""
+    """The same scenario with its names shuffled by its seed."""
     names = rng(scenario.seed, "names").sample(scenario.seats, len(scenario.seats))
     return scenario.model_copy(update={"seats": tuple(names)})
 
 
 def at_drawn_seats(places: Sequence[Place], seed: int) -> list[Place]:
-    """The same people, models and scripts at other seats, drawn from a scenario's seed."""
+    """The same places, shuffled by a scenario's seed."""
     return rng(seed, "places").sample(places, len(places))
 
 
@@ -87,9 +87,9 @@ def create(
     consent: bool | None = None,
     shuffled: bool = False,
 ) -> Match:
-    """Set up a table; it begins at once if everybody is there and has agreed. `consent` is the host's own answer.
+    """Create a table; it begins at once if all seats are taken and all people have answered. `consent` is the host's.
 
-    `shuffled`: the names at the seats are drawn anew from the scenario's seed, so that no name always hides the same.
+    `shuffled`: shuffle the names by the scenario's seed, so that no name always has the same role.
     """
     quotas.check(user=host, quota="open_tables", used=Match.objects.filter(host=host, state__in=ALIVE))
     scenario = with_drawn_names(start.scenario) if shuffled else start.scenario
@@ -129,7 +129,7 @@ def create(
             consented_at=None if answer is None else Now(),
         )
     models = [place.deployment for place in places if place.deployment is not None]
-    serving.request_all(deployments=models)  # so that they start while people read
+    serving.request_all(deployments=models)  # they start while people read the rules
     _begin_if_ready(match)
     return match
 
@@ -143,16 +143,17 @@ def still_open(match: Match) -> Match:
 
 
 def needs_ready(seats: Collection[MatchSeat]) -> bool:
-    """Whether people say that they are ready, besides what may be stored: where more than two sit, the first to come
-    wait long for the last. At a table for two, or with the host alone, the answer about consent says enough. Anybody
-    else is asked even if no other person is there, or they would know it.
+    """Whether players must press Ready besides answering about consent.
+
+    This is so at tables of more than two seats, where the first players wait long for the last, unless the host is the
+    only person. Every other person is asked even if no one else is there, because skipping it would reveal that.
     """
     people = [seat for seat in seats if seat.kind == MatchSeat.Kind.PERSON]
     return len(seats) > 2 and any(seat.user_id != seat.match.host_id for seat in people)
 
 
 def _complete(seats: Sequence[MatchSeat]) -> bool:
-    """Whether every seat is taken and every person has answered and, where that is asked, is ready."""
+    """Whether every seat is taken and every person has answered and, if required, is ready."""
     people = [seat for seat in seats if seat.kind == MatchSeat.Kind.PERSON]
     if any(seat.kind == MatchSeat.Kind.OPEN for seat in seats) or any(seat.consent is None for seat in people):
         return False
@@ -160,7 +161,7 @@ def _complete(seats: Sequence[MatchSeat]) -> bool:
 
 
 def _begin_if_ready(match: Match) -> None:
-    """Begin once nobody is missing. Where somebody must not know of models, these are waited for like people."""
+    """Begin once the table is complete. If players must stay hidden, wait for models as well."""
     seats = list(match.seats.select_related("deployment").order_by("seat"))
     if not _complete(seats):
         return
@@ -171,14 +172,14 @@ def _begin_if_ready(match: Match) -> None:
 
 
 def waiting_for_models(*, limit: int) -> list[int]:
-    """Tables before their game at which a model sits, oldest first."""
-    found = Match.objects.filter(state=Match.State.OPEN, seats__deployment__isnull=False).distinct()
-    return list(found.order_by("pk").values_list("pk", flat=True)[:limit])
+    """Open tables with a model, oldest first."""
+    with_models = Match.objects.filter(state=Match.State.OPEN, seats__deployment__isnull=False).distinct()
+    return list(with_models.order_by("pk").values_list("pk", flat=True)[:limit])
 
 
 @transaction.atomic
 def begin_with_models(*, match_id: int) -> Match | None:
-    """Begin a table that waited for its models alone, end it if one could not be started; None if neither."""
+    """Begin a table that waited only for its models; abort it if one failed to start; None if neither."""
     match = Match.objects.select_for_update().get(pk=match_id)
     if match.state != Match.State.OPEN or not _complete(list(match.seats.all())):
         return None
@@ -191,7 +192,7 @@ def begin_with_models(*, match_id: int) -> Match | None:
 
 @transaction.atomic
 def say_ready(*, match: Match, user: User) -> None:
-    """Press Ready, once every seat is taken; the game begins with the last one who does."""
+    """Mark the user as ready, once every seat is taken; the game begins when all are."""
     locked = still_open(match)
     seat = locked.seats.filter(user=user).first()
     if seat is None:
@@ -208,7 +209,7 @@ def say_ready(*, match: Match, user: User) -> None:
 
 @transaction.atomic
 def fill(*, match: Match) -> None:
-    """Give every empty seat to a scripted player and begin, whether or not everybody has pressed Ready."""
+    """Fill every empty seat with a scripted player and begin, even if not everybody has pressed Ready."""
     locked = still_open(match)
     if locked.seats.filter(kind=MatchSeat.Kind.PERSON, consent=None).exists():
         raise BadInput("somebody at the table has not answered yet what may be stored")
@@ -225,10 +226,10 @@ def tell_everybody(match: Match) -> None:
 
 @transaction.atomic
 def take_seat(*, match: Match, user: User) -> MatchSeat:
-    """Sit down at the first free seat; somebody who sits there already keeps their seat."""
+    """Take the first free seat; a user who has a seat already keeps it."""
     locked = still_open(match)
-    if mine := locked.seats.filter(user=user).first():
-        return mine
+    if seat_of_user := locked.seats.filter(user=user).first():
+        return seat_of_user
     seat = locked.seats.free().order_by("seat").first()
     if seat is None:
         raise BadInput("somebody else was faster: no seat is free")
@@ -245,7 +246,7 @@ def sit(match: Match, seat: MatchSeat, user: User) -> MatchSeat:
 
 @transaction.atomic
 def leave(*, match: Match, user: User) -> None:
-    """Get up again before the game begins; the seat is free for others."""
+    """Leave the table before the game begins; the seat becomes open."""
     locked = still_open(match)
     seat = locked.seats.filter(user=user).first()
     if seat is not None:
@@ -253,7 +254,7 @@ def leave(*, match: Match, user: User) -> None:
 
 
 def free(match: Match, seat: MatchSeat) -> None:
-    """Empty a seat of a locked match before its game; everybody says again that they are ready."""
+    """Empty a seat of a locked match before its game; all players must press Ready again."""
     seat.kind, seat.user, seat.deployment, seat.scripted = MatchSeat.Kind.OPEN, None, None, ""
     seat.consent = seat.consented_at = None
     seat.save(update_fields=["kind", "user", "deployment", "scripted", "consent", "consented_at"])
@@ -264,9 +265,9 @@ def free(match: Match, seat: MatchSeat) -> None:
 
 @transaction.atomic
 def answer_consent(*, match: Match, user: User, agreed: bool) -> None:
-    """Write down a person's yes or no to the use of this match; the game begins with the last answer.
+    """Store a person's consent to the use of this match; the game begins with the last answer.
 
-    Once the game runs the answer stands, except that a yes may still become a no.
+    Once the game runs, consent can only be withdrawn.
     """
     locked = Match.objects.select_for_update().get(pk=match.pk)
     seat = locked.seats.filter(user=user).first()
@@ -282,12 +283,12 @@ def answer_consent(*, match: Match, user: User, agreed: bool) -> None:
 
 
 def close(*, match: Match) -> None:
-    """End a table as its host, before or during the game; there is no result then."""
+    """Close a table as its host, before or during the game, without a result."""
     services.abort(match_id=match.pk, why="closed by the host")
 
 
-def _sat(seat: MatchSeat) -> Place:
-    """Who sat at a seat, whoever stood in for them."""
+def _place_of(seat: MatchSeat) -> Place:
+    """The original player of a seat, without stand-ins."""
     if seat.user is not None:
         return Place(user=seat.user)
     return Place(deployment=seat.deployment, scripted=seat.scripted)
@@ -295,26 +296,26 @@ def _sat(seat: MatchSeat) -> Place:
 
 @transaction.atomic
 def again(*, match: Match, host: User) -> Match:
-    """The same scenario with everybody one seat further; people are asked for their consent anew.
+    """A rematch of the same scenario with all players rotated by one seat; people are asked for consent again.
 
-    Its chance is drawn anew: who has seen the reveal must not know what is hidden this time. A rematch of this host
-    that is not over yet is returned instead of another one. Every model must be open to the host, who has rated the
-    game: a table that begins at once, or waits, tells who sits there.
+    It gets a new seed, because the reveal has shown the hidden information. If this host has a rematch that is not
+    over yet, that one is returned. Every model must be open to the host, and the host must have rated the game: whether
+    the new table begins at once or waits would reveal the players.
     """
     before = Match.objects.select_for_update().get(pk=match.pk)
     if not before.over:
         raise BadInput("the game is not over yet")
-    if Match.objects.filter(pk=before.pk).untold_to(host).exists():
+    if Match.objects.filter(pk=before.pk).unrevealed_to(host).exists():
         raise BadInput("say first what you think of this game: the new table would show who sat at this one")
-    going_on = before.rematches.filter(host=host, state__in=ALIVE)
-    if found := going_on.order_by("pk").first():
-        return found
+    ongoing = before.rematches.filter(host=host, state__in=ALIVE)
+    if rematch := ongoing.order_by("pk").first():
+        return rematch
     seats = list(before.seats.select_related("user", "deployment").order_by("seat"))
     models = {seat.deployment_id for seat in seats if seat.deployment_id is not None}
     if Deployment.objects.visible_to(host).filter(pk__in=models).count() < len(models):
-        # not which seat, nor that it is a model: whoever has not rated the game yet must not be told
+        # does not say which seat, or that it is a model: the players may still be hidden
         raise BadInput("not everything at this table is open to you: ask its host, or set up one of your own")
-    places = [_sat(seat) for seat in seats]
+    places = [_place_of(seat) for seat in seats]
     following = create(
         host=host,
         start=Start(redrawn(services.scenario_of(before), new_seed()), before.source, before.rules),

@@ -1,4 +1,4 @@
-"""Filters for what is said at a table: speech with its tags as labels, seat marks, results."""
+"""Filters for the table's pages: speech with its tags as labels, seat marks, results."""
 
 import re
 
@@ -16,7 +16,7 @@ DEED = re.compile(
     rf"<\s*([A-Za-z][\w -]{{0,40}})\s*>([^<>]*(?:{MARK.pattern}[^<>]*){{0,4}})<\s*/\s*\1\s*>"
     r"|<\s*(?P<alone>[A-Za-z][\w -]{0,40})\s*/\s*>"
 )
-"""A tag with what stands in it, which may hold a few marked choices; or a tag that stands alone."""
+"""A tag with its content, which may contain a few marked choices; or an empty tag."""
 
 
 register.filter("rules", in_words)
@@ -24,32 +24,32 @@ register.filter("rules", in_words)
 
 @register.filter
 def speech(text: str) -> SafeString:
-    """Text with each action's tag as a label: `<propose>food 2</propose>` reads “propose: food 2”.
+    """Text with each action's tag as a label: `<propose>food 2</propose>` becomes “propose: food 2”.
 
-    A marked choice says by itself what was done: `<answer><BET></answer>` reads “BET”.
+    A marked choice replaces the whole tag: `<answer><BET></answer>` becomes “BET”.
     """
     pieces: list[tuple[SafeString]] = []
     at = 0
-    for found in DEED.finditer(text):
-        pieces.append((format_html("{}", text[at : found.start()]),))
-        pieces.append((format_html('<span class="deed">{}</span>', _label(found)),))
-        at = found.end()
+    for match in DEED.finditer(text):
+        pieces.append((format_html("{}", text[at : match.start()]),))
+        pieces.append((format_html('<span class="deed">{}</span>', _label(match)),))
+        at = match.end()
     pieces.append((format_html("{}", text[at:]),))
     return format_html_join("", "{}", pieces)
 
 
 def _label(deed: re.Match[str]) -> str:
     name = (deed[1] or deed["alone"]).strip().replace("_", " ")
-    said = (deed[2] or "").strip()
-    if marked := MARK.fullmatch(said):
+    argument = (deed[2] or "").strip()
+    if marked := MARK.fullmatch(argument):
         return marked[1].strip()
-    said = MARK.sub(r"\1", said)
-    return f"{name}: {said}" if said else name
+    argument = MARK.sub(r"\1", argument)
+    return f"{name}: {argument}" if argument else name
 
 
 @register.filter
 def mark(seat: MatchSeat) -> SafeString:
-    """A seat as a small round mark with a letter; the word is read out and shown on hover."""
+    """A seat as a small round mark with a letter; the word is for screen readers and shown on hover."""
     sign, word = {
         MatchSeat.Kind.PERSON: ("P", "person"),
         MatchSeat.Kind.MODEL: ("M", "model"),
@@ -68,7 +68,7 @@ def mark(seat: MatchSeat) -> SafeString:
 
 @register.filter
 def taken(seat: MatchSeat) -> SafeString:
-    """A taken seat of which it is not told yet who or what sits there."""
+    """A taken seat whose player is not revealed yet."""
     return format_html(
         '<span class="mark mark-taken" title="{name}: taken"><span aria-hidden="true">?</span>'
         '<span class="unseen">{name}: taken</span></span>',
@@ -78,7 +78,7 @@ def taken(seat: MatchSeat) -> SafeString:
 
 @register.filter
 def restricted(row: ViewerRow) -> str:
-    """Who may read a line that is not for everybody; nothing for a public one, and for the opening."""
+    """The channel of a line that is not public; empty for public lines and the opening."""
     channel = row.message["channel"].replace("_", " ")
     if channel == "public" or row.number == 1:
         return ""
@@ -87,7 +87,7 @@ def restricted(row: ViewerRow) -> str:
 
 @register.filter
 def words(name: str) -> str:
-    """A name of the code as words: `joint_points` reads “joint points”."""
+    """An identifier as words: `joint_points` becomes “joint points”."""
     return name.replace("_", " ")
 
 
@@ -99,5 +99,5 @@ def at_number(mapping: dict[int, str], number: int) -> str:
 
 @register.filter
 def at_index(items: list[str], number: int) -> str:
-    """`items[number]`; “the table” for a seat that nobody sits at (a tool's)."""
+    """`items[number]`; “the table” for a tool seat."""
     return items[number] if number < len(items) else "the table"
