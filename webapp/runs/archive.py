@@ -1,4 +1,4 @@
-"""A stored folder as a zip file that is written while it is sent, whatever its size."""
+"""Streaming zip downloads of stored folders, of any size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_NAME = re.compile(r"[^\w. -]+")
 
 
 class _Sink(io.RawIOBase):
-    """Takes what the zip writer writes and hands it out; it cannot seek, so sizes follow each file's data."""
+    """A write-only buffer for the zip writer. It cannot seek, so each file's size follows its data."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -33,9 +33,9 @@ class _Sink(io.RawIOBase):
         return len(data)
 
     def take(self) -> bytes:
-        """What was written since the last time."""
-        found, self.parts = b"".join(self.parts), []
-        return found
+        """Return and clear the bytes written since the last call."""
+        written, self.parts = b"".join(self.parts), []
+        return written
 
 
 def _opened(name: str) -> Any:
@@ -56,7 +56,7 @@ def zipped(root: str, names: Sequence[str]) -> Pieces:
 
 
 def zipped_file(name: str, content: Iterable[bytes]) -> Pieces:
-    """A zip file with one member whose content is made while it is sent."""
+    """A zip file with one member, streamed from `content`."""
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
         with archive.open(name, "w", force_zip64=True) as member:

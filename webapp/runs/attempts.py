@@ -1,8 +1,7 @@
-"""What a supervising worker writes about an attempt. Every write holds the run's row and carries the fence.
+"""Writes of a supervising worker about its attempt. Every write locks the run's row and checks the fence.
 
-A worker claims a queued run, which makes an attempt with the next fence and a lease by the database's clock. Once the
-lease has lapsed and the clock has taken the attempt away, or another attempt has begun, every function here raises
-`Superseded` and writes nothing.
+A worker claims a queued run, which creates an attempt with the next fence and a lease by the database's clock. Once the
+lease has lapsed or another attempt has begun, every function here raises `Superseded` and writes nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ TRIES = 3  # attempts in a row that die without a new training step, until the r
 
 
 class Superseded(Exception):
-    """The attempt was taken away: its process must be killed and nothing more be written."""
+    """The attempt has lost its lease: its process must be killed and nothing more written."""
 
 
 def _lease() -> Any:
@@ -37,9 +36,9 @@ def _lease() -> Any:
 
 @transaction.atomic
 def claim(*, run_id: int, worker: str, host: str) -> Attempt | None:
-    """Take a queued run; None if it is not queued (any more), however often its message is delivered.
+    """Claim a queued run; None if it is not queued, however often its message is delivered.
 
-    A model server is left to another node (or to a later hint) where this one serves `SERVE_SLOTS` models already.
+    A model server is not claimed if this node serves `SERVE_SLOTS` models already.
     """
     run = Run.objects.select_for_update().filter(pk=run_id).first()
     if run is None or run.state != Run.State.QUEUED:
@@ -63,7 +62,7 @@ def claim(*, run_id: int, worker: str, host: str) -> Attempt | None:
 
 
 def _has_serve_slot(host: str) -> bool:
-    """Whether the node serves fewer models than it may. Its other claims wait until this transaction ends."""
+    """Whether the node has a free slot. Its other claims wait until this transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"serve slots of {host}"])
     return Attempt.objects.live().filter(host=host, run__kind=Run.Kind.SERVE).count() < settings.SERVE_SLOTS
@@ -72,7 +71,7 @@ def _has_serve_slot(host: str) -> bool:
 def _lock(attempt: Attempt) -> tuple[Attempt, Run]:
     """The attempt and its run, locked; raises `Superseded` if the attempt is not the run's live and newest one.
 
-    Should this process be frozen now, the database ends the transaction, so that its locks do not outlive the lease.
+    If this process freezes, the database ends the transaction, so that its locks do not outlive the lease.
     """
     with connection.cursor() as cursor:
         patience = int(settings.RUN_LEASE_SECONDS * 500)
@@ -86,7 +85,7 @@ def _lock(attempt: Attempt) -> tuple[Attempt, Run]:
 
 @transaction.atomic
 def renumber(*, attempt: Attempt, number: int) -> None:
-    """Give the attempt a higher number, because the folder of its own was made by somebody else."""
+    """Give the attempt a higher number, because its folder already exists."""
     locked, run = _lock(attempt)
     why = f"the folder of attempt {attempt.number} was made outside the site and is ignored: this is attempt {number}"
     locked.number = attempt.number = number
@@ -96,9 +95,9 @@ def renumber(*, attempt: Attempt, number: int) -> None:
 
 @transaction.atomic
 def started(*, attempt: Attempt, pid: int, pid_started: float, start_step: int, code_version: str) -> None:
-    """The process runs, from `start_step` on: what earlier attempts wrote above it is superseded.
+    """Record that the process runs from `start_step` on, and delete what earlier attempts wrote above it.
 
-    Their conversations are played anew under the same numbers, so judgments of them go, and an event says so.
+    Conversations above that step are played again under the same numbers; an event reports judgments deleted with them.
     """
     locked, run = _lock(attempt)
     locked.pid, locked.pid_started, locked.start_step = pid, pid_started, start_step
@@ -106,8 +105,8 @@ def started(*, attempt: Attempt, pid: int, pid_started: float, start_step: int, 
     locked.save(update_fields=["pid", "pid_started", "start_step", "state", "lease_until"])
     run.metrics.filter(step__gt=start_step, fence__lt=locked.fence).delete()
     superseded = run.episodes.filter(step__gt=start_step, fence__lt=locked.fence)
-    if lost := superseded.aggregate(lost=Count("judgments"))["lost"]:
-        why = f"judgments of conversations above step {start_step} are gone ({lost}): the run goes on from there"
+    if judgment_count := superseded.aggregate(lost=Count("judgments"))["lost"]:
+        why = f"judgments of conversations above step {start_step} were deleted ({judgment_count}): they are replayed"
         Event.objects.create(run=run, attempt=locked, at=Now(), kind="warning", data={"why": why})
     superseded.delete()
     run.step, run.code_version = start_step, code_version
@@ -117,7 +116,7 @@ def started(*, attempt: Attempt, pid: int, pid_started: float, start_step: int, 
 
 @transaction.atomic
 def beat(*, attempt: Attempt, status: dict[str, Any]) -> bool:
-    """Renew the lease and keep the process's own status; returns whether somebody asked the run to stop."""
+    """Renew the lease and store the process's status; return whether the run was asked to stop."""
     locked, run = _lock(attempt)
     locked.lease_until, locked.status = _lease(), status
     if status:
@@ -133,9 +132,9 @@ def beat(*, attempt: Attempt, status: dict[str, Any]) -> bool:
 
 @transaction.atomic
 def record(*, attempt: Attempt, batch: batches.Batch, source: Attempt | None = None) -> None:
-    """Store what was read from the run directory, and how far: all of it or nothing.
+    """Store a batch read from the run directory and its file offsets, in one transaction.
 
-    `source` is the earlier attempt whose files were read, if it is not this one.
+    `source` is the attempt whose files were read, if it is an earlier one.
     """
     locked, run = _lock(attempt)
     source = locked if source is None or source.pk == locked.pk else source
@@ -147,7 +146,7 @@ def record(*, attempt: Attempt, batch: batches.Batch, source: Attempt | None = N
 
 @transaction.atomic
 def finish(*, attempt: Attempt, state: str, exit_code: int | None, error: str = "", result: Any = None) -> None:
-    """The process has ended for good: the run is succeeded, stopped or failed."""
+    """End the run as succeeded, stopped or failed after its process has exited."""
     locked, run = _lock(attempt)
     _end(locked, exit_code)
     _close(run, state, error, result)
@@ -155,9 +154,9 @@ def finish(*, attempt: Attempt, state: str, exit_code: int | None, error: str = 
 
 @transaction.atomic
 def give_back(*, attempt: Attempt, exit_code: int | None, why: str) -> None:
-    """The process has ended before its time (a crash, a stall, a worker that leaves): queue the run again.
+    """Queue the run again after its process ended early (a crash, a stall, a worker shutdown).
 
-    It ends instead if somebody asked it to stop, or if it has died too often without getting on.
+    The run ends instead if it was asked to stop, or if its attempts failed too often without progress.
     """
     locked, run = _lock(attempt)
     _end(locked, exit_code)
@@ -193,13 +192,13 @@ def _requeue(run: Run, why: str) -> None:
 def _stuck(run: Run) -> bool:
     """Whether the last attempts ended before the first training step above the one they started from."""
     last = list(run.attempts.order_by("-number").values_list("start_step", "number")[:TRIES])
-    since_asked = run.events.filter(kind="resumed").aggregate(last=Max("attempt__number"))["last"] or 0
-    counted = [start for start, number in last if number > since_asked]
-    return len(counted) == TRIES and len(set(counted)) == 1 and run.step <= counted[0]
+    since_resume = run.events.filter(kind="resumed").aggregate(last=Max("attempt__number"))["last"] or 0
+    starts = [start for start, number in last if number > since_resume]
+    return len(starts) == TRIES and len(set(starts)) == 1 and run.step <= starts[0]
 
 
 def lapse_overdue() -> int:
-    """Clock step: take attempts away whose lease is over, and queue their runs again. Returns how many."""
+    """Clock step: end attempts whose lease is over and queue their runs again. Returns their number."""
     overdue = Attempt.objects.overdue().values_list("pk", "run_id")
     return sum(_lapse(pk, run_id) for pk, run_id in list(overdue))
 
@@ -219,12 +218,12 @@ def _lapse(pk: int, run_id: int) -> int:
 
 
 def repeat_hints() -> int:
-    """Clock step: tell the workers again about runs that wait. Claiming twice does no harm, and old hints expire."""
+    """Clock step: resend hints for queued runs. Duplicate claims are harmless, and old hints expire."""
     return _hint(Run.objects.experiments(), HINT_SECONDS)
 
 
 def repeat_serve_hints() -> int:
-    """Clock step: the same for model servers. Somebody waits for them, and a node without a free slot leaves them."""
+    """Clock step: the same for model servers, at a shorter interval, as nodes without a free slot do not claim them."""
     return _hint(Run.objects.filter(kind=Run.Kind.SERVE), SERVE_HINT_SECONDS)
 
 

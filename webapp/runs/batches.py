@@ -1,6 +1,6 @@
-"""What was read of an attempt's files, and its way into the database: metrics, events, episodes, checkpoints.
+"""Storing records read from an attempt's files: metrics, events, episodes, checkpoints.
 
-A row is overwritten by an attempt whose fence is not lower, so the same lines may come twice. Only
+An attempt overwrites rows with an equal or lower fence, so the same lines may be stored twice. Only
 `webapp.runs.attempts.record` calls `store`, in a transaction that holds the run.
 """
 
@@ -20,7 +20,7 @@ from webapp.runs.reports import keymetric
 
 @dataclass
 class Batch:
-    """What was read from an attempt's files since the last time; `offsets` says up to where."""
+    """Records read from an attempt's files since the last batch; `offsets` are the new file positions."""
 
     metrics: list[dict[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -34,12 +34,12 @@ class Batch:
 
 
 def moment(seconds: float) -> datetime:
-    """A time as files have it, in Unix seconds."""
+    """Convert Unix seconds to a datetime."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def store(batch: Batch, attempt: Attempt, run: Run, source: Attempt) -> None:
-    """Store everything but how far was read: under `attempt`'s fence, the events as those of `source`."""
+    """Store a batch except its offsets: under `attempt`'s fence, with events assigned to `source`."""
     _store_metrics(attempt, run, batch.metrics)
     Event.objects.bulk_create(
         Event(run=run, attempt=source, at=moment(line.pop("at")), kind=str(line.pop("kind"))[:40], data=line)
@@ -80,7 +80,7 @@ def _store_metrics(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> N
 
 
 def outcome_of(summary: Mapping[str, Any]) -> str:
-    """How an episode ended, as the filter of the conversations offers it."""
+    """An episode's outcome, as the conversation filter shows it."""
     facts = summary.get("metrics") or {}
     if summary.get("error"):
         return "error"
@@ -108,19 +108,19 @@ def _store_episodes(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> 
     _upsert(PlayedEpisode, "run_id, step, number", columns, rows)
 
 
-def _store_checkpoint(run: Run, saved: dict[str, Any]) -> None:
+def _store_checkpoint(run: Run, entry: dict[str, Any]) -> None:
     """One row per saved step; a later attempt that saves the same step again replaces the folder, not the row."""
-    earlier = run.checkpoints.filter(step__lt=saved["step"]).order_by("-step").first()
+    earlier = run.checkpoints.filter(step__lt=entry["step"]).order_by("-step").first()
     base = Checkpoint.objects.filter(kind=Checkpoint.Kind.BASE, name=run.base).first()
-    metrics = run.metrics.filter(step=saved["step"]).values_list("values", flat=True).first()
+    metrics = run.metrics.filter(step=entry["step"]).values_list("values", flat=True).first()
     facts = {
-        "kind": saved["kind"],
+        "kind": entry["kind"],
         "run": run,
-        "step": saved["step"],
+        "step": entry["step"],
         "parent": earlier or run.start_checkpoint or base,
         "base": run.base,
-        "path": saved["path"],
-        "sha256": saved["sha256"],
+        "path": entry["path"],
+        "sha256": entry["sha256"],
         "metrics": metrics or {},
     }
-    Checkpoint.objects.update_or_create(name=saved["name"], defaults=facts)
+    Checkpoint.objects.update_or_create(name=entry["name"], defaults=facts)

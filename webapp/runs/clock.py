@@ -1,4 +1,4 @@
-"""Clock steps of runs: take lapsed attempts away, and repeat hints to the workers."""
+"""Clock steps of runs: end lapsed attempts, and resend hints to workers."""
 
 from webapp.core import clock
 from webapp.runs import attempts, services

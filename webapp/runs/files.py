@@ -1,7 +1,7 @@
-"""Files of runs in Django's default storage: what lies there already needs no copy, the rest is linked or uploaded.
+"""Files of runs in Django's default storage.
 
-With the local storage a run directory is inside it, so episodes are read where they were written; checkpoints are
-linked (not copied), because a run deletes its older ones. With a bucket, finished files are uploaded and read back.
+A local storage contains the run directories, so episodes are read in place; checkpoints are hard-linked, because a run
+deletes its older ones. With a bucket, finished files are uploaded and read back.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def name_of(path: Path, root: Path, name: str) -> str:
 
 
 def publish_file(path: Path, name: str) -> None:
-    """Make a finished file readable under `name`; nothing to do where it is there already."""
+    """Make a finished file readable under `name`; does nothing if it is there already."""
     target = local(name)
     if target is not None and target.exists() and target.samefile(path):
         return
@@ -58,19 +58,19 @@ def publish_file(path: Path, name: str) -> None:
 def publish_folder(folder: Path, name: str) -> None:
     """Make a complete folder readable under `name`; its manifest comes last."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    for path in sorted(files, key=lambda found: found.name == MANIFEST):
+    for path in sorted(files, key=lambda file: file.name == MANIFEST):
         publish_file(path, name_of(path, folder, name))
 
 
 def fetch_folder(name: str, target: Path) -> Path:
     """A local folder with the content of the stored one: itself if the storage is local, else a download.
 
-    The manifest comes last, so a download that was cut off is not taken for a whole folder.
+    The manifest is copied last, so an interrupted download is not taken for a complete folder.
     """
-    found = local(name)
-    if found is not None:
-        return found
-    for entry in sorted(walk(name), key=lambda found: found.endswith(f"/{MANIFEST}")):
+    folder = local(name)
+    if folder is not None:
+        return folder
+    for entry in sorted(walk(name), key=lambda file: file.endswith(f"/{MANIFEST}")):
         path = target / entry.removeprefix(name + "/")
         path.parent.mkdir(parents=True, exist_ok=True)
         with default_storage.open(entry, "rb") as source, path.open("wb") as copy:
@@ -79,9 +79,9 @@ def fetch_folder(name: str, target: Path) -> Path:
 
 
 def walk(name: str) -> Iterator[str]:
-    """The names of all files below a stored folder, or of a local one that is given by its absolute path.
+    """The names of all files below a stored folder, or below a local one with an absolute path.
 
-    Nothing comes of a folder that is not there.
+    A missing folder yields nothing.
     """
     if Path(name).is_absolute():
         yield from sorted(str(path) for path in Path(name).rglob("*") if path.is_file())
@@ -108,10 +108,10 @@ def read_member(name: str, offset: int, length: int) -> dict[str, Any]:
 
 
 def delete_folder(name: str) -> None:
-    """Delete a stored folder; one that is not there is fine."""
-    found = local(name)
-    if found is not None:
-        shutil.rmtree(found, ignore_errors=True)
+    """Delete a stored folder if it exists."""
+    folder = local(name)
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
         return
     for entry in list(walk(name)):
         default_storage.delete(entry)

@@ -1,6 +1,6 @@
-"""The form of a new run: what it learns from and with at the top, then every field of its configuration.
+"""The form of a new run: data and models at the top, then every field of its configuration.
 
-A wrong value is put on the field it belongs to, in the words of the configuration's own check.
+The configuration's validation errors are shown on their fields.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ WEIGHTS = [("adapters", "adapters (LoRA)"), ("all", "all weights")]
 
 
 class ChoiceOfVersion(forms.ModelChoiceField):
-    """Shows what is in a version."""
+    """A choice of dataset version that shows its counts."""
 
     def label_from_instance(self, obj: DatasetVersion) -> str:
         """Name, number and counts."""
-        scenarios, held = obj.scenario_count, obj.conversation_count
-        counts = f"{scenarios} scenario{pluralize(scenarios)}, {held} conversation{pluralize(held)}"
+        scenarios, conversations = obj.scenario_count, obj.conversation_count
+        counts = f"{scenarios} scenario{pluralize(scenarios)}, {conversations} conversation{pluralize(conversations)}"
         return f"{obj} ({counts})"
 
 
 class StartForm(forms.Form):
-    """What a run is called, what it learns from, which weights it starts from and where it runs."""
+    """The run's name, data, starting weights and queue."""
 
-    name = forms.CharField(max_length=120, help_text="So that you find it again.")
+    name = forms.CharField(max_length=120, help_text="The run's name in lists.")
     game = forms.ChoiceField(help_text="Which game is played.")
     dataset = ChoiceOfVersion(
         queryset=DatasetVersion.objects.none(),
@@ -89,7 +89,7 @@ class StartForm(forms.Form):
 
 
 class RunForm:
-    """Both halves of the page, checked together. `config` is the configuration that the form began with."""
+    """Both halves of the page, validated together. `config` is the initial configuration."""
 
     def __init__(
         self, config: Mapping[str, Any], user: User, data: Mapping[str, Any] | None = None, **initial: Any
@@ -98,7 +98,7 @@ class RunForm:
         section = {"train": "learn", "sft": "sft"}.get(config["kind"])
         base = Checkpoint.objects.filter(name=config["model"]["base"]).first()
         lora = self.config[section]["lora"] if section else None
-        known = {
+        values = {
             "name": config["name"],
             "game": config["game"]["name"],
             "model": base.pk if base else None,
@@ -106,21 +106,21 @@ class RunForm:
             "place": "cpu",
             **initial,
         }
-        self.start = StartForm(config, user, data, **known)
+        self.start = StartForm(config, user, data, **values)
         if section:
-            chosen = (data or {}).get("run-weights", known["weights"])
+            weights = (data or {}).get("run-weights", values["weights"])
             adapters = lora or LoraConfig().to_dict()
-            self.config[section] = {**self.config[section], "lora": adapters if chosen == "adapters" else None}
+            self.config[section] = {**self.config[section], "lora": adapters if weights == "adapters" else None}
             data = _with_adapters(data, section, adapters) if not lora else data
         document = presets.offered(self.config)
         self.rest = SchemaForm(document, _schema(document), data, prefix="config")
 
     def is_valid(self) -> bool:
-        """Whether both halves are, and the configuration they make is; errors stand on their fields."""
+        """Whether both halves and the resulting configuration are valid; sets field errors."""
         if not (self.start.is_valid() & self.rest.is_valid()):
             return False
         try:
-            self.made = self._config()
+            self.run_config = self._config()
         except BadInput as error:
             self.blame(error)
             return False
@@ -136,21 +136,21 @@ class RunForm:
 
     def _config(self) -> RunConfig:
         entered = presets.merged(self.config, self.rest.document())
-        chosen = self.start.cleaned_data
-        base = chosen["model"].base if chosen["model"].kind != Checkpoint.Kind.BASE else chosen["model"].name
-        entered["name"] = chosen["name"]
-        entered["game"] = {**entered["game"], "name": chosen["game"]}
+        start = self.start.cleaned_data
+        base = start["model"].base if start["model"].kind != Checkpoint.Kind.BASE else start["model"].name
+        entered["name"] = start["name"]
+        entered["game"] = {**entered["game"], "name": start["game"]}
         entered["model"] = {**entered["model"], "base": base}
         return configs.parse(entered)
 
     def choices(self) -> dict[str, Any]:
-        """What `create_run` takes beside the configuration; call it on a valid form only."""
-        chosen = self.start.cleaned_data
+        """The arguments of `create_run` besides the configuration; only for a valid form."""
+        start = self.start.cleaned_data
         return {
-            "place": chosen["place"],
-            "dataset_version": chosen["dataset"],
-            "start_checkpoint": chosen["model"],
-            "opponent_checkpoint": chosen.get("opponent"),
+            "place": start["place"],
+            "dataset_version": start["dataset"],
+            "start_checkpoint": start["model"],
+            "opponent_checkpoint": start.get("opponent"),
         }
 
     def sections(self) -> Iterator[tuple[str, str, list[BoundField], bool]]:
@@ -166,11 +166,11 @@ class RunForm:
 def _with_adapters(
     data: Mapping[str, Any] | None, section: str, adapters: Mapping[str, Any]
 ) -> Mapping[str, Any] | None:
-    """What was sent, with the adapters' defaults where the page did not have their fields yet."""
+    """The submitted data, with the adapters' defaults if the page did not have their fields."""
     if data is None:
         return None
-    known = {f'config-["{section}", "lora", "{name}"]': value for name, value in adapters.items()}
-    missing = {name: json.dumps(value) for name, value in known.items() if name not in data}
+    defaults = {f'config-["{section}", "lora", "{name}"]': value for name, value in adapters.items()}
+    missing = {name: json.dumps(value) for name, value in defaults.items() if name not in data}
     return {**{name: data[name] for name in data}, **missing}
 
 

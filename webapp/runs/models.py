@@ -1,4 +1,4 @@
-"""Runs, their attempts, what was tailed out of their run directories, and checkpoints."""
+"""Runs, their attempts, records read from their run directories, and checkpoints."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Run(models.Model):
 
 
 class Attempt(models.Model):
-    """One try at a run. Whoever holds the highest fence may write; the lease is judged by the database's clock."""
+    """One attempt at a run. Only the highest fence may write; the lease is checked by the database's clock."""
 
     class State(models.TextChoices):
         CLAIMED = "claimed"
@@ -131,7 +131,7 @@ class Event(models.Model):
 
 
 class PlayedEpisode(models.Model):
-    """Where an episode of a run stands (file, offset, length), with its summary; tokens stay in the file."""
+    """The location of a run's episode (file, offset, length), with its summary; tokens stay in the file."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="episodes")
     step = models.PositiveIntegerField()

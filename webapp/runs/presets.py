@@ -1,7 +1,7 @@
-"""Where a new run can start from: a few complete configurations for common purposes, or that of an earlier run.
+"""Starting points of a new run: complete configurations for common purposes.
 
-Training presets are the files of `training/configs`, so that the page and the command line begin with the same run.
-The form offers what a kind of run uses and leaves out what is chosen elsewhere on the page (data, models, kind, name).
+Training presets are the files of `training/configs`, which the command line uses as well. The form shows the sections
+that a kind of run uses, without fields chosen elsewhere on the page (data, models, kind, name).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from training.config import CONFIGS, RunConfig
 from training.run_sections import MIRROR, Opponent
 
 MOST_OPPONENTS = 20
-"""Fields of more of them would make the page unwieldy; a configuration file may list more."""
+"""The form's limit; a configuration file may list more."""
 SECTIONS: dict[str, tuple[str, ...]] = {
     "train": (
         "game",
@@ -49,7 +49,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Preset:
-    """A starting point: its name on the page, what it is for, its file (if it has one) and what differs from that."""
+    """A starting point: title, purpose, configuration file (if any) and changes to it."""
 
     title: str
     about: str
@@ -58,33 +58,33 @@ class Preset:
 
     def config(self) -> dict[str, Any]:
         """The complete configuration as JSON data."""
-        begun = configs.load(CONFIGS / self.file) if self.file else RunConfig()
-        return RunConfig.from_dict({**begun.to_dict(), **deepcopy(dict(self.changes))}).to_dict()
+        base = configs.load(CONFIGS / self.file) if self.file else RunConfig()
+        return RunConfig.from_dict({**base.to_dict(), **deepcopy(dict(self.changes))}).to_dict()
 
 
 PRESETS: dict[str, Preset] = {
     "quick": Preset(
         "Quick trial",
-        "The tiny model learns item negotiation for a few minutes on one CPU: see every part at work.",
+        "The tiny model learns item negotiation for a few minutes on one CPU: a demonstration of every part.",
         "omar/quick.toml",
         {"name": "Quick trial"},
     ),
     "negotiation": Preset(
         "Negotiation with SmolLM2",
-        "A 135M-parameter model bargains with itself over items, about a minute a step on two CPU cores. "
+        "A 135M-parameter model bargains with itself over items, about one minute per step on two CPU cores. "
         "Start it from a cold start's checkpoint: untrained, it seldom reaches a deal.",
         "omar/negotiation.toml",
         {"name": "Negotiation"},
     ),
     "dialogue": Preset(
         "Social dialogue with a judge",
-        "Two characters with goals and secrets talk; a judge model at an address of yours scores how they do.",
+        "Two characters with goals and secrets talk; a remote judge model scores them.",
         "omar/dialogue.toml",
         {"name": "Social dialogue"},
     ),
     "werewolf": Preset(
         "OMAR on Werewolf",
-        "A 135M-parameter model plays the wolves, who learn against a village that stays as it was at the start. "
+        "A 135M-parameter model plays the wolves, who learn against a village with fixed weights. "
         "Start it from a cold start's checkpoint: untrained, few of its replies are legal.",
         "omar/werewolf.toml",
         {"name": "Werewolf"},
@@ -116,7 +116,7 @@ PRESETS: dict[str, Preset] = {
 
 @functools.cache
 def schema() -> dict[str, Any]:
-    """The JSON schema of a run's configuration; it is only read."""
+    """The JSON schema of a run's configuration; do not modify it."""
     return configs.schema()
 
 
@@ -126,14 +126,17 @@ def with_judge(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_opponents(config: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """The configuration with a list of so many opponents: the first ones that it has, then the learner itself."""
-    listed = config["opponents"][:count]
-    return {**config, "opponents": [*listed, *(Opponent(source=MIRROR).to_dict() for _ in range(count - len(listed)))]}
+    """The configuration with `count` opponents: its first ones, then the learner itself."""
+    opponents = config["opponents"][:count]
+    return {
+        **config,
+        "opponents": [*opponents, *(Opponent(source=MIRROR).to_dict() for _ in range(count - len(opponents)))],
+    }
 
 
 def offered(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a configuration that the form shows, in the order in which it shows it."""
-    shown: dict[str, Any] = {}
+    """The part of a configuration that the form shows, in the form's order."""
+    document: dict[str, Any] = {}
     for section in SECTIONS[config["kind"]]:
         value = deepcopy(config[section])
         for name in ELSEWHERE.get(section, ()):
@@ -142,12 +145,12 @@ def offered(config: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if isinstance(value, dict) and "lora" in value and value["lora"] is None:
             del value["lora"]
-        shown[section] = value
-    return shown
+        document[section] = value
+    return document
 
 
 def merged(config: Mapping[str, Any], entered: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration with what the form returned put over it; what the form did not show stays."""
+    """A configuration updated by the form's values; other fields keep their values."""
     result = deepcopy(dict(config))
     for section, value in entered.items():
         under = result.get(section)

@@ -1,4 +1,4 @@
-"""Reads of runs and what belongs to them: who sees what, filters, and the numbers behind the curves."""
+"""Reads of runs, attempts, metrics, episodes and checkpoints: visibility, filters and curve data."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(state__in=OVER)
 
     def matching(self, *, text: str = "", **fields: str) -> RunQuerySet:
-        """Runs whose name holds the text and whose fields equal the given ones; an empty value filters nothing."""
+        """Runs whose name contains the text and whose fields have these values; empty values filter nothing."""
         rows = self.filter(**{name: value for name, value in fields.items() if value})
         return rows.filter(Q(name__icontains=text) | Q(owner__username__iexact=text)) if text else rows
 
     def listed(self) -> RunQuerySet:
-        """With what a table row needs, and without the rest."""
+        """With the columns that a table row needs, without large fields."""
         return self.select_related("owner").defer("config", "result", "error")
 
     def with_progress(self) -> RunQuerySet:
@@ -80,7 +80,7 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
     """Reads of attempts."""
 
     def live(self) -> AttemptQuerySet:
-        """Attempts that somebody holds, or should hold."""
+        """Attempts that a worker holds, or should hold."""
         return self.filter(state__in=("claimed", "running"))
 
     def overdue(self) -> AttemptQuerySet:
@@ -92,19 +92,19 @@ class MetricQuerySet(models.QuerySet["Metric"]):
     """Reads of metrics."""
 
     def since(self, step: int, limit: int = 600) -> list[tuple[int, datetime, dict[str, Any]]]:
-        """Rows above `step` in order, thinned evenly to about `limit`; the newest and all bad steps stay."""
+        """Rows above `step` in order, sampled evenly to about `limit`; the newest and all bad steps are kept."""
         rows = self.filter(step__gt=step)
         count = rows.count()
         every = -(-count // limit) or 1
         if every > 1:
             last = rows.aggregate(last=models.Max("step"))["last"]
             thinned = rows.annotate(rest=models.Func(F("step"), every, function="MOD"))
-            kept = thinned.filter(Q(rest=0) | Q(step=last) | Q(values__has_key="bad_steps"))
-            return list(kept.order_by("step").values_list("step", "at", "values"))
+            sampled = thinned.filter(Q(rest=0) | Q(step=last) | Q(values__has_key="bad_steps"))
+            return list(sampled.order_by("step").values_list("step", "at", "values"))
         return list(rows.order_by("step").values_list("step", "at", "values"))
 
     def every(self) -> Iterator[tuple[int, datetime, dict[str, Any]]]:
-        """All rows in order, read from the database a few at a time."""
+        """All rows in order, read from the database in chunks."""
         return self.order_by("step").values_list("step", "at", "values").iterator(chunk_size=2000)
 
 
@@ -116,9 +116,9 @@ class PlayedEpisodeQuerySet(models.QuerySet["PlayedEpisode"]):
         return list(self.order_by("-step").values_list("step", flat=True).distinct())
 
     def judged_by_others(self, user: User) -> PlayedEpisodeQuerySet:
-        """Episodes of which other people, or models in other people's queues, have judged a seat."""
-        asked = Q(judgments__judge__isnull=False, judgments__target__queue__owner=user)
-        mine = Count("judgments", filter=Q(judgments__author=user) | asked)
+        """Episodes with a judgment by another person or by a model of another person's queue."""
+        by_own_queue = Q(judgments__judge__isnull=False, judgments__target__queue__owner=user)
+        mine = Count("judgments", filter=Q(judgments__author=user) | by_own_queue)
         return self.annotate(judged=Count("judgments"), mine=mine).filter(judged__gt=F("mine"))
 
     def outcomes(self) -> list[str]:
@@ -142,7 +142,7 @@ class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
         return self.filter(run__owner=user) if user.is_researcher else self.none()
 
     def matching(self, *, text: str = "", **fields: str) -> CheckpointQuerySet:
-        """Those whose name or run's name holds the text and whose fields are the given ones; empty filters nothing."""
+        """Checkpoints whose or whose run's name contains the text, with these fields; empty values filter nothing."""
         rows = self.filter(**{name: value for name, value in fields.items() if value})
         return rows.filter(Q(name__icontains=text) | Q(run__name__icontains=text)) if text else rows
 

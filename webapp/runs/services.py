@@ -1,4 +1,4 @@
-"""What people do with runs and checkpoints: start, stop, resume, delete, share. Each is one transaction."""
+"""Services for runs and checkpoints: start, stop, resume, delete, share. Each is one transaction."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def create_run(
     opponent_checkpoint: Checkpoint | None = None,
     cloned_from: Run | None = None,
 ) -> Run:
-    """Queue a run. Raises `BadInput` naming the field if the configuration does not fit what was chosen, or the quota
-    that is used up.
+    """Queue a run. Raises `BadInput` with the field that is inconsistent with the other choices, or with the quota that
+    is used up.
     """
     _check(config, dataset_version)
     _check_size(config, owner)
     _check_quotas(owner)
-    named = _named(config.model.base)
-    start_checkpoint = start_checkpoint or named
+    base_checkpoint = _base_checkpoint(config.model.base)
+    start_checkpoint = start_checkpoint or base_checkpoint
     base = start_checkpoint.base if start_checkpoint else config.model.base
     run = Run.objects.create(
         kind=config.kind,
@@ -88,19 +88,21 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
     for game in dict.fromkeys((config.game.name, *(part.game for part in config.mixture))):
         if game not in version.games:
             raise BadInput(f"{version} has no scenario of {game}: it has {', '.join(version.games)}", "dataset")
-    talks = version.scenarios.filter(game=config.game.name, conversations__isnull=False)
-    if config.kind == "sft" and not talks.exists():
+    with_conversations = version.scenarios.filter(game=config.game.name, conversations__isnull=False)
+    if config.kind == "sft" and not with_conversations.exists():
         raise BadInput(f"{version} has no conversations of {config.game.name} to learn from", "dataset")
 
 
 def _check_size(config: RunConfig, owner: User) -> None:
     """Raise `BadInput` for a configuration too large to be stored, unknown settings, or too many games."""
-    parts = [("game.settings", config.game.name, config.game.settings)]
-    parts += [(f"mixture.{place}.settings", part.game, part.settings) for place, part in enumerate(config.mixture)]
-    for where, game, chosen in parts:
-        known = games.lookup(game).settings.model_fields
-        if unknown := sorted(set(chosen) - set(known)):
-            raise BadInput(f"{game} has no setting {unknown[0][:80]!r}; it has {', '.join(sorted(known))}", where)
+    all_settings = [("game.settings", config.game.name, config.game.settings)]
+    all_settings += [
+        (f"mixture.{place}.settings", part.game, part.settings) for place, part in enumerate(config.mixture)
+    ]
+    for where, game, game_settings in all_settings:
+        fields = games.lookup(game).settings.model_fields
+        if unknown := sorted(set(game_settings) - set(fields)):
+            raise BadInput(f"{game} has no setting {unknown[0][:80]!r}; it has {', '.join(sorted(fields))}", where)
     size = len(json.dumps(config.to_dict()).encode())
     if size > settings.CONFIG_BYTES:
         raise BadInput(f"the configuration has {size} bytes, more than {settings.CONFIG_BYTES}", "config")
@@ -110,16 +112,16 @@ def _check_size(config: RunConfig, owner: User) -> None:
 
 
 def _check_quotas(owner: User) -> None:
-    """Raise `BadInput` if the owner may start or resume no run now."""
+    """Raise `BadInput` if the owner's quotas allow no further run."""
     runs = Run.objects.filter(owner=owner).experiments()
     quotas.check(user=owner, quota="active_runs", used=runs.alive())
-    begun = Event.objects.filter(kind="resumed", run__owner=owner)
-    recent = quotas.within_hour(runs).values("pk").union(quotas.within_hour(begun, "at").values("pk"), all=True)
+    resumed = Event.objects.filter(kind="resumed", run__owner=owner)
+    recent = quotas.within_hour(runs).values("pk").union(quotas.within_hour(resumed, "at").values("pk"), all=True)
     quotas.check(user=owner, quota="runs_per_hour", used=recent)
 
 
 def _check_opponent(source: str) -> None:
-    """Raise `BadInput` for an opponent that names a folder: only what every worker finds by its name may sit there."""
+    """Raise `BadInput` for an opponent that is a folder: every worker must be able to resolve it by name."""
     if source in (MIRROR, PAST) or players.known(source) or source in bases.REGISTRY:
         return
     if "://" not in source:
@@ -127,8 +129,8 @@ def _check_opponent(source: str) -> None:
     check_remote(remote_config(source), "opponents")
 
 
-def _named(base: str) -> Checkpoint | None:
-    """The model that a configuration names; None for one of the register, which every worker finds by its name."""
+def _base_checkpoint(base: str) -> Checkpoint | None:
+    """The checkpoint of a configuration's base model; None for a model of the register."""
     if base in bases.REGISTRY:
         return None
     checkpoint = Checkpoint.objects.filter(name=base).first()
@@ -138,7 +140,7 @@ def _named(base: str) -> Checkpoint | None:
 
 
 def _locked(run: Run) -> Run:
-    """The run under its row lock; raises `BadInput` if somebody has deleted it meanwhile."""
+    """The run under its row lock; raises `BadInput` if it was deleted."""
     locked = Run.objects.select_for_update().filter(pk=run.pk).first()
     if locked is None:
         raise BadInput("it has been deleted", run.name)
@@ -147,9 +149,9 @@ def _locked(run: Run) -> Run:
 
 @transaction.atomic
 def stop_run(*, run: Run) -> str:
-    """Ask a run to stop; returns its state. One that has not started stops at once; asking twice changes nothing.
+    """Ask a run to stop; return its state. A queued run stops at once; a second request has no effect.
 
-    Raises `BadInput` if it is not there any more.
+    Raises `BadInput` if the run was deleted.
     """
     locked = _locked(run)
     if locked.state in OVER or locked.stop_asked_at is not None:
@@ -183,14 +185,14 @@ def resume_run(*, run: Run) -> None:
 def delete_run(*, run: Run) -> None:
     """Delete a run that is over with its checkpoints, and its files in the storage and on this machine.
 
-    Raises `BadInput` if something still uses them, or other people have judged its conversations; what the owner
-    judged of them goes with it.
+    Raises `BadInput` if its checkpoints are in use, or other people have judged its conversations. The owner's
+    judgments are deleted with it.
     """
     locked = _locked(run)
     if locked.state in ALIVE:
         raise BadInput(f"it is {locked.state}: stop it first", locked.name)
-    if judged := locked.episodes.judged_by_others(locked.owner).count():
-        raise BadInput(f"it stays: other people have judged {judged} of its conversations", locked.name)
+    if count := locked.episodes.judged_by_others(locked.owner).count():
+        raise BadInput(f"it stays: other people have judged {count} of its conversations", locked.name)
     names = [f"runs/{run.pk}"]
     for checkpoint in locked.checkpoints.order_by("-step"):
         names += _delete_checkpoint(checkpoint)
@@ -212,20 +214,20 @@ def delete_checkpoint(*, checkpoint: Checkpoint) -> None:
 
 
 def _delete_checkpoint(checkpoint: Checkpoint) -> list[str]:
-    """Delete the row, and the runs in which it was served; return the folders that belonged to them."""
-    served = Run.objects.filter(kind=Run.Kind.SERVE, start_checkpoint=checkpoint)
-    if served.alive().exists():
+    """Delete the row and the runs that served it; return their folders."""
+    serve_runs = Run.objects.filter(kind=Run.Kind.SERVE, start_checkpoint=checkpoint)
+    if serve_runs.alive().exists():
         raise BadInput("it is being served: stop its deployment first", checkpoint.name)
-    names = [f"runs/{pk}" for pk in served.values_list("pk", flat=True)]
+    names = [f"runs/{pk}" for pk in serve_runs.values_list("pk", flat=True)]
     with refused_if_used(checkpoint.name):
-        served.delete()
+        serve_runs.delete()
         Checkpoint.objects.filter(pk=checkpoint.pk).delete()
     return names if checkpoint.kind == Checkpoint.Kind.BASE else [*names, checkpoint.path]
 
 
 @transaction.atomic
 def open_checkpoint(*, checkpoint: Checkpoint, open_to_players: bool) -> None:
-    """Let players sit down against a checkpoint, or no longer."""
+    """Set whether players may play against a checkpoint."""
     Checkpoint.objects.filter(pk=checkpoint.pk).update(open_to_players=open_to_players)
 
 
@@ -257,10 +259,10 @@ def _from_hub_cache(name: str) -> Path:
 
 
 def register_bases() -> int:
-    """Clock step: a row for every base model of the register that is prepared on this machine."""
+    """Clock step: create a row for every base model of the register that is prepared on this machine."""
     ready = [entry for entry in bases.REGISTRY.values() if bases.is_prepared(entry)]
     rows = [Checkpoint(name=e.name, kind=Checkpoint.Kind.BASE, base=e.name, path=str(e.folder)) for e in ready]
-    known = set(Checkpoint.objects.filter(name__in=[e.name for e in ready]).values_list("name", flat=True))
-    missing = [row for row in rows if row.name not in known]
+    registered = set(Checkpoint.objects.filter(name__in=[e.name for e in ready]).values_list("name", flat=True))
+    missing = [row for row in rows if row.name not in registered]
     Checkpoint.objects.bulk_create(missing, ignore_conflicts=True)
     return len(missing)

@@ -313,7 +313,7 @@ def test_a_comparison_shows_where_configurations_differ(page, researcher):
 def test_too_many_runs_are_not_compared_in_part(page, researcher):
     query = "?" + "&".join(f"run={make_run(researcher).pk}" for _ in range(9))
     answer = page.client.get(reverse("runs:compare") + query, follow=True)
-    assert "Tick two to 8 runs to compare, not 9." in answer.content.decode()
+    assert "Select two to 8 runs to compare, not 9." in answer.content.decode()
 
 
 def test_an_arena_shows_intervals_for_both_sides(page, researcher):

@@ -10,7 +10,7 @@ from tests.webapp.runs.making import RECORD, make_episode, make_run, village
 from training.games import make, replay
 from training.records import ALL, SPECTATOR, Scenario, SeatMove
 from webapp.runs.episodes import beliefs, replaying
-from webapp.runs.episodes.beliefs import Believed
+from webapp.runs.episodes.beliefs import BeliefPoint
 
 NAMES = ("Ada", "Ben", "Cleo", "Dan")
 PAYLOAD = "<img src=x onerror=alert(1)>"
@@ -23,33 +23,36 @@ def belief(seat, after, truth=("Ada", "Ben"), **probabilities):
 
 def test_the_right_choices_are_taken_together():
     """By hand: 0.5 + 0.25 on two right ones of four; an even guess gives 2 / 4."""
-    point = Believed(1, 2, QUESTION, {"Ada": 0.5, "Ben": 0.25, "Dan": 0.125, "Eve": 0.125}, ("Ada", "Ben"))
+    point = BeliefPoint(1, 2, QUESTION, {"Ada": 0.5, "Ben": 0.25, "Dan": 0.125, "Eve": 0.125}, ("Ada", "Ben"))
     assert point.shares == (0.75, 0.5)
-    assert Believed(1, 0, QUESTION, {"Dan": 1.0, "Eve": 0.0}).shares == (None, None)
+    assert BeliefPoint(1, 0, QUESTION, {"Dan": 1.0, "Eve": 0.0}).shares == (None, None)
 
 
 def test_a_step_shows_the_newest_probe_up_to_it():
-    found = [
-        Believed(2, 3, QUESTION, {"Ada": 0.4, "Ben": 0.6}, ("Ada",)),
-        Believed(2, 0, QUESTION, {"Ben": 0.3, "Dan": 0.7}),
-        Believed(5, 3, QUESTION, {"Ada": 1.0, "Ben": 0.0}, ("Ada",)),
+    points = [
+        BeliefPoint(2, 3, QUESTION, {"Ada": 0.4, "Ben": 0.6}, ("Ada",)),
+        BeliefPoint(2, 0, QUESTION, {"Ben": 0.3, "Dan": 0.7}),
+        BeliefPoint(5, 3, QUESTION, {"Ada": 1.0, "Ben": 0.0}, ("Ada",)),
     ]
-    assert beliefs.at_step(found, NAMES, 1) == []
-    (early,) = beliefs.at_step(found, NAMES, 4)
+    assert beliefs.at_step(points, NAMES, 1) == []
+    (early,) = beliefs.at_step(points, NAMES, 4)
     assert (early.step, early.names) == (2, ["Ada", "Dan"])
     assert early.rows == [
         ("Ada", True, [None, 0.4]),
         ("Ben", False, [0.3, 0.6]),
         ("Dan", False, [0.7, None]),
     ]
-    (late,) = beliefs.at_step(found, NAMES, 9)
+    (late,) = beliefs.at_step(points, NAMES, 9)
     assert (late.step, late.names) == (5, ["Dan"])
 
 
 def test_over_time_is_by_seat_and_in_order():
-    found = [Believed(7, 3, QUESTION, {"Ada": 1.0, "Ben": 0.0}, ("Ada",)), Believed(2, 3, QUESTION, {"Ada": 0.4})]
-    found.append(Believed(2, 0, QUESTION, {"Ben": 1.0}))
-    wolf, other = beliefs.over_time(found, NAMES, ["werewolf", "seer", "witch", "villager"])
+    points = [
+        BeliefPoint(7, 3, QUESTION, {"Ada": 1.0, "Ben": 0.0}, ("Ada",)),
+        BeliefPoint(2, 3, QUESTION, {"Ada": 0.4}),
+    ]
+    points.append(BeliefPoint(2, 0, QUESTION, {"Ben": 1.0}))
+    wolf, other = beliefs.over_time(points, NAMES, ["werewolf", "seer", "witch", "villager"])
     assert (wolf.name, wolf.role, wolf.scored) == ("Ada", "werewolf", False)
     assert (other.name, other.scored, [point.step for point in other.points]) == ("Dan", True, [2, 7])
 
@@ -149,7 +152,7 @@ def test_beliefs_are_shown_with_their_numbers(page, researcher):
     own = text(page(episode, viewer=0, step=4))
     assert "data-value" not in own, "the seat of viewpoint 0 was asked something without a right answer"
     assert "0.90" in own
-    assert "Who only watches was asked nothing." in text(page(episode, viewer=SPECTATOR))
+    assert "Spectators are not probed." in text(page(episode, viewer=SPECTATOR))
 
 
 @pytest.mark.django_db

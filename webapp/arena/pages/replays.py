@@ -23,7 +23,7 @@ from webapp.arena.play import probes, services
 from webapp.arena.setup import tables
 from webapp.core.http import integer, render_page
 from webapp.runs.episodes import viewer
-from webapp.runs.episodes.beliefs import Believed
+from webapp.runs.episodes.beliefs import BeliefPoint
 
 ASIDE = (
     "Models were probed after their moves; the choice they named counts as certain. People and scripted players were "
@@ -59,7 +59,7 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
 
 
 def _view(
-    match: Match, allowed: Sequence[Viewer], place: Viewer, step: int, *, answers: Sequence[Believed]
+    match: Match, allowed: Sequence[Viewer], place: Viewer, step: int, *, answers: Sequence[BeliefPoint]
 ) -> viewer.ReplayView:
     """A match from one viewpoint at one step: the stored log, with phase and board replayed from its moves.
 

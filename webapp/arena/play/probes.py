@@ -14,7 +14,7 @@ from training.text.parsing import split_private
 from training.text.refusals import with_refusals
 from webapp.arena.models import Match, SeatBelief
 from webapp.arena.play.model_seats import Claim
-from webapp.runs.episodes.beliefs import Believed
+from webapp.runs.episodes.beliefs import BeliefPoint
 
 SAMPLING = Sampling(temperature=0.0, max_tokens=64)
 SECONDS = 5.0
@@ -53,9 +53,11 @@ def keep(*, claim: Claim, probe: Probe, reply: str) -> None:
         SeatBelief.objects.get_or_create(**place, defaults={**asked, "answer": answer})
 
 
-def believed(match: Match) -> list[Believed]:
+def believed(match: Match) -> list[BeliefPoint]:
     """A match's stored beliefs: the named choice has probability 1, every other 0."""
     return [
-        Believed(row.step, row.seat, row.question, {name: float(name == row.answer) for name in row.choices}, row.truth)
+        BeliefPoint(
+            row.step, row.seat, row.question, {name: float(name == row.answer) for name in row.choices}, row.truth
+        )
         for row in match.beliefs.order_by("step", "seat")
     ]

@@ -1,6 +1,6 @@
-"""What probed seats believed in a game, over its steps and at one of them, as pages show it.
+"""Beliefs of probed seats, over a game's steps and at one step.
 
-Choices and questions come from scenarios: they are passed on as text and escaped by the template.
+Choices and questions come from scenarios; the template escapes them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from training.records import Seat
 
 
 @dataclass(frozen=True)
-class Believed:
+class BeliefPoint:
     """One answer to a probe: the probability of every choice, after `step` complete steps of the game."""
 
     step: int
@@ -23,17 +23,17 @@ class Believed:
 
     @property
     def right(self) -> float | None:
-        """The probability of all right choices together; None where no answer is right."""
+        """The total probability of the right choices; None if no choice is right."""
         return sum(self.probabilities.get(choice, 0.0) for choice in self.truth) if self.truth else None
 
     @property
     def even(self) -> float | None:
-        """What a guess among all choices alike would give the right ones; None where no answer is right."""
+        """The total probability of the right choices under a uniform guess; None if no choice is right."""
         return len(self.truth) / len(self.probabilities) if self.truth and self.probabilities else None
 
     @property
     def shares(self) -> tuple[float | None, float | None]:
-        """Both, as a table's columns."""
+        """`right` and `even`, as a table's columns."""
         return self.right, self.even
 
 
@@ -44,16 +44,16 @@ class SeatBeliefs:
     seat: Seat
     name: str
     role: str
-    points: Sequence[Believed]
+    points: Sequence[BeliefPoint]
 
     @property
     def scored(self) -> bool:
-        """Whether there is anything to draw."""
+        """Whether any question had a right answer."""
         return any(point.right is not None for point in self.points)
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionTable:
     """One question of one step: a row for each choice, with the probability that each asked seat gave it.
 
     A row is (choice, whether it is right, one probability or None for every seat): nobody can choose itself.
@@ -65,37 +65,37 @@ class Asked:
     rows: Sequence[tuple[str, bool, Sequence[float | None]]]
 
 
-def over_time(found: Sequence[Believed], names: Sequence[str], roles: Sequence[str]) -> list[SeatBeliefs]:
-    """The answers seat by seat, in seat order; `roles` is empty for a game without them."""
-    asked = sorted({one.seat for one in found})
+def over_time(beliefs: Sequence[BeliefPoint], names: Sequence[str], roles: Sequence[str]) -> list[SeatBeliefs]:
+    """The answers grouped by seat, in seat order; `roles` is empty for a game without roles."""
+    probed_seats = sorted({belief.seat for belief in beliefs})
     return [
         SeatBeliefs(
             seat=seat,
             name=names[seat],
             role=roles[seat] if roles else "",
-            points=sorted((one for one in found if one.seat == seat), key=lambda one: one.step),
+            points=sorted((belief for belief in beliefs if belief.seat == seat), key=lambda belief: belief.step),
         )
-        for seat in asked
+        for seat in probed_seats
     ]
 
 
-def at_step(found: Sequence[Believed], names: Sequence[str], step: int) -> list[Asked]:
-    """All distributions of the newest probe up to `step`, one entry a question; empty if nobody was asked so far."""
-    newest = max((one.step for one in found if one.step <= step), default=None)
-    by_question: dict[str, list[Believed]] = {}
-    for one in sorted((one for one in found if one.step == newest), key=lambda one: one.seat):
-        by_question.setdefault(one.question, []).append(one)
-    return [_asked(question, answers, names) for question, answers in by_question.items()]
+def at_step(beliefs: Sequence[BeliefPoint], names: Sequence[str], step: int) -> list[QuestionTable]:
+    """The distributions of the newest probe up to `step`, one entry per question; empty before the first probe."""
+    newest = max((belief.step for belief in beliefs if belief.step <= step), default=None)
+    by_question: dict[str, list[BeliefPoint]] = {}
+    for belief in sorted((belief for belief in beliefs if belief.step == newest), key=lambda belief: belief.seat):
+        by_question.setdefault(belief.question, []).append(belief)
+    return [_question_table(question, answers, names) for question, answers in by_question.items()]
 
 
-def _asked(question: str, answers: Sequence[Believed], names: Sequence[str]) -> Asked:
-    choices = dict.fromkeys(choice for one in answers for choice in one.probabilities)
-    right = {choice for one in answers for choice in one.truth}
+def _question_table(question: str, answers: Sequence[BeliefPoint], names: Sequence[str]) -> QuestionTable:
+    choices = dict.fromkeys(choice for belief in answers for choice in belief.probabilities)
+    right = {choice for belief in answers for choice in belief.truth}
     order = {name: place for place, name in enumerate(names)}
     listed = sorted(choices, key=lambda choice: order.get(choice, len(order)))
-    return Asked(
+    return QuestionTable(
         step=answers[0].step,
         question=question,
-        names=[names[one.seat] for one in answers],
-        rows=[(choice, choice in right, [one.probabilities.get(choice) for one in answers]) for choice in listed],
+        names=[names[belief.seat] for belief in answers],
+        rows=[(choice, choice in right, [belief.probabilities.get(choice) for belief in answers]) for choice in listed],
     )

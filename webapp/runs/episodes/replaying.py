@@ -1,7 +1,7 @@
-"""A recorded episode folded again by its own game: steps, phases, channels and beliefs.
+"""Replaying of a recorded episode by its game: steps, phases, channels and beliefs.
 
-A record whose game has other rules by now, or is not known here, cannot be folded: then `course` is None, and its turns
-and tokens can still be read.
+A record whose game is unknown or has changed its rules cannot be replayed: `course` returns None, and the turns and
+tokens can still be read.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from training import games
 from training.errors import ParleyError
 from training.games import Game, advance
 from training.records import ALL, SPECTATOR, Belief, Message, Move, Scenario, Seat, SeatMove, Viewer
-from webapp.runs.episodes.beliefs import Believed
+from webapp.runs.episodes.beliefs import BeliefPoint
 
 
 @dataclass(frozen=True)
 class Course:
-    """How a game went. `ends[n]` is how many moves the first n steps took; `phases` and `channels` are by move.
+    """A replayed game. `ends[n]` is the number of moves in the first n steps; `phases` and `channels` are by move.
 
-    A phase is the one in which the move was made, as who sees all knows it. A channel is there only where what was said
-    was not for everybody. `believed` is what probed seats answered.
+    A phase is the all-seeing view's phase at the time of the move. Only restricted messages have a channel. `believed`
+    are the answers of probed seats.
     """
 
     scenario: Scenario
@@ -30,7 +30,7 @@ class Course:
     ends: Sequence[int]
     phases: Mapping[int, str]
     channels: Mapping[int, str]
-    believed: Sequence[Believed] = ()
+    believed: Sequence[BeliefPoint] = ()
 
     @property
     def steps(self) -> int:
@@ -39,20 +39,20 @@ class Course:
 
     @property
     def viewers(self) -> list[Viewer]:
-        """All places from which the game can be looked at."""
+        """All viewpoints of the game."""
         return [ALL, SPECTATOR, *range(len(self.scenario.seats))]
 
     def after(self, step: int) -> Game:
-        """The game after so many steps."""
+        """The game after `step` steps."""
         return games.replay(self.scenario, self.moves[: self.ends[step]])
 
     def step_of(self, moves: int) -> int:
-        """How many steps were complete after so many moves."""
+        """The number of complete steps after this number of moves."""
         return sum(end <= moves for end in self.ends) - 1
 
 
 def course(episode: Mapping[str, Any]) -> Course | None:
-    """Fold a record; None if it cannot be."""
+    """Replay a record; None if that fails."""
     try:
         scenario = Scenario.from_dict(episode["scenario"])
         moves = [SeatMove.from_dict(move) for move in episode["moves"]]
@@ -64,31 +64,31 @@ def course(episode: Mapping[str, Any]) -> Course | None:
     return replace(folded, believed=[_believed(answer, folded) for answer in seated])
 
 
-def _believed(answer: Belief, course: Course) -> Believed:
+def _believed(answer: Belief, course: Course) -> BeliefPoint:
     step = course.step_of(answer.after)
-    return Believed(step, answer.seat, answer.question, answer.probabilities, answer.truth)
+    return BeliefPoint(step, answer.seat, answer.question, answer.probabilities, answer.truth)
 
 
 def _fold(scenario: Scenario, moves: Sequence[SeatMove]) -> Course:
     game = games.make(scenario)
     pending: dict[Seat, Move] = {}
     ends, phases, channels = [0], dict[int, str](), dict[int, str]()
-    heard = len(game.observe(ALL).messages)
+    known_messages = len(game.observe(ALL).messages)
     for place, entry in enumerate(moves):
         phases[place] = game.phase(ALL)
         pending = advance(game, pending, entry)
         if not pending:
             messages = game.observe(ALL).messages
-            by_seat = _channels(messages[heard:])
+            by_seat = _channels(messages[known_messages:])
             step = range(ends[-1], place + 1)
             channels |= {number: by_seat[moves[number].seat] for number in step if moves[number].seat in by_seat}
-            heard = len(messages)
+            known_messages = len(messages)
             ends.append(place + 1)
     return Course(scenario, moves, ends, phases, channels)
 
 
 def _channels(new: Sequence[Message]) -> dict[Seat, str]:
-    """Who alone heard what each seat said in one step, in words; without those who spoke to everybody."""
+    """The readable channel of each seat's restricted message in one step; without public messages."""
     spoken = {message.author: message.channel.replace("_", " ") for message in new if message.author is not None}
     limited = {seat: channel for seat, channel in spoken.items() if channel != "public"}
     return {seat: channel if channel == "private" else f"{channel} only" for seat, channel in limited.items()}

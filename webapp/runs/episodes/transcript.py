@@ -1,7 +1,7 @@
-"""An episode's record as a page shows it: what each seat was told, every turn, and each trace token by token.
+"""An episode's record for pages: each seat's opening, every turn, and each trace by token.
 
-Texts come from people and models: they are passed on as text and escaped by the template. Token texts need the
-tokenizer of the run's model; where its file is not at hand the tokens' numbers are shown.
+Texts come from people and models; the template escapes them. Token texts need the tokenizer of the run's model; without
+its file the token ids are shown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TINTS = 4  # classes of colour on each side of zero
 class ShownTurn:
     """One attempt of one seat.
 
-    `phase` is set where another one begins, `channel` where not everybody could read what was said.
+    `phase` is set where a new phase begins, `channel` where the message was restricted.
     """
 
     number: int
@@ -46,7 +46,7 @@ class ShownTurn:
 
 @dataclass(frozen=True)
 class Token:
-    """One token: its text, its tint class and what hovering over it says."""
+    """One token: its text, its tint class and its tooltip."""
 
     text: str
     css: str
@@ -55,7 +55,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A run of tokens of one turn (or of what was read in between), with the turn's advantage for the margin."""
+    """Consecutive tokens of one turn (or of the context in between), with the turn's advantage."""
 
     turn: int | None
     advantage: float | None
@@ -63,48 +63,48 @@ class Stretch:
 
 
 def seat_name(episode: Mapping[str, Any], seat: int) -> str:
-    """A seat's display name; the tool seat has none of its own."""
+    """A seat's display name; the tool seat is called `tool`."""
     names = episode["scenario"]["seats"]
     return str(names[seat]) if 0 <= seat < len(names) else "tool"
 
 
 def roles(episode: Mapping[str, Any]) -> list[str]:
-    """Each seat's role in words, as the game told them in the end; empty without roles."""
-    told = episode.get("roles") or []
-    return [str(role).replace("_", " ") for role in told] if len(told) == len(episode["scenario"]["seats"]) else []
+    """Each seat's role in words, as the game reported them at its end; empty without roles."""
+    names = episode.get("roles") or []
+    return [str(role).replace("_", " ") for role in names] if len(names) == len(episode["scenario"]["seats"]) else []
 
 
 def briefs(episode: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What each seat was told at the start, by the game itself; empty if the scenario cannot be played any more."""
+    """Each seat's first messages, computed by the game; empty if the scenario can no longer be played."""
     try:
         scenario = Scenario.from_dict(episode["scenario"])
         game = games.make(scenario)
     except (ParleyError, KeyError):
         return []
-    shown = []
+    openings = []
     for seat, name in enumerate(scenario.seats):
         messages = game.observe(seat).messages
-        shown.append((name, "\n\n".join(message.text for message in messages)))
-    return shown
+        openings.append((name, "\n\n".join(message.text for message in messages)))
+    return openings
 
 
 def turns(record: Mapping[str, Any], course: Course | None) -> list[ShownTurn]:
     """Every turn in order, refused ones too; phases and channels come from `course`."""
     episode = record["episode"]
-    dealt, phase = roles(episode), ""
+    seat_roles, phase = roles(episode), ""
     phases, channels = (course.phases, course.channels) if course else ({}, {})
     rewards, passed = record.get("turn_rewards") or [], record.get("passed") or []
     advantages = _turn_advantages(record)
-    shown = []
+    rows = []
     for number, turn in enumerate(episode["turns"]):
         move = turn.get("move") or {}
         before, phase = phase, phases.get(turn.get("move_index"), phase)
-        shown.append(
+        rows.append(
             ShownTurn(
                 number=number,
                 seat=turn["seat"],
                 name=seat_name(episode, turn["seat"]),
-                role=dealt[turn["seat"]] if turn["seat"] < len(dealt) else "",
+                role=seat_roles[turn["seat"]] if turn["seat"] < len(seat_roles) else "",
                 phase=phase if phase != before else "",
                 channel=channels.get(turn.get("move_index"), ""),
                 text=move.get("text") or turn["reply"],
@@ -116,7 +116,7 @@ def turns(record: Mapping[str, Any], course: Course | None) -> list[ShownTurn]:
                 advantage=advantages.get(number),
             )
         )
-    return shown
+    return rows
 
 
 def _action(move: Mapping[str, Any]) -> str:
@@ -126,23 +126,23 @@ def _action(move: Mapping[str, Any]) -> str:
 
 
 def _turn_advantages(record: Mapping[str, Any]) -> dict[int, float]:
-    found: dict[int, float] = {}
+    advantages: dict[int, float] = {}
     for credit in record.get("credit") or []:
-        found |= {int(turn): value for turn, value in ((credit or {}).get("turn_advantages") or {}).items()}
-    return found
+        advantages |= {int(turn): value for turn, value in ((credit or {}).get("turn_advantages") or {}).items()}
+    return advantages
 
 
 def traces(record: Mapping[str, Any], run: Run) -> list[dict[str, Any]]:
     """Each trace as stretches of tokens, with its title."""
     tokenizer = tokenizer_of(run)
-    episode, credited = record["episode"], record.get("credit") or []
-    shown = []
+    episode, credits_by_trace = record["episode"], record.get("credit") or []
+    rows = []
     for number, trace in enumerate(episode["traces"]):
-        credit = credited[number] if number < len(credited) and credited[number] else {}
+        credit = credits_by_trace[number] if number < len(credits_by_trace) and credits_by_trace[number] else {}
         branch = f", branch of trace {trace['parent'][0]} at {trace['parent'][1]}" if trace.get("parent") else ""
         title = f"{seat_name(episode, trace['seat'])} ({trace['policy']}{branch})"
-        shown.append({"title": title, "stretches": stretches(trace, credit, tokenizer), "credited": bool(credit)})
-    return shown
+        rows.append({"title": title, "stretches": stretches(trace, credit, tokenizer), "credited": bool(credit)})
+    return rows
 
 
 def stretches(trace: Mapping[str, Any], credit: Mapping[str, Any], tokenizer: Any) -> list[Stretch]:
@@ -150,25 +150,25 @@ def stretches(trace: Mapping[str, Any], credit: Mapping[str, Any], tokenizer: An
     advantages = credit.get("advantages") or credit.get("reinforce")
     largest = max((abs(value) for value in advantages or []), default=0.0) or 1.0
     by_turn = credit.get("turn_advantages") or {}
-    found: list[Stretch] = []
+    cut: list[Stretch] = []
     for place, token in enumerate(trace["tokens"]):
         sampled = bool(trace["mask"][place])
         turn = trace["turn"][place] if sampled else None
-        if not found or found[-1].turn != turn:
-            found.append(Stretch(turn, by_turn.get(str(turn)) if sampled else None))
+        if not cut or cut[-1].turn != turn:
+            cut.append(Stretch(turn, by_turn.get(str(turn)) if sampled else None))
         advantage = advantages[place] if sampled and advantages else None
-        found[-1].tokens.append(
+        cut[-1].tokens.append(
             Token(
                 text=_text(tokenizer, token),
                 css="masked" if not sampled else tint(advantage, largest),
                 facts=_facts(trace, credit, place, advantage) if sampled else f"read, not sampled · id {token}",
             )
         )
-    return found
+    return cut
 
 
 def tint(advantage: float | None, largest: float) -> str:
-    """The class that says how good a token was, relative to the largest advantage of its trace."""
+    """The CSS class of an advantage relative to the largest one of its trace."""
     if advantage is None:
         return "plain"
     level = min(TINTS, round(abs(advantage) / largest * TINTS))
@@ -196,10 +196,10 @@ def tokenizer_of(run: Run) -> Any:
         Checkpoint.objects.filter(kind=Checkpoint.Kind.BASE, name=run.base).first(),
         run.checkpoints.order_by("-step").first(),
     ]
-    for found in candidates:
-        if found is None:
+    for checkpoint in candidates:
+        if checkpoint is None:
             continue
-        folder = Path(found.path) if Path(found.path).is_absolute() else files.local(found.path)
+        folder = Path(checkpoint.path) if Path(checkpoint.path).is_absolute() else files.local(checkpoint.path)
         path = folder / "tokenizer.json" if folder else None
         if path is not None and path.is_file():
             return _load(str(path), path.stat().st_mtime)

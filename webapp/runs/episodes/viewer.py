@@ -1,7 +1,7 @@
-"""The replay viewer of matches and episodes: a game that is over, from one viewpoint and at one of its steps.
+"""The replay viewer of matches and episodes: a finished game from one viewpoint at one step.
 
-A page makes a `ReplayView` and renders `runs/viewer.html` with it as `view`. Texts come from people and models: they
-are passed on as text and escaped by the template.
+A page creates a `ReplayView` and renders `runs/viewer.html` with it as `view`. Texts come from people and models; the
+template escapes them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.http import Http404
 from training.games import Game
 from training.records import ALL, SPECTATOR, Seat, Viewer
 from webapp.runs.episodes import beliefs
-from webapp.runs.episodes.beliefs import Asked, Believed, SeatBeliefs
+from webapp.runs.episodes.beliefs import BeliefPoint, QuestionTable, SeatBeliefs
 from webapp.runs.episodes.replaying import Course
 
 
@@ -42,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True)
 class ReplayView:
-    """What the viewer shows. `roles` are (seat, name, role), empty while they are hidden; `has_roles` says of the game.
+    """Data of the viewer. `roles` are (seat, name, role), empty while hidden; `has_roles` says if the game has roles.
 
     `shared` and `private` are the paragraphs of the opening; `asked` are the beliefs at the step, `believed` over time.
     """
@@ -59,7 +59,7 @@ class ReplayView:
     rows: Sequence[LogRow]
     roles: Sequence[tuple[Seat, str, str]] = ()
     has_roles: bool = False
-    asked: Sequence[Asked] = ()
+    asked: Sequence[QuestionTable] = ()
     believed: Sequence[SeatBeliefs] = ()
 
     @property
@@ -85,7 +85,7 @@ class ReplayView:
 
 
 def requested_viewpoint(text: str, allowed: Sequence[Viewer]) -> Viewer:
-    """The viewpoint that an address names, the first allowed one by default; 404 for any other."""
+    """The viewpoint in the query string, by default the first allowed one; 404 for any other."""
     for viewer in allowed:
         if text == str(viewer) or not text:
             return viewer
@@ -98,18 +98,18 @@ def paragraphs(text: str) -> list[str]:
 
 
 def opening(text: str, public: str) -> tuple[list[str], list[str]]:
-    """The first message to a viewer as (what the public reads, too, what this viewer alone reads), in paragraphs."""
+    """The first message to a viewer as (public paragraphs, private paragraphs)."""
     shared = paragraphs(public)
     return shared, [part for part in paragraphs(text) if part not in shared]
 
 
 def log_rows(game: Game, viewer: Viewer) -> list[Row]:
-    """All that a viewer has been shown."""
+    """All messages of a viewer's observation."""
     return [Row(number, message.to_dict()) for number, message in enumerate(game.observe(viewer).messages, 1)]
 
 
 def board(game: Game, viewer: Viewer) -> list[dict[str, Any]]:
-    """What lies on the table for a viewer, as the table's template wants it; nothing can be pressed."""
+    """The board for a viewer, in the form of the table's template, without buttons."""
     return [{"title": zone.title, "rows": zone.rows, "flat": len(zone.rows) == 1} for zone in game.board(viewer)]
 
 
@@ -119,7 +119,7 @@ def named_roles(names: Sequence[str], roles: Sequence[str]) -> list[tuple[Seat, 
 
 
 def belief_layers(
-    answers: Sequence[Believed], names: Sequence[str], roles: Sequence[str], step: int
+    answers: Sequence[BeliefPoint], names: Sequence[str], roles: Sequence[str], step: int
 ) -> dict[str, Sequence[Any]]:
     """The fields `asked` and `believed` of a view."""
     return {"asked": beliefs.at_step(answers, names, step), "believed": beliefs.over_time(answers, names, roles)}

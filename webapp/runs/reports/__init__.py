@@ -1,1 +1,1 @@
-"""What a run's pages show of its results: curves, key metric, comparison, head-to-heads, lineage."""
+"""Reports on a run's results: curves, key metric, comparison, head-to-heads, lineage."""

@@ -1,6 +1,4 @@
-"""A head-to-head's social metrics as bars: where both models stand on every dimension a judge was asked (OMAR, figure
-3).
-"""
+"""A head-to-head's social metrics as bars: both models on every judged dimension (OMAR, figure 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compared of several runs: the fields in which their configurations differ, and their last metrics."""
+"""Comparison of several runs: differing configuration fields, and last metrics."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def differences(configs: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Any]]]:
-    """The paths whose values are not the same everywhere, with each one's value."""
-    flats = [dict(flat(config)) for config in configs]
-    paths = sorted({path for one in flats for path in one})
-    rows = [(path, [one.get(path, MISSING) for one in flats]) for path in paths]
+    """The paths whose values differ, with the value of each configuration."""
+    configs_flat = [dict(flat(config)) for config in configs]
+    paths = sorted({path for leaves in configs_flat for path in leaves})
+    rows = [(path, [leaves.get(path, MISSING) for leaves in configs_flat]) for path in paths]
     return [(path, values) for path, values in rows if any(value != values[0] for value in values)]
 
 
 def last_metrics(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
-    """The newest metrics of each run that has any, in one query that reads one row a run."""
+    """The newest metrics of each run that has any, in one query that reads one row per run."""
     newest = Metric.objects.filter(run=OuterRef("pk")).order_by("-step").values("values")[:1]
-    found = Run.objects.filter(pk__in=[run.pk for run in runs]).annotate(newest=Subquery(newest))
-    return {pk: values for pk, values in found.values_list("pk", "newest") if values is not None}
+    with_newest = Run.objects.filter(pk__in=[run.pk for run in runs]).annotate(newest=Subquery(newest))
+    return {pk: values for pk, values in with_newest.values_list("pk", "newest") if values is not None}
 
 
 def comparison(runs: Sequence[Run]) -> dict[str, Any]:
-    """What the page shows."""
+    """The context of the comparison page."""
     last = last_metrics(runs)
-    names = curves.known({name for values in last.values() for name in values})
+    names = curves.in_order({name for values in last.values() for name in values})
     metrics = [(name, curves.title(name), [last.get(run.pk, {}).get(name) for run in runs]) for name in names]
     return {
         "runs": runs,

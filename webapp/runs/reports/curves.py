@@ -1,4 +1,4 @@
-"""Which metrics are drawn, in which groups and under which titles; and the numbers as the page's script wants them."""
+"""Metric groups, titles, and data in the format of the page's script."""
 
 from __future__ import annotations
 
@@ -42,51 +42,51 @@ GROUPS: dict[str, dict[str, str]] = {
         "gap_mean": "Engine–trainer gap, mean",
     },
 }
-TITLES = {name: shown for members in GROUPS.values() for name, shown in members.items()}
+TITLES = {name: title for members in GROUPS.values() for name, title in members.items()}
 ROLES, OTHER = "By role", "Other"
 
 
 def title(name: str) -> str:
-    """A metric's title: known ones in words, others by their name."""
+    """A metric's title; unknown metrics are titled by their name."""
     return TITLES.get(name, name.replace("_", " "))
 
 
-def known(names: Iterable[str]) -> list[str]:
-    """The names in the order of the groups, others after them in alphabetical order."""
+def in_order(names: Iterable[str]) -> list[str]:
+    """The names in the order of the groups, then unknown ones in alphabetical order."""
     present = set(names)
     ordered = [name for name in TITLES if name in present]
     return ordered + sorted(present - set(ordered))
 
 
 def groups(names: Iterable[str]) -> list[dict[str, Any]]:
-    """The groups with those of their metrics that occur."""
+    """The groups, restricted to metrics in `names`."""
     present = set(names)
-    found = [
+    listed = [
         {"title": group, "metrics": [{"name": n, "title": t} for n, t in members.items() if n in present]}
         for group, members in GROUPS.items()
     ]
     for group, of_role in ((ROLES, True), (OTHER, False)):
-        rest = sorted(name for name in present - set(TITLES) if ("/" in name) == of_role)
-        found.append({"title": group, "metrics": [{"name": name, "title": title(name)} for name in rest]})
-    return [group for group in found if group["metrics"]]
+        names_left = sorted(name for name in present - set(TITLES) if ("/" in name) == of_role)
+        listed.append({"title": group, "metrics": [{"name": name, "title": title(name)} for name in names_left]})
+    return [group for group in listed if group["metrics"]]
 
 
 def columns(run: Run, since: int, attempt: int) -> dict[str, Any]:
     """The metrics above a step as columns: steps, and for each name a list with null where a step lacks it.
 
-    `from` is the step from which the receiver must forget what it has: attempts after number `attempt`, the last it
-    has heard of, have written anew what follows the steps at which they began.
+    `from` is the step above which the client must discard its data: attempts after number `attempt`, the client's last
+    known one, have rewritten the metrics above their start steps.
     """
-    begun = run.attempts.filter(pid__isnull=False).order_by("number")  # until its process runs it supersedes nothing
-    attempts = list(begun.values_list("number", "start_step"))
-    again = min([since, *(start for number, start in attempts if number > attempt)])
-    rows = run.metrics.since(again)
-    names = known({name for _, _, values in rows for name in values})
+    started = run.attempts.filter(pid__isnull=False).order_by("number")  # without a process it supersedes nothing
+    attempts = list(started.values_list("number", "start_step"))
+    from_step = min([since, *(start for number, start in attempts if number > attempt)])
+    rows = run.metrics.since(from_step)
+    names = in_order({name for _, _, values in rows for name in values})
     return {
         "run": run.pk,
         "state": run.state,
         "over": run.state in OVER,
-        "from": again,
+        "from": from_step,
         "steps": [step for step, _, _ in rows],
         "series": {name: [values.get(name) for _, _, values in rows] for name in names},
         "titles": {name: title(name) for name in names},

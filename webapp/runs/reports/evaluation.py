@@ -1,6 +1,6 @@
-"""A head-to-head's result for people: both models by name, a verdict, a forest plot, and rows with plain names.
+"""A head-to-head's report: both models by name, a verdict, a forest plot, and titled rows.
 
-Results of earlier versions, without `scenarios` or titles in their conditions, are shown as far as they go.
+Results of earlier versions may lack `scenarios` or titles in their conditions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from webapp.runs.reports import bars, comparing, curves
 Interval = Mapping[str, float]
 MODELS = ("a", "b")
 WIDTH, MIDDLE = 200, 100
-"""Of the plot's coordinates; zero is in the middle."""
+"""The width and the middle (zero) of the plot's coordinates."""
 NAMES: dict[str, tuple[str, str]] = {
     "points": ("Points", "What a model's seats earn by the game's own count."),
     "return": ("Return", "The game's result as training counts it: in negotiation, a share of what could be reached."),
@@ -43,7 +43,7 @@ NAMES: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 """Title and help of a number, without its role."""
 KEYS = ("points", "sotopia.mean", "won", "return")
-"""The first of these that a result has decides the verdict; a role's wins come before them all."""
+"""The first of these in a result decides the verdict; a role's wins come before all of them."""
 SHARES = {"won", "agreement", "parse_rate", "legal_rate", "failing", "survived", "votes_on_wolves"}
 """Numbers between 0 and 1, whose differences share one axis in the plot."""
 
@@ -59,7 +59,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Row:
-    """One number: title, help, an interval each for both models (None: not known) and their difference, as drawn."""
+    """One metric: title, help, both models' intervals (None: unknown), their difference and its mark in the plot."""
 
     name: str
     title: str
@@ -77,38 +77,38 @@ def title_of(name: str) -> str:
 
 
 def help_of(name: str) -> str:
-    """Return one sentence on what a number counts; nothing for the numbers that only their game knows."""
+    """Return one sentence on what a metric counts; empty for metrics defined by a game."""
     return NAMES.get(name.partition("/")[0], ("", ""))[1]
 
 
 def column_of(name: str) -> str:
     """Return the title of a number from a head-to-head during training: `a.won/werewolf`, `conversations`."""
     group, _, number = name.partition(".")
-    whose = {"a": "learner", "b": "opponent", "difference": "difference", "shared": ""}.get(group)
-    if not number or whose is None:
+    owner = {"a": "learner", "b": "opponent", "difference": "difference", "shared": ""}.get(group)
+    if not number or owner is None:
         return title_of(name)
-    return f"{title_of(number)}, {whose}" if whose else title_of(number)
+    return f"{title_of(number)}, {owner}" if owner else title_of(number)
 
 
 def models(run: Run) -> tuple[str, str]:
-    """Return the names of both models: as the result has them, else as the run does. They always differ."""
+    """Return distinct names of both models: from the result, else from the run."""
     conditions = (run.result or {}).get("conditions", {})
-    chosen = (run.start_checkpoint, run.opponent_checkpoint)
+    checkpoints = (run.start_checkpoint, run.opponent_checkpoint)
     first, second = (
         conditions.get(key, {}).get("title") or (str(checkpoint) if checkpoint else run.base)
-        for key, checkpoint in zip(MODELS, chosen, strict=True)
+        for key, checkpoint in zip(MODELS, checkpoints, strict=True)
     )
     return (first, second) if first != second else (f"{first} (measured)", f"{second} (opponent)")
 
 
 def of_run(run: Run) -> dict[str, Any] | None:
-    """Return what the page shows of a run's own head-to-head; None if it has no result yet."""
+    """Return the page context of a run's head-to-head; None if it has no result yet."""
     if not run.result or "summary" not in run.result:
         return None
     summary = run.result["summary"]
     social = bars.of_summary(summary)
-    drawn = {bar.name for rows in social.values() for bar in rows}
-    names = {name for group in (*MODELS, "difference") for name in summary.get(group, {})} - drawn
+    social_names = {bar.name for rows in social.values() for bar in rows}
+    names = {name for group in (*MODELS, "difference") for name in summary.get(group, {})} - social_names
     count = scenarios(summary)
     return {
         "models": models(run),
@@ -128,14 +128,14 @@ def of_run(run: Run) -> dict[str, Any] | None:
 
 
 def scenarios(summary: Mapping[str, Any]) -> int | None:
-    """Return over how many scenarios a result is; None where it does not say."""
+    """Return the number of scenarios of a result; None if unknown."""
     counts = [int(estimate["n"]) for estimate in summary.get("difference", {}).values() if "n" in estimate]
     count: int | None = summary.get("scenarios", max(counts, default=None))
     return count
 
 
 def rows_of(summary: Mapping[str, Any], names: Iterable[str]) -> list[Row]:
-    """Return the rows of these numbers: those that decide first, then by title."""
+    """Return the rows of these metrics: decisive ones first, then by title."""
     differences = summary.get("difference", {})
     shares = [_reach(differences[name]) for name in names if name in differences and _is_share(name)]
     widest = max(shares, default=0.0)
@@ -172,7 +172,7 @@ def _mark(interval: Interval | None, reach: float) -> Mark | None:
 
 
 def verdict(run: Run, summary: Mapping[str, Any]) -> str:
-    """Return one sentence: which model is better, by how much, over how many scenarios; empty without a difference."""
+    """Return a sentence on which model is better, by how much, over how many scenarios; empty without a difference."""
     differences: Mapping[str, Interval] = summary.get("difference", {})
     side = [f"won/{role}" for role in run.config.get("evaluate", {}).get("side") or ()]
     name = next((name for name in (*side, *KEYS) if name in differences), None)
@@ -182,14 +182,14 @@ def verdict(run: Run, summary: Mapping[str, Any]) -> str:
     estimate = differences[name]
     count = int(estimate["n"]) if "n" in estimate else scenarios(summary)
     over = "" if count is None else f" over {count} scenario{'' if count == 1 else 's'}"
-    what = title_of(name)[0].lower() + title_of(name)[1:]
+    metric = title_of(name)[0].lower() + title_of(name)[1:]
     if count == 1:
         return f"One scenario cannot tell {first} and {second} apart."
     if estimate["low"] <= 0 <= estimate["high"]:
-        return f"{first} and {second} are indistinguishable in {what}: {_spread(estimate, name, 1)}{over}."
+        return f"{first} and {second} are indistinguishable in {metric}: {_spread(estimate, name, 1)}{over}."
     sign = 1 if estimate["mean"] > 0 else -1
     better, other = (first, second) if sign > 0 else (second, first)
-    return f"{better} is better than {other} in {what}, by {_spread(estimate, name, sign)}{over}."
+    return f"{better} is better than {other} in {metric}, by {_spread(estimate, name, sign)}{over}."
 
 
 def _spread(estimate: Interval, name: str, sign: int) -> str:
@@ -205,5 +205,5 @@ def _spread(estimate: Interval, name: str, sign: int) -> str:
 
 
 def _digits(width: float) -> int:
-    """Return how many decimals show two digits of a width."""
+    """Return the number of decimals that show two digits of a width."""
     return max(0, min(4, 1 - math.floor(math.log10(width)))) if width else 2

@@ -1,4 +1,4 @@
-"""The one number of a run that tables show, with its sparkline of up to 60 values at an even stride of steps."""
+"""A run's key metric, shown in tables, with a sparkline of up to 60 values at a regular stride."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def name_of(kind: str, values: dict[str, Any]) -> str | None:
 
 
 def add(run: Run, step: int, values: dict[str, Any]) -> None:
-    """Take up a step's key metric (the run is not saved here).
+    """Add a step's key metric to the run, without saving it.
 
     The sparkline is `[stride, v1, v2, …]`: the values at steps stride, 2·stride, …; the stride doubles when it is full.
-    A step without the metric has the value before it.
+    A step without the metric repeats the previous value.
     """
     name = name_of(run.kind, values)
     if name is None:
@@ -36,11 +36,11 @@ def add(run: Run, step: int, values: dict[str, Any]) -> None:
         stride, line = stride * 2, line[1::2]
     if step % stride == 0:
         before = step // stride - 1
-        held = [line[-1] if line else run.key_metric] * (before - len(line))
-        line = [*line[:before], *held, run.key_metric]
+        filler = [line[-1] if line else run.key_metric] * (before - len(line))
+        line = [*line[:before], *filler, run.key_metric]
     run.sparkline = [stride, *line]
 
 
 def cut(sparkline: list[float], step: int) -> list[float]:
-    """The sparkline without what lies above a step, from which another attempt goes on."""
+    """The sparkline up to `step`, from which another attempt continues."""
     return [sparkline[0], *sparkline[1 : 1 + step // int(sparkline[0])]] if sparkline else []

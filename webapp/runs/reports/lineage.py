@@ -1,4 +1,4 @@
-"""Where things come from: the line of checkpoints behind one, and a configuration's fields with their meanings."""
+"""Lineage of checkpoints, and a configuration's fields with their meanings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webapp.runs.models import Checkpoint
 
 @dataclass(frozen=True)
 class Node:
-    """One line of the tree: a checkpoint at its depth; `here` marks the one whose page it is."""
+    """One line of the tree: a checkpoint at its depth; `here` marks the checkpoint of the page."""
 
     checkpoint: Checkpoint
     depth: int
@@ -41,41 +41,41 @@ WITH RECURSIVE below(id, depth) AS (
 
 
 def tree(checkpoint: Checkpoint) -> list[Node]:
-    """The ancestors, the checkpoint and what came of it. A line goes in one step deeper where another run begins."""
+    """The checkpoint with its ancestors and descendants. The depth increases where another run begins."""
     with connection.cursor() as cursor:
         cursor.execute(_UP, [checkpoint.pk])
         generations: dict[int, int] = dict(cursor.fetchall())
         cursor.execute(_DOWN, [checkpoint.pk])
         generations |= dict(cursor.fetchall())
-    found = Checkpoint.objects.listed().in_bulk(list(generations))
+    checkpoints = Checkpoint.objects.listed().in_bulk(list(generations))
     depths: dict[int, int] = {}
     nodes = []
     for pk, _ in sorted(generations.items(), key=lambda pair: (pair[1], pair[0])):
-        one = found[pk]
-        parent = found.get(one.parent_id) if one.parent_id else None
-        deeper = parent is not None and parent.run_id != one.run_id
-        depths[pk] = depths.get(one.parent_id or 0, 0) + deeper
-        nodes.append(Node(one, depths[pk], pk == checkpoint.pk))
+        node = checkpoints[pk]
+        parent = checkpoints.get(node.parent_id) if node.parent_id else None
+        deeper = parent is not None and parent.run_id != node.run_id
+        depths[pk] = depths.get(node.parent_id or 0, 0) + deeper
+        nodes.append(Node(node, depths[pk], pk == checkpoint.pk))
     return nodes
 
 
 def note(base: str) -> str:
-    """What is said of a base model wherever it, or what came of it, is shown: "dequantised from 4 bits", say.
+    """The note on a base model, shown with it and its descendants, such as "dequantised from 4 bits".
 
-    The register knows it; a model that somebody added says it itself. Empty where there is nothing to say.
+    It comes from the register, or from the folder of a model added by an admin. Empty if there is none.
     """
     entry = bases.find(base)
     if entry is not None:
         return entry.said
-    added = Checkpoint.objects.filter(kind=Checkpoint.Kind.BASE, name=base).first()
+    checkpoint = Checkpoint.objects.filter(kind=Checkpoint.Kind.BASE, name=base).first()
     try:
-        return bases.read_info(Path(added.path)).note if added is not None else ""
+        return bases.read_info(Path(checkpoint.path)).note if checkpoint is not None else ""
     except (BadInput, OSError):
         return ""
 
 
 def meaning(part: Mapping[str, Any]) -> str:
-    """What a part of the schema is for: its own words, else the first line of what it stands for."""
+    """The description of a part of the schema, else the first line of its definition's description."""
     return str(part.get("description") or _definition(part, presets.schema()).get("description", "")).split("\n")[0]
 
 
@@ -91,20 +91,20 @@ def described(config: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Any,
 
 
 def _rows(value: Any, part: Mapping[str, Any], schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any, str]]:
-    found = _definition(part, schema)
-    if isinstance(value, dict) and value and "properties" in found:
+    definition = _definition(part, schema)
+    if isinstance(value, dict) and value and "properties" in definition:
         for name, inner in value.items():
-            below = found["properties"].get(name, {})
+            below = definition["properties"].get(name, {})
             yield from _rows(inner, below, schema, f"{path}.{name}" if path else name)
     else:
         yield path, value, part.get("description", "")
 
 
 def _definition(part: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The object that a part of the schema stands for."""
+    """The definition that a part of the schema refers to, else the part itself."""
     options = [part, *part.get("anyOf", []), *part.get("oneOf", []), *part.get("allOf", [])]
     for option in options:
         if "$ref" in option:
-            found: Mapping[str, Any] = schema["$defs"][option["$ref"].rsplit("/", 1)[-1]]
-            return found
+            definition: Mapping[str, Any] = schema["$defs"][option["$ref"].rsplit("/", 1)[-1]]
+            return definition
     return part

@@ -1,4 +1,4 @@
-"""What a run's page says about it: heartbeat in words, speed, time left, and what may be done to it now."""
+"""The header of a run's page: phase, progress, speed, time left, and available actions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPEEDS = ("sampling_tokens_per_s", "learning_tokens_per_s")  # the first that a 
 
 @dataclass(frozen=True)
 class Pulse:
-    """How a run is doing right now. Ages are in seconds, by the database's clock; None where there is none."""
+    """The current status of a run. Ages are in seconds by the database's clock; None if unknown."""
 
     attempt: Attempt | None
     phase: str
@@ -31,7 +31,7 @@ class Pulse:
 
     @property
     def quiet(self) -> bool:
-        """Whether there was no progress for so long that the page must say it."""
+        """Whether there was no progress for so long that the page shows a warning."""
         return self.progress_age is not None and self.progress_age > QUIET_SECONDS
 
 
@@ -54,7 +54,7 @@ def pulse(run: Run) -> Pulse:
 
 
 def _time_left(run: Run, rows: list[tuple[int, datetime, dict[str, Any]]]) -> float | None:
-    """Seconds for the steps that remain, at the pace of the last ones."""
+    """Estimated seconds for the remaining steps, at the speed of the last ones."""
     if len(rows) < 2 or run.steps <= run.step:
         return None
     (newest, last, _), (oldest, first, _) = rows[0], rows[-1]
@@ -67,7 +67,7 @@ def _detail(status: dict[str, Any]) -> str:
 
 
 def actions(run: Run, user: User) -> dict[str, Any]:
-    """What this person may do: not shown where they may not, disabled with the reason where it is not possible now.
+    """The user's actions: hidden if not permitted, disabled with a reason if not possible.
 
     A model server is started and stopped with its deployment, not here.
     """

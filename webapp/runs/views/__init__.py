@@ -1,1 +1,1 @@
-"""Pages of runs and checkpoints, one module for each: list, new, one run, its conversations, checkpoints."""
+"""Pages of runs and checkpoints: lists, new run, one run, its conversations, checkpoints."""

@@ -1,4 +1,4 @@
-"""Checkpoints: the list, one with its lineage and what can be done with it, download, and adding a base model."""
+"""Checkpoints: list, detail with lineage and actions, download, and adding a base model."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ TITLES = {
     "age": "Saved",
 }
 FOR_PLAYERS = {"name", "kind", "base", "step", "open"}
-"""What a player sees of a checkpoint that is open to them; where it comes from and what it scores is researchers'."""
+"""The columns that players see of open checkpoints; the others are for researchers."""
 
 
 @require_GET
 @members
 def checkpoint_list(request: HttpRequest) -> HttpResponse:
-    """The checkpoints that this person may see; the address says which."""
+    """The checkpoints visible to this user, filtered by the query string."""
     user = current_user(request)
-    seen = Checkpoint.objects.visible_to(user)
+    visible = Checkpoint.objects.visible_to(user)
     titles = {name: title for name, title in TITLES.items() if user.is_researcher or name in FOR_PLAYERS}
     sorts = {name: field for name, field in CHECKPOINT_SORTS.items() if name in titles}
     default = "age" if "age" in sorts else "name"
     kind, base = request.GET.get("kind", ""), request.GET.get("base", "")[:200]
     words, order = request.GET.get("q", "")[:200], Order.asked(request, default)
-    found = order.apply(seen.matching(text=words, kind=kind, base=base).listed(), sorts, default)
+    rows = order.apply(visible.matching(text=words, kind=kind, base=base).listed(), sorts, default)
     context = {
-        "page": Paginator(found, PAGE).get_page(integer(request, "page", 1, low=1)),
+        "page": Paginator(rows, PAGE).get_page(integer(request, "page", 1, low=1)),
         "kind": kind,
         "kinds": Checkpoint.Kind.choices,
         "base": base,
-        "bases": seen.order_by("base").values_list("base", flat=True).distinct(),
+        "bases": visible.order_by("base").values_list("base", flat=True).distinct(),
         "words": words,
         "order": order,
         "columns": order.columns(titles, sorts, ("step", "reward")),
@@ -65,19 +65,19 @@ def checkpoint_list(request: HttpRequest) -> HttpResponse:
 @require_GET
 @members
 def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
-    """Where it comes from, what it scores, and what can be done with it."""
+    """A checkpoint's lineage, metrics and actions."""
     user = current_user(request)
-    found = get_or_404(Checkpoint.objects.visible_to(user).listed().select_related("deployment"), pk=checkpoint_id)
-    names = curves.known(found.metrics)
-    shown = [(curves.title(name), found.metrics[name], name in curves.TITLES) for name in names]
+    row = get_or_404(Checkpoint.objects.visible_to(user).listed().select_related("deployment"), pk=checkpoint_id)
+    names = curves.in_order(row.metrics)
+    metrics = [(curves.title(name), row.metrics[name], name in curves.TITLES) for name in names]
     context = {
-        "checkpoint": found,
-        "note": lineage.note(found.base),
-        "metrics": [(title, value) for title, value, main in shown if main],
-        "more_metrics": [(title, value) for title, value, main in shown if not main],
-        "tree": lineage.tree(found) if user.is_researcher else [],
-        "head_to_heads": head_to_heads.of_checkpoint(found) if user.is_researcher else [],
-        "change": Checkpoint.objects.changeable_by(user).filter(pk=found.pk).exists(),
+        "checkpoint": row,
+        "note": lineage.note(row.base),
+        "metrics": [(title, value) for title, value, main in metrics if main],
+        "more_metrics": [(title, value) for title, value, main in metrics if not main],
+        "tree": lineage.tree(row) if user.is_researcher else [],
+        "head_to_heads": head_to_heads.of_checkpoint(row) if user.is_researcher else [],
+        "change": Checkpoint.objects.changeable_by(user).filter(pk=row.pk).exists(),
     }
     return render(request, "runs/checkpoint.html", context)
 
@@ -86,30 +86,30 @@ def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
 @researchers
 def download(request: HttpRequest, checkpoint_id: int) -> HttpResponseBase:
     """The whole folder as a zip file."""
-    found = get_or_404(Checkpoint.objects.visible_to(current_user(request)), pk=checkpoint_id)
-    names = list(files.walk(found.path))
+    row = get_or_404(Checkpoint.objects.visible_to(current_user(request)), pk=checkpoint_id)
+    names = list(files.walk(row.path))
     if not names:
         raise Http404
-    return archive.zip_response(request, found.name, found.path, names)
+    return archive.zip_response(request, row.name, row.path, names)
 
 
 @require_POST
 @researchers
 def share(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
-    """Open it to players, or close it."""
-    found = get_or_404(Checkpoint.objects.changeable_by(current_user(request)), pk=checkpoint_id)
-    services.open_checkpoint(checkpoint=found, open_to_players=request.POST.get("open") == "1")
-    return redirect("runs:checkpoint", found.pk)
+    """Open a checkpoint to players, or close it."""
+    row = get_or_404(Checkpoint.objects.changeable_by(current_user(request)), pk=checkpoint_id)
+    services.open_checkpoint(checkpoint=row, open_to_players=request.POST.get("open") == "1")
+    return redirect("runs:checkpoint", row.pk)
 
 
 @require_POST
 @researchers
 def delete(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
-    """Delete it with its files."""
-    found = get_or_404(Checkpoint.objects.changeable_by(current_user(request)), pk=checkpoint_id)
-    if not accepted(request, partial(services.delete_checkpoint, checkpoint=found)):
+    """Delete a checkpoint with its files."""
+    row = get_or_404(Checkpoint.objects.changeable_by(current_user(request)), pk=checkpoint_id)
+    if not accepted(request, partial(services.delete_checkpoint, checkpoint=row)):
         return redirect("runs:checkpoint", checkpoint_id)
-    messages.success(request, f"{found.name} is deleted.")
+    messages.success(request, f"{row.name} is deleted.")
     return redirect("runs:checkpoints")
 
 
@@ -119,12 +119,12 @@ def add_base(request: HttpRequest) -> HttpResponse:
     """Add a model folder, or a model of the register, as a base model."""
     form = BaseForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
+        data = form.cleaned_data
         try:
-            made = services.add_base(**given, model_roots=settings.MODEL_ROOTS)
+            added = services.add_base(**data, model_roots=settings.MODEL_ROOTS)
         except BadInput as error:
             form.add_error("name" if error.where == "name" else "source", error.why)
         else:
-            return redirect("runs:checkpoint", made.pk)
+            return redirect("runs:checkpoint", added.pk)
     status = 400 if form.errors else 200
     return render(request, "runs/add_base.html", {"form": form, "roots": settings.MODEL_ROOTS}, status=status)

@@ -1,4 +1,4 @@
-"""A run's conversations: the list by step and outcome, one as a dialogue, step by step, and token by token."""
+"""A run's conversations: list by step and outcome, dialogue, replay by step, and tokens."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def conversations(request: HttpRequest, run_id: int) -> HttpResponse:
     steps = run.episodes.steps()
     step = integer(request, "step", steps[0] if steps else 0)
     outcome = request.GET.get("outcome", "")[:40]
-    found = run.episodes.filter(step=step, **({"outcome": outcome} if outcome else {})).order_by("number")
+    episodes = run.episodes.filter(step=step, **({"outcome": outcome} if outcome else {})).order_by("number")
     context = {
         "run": run,
         "steps": steps,
         "step": step,
         "outcome": outcome,
         "outcomes": run.episodes.outcomes(),
-        "page": Paginator(found.defer("file"), PAGE).get_page(integer(request, "page", 1, low=1)),
+        "page": Paginator(episodes.defer("file"), PAGE).get_page(integer(request, "page", 1, low=1)),
     }
     if wants_fragment(request):
         return render_block(request, "runs/conversations.html", "results", context)
@@ -47,7 +47,7 @@ def _episode(request: HttpRequest, run_id: int, step: int, number: int) -> tuple
 
 
 def _record(episode: PlayedEpisode) -> dict[str, Any]:
-    """The record, read from its place in the file; 404 if the file is gone or damaged."""
+    """The record from the episode file; 404 if the file is missing or damaged."""
     try:
         return files.read_member(episode.file, episode.offset, episode.length)
     except files.UNREADABLE as error:
@@ -60,48 +60,48 @@ def conversation(request: HttpRequest, run_id: int, step: int, number: int) -> H
     """One conversation to read."""
     run, episode = _episode(request, run_id, step, number)
     record = _record(episode)
-    played = record["episode"]
-    course, roles = replaying.course(played), transcript.roles(played)
-    shown = {
+    game_record = record["episode"]
+    course, roles = replaying.course(game_record), transcript.roles(game_record)
+    context = {
         "episode": episode,
-        "scenario": played["scenario"],
+        "scenario": game_record["scenario"],
         "returns": _returns(record),
-        "roles": viewer.named_roles(played["scenario"]["seats"], roles),
+        "roles": viewer.named_roles(game_record["scenario"]["seats"], roles),
         "turns": transcript.turns(record, course),
-        "briefs": transcript.briefs(played),
+        "briefs": transcript.briefs(game_record),
         "course": course,
-        "believed": beliefs.over_time(course.believed, course.scenario.seats, transcript.roles(played))
+        "believed": beliefs.over_time(course.believed, course.scenario.seats, transcript.roles(game_record))
         if course
         else [],
     }
-    return page(request, run, "conversation", shown)
+    return page(request, run, "conversation", context)
 
 
 @require_GET
 @researchers
 def replay(request: HttpRequest, run_id: int, step: int, number: int) -> HttpResponse:
-    """One conversation as one viewer (`?viewer=`, all-seeing first) had seen it by one step of the game (`?step=`)."""
+    """One conversation from a viewpoint (`?viewer=`, by default all-seeing) at a step of the game (`?step=`)."""
     run, episode = _episode(request, run_id, step, number)
-    played = _record(episode)["episode"]
-    course = replaying.course(played)
+    game_record = _record(episode)["episode"]
+    course = replaying.course(game_record)
     if course is None:
         raise Http404
     place = viewer.requested_viewpoint(request.GET.get("viewer", ""), course.viewers)
     at = integer(request, "step", course.steps, 0, course.steps)
-    view = viewer.view_of_course(course, transcript.roles(played), place, at)
-    shown = {"run": run, "episode": episode, "view": view, "beliefs_note": _beliefs_note(view)}
+    view = viewer.view_of_course(course, transcript.roles(game_record), place, at)
+    context = {"run": run, "episode": episode, "view": view, "beliefs_note": _beliefs_note(view)}
     if wants_fragment(request):
-        return render_block(request, "runs/replay.html", "replay", shown)
-    return page(request, run, "replay", shown)
+        return render_block(request, "runs/replay.html", "replay", context)
+    return page(request, run, "replay", context)
 
 
 def _beliefs_note(view: viewer.ReplayView) -> str:
-    """Why there are no beliefs to show; empty where there are."""
+    """The reason why there are no beliefs to show; empty if there are."""
     if view.believed:
         return ""
     if view.viewer == SPECTATOR:
-        return "Who only watches was asked nothing."
-    return "Nobody was asked here: rollout.probes was off, the game has no questions, or no model of ours sat there."
+        return "Spectators are not probed."
+    return "No beliefs: rollout.probes was off, the game has no probes, or none of our models played this seat."
 
 
 @require_GET
@@ -110,10 +110,10 @@ def tokens(request: HttpRequest, run_id: int, step: int, number: int) -> HttpRes
     """One conversation token by token."""
     run, episode = _episode(request, run_id, step, number)
     record = _record(episode)
-    shown = {"episode": episode, "returns": _returns(record), "traces": transcript.traces(record, run)}
-    return page(request, run, "tokens", shown)
+    context = {"episode": episode, "returns": _returns(record), "traces": transcript.traces(record, run)}
+    return page(request, run, "tokens", context)
 
 
 def _returns(record: dict[str, Any]) -> list[tuple[str, float | None]]:
-    given = record.get("returns") or record["episode"].get("returns") or {}
-    return [(transcript.seat_name(record["episode"], int(seat)), value) for seat, value in sorted(given.items())]
+    returns = record.get("returns") or record["episode"].get("returns") or {}
+    return [(transcript.seat_name(record["episode"], int(seat)), value) for seat, value in sorted(returns.items())]

@@ -1,4 +1,4 @@
-"""The table of runs with its filters, what is done to several at once, and the comparison of some of them."""
+"""The table of runs with filters, bulk actions, and the comparison of selected runs."""
 
 from __future__ import annotations
 
@@ -38,56 +38,56 @@ MOST_COMPARED = 8
 @require_GET
 @researchers
 def run_list(request: HttpRequest) -> HttpResponse:
-    """All runs; the address says which and in what order."""
+    """All runs, filtered and sorted by the query string."""
     user = current_user(request)
-    chosen = {name: request.GET.get(name, "")[:200] for name in FILTERS}
+    filters = {name: request.GET.get(name, "")[:200] for name in FILTERS}
     words, order = request.GET.get("q", "")[:200], Order.asked(request, "age")
-    runs = Run.objects.visible_to(user).experiments().matching(text=words, **chosen)
+    runs = Run.objects.visible_to(user).experiments().matching(text=words, **filters)
     if request.GET.get("owner") == "me":
         runs = runs.filter(owner=user)
     paginator = Paginator(order.apply(runs.listed(), SORTS, "age"), PAGE)
     context = {
         "page": paginator.get_page(integer(request, "page", 1, low=1)),
-        "chosen": chosen,
+        "chosen": filters,
         "words": words,
         "mine": request.GET.get("owner") == "me",
         "order": order,
         "columns": order.columns(TITLES, SORTS, ("progress", "metric")),
         "options": _options(),
-        "filtered": bool(words or any(chosen.values()) or request.GET.get("owner")),
+        "filtered": bool(words or any(filters.values()) or request.GET.get("owner")),
     }
     return render_page(request, "runs/list.html", context, "results")
 
 
 def _options() -> dict[str, list[str]]:
-    """What each filter offers: states and kinds always, else the values that occur."""
-    seen = Run.objects.experiments()
-    found = {
-        name: list(seen.exclude(**{name: ""}).order_by(name).values_list(name, flat=True).distinct())
+    """The options of each filter: all states and kinds, else the values that occur."""
+    runs = Run.objects.experiments()
+    occurring = {
+        name: list(runs.exclude(**{name: ""}).order_by(name).values_list(name, flat=True).distinct())
         for name in ("method", "game", "base")
     }
     kinds = [kind for kind in Run.Kind.values if kind != Run.Kind.SERVE]
-    return {"kind": kinds, "state": list(Run.State.values), **found}
+    return {"kind": kinds, "state": list(Run.State.values), **occurring}
 
 
-def _chosen(found: RunQuerySet, data: QueryDict) -> list[Run]:
+def _selected(runs: RunQuerySet, data: QueryDict) -> list[Run]:
     keys = [key for key in data.getlist("run") if key.isascii() and key.isdigit() and len(key) <= 18][:200]
-    return list(found.filter(pk__in=keys).order_by("pk"))
+    return list(runs.filter(pk__in=keys).order_by("pk"))
 
 
 @require_POST
 @researchers
 def bulk(request: HttpRequest) -> HttpResponse:
-    """Compare, stop or delete the selected runs; what cannot be done is reported, the rest is done."""
+    """Compare, stop or delete the selected runs; failures are reported individually."""
     user, action = current_user(request), request.POST.get("action", "")
     back = redirect(request.POST.get("back", "") if _own_list(request.POST.get("back", "")) else "runs:list")
     if action == "compare":
-        runs = _chosen(Run.objects.visible_to(user).experiments(), request.POST)
+        runs = _selected(Run.objects.visible_to(user).experiments(), request.POST)
         query = "&".join(f"run={run.pk}" for run in runs)
         return redirect(f"{reverse('runs:compare')}?{query}")
     if action not in {"stop", "delete"}:
         raise Http404
-    runs = _chosen(Run.objects.changeable_by(user).experiments(), request.POST)
+    runs = _selected(Run.objects.changeable_by(user).experiments(), request.POST)
     done = 0
     for run in runs:
         try:
@@ -111,8 +111,8 @@ def _own_list(address: str) -> bool:
 @researchers
 def compare(request: HttpRequest) -> HttpResponse:
     """Two or more runs side by side: curves, last values, and where their configurations differ."""
-    runs = _chosen(Run.objects.visible_to(current_user(request)).experiments(), request.GET)
+    runs = _selected(Run.objects.visible_to(current_user(request)).experiments(), request.GET)
     if not 2 <= len(runs) <= MOST_COMPARED:
-        messages.error(request, f"Tick two to {MOST_COMPARED} runs to compare, not {len(runs)}.")
+        messages.error(request, f"Select two to {MOST_COMPARED} runs to compare, not {len(runs)}.")
         return redirect("runs:list")
     return render(request, "runs/compare.html", comparing.comparison(runs))

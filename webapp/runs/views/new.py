@@ -21,9 +21,9 @@ from webapp.scenarios.models import DatasetVersion
 @require_http_methods(["GET", "POST"])
 @researchers
 def new(request: HttpRequest) -> HttpResponse:
-    """The form, and its sending.
+    """Show and process the form.
 
-    `?preset=`, `?clone=`, `?judge=1`, `?opponents=` (how many are listed), `?checkpoint=`, `?dataset=` fill it in.
+    `?preset=`, `?clone=`, `?judge=1`, `?opponents=` (a number), `?checkpoint=`, `?dataset=` set initial values.
     """
     user = current_user(request)
     preset = request.GET.get("preset", "quick")
@@ -33,23 +33,23 @@ def new(request: HttpRequest) -> HttpResponse:
     form = RunForm(config, user, request.POST if request.method == "POST" else None, **initial)
     if request.method == "POST" and form.is_valid():
         try:
-            run = services.create_run(owner=user, config=form.made, cloned_from=source, **form.choices())
+            run = services.create_run(owner=user, config=form.run_config, cloned_from=source, **form.choices())
         except BadInput as error:
             form.blame(error)
         else:
             return redirect("runs:detail", run.pk)
     status = 400 if request.method == "POST" else 200
-    shown = {"form": form, "presets": presets.PRESETS, "preset": "" if source else preset, "source": source}
+    context = {"form": form, "presets": presets.PRESETS, "preset": "" if source else preset, "source": source}
     judge = {"judge": config["judge"] is not None, "may_judge": "judge" in presets.SECTIONS[config["kind"]]}
     opponents = {"opponents": len(config["opponents"]), "most_opponents": presets.MOST_OPPONENTS}
-    return render(request, "runs/new.html", {**shown, **judge, **opponents}, status=status)
+    return render(request, "runs/new.html", {**context, **judge, **opponents}, status=status)
 
 
 def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The configuration to begin with, and the initial values of the upper half."""
+    """The initial configuration, and the initial values of the upper half."""
     initial: dict[str, Any] = {}
     if source is not None:
-        config = {**RunConfig().to_dict(), **source.config}  # a section that is younger than the run: its defaults
+        config = {**RunConfig().to_dict(), **source.config}  # sections added after the run get their defaults
         initial["name"] = f"{source.name} again"[:120]
         for name, key in (("dataset", source.dataset_version_id), ("opponent", source.opponent_checkpoint_id)):
             initial |= {name: key} if key else {}
@@ -64,8 +64,8 @@ def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[
     if request.GET.get("opponents"):
         config = presets.with_opponents(config, integer(request, "opponents", 0, 0, presets.MOST_OPPONENTS))
     if checkpoint := integer(request, "checkpoint", 0):
-        found = get_or_404(Checkpoint.objects.visible_to(current_user(request)), pk=checkpoint)
-        initial["model"] = found.pk
+        model = get_or_404(Checkpoint.objects.visible_to(current_user(request)), pk=checkpoint)
+        initial["model"] = model.pk
     if dataset := integer(request, "dataset", 0):
         version = get_or_404(DatasetVersion.objects.all(), pk=dataset)
         initial["dataset"] = version.pk

@@ -1,4 +1,4 @@
-"""One run: its header that keeps itself up to date, its tabs, and what is done to it."""
+"""One run: its self-updating header, its tabs and its actions."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from webapp.runs.reports import evaluation as reports
 
 
 def visible(request: HttpRequest, run_id: int) -> Run:
-    """The run, if this person may see it."""
-    found = Run.objects.visible_to(current_user(request)).select_related("owner", "dataset_version__dataset")
-    return get_or_404(found.select_related("start_checkpoint", "opponent_checkpoint", "cloned_from"), pk=run_id)
+    """The run, if this user may see it; else 404."""
+    runs = Run.objects.visible_to(current_user(request)).select_related("owner", "dataset_version__dataset")
+    return get_or_404(runs.select_related("start_checkpoint", "opponent_checkpoint", "cloned_from"), pk=run_id)
 
 
 def changeable(request: HttpRequest, run_id: int) -> Run:
-    """The run, if this person may change it here; a model server is its deployment's to stop."""
+    """The run, if this user may change it; else 404. Model servers are stopped by their deployment."""
     return get_or_404(Run.objects.changeable_by(current_user(request)).experiments(), pk=run_id)
 
 
@@ -44,31 +44,31 @@ def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> H
 @require_GET
 @researchers
 def detail(request: HttpRequest, run_id: int) -> HttpResponseBase:
-    """The curves, if they are asked for by `?tab=curves` or there are any; else the tab that has something to show."""
+    """The curves, if requested by `?tab=curves` or if there are metrics; else the first tab with content."""
     run = visible(request, run_id)
     names = set(comparing.last_metrics([run]).get(run.pk, {}))
     if "tab" not in request.GET and (opening := _opening(run, names)) is not None:
         return opening(request, run_id)
     address = reverse("runs:metrics", args=[run.pk])
-    drawn = {
+    data = {
         "live": run.state not in OVER,
         "groups": curves.groups(names),
         "runs": [{"name": run.name, "url": address}],
     }
     events = run.events.filter(kind__in=("warning", "error", "interrupted", "lapsed", "watchdog")).order_by("-pk")[:20]
     good = last_good_checkpoint(run)
-    return page(request, run, "curves", {"curves": drawn, "events": events, "has_metrics": bool(names), "good": good})
+    return page(request, run, "curves", {"curves": data, "events": events, "has_metrics": bool(names), "good": good})
 
 
 def last_good_checkpoint(run: Run) -> Checkpoint | None:
-    """The checkpoint that the watchdog named when it ended the run, if it did and the checkpoint is still there."""
+    """The checkpoint that the watchdog named when it ended the run, if it still exists."""
     alarm = run.events.filter(kind="watchdog").order_by("-pk").first()
     step = alarm.data.get("checkpoint") if alarm else None
     return run.checkpoints.filter(step=step).order_by("-pk").first() if isinstance(step, int) else None
 
 
 def _opening(run: Run, metrics: set[str]) -> Callable[..., HttpResponseBase] | None:
-    """Return the view that a run's page opens with in place of the curves; None for the curves."""
+    """Return the view that replaces the curves as the first tab; None for the curves."""
     if run.kind == Run.Kind.EVAL and run.result and "summary" in run.result:
         return evaluation
     if metrics:
@@ -81,12 +81,12 @@ def _opening(run: Run, metrics: set[str]) -> Callable[..., HttpResponseBase] | N
 @require_GET
 @researchers
 def live(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The header alone, asked for again and again while the run is alive."""
+    """The header, polled while the run is alive."""
     run = visible(request, run_id)
     over = run.state in OVER
     user = current_user(request)
     header = {"run": run, "pulse": pulse.pulse(run), "may": pulse.actions(run, user)}
-    changed = request.GET.get("state") != run.state  # the buttons are replaced only then: focus stays where it is
+    changed = request.GET.get("state") != run.state  # the buttons are replaced only then, to keep the focus
     context = {**header, "over": over, "changed": changed}
     return render_block(request, "runs/detail.html", "header", context, status=STOP_ASKING if over else 200)
 
@@ -94,7 +94,7 @@ def live(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_GET
 @researchers
 def metrics(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The metrics above `?since=`, for the curves of who has heard of the attempts up to `?attempt=`."""
+    """The metrics above `?since=`, for a client that knows the attempts up to `?attempt=`."""
     run = get_or_404(Run.objects.visible_to(current_user(request)), pk=run_id)
     since = -1 if request.GET.get("since") == "-1" else integer(request, "since", -1)
     return JsonResponse(curves.columns(run, since, integer(request, "attempt", 0)))
@@ -115,23 +115,23 @@ def event_files(request: HttpRequest, run_id: int) -> HttpResponseBase:
 @require_GET
 @researchers
 def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The numbers of head-to-heads: of the run's own, and of those that were played while it trained."""
+    """The results of head-to-heads: the run's own, and those played during training."""
     run = visible(request, run_id)
     events = run.events.filter(kind="evaluation").order_by("data__step") if run.kind == "train" else ()
     rows = [(event.data.get("step"), event.data) for event in events]
-    names = curves.known({name for _, data in rows for name in data if name != "step"})
-    shown = [name for name in names if not name.endswith(("_low", "_high"))]
-    table = [(step, [_cell(data, name) for name in shown]) for step, data in rows]
-    columns = [reports.column_of(name) for name in shown]
+    names = curves.in_order({name for _, data in rows for name in data if name != "step"})
+    metrics = [name for name in names if not name.endswith(("_low", "_high"))]
+    table = [(step, [_cell(data, name) for name in metrics]) for step, data in rows]
+    columns = [reports.column_of(name) for name in metrics]
     context = {"summary": reports.of_run(run), "columns": columns, "table": table, **_notes(run)}
     return page(request, run, "evaluation", context)
 
 
 def _notes(run: Run) -> dict[str, str]:
-    """What has to be said of both models, as the result itself says it, else as the base model does."""
+    """The notes on both models, from the result, else from the base model."""
     conditions = (run.result or {}).get("conditions", {})
-    own, other = (conditions.get(model, {}).get("note", "") for model in ("a", "b"))
-    return {"note": own or lineage.note(run.base), "other_note": other}
+    first, second = (conditions.get(model, {}).get("note", "") for model in ("a", "b"))
+    return {"note": first or lineage.note(run.base), "other_note": second}
 
 
 def _cell(data: dict[str, Any], name: str) -> dict[str, Any]:
@@ -143,10 +143,10 @@ def _cell(data: dict[str, Any], name: str) -> dict[str, Any]:
 def log(request: HttpRequest, run_id: int) -> HttpResponse:
     """The end of what each attempt printed."""
     run = visible(request, run_id)
-    attempts = list(run.attempts.order_by("-number").defer("log"))  # loaded for the one that is shown
-    wanted = integer(request, "attempt", attempts[0].number if attempts else 0)
-    shown = next((attempt for attempt in attempts if attempt.number == wanted), None)
-    context = {"run": run, "attempts": attempts, "shown": shown, "over": run.state in OVER}
+    attempts = list(run.attempts.order_by("-number").defer("log"))  # loaded only for the attempt shown
+    number = integer(request, "attempt", attempts[0].number if attempts else 0)
+    attempt = next((attempt for attempt in attempts if attempt.number == number), None)
+    context = {"run": run, "attempts": attempts, "shown": attempt, "over": run.state in OVER}
     if request.htmx:  # type: ignore[attr-defined]
         return render_block(request, "runs/log.html", "log", context, status=STOP_ASKING if context["over"] else 200)
     return page(request, run, "log", context)
@@ -163,17 +163,17 @@ def configuration(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_GET
 @researchers
 def ancestry(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Where the run comes from and what came of it."""
+    """The run's lineage."""
     run = visible(request, run_id)
-    saved = run.checkpoints.order_by("step")
+    checkpoints = run.checkpoints.order_by("step")
     clones = run.clones.order_by("pk")
-    return page(request, run, "lineage", {"saved": saved, "clones": clones})
+    return page(request, run, "lineage", {"saved": checkpoints, "clones": clones})
 
 
 @require_POST
 @researchers
 def stop(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Ask it to stop."""
+    """Ask the run to stop."""
     accepted(request, partial(services.stop_run, run=changeable(request, run_id)))
     return redirect("runs:detail", run_id)
 
@@ -181,7 +181,7 @@ def stop(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_POST
 @researchers
 def resume(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Go on from the last checkpoint."""
+    """Resume from the last checkpoint."""
     accepted(request, partial(services.resume_run, run=changeable(request, run_id)))
     return redirect("runs:detail", run_id)
 
@@ -189,7 +189,7 @@ def resume(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_POST
 @researchers
 def delete(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Delete it with everything it wrote."""
+    """Delete the run with its files and checkpoints."""
     run = changeable(request, run_id)
     if not accepted(request, partial(services.delete_run, run=run)):
         return redirect("runs:detail", run_id)
