@@ -106,8 +106,8 @@ class Supervisor:
                 number += 1
         if number != self.attempt.number:
             attempts.renumber(attempt=self.attempt, number=number)
-        known = set(self.of.attempts.values_list("number", flat=True))
-        foreign = [number for number in self.folder.folders() if number not in known]
+        known_numbers = set(self.of.attempts.values_list("number", flat=True))
+        foreign = [number for number in self.folder.folders() if number not in known_numbers]
         if foreign or self.folder.ignored.exists():
             write_json(self.folder.ignored, {"attempts": foreign})
         return files

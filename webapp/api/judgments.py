@@ -79,5 +79,5 @@ def add_judgment(request: HttpRequest, data: JudgmentIn) -> Status[Judgment]:
     """Judge one target of a queue that is assigned to the caller; another answer replaces it until an export."""
     user, visible = caller(request), _visible(request)
     target = get_or_404(Target.objects.with_games().filter(queue__annotators=user), pk=data.target)
-    made = services.annotate(target=target, by=user, values=data.values, reason=data.reason)
-    return Status(201, get_or_404(visible, pk=made.pk))
+    judgment = services.annotate(target=target, by=user, values=data.values, reason=data.reason)
+    return Status(201, get_or_404(visible, pk=judgment.pk))

@@ -31,21 +31,21 @@ class BoundedBody:
         self.inner = inner
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        most, taken = limit(scope["path"]), 0
+        most, received = limit(scope["path"]), 0
         if _claimed(scope) > most:
             await _refuse(scope["path"], send)
             return
 
         async def counted() -> Message:
-            nonlocal taken
+            nonlocal received
             message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > most:
+            received += len(message.get("body", b""))
+            if received > most:
                 raise RequestAborted  # on which Django forgets the request without an answer
             return message
 
         await self.inner(scope, counted, send)
-        if taken > most:
+        if received > most:
             await _refuse(scope["path"], send)
 
 

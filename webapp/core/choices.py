@@ -11,13 +11,13 @@ from django.forms import ModelChoiceField
 MOST = 100
 
 
-def offer(field: ModelChoiceField[Any], queryset: QuerySet[Any], chosen: Iterable[object] = ()) -> None:
+def offer(field: ModelChoiceField[Any], queryset: QuerySet[Any], selected: Iterable[object] = ()) -> None:
     """List the first `MOST` rows and the chosen ones (by key; what is no key is ignored); any other that `queryset` has
     is valid, too, for its own page links here.
     """
     field.queryset = queryset
     rows = list(queryset[:MOST])
-    texts = [str(key) for key in chosen]
+    texts = [str(key) for key in selected]
     keys = {int(text) for text in texts if text.isascii() and text.isdigit() and len(text) < 19}
     rows += list(queryset.filter(pk__in=keys - {row.pk for row in rows}))
     empty = [("", field.empty_label)] if field.empty_label is not None else []

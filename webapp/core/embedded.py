@@ -252,28 +252,28 @@ def _users(path: Path) -> list[tuple[int, float]]:
     return [(p, s) for p, s in listed if p != os.getpid() and same_process(p, s, tolerance=0.5)]
 
 
-def join(wanted: list[Server] | None = None, root: Path | None = None) -> None:
+def join(needed: list[Server] | None = None, root: Path | None = None) -> None:
     """Make sure that the embedded servers run, and use them until this process ends.
 
     `wanted` and `root` default to what the environment asks for. Joining twice is harmless.
     """
-    wanted = servers() if wanted is None else wanted
+    needed = servers() if needed is None else needed
     root = root or home()
-    if not wanted:
+    if not needed:
         return
     with _locked(root) as path:
         users = _users(path)
-        for server in wanted:
+        for server in needed:
             if not server.running():
                 server.start()
         this_process = (os.getpid(), start_time(os.getpid()))
         path.write_text(json.dumps([*users, this_process]))
     if (root, os.getpid()) not in _joined:
         _joined.add((root, os.getpid()))
-        atexit.register(leave, wanted, root, os.getpid())
+        atexit.register(leave, needed, root, os.getpid())
 
 
-def leave(wanted: list[Server], root: Path, pid: int, *, last: bool = False) -> None:
+def leave(needed: list[Server], root: Path, pid: int, *, last: bool = False) -> None:
     """Stop using the servers; whoever leaves last (or says `last`) stops them. A forked child does nothing."""
     if pid != os.getpid():
         return
@@ -282,7 +282,7 @@ def leave(wanted: list[Server], root: Path, pid: int, *, last: bool = False) -> 
         if users and not last:
             path.write_text(json.dumps(users))
             return
-        for server in reversed(wanted):
+        for server in reversed(needed):
             if server.running():
                 server.stop()
         path.unlink(missing_ok=True)

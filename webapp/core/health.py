@@ -100,8 +100,8 @@ def broker() -> Component:
 
 def _beating(kind: Heartbeat.Kind, limit: float) -> list[Component]:
     parts = []
-    known = Heartbeat.objects.filter(kind=kind, beaten_at__gte=Now() - timedelta(seconds=FORGET_SECONDS))
-    for row in known.annotate(age=Now() - F("beaten_at")).order_by("name"):
+    recent = Heartbeat.objects.filter(kind=kind, beaten_at__gte=Now() - timedelta(seconds=FORGET_SECONDS))
+    for row in recent.annotate(age=Now() - F("beaten_at")).order_by("name"):
         age = row.age.total_seconds()
         why = "" if age <= limit else f"no heartbeat for {age:.0f} s; forgotten after {FORGET_SECONDS:.0f} s"
         parts.append(Component(row.name, age <= limit, why, round(age, 1), tuple(row.detail.get("queues", ()))))

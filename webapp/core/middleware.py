@@ -45,8 +45,8 @@ def loggable_path(path: str) -> str:
     try:
         match = resolve(path)
     except Resolver404:
-        known = path.startswith("/static/") and len(path) < 200
-        return ascii(path)[1:-1] if known else f"- ({len(path)} characters)"
+        is_static = path.startswith("/static/") and len(path) < 200
+        return ascii(path)[1:-1] if is_static else f"- ({len(path)} characters)"
     if token := match.kwargs.get("token"):
         path = path.replace(token, "<token>")
     return ascii(path)[1:-1]

@@ -59,9 +59,9 @@ def refuse_above(*, user: User, quota: str, count: int) -> None:
     """Raise `BadInput` naming quota and limit if `count` is more than this person may have."""
     most = limit(user, quota)
     if count > most:
-        counted, advice = WORDS[quota]
+        what, advice = WORDS[quota]
         role = user.get_role_display().lower()
-        raise BadInput(f"{count} would be more than the limit of {most} {counted} for the role {role}: {advice}", quota)
+        raise BadInput(f"{count} would be more than the limit of {most} {what} for the role {role}: {advice}", quota)
 
 
 def within_hour(rows: QuerySet[Any], field: str = "created_at") -> QuerySet[Any]:

@@ -52,22 +52,22 @@ def leaves(document: Any, schema: Mapping[str, Any], root: Mapping[str, Any], pa
     """Yield every leaf of `document` in order. Empty containers, and objects of whose values the schema says nothing,
     are leaves, too: they are edited as JSON.
     """
-    here = _resolved(schema, root, document)
-    known = bool(here.get("properties")) or isinstance(here.get("additionalProperties"), dict)
-    if isinstance(document, dict) and document and known:
+    resolved = _resolved(schema, root, document)
+    has_fields = bool(resolved.get("properties")) or isinstance(resolved.get("additionalProperties"), dict)
+    if isinstance(document, dict) and document and has_fields:
         for key, value in document.items():
-            inner = here.get("properties", {}).get(key) or here.get("additionalProperties") or {}
+            inner = resolved.get("properties", {}).get(key) or resolved.get("additionalProperties") or {}
             yield from leaves(value, inner if isinstance(inner, dict) else {}, root, (*path, key))
     elif isinstance(document, list) and document:
         for index, value in enumerate(document):
-            prefix = here.get("prefixItems", [])
-            inner = prefix[index] if index < len(prefix) else here.get("items", {})
+            prefix = resolved.get("prefixItems", [])
+            inner = prefix[index] if index < len(prefix) else resolved.get("items", {})
             described = {"description": schema["description"]} if "description" in schema else {}
             yield from leaves(
                 value, {**described, **inner} if isinstance(inner, dict) else described, root, (*path, index)
             )
     else:
-        yield Leaf(path, document, {**here, **{k: v for k, v in schema.items() if k in {"description", "title"}}})
+        yield Leaf(path, document, {**resolved, **{k: v for k, v in schema.items() if k in {"description", "title"}}})
 
 
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
@@ -81,8 +81,10 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any], value: Any) ->
     if not variants:
         return schema
     if mapping := schema.get("discriminator", {}).get("mapping"):
-        chosen = mapping.get(value.get(schema["discriminator"]["propertyName"])) if isinstance(value, dict) else None
-        return _resolved({"$ref": chosen}, root, value) if chosen else schema
+        definition = (
+            mapping.get(value.get(schema["discriminator"]["propertyName"])) if isinstance(value, dict) else None
+        )
+        return _resolved({"$ref": definition}, root, value) if definition else schema
     concrete = [_resolved(variant, root, value) for variant in variants]
     plain = [variant for variant in concrete if variant.get("type") != "null"]
     nullable = len(plain) < len(concrete)
@@ -130,15 +132,15 @@ def _words(schema: Mapping[str, Any]) -> Sequence[str]:
 
 def takes_one_field(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
     """Whether it is a number, a choice, yes or no, or a list of known words."""
-    here = _resolved(schema, root, None)
-    return "enum" in here or here.get("type") in {"boolean", "integer", "number"} or bool(_words(here))
+    resolved = _resolved(schema, root, None)
+    return "enum" in resolved or resolved.get("type") in {"boolean", "integer", "number"} or bool(_words(resolved))
 
 
 def _field(leaf: Leaf, kept: str) -> forms.Field:
     schema: Mapping[str, Any] = leaf.schema
     common: dict[str, Any] = {"label": leaf.label, "help_text": schema.get("description", "")}
     optional = bool(kept) or bool(schema.get("nullable")) or leaf.value == ""
-    shown = {"placeholder": kept} if kept else {}
+    attrs = {"placeholder": kept} if kept else {}
     if "const" in schema:
         return forms.CharField(disabled=True, **common)
     if "enum" in schema:
@@ -154,9 +156,9 @@ def _field(leaf: Leaf, kept: str) -> forms.Field:
             return forms.BooleanField(required=False, **common)
         case "integer" | "number" as kind:
             number = forms.IntegerField if kind == "integer" else forms.FloatField
-            return number(required=not optional, widget=forms.NumberInput(shown), **bounds, **common)
+            return number(required=not optional, widget=forms.NumberInput(attrs), **bounds, **common)
         case "array" if words := _words(schema):
-            return WordsField(words, widget=forms.TextInput(shown), **common)
+            return WordsField(words, widget=forms.TextInput(attrs), **common)
         case "array" | "object":
             return TypedJson(required=False, widget=forms.Textarea(attrs={"rows": 2}), **common)
         case _:
@@ -180,7 +182,7 @@ class SchemaForm(forms.Form):
         kept: str = "",
     ) -> None:
         super().__init__(data, prefix=prefix)
-        self._given = document
+        self._document = document
         self._leaves = list(leaves(document, schema, schema)) if document else []
         for leaf in self._leaves:
             self.fields[leaf.name] = _field(leaf, kept)
@@ -188,7 +190,7 @@ class SchemaForm(forms.Form):
 
     def document(self) -> Any:
         """Return the document with the entered values; call it on a valid form only."""
-        made = deepcopy(self._given)
+        document = deepcopy(self._document)
         for leaf in self._leaves:
             value = self.cleaned_data[leaf.name]
             if value == "" and leaf.value != "" and leaf.schema.get("nullable"):
@@ -197,13 +199,15 @@ class SchemaForm(forms.Form):
                 value = [] if leaf.schema["type"] == "array" else {}
             if "enum" in leaf.schema:
                 value = next((choice for choice in leaf.schema["enum"] if str(choice) == value), None)
-            _set(made, leaf.path, leaf.value if "const" in leaf.schema else value)
-        return made
+            _set(document, leaf.path, leaf.value if "const" in leaf.schema else value)
+        return document
 
     def blame(self, where: str, why: str) -> None:
         """Put an error of the model on the field that `where` (a dotted path) is or lies in, or on the whole form."""
-        named = [leaf for leaf in self._leaves if f"{where}.".startswith(f"{'.'.join(map(str, leaf.path))}.")]
-        self.add_error(named[0].name if named else None, why if named else f"{where}: {why}" if where else why)
+        leaves_at = [leaf for leaf in self._leaves if f"{where}.".startswith(f"{'.'.join(map(str, leaf.path))}.")]
+        self.add_error(
+            leaves_at[0].name if leaves_at else None, why if leaves_at else f"{where}: {why}" if where else why
+        )
 
 
 def _set(document: Any, path: Path, value: Any) -> None:

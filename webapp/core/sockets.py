@@ -68,8 +68,8 @@ class SignedInOnly:
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> Any:
         user = scope["user"]
-        known = user.is_authenticated and user.is_active
-        return await (self.inner if known else WebsocketDenier())(scope, receive, send)
+        active = user.is_authenticated and user.is_active
+        return await (self.inner if active else WebsocketDenier())(scope, receive, send)
 
 
 class KnownRoutesOnly:
@@ -81,8 +81,8 @@ class KnownRoutesOnly:
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> Any:
         path = scope["path"].lstrip("/")
-        known = any(pattern.pattern.match(path) for pattern in self.patterns)
-        return await (self.router if known else WebsocketDenier())(scope, receive, send)
+        registered = any(pattern.pattern.match(path) for pattern in self.patterns)
+        return await (self.router if registered else WebsocketDenier())(scope, receive, send)
 
 
 def guarded() -> Any:

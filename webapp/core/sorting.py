@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from django.db.models import F, QuerySet
 from django.http import HttpRequest
 
-Found = TypeVar("Found", bound=QuerySet[Any])
+Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Order:
     def __str__(self) -> str:
         return f"-{self.name}" if self.down else self.name
 
-    def apply(self, rows: Found, sorts: Mapping[str, str], default: str) -> Found:
+    def apply(self, rows: Rows, sorts: Mapping[str, str], default: str) -> Rows:
         """In the order of a column of `sorts` (an unknown one: of `default`), newest first among equals.
 
         A field that begins with a minus is descending where its column is ascending, as an age is.
@@ -37,7 +37,7 @@ class Order:
         column = F(field.removeprefix("-"))
         down = self.down != field.startswith("-")
         ordered = column.desc(nulls_last=True) if down else column.asc(nulls_last=True)
-        result: Found = rows.order_by(ordered, "-pk")
+        result: Rows = rows.order_by(ordered, "-pk")
         return result
 
     def columns(

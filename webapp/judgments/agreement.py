@@ -118,5 +118,5 @@ def _jackknife(
 
 def overall(agreements: Iterable[Agreement]) -> float | None:
     """Return the mean over the dimensions that have a value, or None."""
-    known = [agreement.value for agreement in agreements if agreement.value is not None]
-    return mean(known) if known else None
+    values = [agreement.value for agreement in agreements if agreement.value is not None]
+    return mean(values) if values else None

@@ -20,7 +20,7 @@ from training.errors import BadInput
 from webapp.accounts.permissions import annotators, current_user, get_or_404
 from webapp.core.http import integer, render_page, wants_fragment
 from webapp.judgments import comparison, games, services
-from webapp.judgments.forms import ValuesForm, chosen
+from webapp.judgments.forms import ValuesForm, form_value
 from webapp.judgments.models import Judgment, Queue, Target
 
 VALUE = "value"
@@ -38,13 +38,13 @@ def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
     waiting = queue.targets.open_for(user).with_games()
     if request.method == "POST":
         return _judged(request, queue)
-    after, again = integer(request, "after", 0), integer(request, "target", 0)
+    after, reopened = integer(request, "after", 0), integer(request, "target", 0)
     if after and wants_fragment(request):
         following = waiting.exclude(pk=after).first()
         context = {"queue": queue, "after": after, **(_seat(following, _form(queue, following)) if following else {})}
         return render(request, "judgments/annotate_next.html", context)
-    if again:
-        return _reopened(request, queue, get_or_404(queue.targets.judged_by(user).with_games(), pk=again))
+    if reopened:
+        return _reopened(request, queue, get_or_404(queue.targets.judged_by(user).with_games(), pk=reopened))
     return _page(request, queue, waiting.first())
 
 
@@ -85,7 +85,7 @@ def _reopened(request: HttpRequest, queue: Queue, target: Target) -> HttpRespons
     except BadInput as error:
         entered["closed"] = error.why
     initial = {
-        dimension.name: chosen(dimension, float(values[dimension.name]))
+        dimension.name: form_value(dimension, float(values[dimension.name]))
         for dimension in target.asked().dimensions
         if dimension.name in values
     }
@@ -94,8 +94,8 @@ def _reopened(request: HttpRequest, queue: Queue, target: Target) -> HttpRespons
 
 def _form(queue: Queue, target: Target | None, data: Any = None, initial: Any = None) -> ValuesForm:
     """The values of one target; two of them stand on the page at once, so their ids differ."""
-    asked = target.asked() if target else queue.rubric_version.record()
-    return ValuesForm(asked, data, prefix=VALUE, auto_id=f"id-{target.pk if target else 0}-%s", initial=initial)
+    rubric = target.asked() if target else queue.rubric_version.record()
+    return ValuesForm(rubric, data, prefix=VALUE, auto_id=f"id-{target.pk if target else 0}-%s", initial=initial)
 
 
 def _page(
@@ -110,11 +110,11 @@ def _page(
 ) -> HttpResponse:
     user = current_user(request)
     total = queue.targets.count()
-    left = queue.targets.open_for(user).count()
-    context: dict[str, Any] = {"queue": queue, "total": total, "done": total - left, "preloaded": preloaded}
-    context |= {"comparison": None if left else comparison.of_queue(queue), **(entered or {})}
+    remaining = queue.targets.open_for(user).count()
+    context: dict[str, Any] = {"queue": queue, "total": total, "done": total - remaining, "preloaded": preloaded}
+    context |= {"comparison": None if remaining else comparison.of_queue(queue), **(entered or {})}
     if target is not None:
-        context |= {"following": left > 1 and not context.get("reopened"), "target": target}
+        context |= {"following": remaining > 1 and not context.get("reopened"), "target": target}
         context |= {} if preloaded else _seat(target, form or _form(queue, target))
     return render_page(request, "judgments/annotate.html", context, "judging", status)
 

@@ -48,7 +48,7 @@ class ShownJudgment:
         return str(self.row.seat + 1)
 
 
-def shown(judgments: Iterable[Judgment]) -> list[ShownJudgment]:
+def shown_judgments(judgments: Iterable[Judgment]) -> list[ShownJudgment]:
     """Return judgments (loaded `with_authors`) as pages show them, in their order."""
     rubrics: dict[int, list[Dimension]] = {}
     readable = []
@@ -75,7 +75,7 @@ def of_match(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404
     rows = Judgment.objects.readable_by(user).scored().filter(match=match).with_authors()
     seats = match.scenario["seats"]
-    judgments = [(seats[judgment.row.seat], judgment) for judgment in shown(rows)]
+    judgments = [(seats[judgment.row.seat], judgment) for judgment in shown_judgments(rows)]
     return render_page(request, "judgments/of_match.html", {"match": match, "judgments": judgments}, "layer")
 
 
@@ -109,5 +109,7 @@ def own(request: HttpRequest, pk: int) -> HttpResponse:
     page = Paginator(rows.select_related("target__match", "target__episode__run"), PAGE).get_page(
         integer(request, "page", 1, low=1)
     )
-    judgments = [(games.label(judgment.row.target.game), judgment) for judgment in shown(page) if judgment.row.target]
+    judgments = [
+        (games.label(judgment.row.target.game), judgment) for judgment in shown_judgments(page) if judgment.row.target
+    ]
     return render(request, "judgments/own.html", {"queue": queue, "page": page, "judgments": judgments})

@@ -91,8 +91,8 @@ def _names(queue: Queue) -> dict[int, str]:
     """
     first = Judgment.objects.filter(Q(target__queue=queue) | Q(pk__in=_travelling(queue).values("pk")))
     people = first.exclude(author=None).values("author").annotate(first=Min("pk")).order_by("first")
-    taken = set(_travelling(queue).outside().values_list("outside_author", flat=True))
-    free = (name for number in count(1) if (name := f"{PERSON}{number}") not in taken)
+    used = set(_travelling(queue).outside().values_list("outside_author", flat=True))
+    free = (name for number in count(1) if (name := f"{PERSON}{number}") not in used)
     return dict(zip(people.values_list("author", flat=True), free, strict=False))
 
 

@@ -165,8 +165,8 @@ class QueueForm(forms.Form):
             "rubric_version", RubricVersion.objects.select_related("rubric").order_by("rubric__name", "-number")
         )
         self._offer("match", Match.objects.exportable().order_by("-pk"))
-        played = Exists(PlayedEpisode.objects.filter(run=OuterRef("pk")))
-        self._offer("run", Run.objects.visible_to(user).filter(played).order_by("-pk"))
+        has_episodes = Exists(PlayedEpisode.objects.filter(run=OuterRef("pk")))
+        self._offer("run", Run.objects.visible_to(user).filter(has_episodes).order_by("-pk"))
         versions = DatasetVersion.objects.visible_to(user).filter(conversation_count__gt=0)
         self._offer("version", versions.select_related("dataset").order_by("-pk"))
         people = User.objects.filter(is_active=True, role__in=[Role.ANNOTATOR, Role.RESEARCHER, Role.ADMIN])
@@ -183,9 +183,9 @@ class QueueForm(forms.Form):
     def _offer(self, name: str, rows: QuerySet[Any]) -> None:
         """Of many rows list the latest and those that are asked for."""
         field = self._field(name)
-        sent = field.widget.value_from_datadict(self.data, self.files, self.add_prefix(name))
-        wanted = sent if self.is_bound else self.get_initial_for_field(field, name)
-        offer(field, rows, wanted if isinstance(wanted, list) else [wanted])
+        submitted = field.widget.value_from_datadict(self.data, self.files, self.add_prefix(name))
+        selected = submitted if self.is_bound else self.get_initial_for_field(field, name)
+        offer(field, rows, selected if isinstance(selected, list) else [selected])
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -229,11 +229,11 @@ class ValuesForm(forms.Form):
 
     def values(self) -> dict[str, float]:
         """Return the chosen values."""
-        chosen = {name: self.cleaned_data[name] for name in self.fields}
-        return {name: float(value) for name, value in chosen.items() if value not in (None, "")}
+        cleaned = {name: self.cleaned_data[name] for name in self.fields}
+        return {name: float(value) for name, value in cleaned.items() if value not in (None, "")}
 
 
-def chosen(dimension: Dimension, value: float) -> str | float:
+def form_value(dimension: Dimension, value: float) -> str | float:
     """Return a stored value as the form's field for this dimension holds it."""
     return str(int(value)) if _has_buttons(dimension) and value.is_integer() else value
 

@@ -83,8 +83,8 @@ def seat_count(game: JudgedGame) -> int:
         return len(game.scenario["seats"])
     if isinstance(game, StoredConversation):
         return len(game.data["scenario"]["seats"])
-    known = max(len(game.summary.get(name) or ()) for name in ("returns", "roles"))
-    return known or len(of_episode(game).scenario.seats)
+    count = max(len(game.summary.get(name) or ()) for name in ("returns", "roles"))
+    return count or len(of_episode(game).scenario.seats)
 
 
 def game_of(target: Target) -> GameRecord:
@@ -114,25 +114,25 @@ def sitting(seat: MatchSeat) -> str:
     return "person" if seat.kind == MatchSeat.Kind.PERSON else seat.who
 
 
-def of_episode(played: PlayedEpisode) -> GameRecord:
+def of_episode(row: PlayedEpisode) -> GameRecord:
     """Return an episode of a run, read from its file; a seat is named by run and sampling policy."""
-    episode = Episode.from_dict(_read(played.file, played.offset, played.length)["episode"])
-    source = f"run:{played.run_id}/{played.step}/{played.number}"
-    players = tuple(policy_at(played, seat) for seat in range(len(episode.scenario.seats)))
+    episode = Episode.from_dict(_read(row.file, row.offset, row.length)["episode"])
+    source = f"run:{row.run_id}/{row.step}/{row.number}"
+    players = tuple(policy_at(row, seat) for seat in range(len(episode.scenario.seats)))
     return GameRecord(source, episode.scenario, episode.moves, players)
 
 
-def of_conversation(stored: StoredConversation) -> GameRecord:
+def of_conversation(row: StoredConversation) -> GameRecord:
     """Return an imported conversation; its players are named by the dataset that it came with."""
-    episode = Episode.from_dict(stored.data)
-    players = (str(stored.scenario.version),) * len(episode.scenario.seats)
-    return GameRecord(stored.source, episode.scenario, episode.moves, players, episode)
+    episode = Episode.from_dict(row.data)
+    players = (str(row.scenario.version),) * len(episode.scenario.seats)
+    return GameRecord(row.source, episode.scenario, episode.moves, players, episode)
 
 
-def policy_at(played: PlayedEpisode, seat: int) -> str:
+def policy_at(row: PlayedEpisode, seat: int) -> str:
     """Return what sat at a seat of an episode, as results name it."""
-    policy = _policies(played.file, played.offset, played.length).get(seat, "")
-    return f"{played.run.name}: {policy}" if policy else played.run.name
+    policy = _policies(row.file, row.offset, row.length).get(seat, "")
+    return f"{row.run.name}: {policy}" if policy else row.run.name
 
 
 @functools.lru_cache(maxsize=20_000)

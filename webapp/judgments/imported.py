@@ -35,9 +35,9 @@ def store_judgments(version: DatasetVersion) -> int:
     rubrics = {key: row.record() for key, row in rows.items()}
     conversations = StoredConversation.objects.filter(scenario__version=version).exclude(judgments=[])
     batch: list[Judgment] = []
-    for stored in conversations.iterator(chunk_size=BATCH):
-        for key, fields in judgment_fields(stored.data, stored.judgments, rubrics):
-            batch.append(Judgment(conversation=stored, rubric_version=rows[key], **fields))
+    for conversation in conversations.iterator(chunk_size=BATCH):
+        for key, fields in judgment_fields(conversation.data, conversation.judgments, rubrics):
+            batch.append(Judgment(conversation=conversation, rubric_version=rows[key], **fields))
         if len(batch) >= BATCH:
             Judgment.objects.bulk_create(batch, ignore_conflicts=True)
             batch = []
@@ -62,10 +62,10 @@ def judgment_fields(
             continue
         author = record.author.replace("\x00", "").strip()[:180] or UNNAMED
         times[key, record.seat, author] += 1
-        again = times[key, record.seat, author]
+        count = times[key, record.seat, author]
         values, reason = _answer(record, _role(episode, record.seat), rubrics[key])
         yield key, {
-            "seat": record.seat, "outside_author": author if again == 1 else f"{author} ({again})",
+            "seat": record.seat, "outside_author": author if count == 1 else f"{author} ({count})",
             "prompt_sha256": record.prompt_sha256[:64], "values": values, "reason": reason, "reasons": record.reasons,
             "updated_at": _time(record.judged_at),
         }  # fmt: skip

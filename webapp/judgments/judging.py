@@ -37,13 +37,13 @@ def _ask(target: Target) -> Verdict:
     transcript = transcript_of(game.scenario, game.moves)
     rubric = target.asked()
 
-    async def asked(judge: Judge) -> Verdict:
+    async def score(judge: Judge) -> Verdict:
         try:
             return await judge.score(transcript, rubric, target.seat, seed=target.pk)
         finally:
             await judge.close()
 
-    return asyncio.run(asked(judge_client(target.queue.judge)))
+    return asyncio.run(score(judge_client(target.queue.judge)))
 
 
 def judge_client(judge: JudgeModel) -> Judge:

@@ -160,14 +160,14 @@ class TargetQuerySet(models.QuerySet["Target"]):
 
     def open_for(self, user: User) -> TargetQuerySet:
         """Targets of people's queues that are assigned to this person and that they have not judged yet, in order."""
-        mine = Judgment.objects.filter(target=OuterRef("pk"), author=user)
+        judged = Judgment.objects.filter(target=OuterRef("pk"), author=user)
         assigned = self.filter(queue__judge=None, queue__annotators=user)
-        return assigned.exclude(Exists(mine)).order_by("queue", "position")
+        return assigned.exclude(Exists(judged)).order_by("queue", "position")
 
     def judged_by(self, user: User) -> TargetQuerySet:
         """Targets that this person has judged, in order."""
-        own = Judgment.objects.filter(target=OuterRef("pk"), author=user)
-        return self.filter(Exists(own)).order_by("queue", "position")
+        judged = Judgment.objects.filter(target=OuterRef("pk"), author=user)
+        return self.filter(Exists(judged)).order_by("queue", "position")
 
     def with_games(self) -> TargetQuerySet:
         """With what reading the judged game needs."""

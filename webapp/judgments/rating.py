@@ -51,24 +51,24 @@ class RatedSeat:
 def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
     user = current_user(request)
     match = get_or_404(Match.objects.visible_to(user), pk=pk)
-    mine = match.seats.filter(user=user).first()
-    if mine is None or match.state != Match.State.FINISHED:
+    own_seat = match.seats.filter(user=user).first()
+    if own_seat is None or match.state != Match.State.FINISHED:
         raise Http404
     if request.method == "POST" and "reveal" in request.POST:
-        if accepted(request, partial(services.reveal_unrated, by=mine)):
+        if accepted(request, partial(services.reveal_unrated, by=own_seat)):
             messages.info(request, "This is who sat at the table. Your vote is left out.")
         return redirect("judgments:rate", match.pk)
     version = _rubric_of(match)
-    others = _others(match, mine, version, request)
-    done = services.is_rated(mine)
+    others = _others(match, own_seat, version, request)
+    done = services.is_rated(own_seat)
     if request.method == "POST" and done:
-        accepted(request, partial(services.check_rateable, mine))
+        accepted(request, partial(services.check_rateable, own_seat))
         return redirect("judgments:rate", match.pk)
     if request.method == "POST" and all(other.is_valid() for other in others):
-        if accepted(request, partial(_store, mine, version, others)):
+        if accepted(request, partial(_store, own_seat, version, others)):
             messages.success(request, "Thank you. This is who sat at the table.")
         return redirect("judgments:rate", match.pk)
-    context = {"match": match, "others": others, "done": done, "revealed": _revealed(match, mine) if done else []}
+    context = {"match": match, "others": others, "done": done, "revealed": _revealed(match, own_seat) if done else []}
     if not done:
         context["lines"] = games.of_match(match).lines()
     return render(request, "judgments/rate.html", context, status=400 if request.method == "POST" else 200)
@@ -81,21 +81,21 @@ def _rubric_of(match: Match) -> RubricVersion | None:
     return versions.filter(rubric__name=record.name).first() if record else None
 
 
-def _store(mine: MatchSeat, version: RubricVersion | None, others: list[RatedSeat]) -> None:
+def _store(own_seat: MatchSeat, version: RubricVersion | None, others: list[RatedSeat]) -> None:
     services.rate(
-        by=mine,
+        by=own_seat,
         version=version,
         values={other.seat.seat: other.values.values() for other in others if other.values is not None},
         guesses={other.seat.seat: other.guess.cleaned_data["person"] == "yes" for other in others},
     )
 
 
-def _others(match: Match, mine: MatchSeat, version: RubricVersion | None, request: HttpRequest) -> list[RatedSeat]:
+def _others(match: Match, own_seat: MatchSeat, version: RubricVersion | None, request: HttpRequest) -> list[RatedSeat]:
     data = request.POST or None
     record = version.record() if version is not None else None
     return [
         RatedSeat(seat, GuessForm(data, prefix=f"guess{seat.seat}"), _values_form(record, match, seat.seat, data))
-        for seat in match.seats.exclude(pk=mine.pk).order_by("seat")
+        for seat in match.seats.exclude(pk=own_seat.pk).order_by("seat")
     ]
 
 
@@ -106,10 +106,10 @@ def _values_form(record: RubricRecord | None, match: Match, seat: int, data: obj
     return ValuesForm(record.of(role), data, prefix=f"seat{seat}", optional=True)
 
 
-def _revealed(match: Match, mine: MatchSeat) -> list[dict[str, object]]:
+def _revealed(match: Match, own_seat: MatchSeat) -> list[dict[str, object]]:
     """Return every other seat with who sat there and, if there is one, this player's guess."""
-    guesses = {guess.about_id: guess.person for guess in Guess.objects.filter(by=mine)}
-    seats = match.seats.exclude(pk=mine.pk).select_related("user", "deployment__checkpoint", "deployment__remote")
+    guesses = {guess.about_id: guess.person for guess in Guess.objects.filter(by=own_seat)}
+    seats = match.seats.exclude(pk=own_seat.pk).select_related("user", "deployment__checkpoint", "deployment__remote")
     return [
         {
             "seat": seat,

@@ -114,8 +114,8 @@ def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:
         (seat.match_id, seat.seat): games.sitting(seat)
         for seat in seats.select_related("deployment__checkpoint", "deployment__remote")
     }
-    played = Match.objects.filter(targets__queue=queue)
-    unrated = set(played.unrevealed_to(user).values_list("pk", flat=True)) if user is not None else set()
+    matches = Match.objects.filter(targets__queue=queue)
+    unrated = set(matches.unrevealed_to(user).values_list("pk", flat=True)) if user is not None else set()
     players = {}
     targets = Target.objects.filter(pk__in=scored)
     for target in targets.select_related("episode__run", "conversation__scenario__version__dataset"):

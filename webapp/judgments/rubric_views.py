@@ -38,16 +38,16 @@ def rubric_edit(request: HttpRequest, name: str) -> HttpResponseBase:
     """The next version of a rubric; of somebody else's, a copy under another name."""
     user = current_user(request)
     rubric = get_or_404(Rubric.objects.prefetch_related("versions"), name=name)
-    own = services.may_change_rubric(rubric, user)
+    may_change = services.may_change_rubric(rubric, user)
     newest = rubric.newest()
-    title = newest.title if own else f"{newest.title} (copy)"
+    title = newest.title if may_change else f"{newest.title} (copy)"
     form = RubricForm(request.POST or None, initial={"title": title})
     formset = dimension_set(newest, request.POST or None)
     if request.method == "POST" and form.is_valid() and formset.is_valid():
-        target = name if own else _new_name(form)
-        if target and (saved := _save(request, target, form, dimensions_of(formset))):
-            return redirect("judgments:rubric", saved.rubric.name, saved.number)
-    context = {"form": form, "formset": formset, "rubric": rubric, "own": own}
+        target = name if may_change else _new_name(form)
+        if target and (version := _save(request, target, form, dimensions_of(formset))):
+            return redirect("judgments:rubric", version.rubric.name, version.number)
+    context = {"form": form, "formset": formset, "rubric": rubric, "own": may_change}
     return render(request, "judgments/rubric_edit.html", context, status=400 if request.method == "POST" else 200)
 
 
@@ -58,8 +58,8 @@ def rubric_new(request: HttpRequest) -> HttpResponseBase:
     formset = dimension_set(None, request.POST or None)
     if request.method == "POST" and form.is_valid() and formset.is_valid():
         name = _new_name(form)
-        if name and (saved := _save(request, name, form, dimensions_of(formset))):
-            return redirect("judgments:rubric", saved.rubric.name, saved.number)
+        if name and (version := _save(request, name, form, dimensions_of(formset))):
+            return redirect("judgments:rubric", version.rubric.name, version.number)
     context = {"form": form, "formset": formset, "own": True}
     return render(request, "judgments/rubric_edit.html", context, status=400 if request.method == "POST" else 200)
 
@@ -80,14 +80,14 @@ def _save(
     request: HttpRequest, name: str, form: RubricForm, dimensions: list[dict[str, object]]
 ) -> RubricVersion | None:
     try:
-        saved = services.save_rubric(
+        version = services.save_rubric(
             name=name, title=form.cleaned_data["title"], dimensions=dimensions, by=current_user(request)
         )
     except BadInput as error:
         form.add_error(None, str(error))
         return None
-    messages.success(request, f"Saved as {saved}; earlier judgments keep their version.")
-    return saved
+    messages.success(request, f"Saved as {version}; earlier judgments keep their version.")
+    return version
 
 
 @require_http_methods(["GET", "POST"])
@@ -96,11 +96,11 @@ def judge_new(request: HttpRequest) -> HttpResponseBase:
     form = JudgeForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            made = services.add_judge(**form.cleaned_data)
+            judge = services.add_judge(**form.cleaned_data)
         except BadInput as error:
             form.add_error("name", error.why)
         else:
-            messages.success(request, f"{made} may judge now.")
+            messages.success(request, f"{judge} may judge now.")
             return redirect("judgments:list")
     return render(request, "judgments/judge_new.html", {"form": form}, status=400 if form.errors else 200)
 

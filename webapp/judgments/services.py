@@ -113,10 +113,10 @@ def create_queue(
         raise BadInput(f"match {refused[0]} is not over, or somebody there did not agree to be rated", "matches")
     if (judge is None) == (not people):
         raise BadInput("choose either a judge model or at least one annotator", "judge")
-    chosen: list[JudgedGame] = [*matches, *episodes, *conversations]
-    if not chosen:
+    judged_games: list[JudgedGame] = [*matches, *episodes, *conversations]
+    if not judged_games:
         raise BadInput("there is no finished game to judge", "games")
-    seats, left_out = _asked_seats(rubric_version.record(), chosen)
+    seats, left_out = _asked_seats(rubric_version.record(), judged_games)
     if not seats:
         raise BadInput(f"{rubric_version} asks about roles that nobody had in these games", "rubric_version")
     if len(seats) > MOST_TARGETS:
@@ -132,21 +132,23 @@ def create_queue(
     return queue
 
 
-def _asked_seats(rubric: RubricRecord, chosen: Iterable[JudgedGame]) -> tuple[list[tuple[JudgedGame, int]], list[str]]:
+def _asked_seats(
+    rubric: RubricRecord, judged_games: Iterable[JudgedGame]
+) -> tuple[list[tuple[JudgedGame, int]], list[str]]:
     """Return the seats that the rubric asks about, and a line for each game of which it leaves seats out."""
-    asked: list[tuple[JudgedGame, int]] = []
+    seats_asked: list[tuple[JudgedGame, int]] = []
     left_out = []
-    for game in chosen:
+    for game in judged_games:
         count = games.seat_count(game)
         seats = [seat for seat in range(count) if rubric.asks(role_at(game, seat))]
-        asked += [(game, seat) for seat in seats]
+        seats_asked += [(game, seat) for seat in seats]
         if len(seats) < count:
             others = [seat for seat in range(count) if seat not in seats]
-            named = ", ".join(f"{seat + 1} ({role_at(game, seat) or 'no role'})" for seat in others)
-            left_out.append(f"{games.label(game)}: seat {named}")
+            numbers = ", ".join(f"{seat + 1} ({role_at(game, seat) or 'no role'})" for seat in others)
+            left_out.append(f"{games.label(game)}: seat {numbers}")
     if len(left_out) > LEFT_OUT_SHOWN:
         left_out[LEFT_OUT_SHOWN:] = [f"seats of {len(left_out) - LEFT_OUT_SHOWN} more games"]
-    return asked, left_out
+    return seats_asked, left_out
 
 
 def hint(queue: Queue) -> None:
@@ -173,7 +175,7 @@ def record_verdict(*, target: Target, verdict: Verdict | None, why: str = "") ->
         return
     judge = target.queue.judge
     locked.judgments.filter(judge=judge, values__isnull=True).delete()
-    stored = Judgment(
+    judgment = Judgment(
         rubric_version=target.queue.rubric_version,
         target=locked,
         seat=target.seat,
@@ -183,12 +185,16 @@ def record_verdict(*, target: Target, verdict: Verdict | None, why: str = "") ->
         **games.reference(target.game),
     )
     if verdict is not None:
-        stored.values, stored.reasons, stored.prompt_sha256 = verdict.values, verdict.reasons, verdict.prompt_sha256
+        judgment.values, judgment.reasons, judgment.prompt_sha256 = (
+            verdict.values,
+            verdict.reasons,
+            verdict.prompt_sha256,
+        )
         cost = verdict.cost
-        stored.cost = {
+        judgment.cost = {
             "calls": cost.calls, "prompt_tokens": cost.prompt_tokens, "completion_tokens": cost.completion_tokens,
         }  # fmt: skip
-    stored.save()
+    judgment.save()
     locked.state = Target.State.UNSCORED if verdict is None else Target.State.SCORED
     locked.claimed_until = None
     locked.save(update_fields=["state", "claimed_until"])
@@ -281,8 +287,8 @@ def annotate(*, target: Target, by: User, values: Mapping[str, Any] | None, reas
         return judgment
     else:
         check_changeable(judgment, locked.queue)
-        saved = judgment.updated_at or judgment.created_at
-        judgment.history.append({"values": judgment.values, "reason": judgment.reason, "at": saved.isoformat()})
+        saved_at = judgment.updated_at or judgment.created_at
+        judgment.history.append({"values": judgment.values, "reason": judgment.reason, "at": saved_at.isoformat()})
     judgment.values, judgment.reason, judgment.updated_at = checked, comment, timezone.now()
     judgment.save()
     scored = locked.judgments.filter(values__isnull=False).exists()
@@ -313,8 +319,8 @@ def rate(
     if set(guesses) != set(others) or not set(values) <= set(others):
         raise BadInput("say for every other seat whether it was a person or a model", "guess")
     _close_rating(by, voted=True)
-    for number, chosen in values.items():
-        if version is None or not (checked := check_values(_asked_of(by, version, number), chosen, whole=False)):
+    for number, seat_values in values.items():
+        if version is None or not (checked := check_values(_asked_of(by, version, number), seat_values, whole=False)):
             continue
         Judgment.objects.create(
             rubric_version=version, match=by.match, seat=number, author=by.user, author_seat=by, values=checked,

@@ -38,17 +38,17 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     """What is assigned to this person; for researchers every queue, as the address says which and in what order."""
     user = current_user(request)
     words, by = request.GET.get("q", "")[:200], request.GET.get("by", "")
-    left, order = "left" in request.GET, Order.asked(request, "age")
-    queues = Queue.objects.visible_to(user).matching(text=words, by=by, left=left)
+    unfinished, order = "left" in request.GET, Order.asked(request, "age")
+    queues = Queue.objects.visible_to(user).matching(text=words, by=by, left=unfinished)
     paginator = Paginator(order.apply(queues.listed(), QUEUE_SORTS, "age"), PAGE)
     context = {
         "page": paginator.get_page(integer(request, "page", 1, low=1)),
         "words": words,
         "by": by,
-        "left": left,
+        "left": unfinished,
         "order": order,
         "columns": order.columns(COLUMNS, QUEUE_SORTS, {"scored", "not", "left", "seats"}),
-        "filtered": bool(words or by or left),
+        "filtered": bool(words or by or unfinished),
         "mine": Queue.objects.assigned_to(user),
         "rubrics": Rubric.objects.prefetch_related("versions").order_by("name"),
         "judges": JudgeModel.objects.select_related("remote").annotate(asked=Count("queues")).order_by("name"),
@@ -61,21 +61,21 @@ def queue_list(request: HttpRequest) -> HttpResponse:
 def queue_new(request: HttpRequest) -> HttpResponseBase:
     user = current_user(request)
     names = ("match", "run", "step", "version", "annotators")
-    asked = {name: request.GET.getlist(name) for name in names if name in request.GET}
-    initial = {name: value if name in {"match", "annotators"} else value[0] for name, value in asked.items()}
+    requested = {name: request.GET.getlist(name) for name in names if name in request.GET}
+    initial = {name: value if name in {"match", "annotators"} else value[0] for name, value in requested.items()}
     form = QueueForm(user, request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
-        chosen = form.cleaned_data
+        cleaned = form.cleaned_data
         try:
             queue = services.create_queue(
-                name=chosen["name"],
+                name=cleaned["name"],
                 owner=user,
-                rubric_version=chosen["rubric_version"],
-                matches=chosen["match"],
+                rubric_version=cleaned["rubric_version"],
+                matches=cleaned["match"],
                 episodes=form.episodes(),
                 conversations=form.conversations(),
-                judge=chosen["judge"],
-                annotators=chosen["annotators"],
+                judge=cleaned["judge"],
+                annotators=cleaned["annotators"],
             )
         except BadInput as error:
             form.add_error(None, error.why)
@@ -108,22 +108,22 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
     readable = Judgment.objects.readable_by(user)
     unscored = queue.targets.filter(state=Target.State.UNSCORED).select_related("conversation__scenario")
     unscored = unscored.prefetch_related(Prefetch("judgments", readable))[:50]
-    left = queue.targets.open_for(user).count()
-    scored = Judgment.objects.none() if left else readable.scored().of_queue(queue)
+    remaining = queue.targets.open_for(user).count()
+    scored = Judgment.objects.none() if remaining else readable.scored().of_queue(queue)
     page = Paginator(scored, JUDGMENTS).get_page(integer(request, "page", 1, low=1))
-    named = [*(target.match_id for target in unscored), *(row.match_id for row in page)]
-    matches = {match for match in named if match is not None}
+    match_ids = [*(target.match_id for target in unscored), *(row.match_id for row in page)]
+    matches = {match for match in match_ids if match is not None}
     return {
         "queue": queue,
-        "left": left,
-        "results": {} if left else results.of_queue(queue, user),
-        "table": None if left else behaviours.of_queue(queue),
-        "comparison": None if left else comparison.of_queue(queue),
+        "left": remaining,
+        "results": {} if remaining else results.of_queue(queue, user),
+        "table": None if remaining else behaviours.of_queue(queue),
+        "comparison": None if remaining else comparison.of_queue(queue),
         "enough": results.ENOUGH,
-        "unscored": [] if left else unscored,
+        "unscored": [] if remaining else unscored,
         "readable": set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True)),
         "page": page,
-        "judgments": display.shown(page),
+        "judgments": display.shown_judgments(page),
         "annotators": queue.annotators.order_by("username"),
         "may_change": user.may_change(queue.owner_id),
         "export_form": DatasetNameForm(initial={"name": f"judged-{queue.pk}"}),

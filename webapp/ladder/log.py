@@ -75,7 +75,7 @@ def read(matches: Sequence[int]) -> list[RatedGame]:
         log.append(
             RatedGame(
                 id=match.pk,
-                seats=tuple(_sat(match, seat, moves[match.pk, seat.seat]) for seat in seats[match.pk]),
+                seats=tuple(_rated_seat(match, seat, moves[match.pk, seat.seat]) for seat in seats[match.pk]),
             )
         )
     return log
@@ -101,7 +101,7 @@ def _result(match: Match, seat: int) -> float | None:
     return None if value is None else match.seat_metrics.get(str(seat), {}).get("won", value)
 
 
-def _sat(match: Match, seat: MatchSeat, moves: Counter[str]) -> RatedSeat:
+def _rated_seat(match: Match, seat: MatchSeat, moves: Counter[str]) -> RatedSeat:
     return RatedSeat(
         who=key(seat),
         role=_role(match, seat.seat),
@@ -115,12 +115,12 @@ def _sat(match: Match, seat: MatchSeat, moves: Counter[str]) -> RatedSeat:
 
 def _moves(matches: Sequence[int]) -> dict[tuple[int, int], Counter[str]]:
     """How many moves of each origin each seat made."""
-    found: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
+    counters: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
     rows = MatchMove.objects.filter(match__in=matches).annotate(origin=KeyTextTransform("origin", "move"))
     counts = rows.values_list("match_id", "seat", "origin").annotate(count=Count("pk")).order_by()
     for match_id, seat, origin, count in counts:
-        found[match_id, seat][origin] = count
-    return found
+        counters[match_id, seat][origin] = count
+    return counters
 
 
 def _void(matches: Sequence[int]) -> set[int]:

@@ -49,8 +49,8 @@ class StandingQuerySet(models.QuerySet["Standing"]):
 
     def named(self) -> StandingQuerySet:
         """With what their names need, and `share`: points a game, a win being 1 and a draw a half."""
-        found = self.select_related("user", "deployment__checkpoint", "deployment__remote")
-        return found.annotate(share=F("won") / NullIf("games", 0, output_field=models.FloatField()))
+        rows = self.select_related("user", "deployment__checkpoint", "deployment__remote")
+        return rows.annotate(share=F("won") / NullIf("games", 0, output_field=models.FloatField()))
 
 
 class Standing(models.Model):

@@ -22,7 +22,7 @@ def stale(game: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Made:
+class ComputedLadder:
     """A ladder that was computed from the log, before it is stored."""
 
     seen: str
@@ -30,11 +30,11 @@ class Made:
     tallies: dict[str, Tally]
 
 
-def compute(game: str) -> Made:
+def compute(game: str) -> ComputedLadder:
     """The ladder of a game from its log as it is now; stores nothing."""
     matches = log.numbers(game)
-    played = log.read(matches)
-    return Made(log.seen(matches), ratings.fit(played), tallies.count(played))
+    games = log.read(matches)
+    return ComputedLadder(log.seen(matches), ratings.fit(games), tallies.count(games))
 
 
 @transaction.atomic
@@ -44,10 +44,10 @@ def refit(*, game: str) -> Fit | None:
     fit = Fit.objects.select_for_update(skip_locked=True).filter(game=game).first()
     if fit is None or not stale(game):
         return fit
-    made = compute(game)
+    computed = compute(game)
     fit.standings.all().delete()
-    Standing.objects.bulk_create(standings(made, fit))
-    for name, value in _whole(made).items():
+    Standing.objects.bulk_create(standings(computed, fit))
+    for name, value in _whole(computed).items():
         setattr(fit, name, value)
     fit.fitted_at = Now()
     fit.save()
@@ -55,38 +55,38 @@ def refit(*, game: str) -> Fit | None:
     return fit
 
 
-def _whole(made: Made) -> dict[str, object]:
+def _whole(computed: ComputedLadder) -> dict[str, object]:
     """What a fit says besides its rows."""
-    ladder = made.ladder
+    ladder = computed.ladder
     return {
         "log_digest": ladder.digest,
-        "seen": made.seen,
+        "seen": computed.seen,
         "matches": ladder.matches,
         "seats": {str(number): interval.to_dict() for number, interval in ladder.seats.items()},
         "roles": {role: interval.to_dict() for role, interval in ladder.roles.items()},
     }
 
 
-def standings(made: Made, fit: Fit) -> list[Standing]:
+def standings(computed: ComputedLadder, fit: Fit) -> list[Standing]:
     """The rows of a ladder, best first, not stored yet. Equal ratings share a rank."""
     rows: list[Standing] = []
-    best = [one.points.mean for one in made.ladder.ratings if one.points is not None]
-    for one in made.ladder.ratings:
-        kind, _, rest = one.who.partition(":")
-        tally = made.tallies[one.who]
-        points = one.points
+    best = [rating.points.mean for rating in computed.ladder.ratings if rating.points is not None]
+    for rating in computed.ladder.ratings:
+        kind, _, identifier = rating.who.partition(":")
+        tally = computed.tallies[rating.who]
+        points = rating.points
         rows.append(
             Standing(
                 fit=fit,
-                who=one.who,
+                who=rating.who,
                 kind=kind,
-                user_id=int(rest) if kind == Standing.Kind.PERSON else None,
-                deployment_id=int(rest) if kind == Standing.Kind.MODEL else None,
+                user_id=int(identifier) if kind == Standing.Kind.PERSON else None,
+                deployment_id=int(identifier) if kind == Standing.Kind.MODEL else None,
                 rank=best.index(points.mean) + 1 if points is not None else None,
                 rating=points.mean if points is not None else None,
                 low=points.low if points is not None else None,
                 high=points.high if points is not None else None,
-                why=one.why,
+                why=rating.why,
                 games=tally.games,
                 won=tally.won,
                 roles=tally.roles,
@@ -103,13 +103,13 @@ def standings(made: Made, fit: Fit) -> list[Standing]:
 def differences(game: str) -> list[str]:
     """What is stored otherwise than the log says now: players, and fields of the whole fit. Empty if nothing is."""
     fit = Fit.objects.filter(game=game).first()
-    made = compute(game)
+    computed = compute(game)
     if fit is None:
-        return sorted(made.tallies)
+        return sorted(computed.tallies)
     stored = {row.who: _values(row) for row in fit.standings.all()}
-    again = {row.who: _values(row) for row in standings(made, fit)}
-    players = sorted(who for who in stored.keys() | again.keys() if stored.get(who) != again.get(who))
-    return players + [name for name, value in _whole(made).items() if getattr(fit, name) != value]
+    expected = {row.who: _values(row) for row in standings(computed, fit)}
+    players = sorted(who for who in stored.keys() | expected.keys() if stored.get(who) != expected.get(who))
+    return players + [name for name, value in _whole(computed).items() if getattr(fit, name) != value]
 
 
 def _values(row: Standing) -> dict[str, object]:

@@ -35,36 +35,39 @@ class Tally:
 def count(log: Iterable[RatedGame]) -> dict[str, Tally]:
     """Count for everybody in the log."""
     tallies: dict[str, Tally] = defaultdict(Tally)
-    for played in log:
-        _endings(played, tallies)
-        if played.games():
-            _points(played, tallies)
+    for game in log:
+        _endings(game, tallies)
+        if game.games():
+            _points(game, tallies)
     return dict(tallies)
 
 
-def _endings(played: RatedGame, tallies: dict[str, Tally]) -> None:
-    for who in sorted({seat.who for seat in played.seats} - {""}):
-        mine = [seat for seat in played.seats if seat.who == who]
+def _endings(game: RatedGame, tallies: dict[str, Tally]) -> None:
+    for who in sorted({seat.who for seat in game.seats} - {""}):
+        own_seats = [seat for seat in game.seats if seat.who == who]
         tally = tallies[who]
         tally.played += 1
-        tally.moves += sum(seat.moves for seat in mine)
+        tally.moves += sum(seat.moves for seat in own_seats)
         for origin in FORCED:
-            forced = sum(getattr(seat, origin) for seat in mine)
+            forced = sum(getattr(seat, origin) for seat in own_seats)
             tally.forced_games[origin] += forced > 0
             if origin in UNANSWERED:
                 tally.forced_moves[origin] += forced
 
 
-def _points(played: RatedGame, tallies: dict[str, Tally]) -> None:
-    shares: dict[int, list[tuple[str, float]]] = {n: [] for n, seat in enumerate(played.seats) if seat.counts}
-    for one in comparisons(played):
-        for mine, other, share in ((one.i, one.j, one.share), (one.j, one.i, 1 - one.share)):
-            if played.seats[mine].who != played.seats[other].who:
-                shares[mine].append((played.seats[other].who, share))
+def _points(game: RatedGame, tallies: dict[str, Tally]) -> None:
+    shares: dict[int, list[tuple[str, float]]] = {n: [] for n, seat in enumerate(game.seats) if seat.counts}
+    for comparison in comparisons(game):
+        for seat_number, other, share in (
+            (comparison.i, comparison.j, comparison.share),
+            (comparison.j, comparison.i, 1 - comparison.share),
+        ):
+            if game.seats[seat_number].who != game.seats[other].who:
+                shares[seat_number].append((game.seats[other].who, share))
     points: dict[str, list[float]] = defaultdict(list)
     against: dict[tuple[str, str], list[float]] = defaultdict(list)
     for number, met in shares.items():
-        seat = played.seats[number]
+        seat = game.seats[number]
         scored = fmean(share for _, share in met) if met else 0.5
         points[seat.who].append(scored)
         role = tallies[seat.who].roles[seat.role]

@@ -27,7 +27,7 @@ from webapp.ladder.tallies import FORCED, UNANSWERED
 
 PER_PAGE = 50
 IN_MATRIX = 12
-UNTOLD_SHOWN = 5
+HIDDEN_SHOWN = 5
 LADDER = {
     "rank": "Rank",
     "who": "Player",
@@ -96,17 +96,21 @@ def _matrix(rows: Sequence[Standing]) -> list[tuple[Standing, list[Share | None]
 
 def _worth(intervals: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, float, float]]:
     """Name, points and half the width of the interval of each seat or role; nothing where there is but one."""
-    found = [(name, one["mean"], (one["high"] - one["low"]) / 2) for name, one in intervals.items() if name]
-    return found if len(found) > 1 else []
+    rows = [
+        (name, interval["mean"], (interval["high"] - interval["low"]) / 2)
+        for name, interval in intervals.items()
+        if name
+    ]
+    return rows if len(rows) > 1 else []
 
 
 def _game(request: HttpRequest) -> str:
     """The game asked for, else the one with the most matches; an unknown one is 404."""
-    wanted = request.GET.get("game", "")
-    if wanted:
-        if wanted not in REGISTRY:
+    requested = request.GET.get("game", "")
+    if requested:
+        if requested not in REGISTRY:
             raise Http404
-        return wanted
+        return requested
     most = Fit.objects.filter(game__in=REGISTRY, matches__gt=0).order_by("-matches", "game").first()
     return most.game if most is not None else next(iter(REGISTRY))
 
@@ -118,9 +122,9 @@ def _undisclosed(game: str, user: User) -> MatchQuerySet:
     """
     if user.is_admin:
         return Match.objects.none()
-    own = Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user))
-    found = Match.objects.filter(game=game).unrevealed_to(user).exclude(own)
-    return found.order_by("-ended_at")[:UNTOLD_SHOWN]
+    is_player = Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user))
+    hidden = Match.objects.filter(game=game).unrevealed_to(user).exclude(is_player)
+    return hidden.order_by("-ended_at")[:HIDDEN_SHOWN]
 
 
 @require_GET
@@ -131,19 +135,19 @@ def ladder(request: HttpRequest) -> HttpResponse:
     game = _game(request)
     kind = request.GET.get("kind", "")[:8]
     order = Order.asked(request, "rank")
-    untold = list(_undisclosed(game, user))
+    hidden = list(_undisclosed(game, user))
     context: dict[str, Any] = {"spec": REGISTRY[game], "games": [(spec.name, spec.title) for spec in REGISTRY.values()]}
-    context |= {"kind": kind, "kinds": Standing.Kind.choices, "order": str(order), "untold": untold}
-    fit = None if untold else Fit.objects.filter(game=game).first()
+    context |= {"kind": kind, "kinds": Standing.Kind.choices, "order": str(order), "hidden": hidden}
+    fit = None if hidden else Fit.objects.filter(game=game).first()
     if fit is not None:
-        found = fit.standings.visible_to(user).matching(kind=kind).named()
-        page = Paginator(order.apply(found, SORTS | ENDING_SORTS, "rank"), PER_PAGE).get_page(
+        standings = fit.standings.visible_to(user).matching(kind=kind).named()
+        page = Paginator(order.apply(standings, SORTS | ENDING_SORTS, "rank"), PER_PAGE).get_page(
             integer(request, "page", 1, 1)
         )
         lines = [_line(row) for row in page]
         rows = [line.row for line in lines[:IN_MATRIX]]
         roles = any(line.roles for line in lines)
-        titles = LADDER if roles else {name: shown for name, shown in LADDER.items() if name != "roles"}
+        titles = LADDER if roles else {name: title for name, title in LADDER.items() if name != "roles"}
         context |= {
             "by_role": roles,
             "fit": fit,
@@ -153,6 +157,6 @@ def ladder(request: HttpRequest) -> HttpResponse:
             "ending_columns": order.columns(ENDINGS, ENDING_SORTS, ENDING_SORTS),
             "against": rows,
             "matrix": _matrix(rows) if len(rows) > 1 else [],
-            "worth": _worth({f"seat {int(n) + 1}": one for n, one in fit.seats.items()}) + _worth(fit.roles),
+            "worth": _worth({f"seat {int(n) + 1}": interval for n, interval in fit.seats.items()}) + _worth(fit.roles),
         }
     return render_page(request, "ladder/ladder.html", context, "results")

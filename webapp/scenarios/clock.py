@@ -13,15 +13,15 @@ MOST = 50
 @register("scenarios.imports", every=5)
 def resend_imports() -> int:
     """Send the hint of every import that waits for a worker again."""
-    sent = 0
+    count = 0
     for task, waiting in (
         (queue.READ_IMPORT, Import.objects.unread()),
         (queue.STORE_IMPORT, Import.objects.unstored()),
     ):
         for pk in waiting.values_list("pk", flat=True)[:MOST]:
             queue.publish(task, pk)
-            sent += 1
-    return sent
+            count += 1
+    return count
 
 
 @register("scenarios.uploads", every=300)

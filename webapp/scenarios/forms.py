@@ -107,8 +107,10 @@ class ScenarioForm(SchemaForm):
             )
             for n, name in enumerate(scenario.seats)
         }
-        said = "All chance in the game comes from it. 0: training draws a new one each time; any other is replayed."
-        seed = forms.IntegerField(min_value=0, max_value=2**63 - 1, initial=scenario.seed, help_text=said)
+        help_text = (
+            "All chance in the game comes from it. 0: training draws a new one each time; any other is replayed."
+        )
+        seed = forms.IntegerField(min_value=0, max_value=2**63 - 1, initial=scenario.seed, help_text=help_text)
         self.fields = {**seats, "seed": seed, **self.fields}
         self.preview: list[tuple[str, Observation]] = []
 
@@ -116,13 +118,13 @@ class ScenarioForm(SchemaForm):
         cleaned = super().clean() or {}
         if not self.errors:
             try:
-                self.made = self._make(cleaned)
-                game = make(self.made)
-                storable(DatasetLine(scenario=self.made), "")
+                self.scenario = self._make(cleaned)
+                game = make(self.scenario)
+                storable(DatasetLine(scenario=self.scenario), "")
             except BadInput as error:
                 self.blame(re.sub(r"^(scenario\.)?settings\.", "", error.where), error.why)
             else:
-                self.preview = [(name, game.observe(seat)) for seat, name in enumerate(self.made.seats)]
+                self.preview = [(name, game.observe(seat)) for seat, name in enumerate(self.scenario.seats)]
         return cleaned
 
     def _make(self, cleaned: dict[str, Any]) -> Scenario:

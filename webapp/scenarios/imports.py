@@ -40,20 +40,20 @@ def upload(
 
     The row is created before the first file is saved, so that no failure leaves a file without a row.
     """
-    chosen = list(files)
-    importers.check_upload(format, [(file.name or "", file.size or 0) for file in chosen])
+    uploaded = list(files)
+    importers.check_upload(format, [(file.name or "", file.size or 0) for file in uploaded])
     check_name(name)
     with transaction.atomic():
         open_imports = Import.objects.filter(owner=owner).exclude(state__in=OVER)
         quotas.check(user=owner, quota="open_imports", used=open_imports)
         quotas.check(user=owner, quota="imports_per_hour", used=quotas.within_hour(owner.imports.all()))
-        made = _begin_upload(owner, format, name, source, licence)
+        record = _begin_upload(owner, format, name, source, licence)
     try:
-        _keep(made, chosen)
+        _keep(record, uploaded)
     finally:
-        if made.state == Import.State.UPLOADING:
-            _forget_upload(made)
-    return made
+        if record.state == Import.State.UPLOADING:
+            _forget_upload(record)
+    return record
 
 
 def _begin_upload(owner: User, format: str, name: str, source: str, licence: str) -> Import:
@@ -68,27 +68,27 @@ def _begin_upload(owner: User, format: str, name: str, source: str, licence: str
     )
 
 
-def _keep(made: Import, chosen: list[UploadedFile]) -> None:
+def _keep(record: Import, uploaded: list[UploadedFile]) -> None:
     """Save the files in the import's folder, and only then queue it."""
-    names = [default_storage.save(f"{made.folder}/{Path(file.name or 'file').name}", file) for file in chosen]
-    made.files = [Path(name).name for name in names]
+    names = [default_storage.save(f"{record.folder}/{Path(file.name or 'file').name}", file) for file in uploaded]
+    record.files = [Path(name).name for name in names]
     with transaction.atomic():
-        Import.objects.filter(pk=made.pk).update(state=Import.State.QUEUED, files=made.files)
-        queue.send(queue.READ_IMPORT, made.pk)
-    made.state = Import.State.QUEUED
+        Import.objects.filter(pk=record.pk).update(state=Import.State.QUEUED, files=record.files)
+        queue.send(queue.READ_IMPORT, record.pk)
+    record.state = Import.State.QUEUED
 
 
-def _forget_upload(made: Import) -> None:
-    _delete_files(made.folder)
-    Import.objects.filter(pk=made.pk, state=Import.State.UPLOADING).delete()
+def _forget_upload(record: Import) -> None:
+    _delete_files(record.folder)
+    Import.objects.filter(pk=record.pk, state=Import.State.UPLOADING).delete()
 
 
 def forget_unfinished() -> int:
     """Clock step: delete uploads whose request died before all their files were kept; returns how many."""
-    left = list(Import.objects.filter(state=Import.State.UPLOADING, created_at__lt=Now() - UNFINISHED))
-    for made in left:
-        _forget_upload(made)
-    return len(left)
+    unfinished = list(Import.objects.filter(state=Import.State.UPLOADING, created_at__lt=Now() - UNFINISHED))
+    for record in unfinished:
+        _forget_upload(record)
+    return len(unfinished)
 
 
 def _claim(waiting: ImportQuerySet, pk: int, state: str) -> Import | None:
@@ -127,21 +127,24 @@ def read_import(*, pk: int) -> None:
 
 def _read_stored(claimed: Import) -> Reading:
     """Read the kept files; every progress report renews the lease."""
-    mine = Import.objects.filter(pk=claimed.pk, state=claimed.state)
+    rows = Import.objects.filter(pk=claimed.pk, state=claimed.state)
 
     def progress(done: int, total: int) -> None:
         if done % PROGRESS_EVERY == 0 or done == total:
-            mine.update(progress=done / max(total, 1), claimed_until=Now() + LEASE)
+            rows.update(progress=done / max(total, 1), claimed_until=Now() + LEASE)
 
     with tempfile.TemporaryDirectory(prefix="parley-import-") as folder:
         try:
             for name in claimed.files:
-                with default_storage.open(f"{claimed.folder}/{name}") as kept, (Path(folder) / name).open("wb") as copy:
-                    shutil.copyfileobj(kept, copy, 1 << 20)
+                with (
+                    default_storage.open(f"{claimed.folder}/{name}") as source,
+                    (Path(folder) / name).open("wb") as copy,
+                ):
+                    shutil.copyfileobj(source, copy, 1 << 20)
         except FileNotFoundError:
-            gone = Reading()
-            gone.error(BadInput("the uploaded file is gone; upload it again", name))
-            return gone
+            failed = Reading()
+            failed.error(BadInput("the uploaded file is gone; upload it again", name))
+            return failed
         fmt = importers.FORMATS[claimed.format]
         whole = fmt.reads_folder(len(claimed.files))
         return importers.read(claimed.format, Path(folder) if whole else Path(folder) / claimed.files[0], progress)

@@ -182,7 +182,7 @@ class Import(models.Model):
         UPLOADING = "uploading"
         QUEUED = "queued"
         READING = "reading"
-        WAITING = "waiting", "waiting for a yes"
+        WAITING = "waiting", "waiting for confirmation"
         STORING = "storing"
         REFUSED = "refused"
         STORED = "stored"

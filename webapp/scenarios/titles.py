@@ -13,5 +13,5 @@ def title_of(scenario: Scenario) -> str:
 
 def seats_of(scenario: Scenario) -> list[str]:
     """Return what each seat alone knows, a line a seat. Only for pages that show whole scenarios, never a player's."""
-    known = zip(scenario.seats, lookup(scenario.game).private(scenario), strict=True)
-    return [f"{name}: {text}" for name, text in known if text]
+    private = zip(scenario.seats, lookup(scenario.game).private(scenario), strict=True)
+    return [f"{name}: {text}" for name, text in private if text]

@@ -33,8 +33,8 @@ ORDERS = ("-latest", "latest", "name")
 @researchers
 def dataset_list(request: HttpRequest) -> HttpResponse:
     words, game = request.GET.get("q", ""), request.GET.get("game", "")
-    asked = request.GET.get("order", "")
-    order = asked if asked in ORDERS else ORDERS[0]
+    requested = request.GET.get("order", "")
+    order = requested if requested in ORDERS else ORDERS[0]
     datasets = Dataset.objects.visible_to(current_user(request)).listed(words, game, order)
     page = Paginator(datasets.prefetch_related("versions"), PAGE).get_page(integer(request, "page", 1, 1))
     context = {
@@ -51,14 +51,14 @@ def upload(request: HttpRequest) -> HttpResponseBase:
     if request.method == "POST" and form.is_valid():
         cleaned = form.cleaned_data
         try:
-            made = imports.upload(
+            record = imports.upload(
                 owner=current_user(request), format=cleaned["format"], name=cleaned["name"], files=cleaned["chosen"],
                 source=cleaned["source"], licence=cleaned["licence"],
             )  # fmt: skip
         except BadInput as error:  # somebody took the name meanwhile, or a quota is used up
             form.add_error(None if error.where in quotas.WORDS else "name", error.why)
         else:
-            return redirect("scenarios:import", made.pk)
+            return redirect("scenarios:import", record.pk)
     return render(request, "scenarios/upload.html", {"form": form}, status=400 if form.errors else 200)
 
 
@@ -69,34 +69,36 @@ def import_page(request: HttpRequest, pk: int) -> HttpResponse:
 
     A page that stands says what it has `seen`: the answer is 204 if that is all, and tells a new state only.
     """
-    made = get_or_404(Import.objects.changeable_by(current_user(request)).select_related("version__dataset"), pk=pk)
-    seen, known = f"{made.state} {made.progress:.2f}", request.GET.get("seen", "")
-    if wants_fragment(request) and known == seen:
+    record = get_or_404(Import.objects.changeable_by(current_user(request)).select_related("version__dataset"), pk=pk)
+    version_tag, client_tag = f"{record.state} {record.progress:.2f}", request.GET.get("seen", "")
+    if wants_fragment(request) and client_tag == version_tag:
         return HttpResponse(status=204)
-    changed = wants_fragment(request) and known.partition(" ")[0] != made.state
-    context = {"import": made, "seen": seen, "changed": changed}
+    changed = wants_fragment(request) and client_tag.partition(" ")[0] != record.state
+    context = {"import": record, "seen": version_tag, "changed": changed}
     response = render_page(request, "scenarios/import.html", context, "state")
-    if wants_fragment(request) and made.state == Import.State.STORED and made.version is not None:
-        response["HX-Redirect"] = reverse("scenarios:version", args=[made.version.dataset.name, made.version.number])
+    if wants_fragment(request) and record.state == Import.State.STORED and record.version is not None:
+        response["HX-Redirect"] = reverse(
+            "scenarios:version", args=[record.version.dataset.name, record.version.number]
+        )
     return response
 
 
 @require_POST
 @researchers
 def import_store(request: HttpRequest, pk: int) -> HttpResponseBase:
-    made = get_or_404(Import.objects.changeable_by(current_user(request)), pk=pk)
+    record = get_or_404(Import.objects.changeable_by(current_user(request)), pk=pk)
     try:
-        imports.accept_import(pk=made.pk)
+        imports.accept_import(pk=record.pk)
     except BadInput as error:
-        return render(request, "scenarios/import.html", {"import": made, "problem": str(error)}, status=409)
+        return render(request, "scenarios/import.html", {"import": record, "problem": str(error)}, status=409)
     return redirect("scenarios:import", pk)
 
 
 @require_POST
 @researchers
 def import_drop(request: HttpRequest, pk: int) -> HttpResponseBase:
-    made = get_or_404(Import.objects.changeable_by(current_user(request)), pk=pk)
-    imports.drop_import(pk=made.pk)
+    record = get_or_404(Import.objects.changeable_by(current_user(request)), pk=pk)
+    imports.drop_import(pk=record.pk)
     messages.info(request, "The upload was dropped; nothing was stored.")
     return redirect("scenarios:list")
 
@@ -152,12 +154,12 @@ def fork(request: HttpRequest, name: str, number: int) -> HttpResponseBase:
     form = ForkForm(request.POST)
     if form.is_valid():
         try:
-            made = services.fork(version=version, name=form.cleaned_data["name"], by=current_user(request))
+            copy = services.fork(version=version, name=form.cleaned_data["name"], by=current_user(request))
         except BadInput as error:  # somebody took the name meanwhile, or a quota is used up
             form.add_error(None if error.where in quotas.WORDS else "name", error.why)
         else:
             messages.success(request, f"{version} was copied; this copy is yours to change.")
-            return redirect("scenarios:version", made.dataset.name, made.number)
+            return redirect("scenarios:version", copy.dataset.name, copy.number)
     return render(request, "scenarios/fork.html", {"form": form, "version": version}, status=400)
 
 
@@ -242,9 +244,9 @@ def scenario_edit(request: HttpRequest, name: str, number: int, key: str) -> Htt
     try:
         services.check_newest(stored.version)
         if valid and saving:
-            version = services.change_scenario(stored=stored, scenario=form.made, by=user, note=note)
+            version = services.change_scenario(stored=stored, scenario=form.scenario, by=user, note=note)
             messages.success(request, f"Saved as {version}; {stored.version} is unchanged.")
-            return redirect("scenarios:scenario", name, version.number, form.made.id)
+            return redirect("scenarios:scenario", name, version.number, form.scenario.id)
     except BadInput as error:
         outdated = error.why
     if request.method == "GET":

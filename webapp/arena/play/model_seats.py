@@ -95,7 +95,7 @@ def claim(*, due_id: int) -> Claim | None:
         return None
     due.claimed_until, due.fence = now + LEASE, due.fence + 1
     due.save(update_fields=["claimed_until", "fence"])
-    state = services.state(due.match)
+    state = services.fold(due.match)
     return Claim(
         due_id=due.pk,
         fence=due.fence,

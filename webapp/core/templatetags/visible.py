@@ -25,15 +25,15 @@ def _is_emoji(character: str) -> bool:
     return character >= "\u2190" and not character.isalpha()
 
 
-def _sign(text: str, found: re.Match[str]) -> str:
-    before, after = text[: found.start()].rstrip("\ufe0f"), text[found.end() :]
-    if found[0] == _JOINER and before and after and _is_emoji(before[-1]) and _is_emoji(after[0]):
-        return found[0]
-    return format_html('<span class="code-point">U+{}</span>', f"{ord(found[0]):04X}")
+def _sign(text: str, match: re.Match[str]) -> str:
+    before, after = text[: match.start()].rstrip("\ufe0f"), text[match.end() :]
+    if match[0] == _JOINER and before and after and _is_emoji(before[-1]) and _is_emoji(after[0]):
+        return match[0]
+    return format_html('<span class="code-point">U+{}</span>', f"{ord(match[0]):04X}")
 
 
 @register.filter
 def visible(text: str) -> SafeString:
     """Text, escaped, with each hidden character as its number in a small box; markup that is safe stays markup."""
-    shown = str(conditional_escape(text))
-    return mark_safe(HIDDEN.sub(lambda found: _sign(shown, found), shown))  # noqa: S308  (escaped above)
+    escaped = str(conditional_escape(text))
+    return mark_safe(HIDDEN.sub(lambda match: _sign(escaped, match), escaped))  # noqa: S308  (escaped above)

@@ -43,14 +43,14 @@ def read(path: Path, progress: Progress) -> Reading:
     if not isinstance(records, list):
         raise BadInput("expected a list of dialogues", path.name)
     reading = Reading()
-    seen: set[str] = set()
+    ids: set[str] = set()
     for number, record in enumerate(records):
         where = f"{path.name}, dialogue {number}"
         with noted(reading, where):
             line = _line(record, where)
-            if line.scenario.id in seen:
+            if line.scenario.id in ids:
                 raise BadInput(f"a second dialogue with the id {record['dialogue_id']}", f"{where}, dialogue_id")
-            seen.add(line.scenario.id)
+            ids.add(line.scenario.id)
             reading.lines.append(line)
         progress(number + 1, len(records))
     if not records:
@@ -100,10 +100,10 @@ def _playable(scenario: Scenario, where: str) -> None:
 
 
 def _speaker(entry: Any, where: str) -> Seat:
-    who = need(entry, "id", str, where)
-    if who not in AGENTS:
-        raise BadInput(f"unknown speaker {who!r}; expected {' or '.join(AGENTS)}", f"{where}, id")
-    return AGENTS.index(who)
+    agent = need(entry, "id", str, where)
+    if agent not in AGENTS:
+        raise BadInput(f"unknown speaker {agent!r}; expected {' or '.join(AGENTS)}", f"{where}, id")
+    return AGENTS.index(agent)
 
 
 def _side(person: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -124,19 +124,19 @@ def _move(entry: Mapping[str, Any], where: str) -> Move:
     if action:
         return Move(action=action)
     if text == "Submit-Deal":
-        return Move(action="propose", args=_kept(need(entry, "task_data", dict, where), f"{where}, task_data"))
+        return Move(action="propose", args=_shares(need(entry, "task_data", dict, where), f"{where}, task_data"))
     return Move(action="talk", text=text)
 
 
-def _kept(deal: Mapping[str, Any], where: str) -> dict[str, ArgValue]:
-    mine, theirs = need(deal, "issue2youget", dict, where), need(deal, "issue2theyget", dict, where)
-    kept: dict[str, ArgValue] = {}
+def _shares(deal: Mapping[str, Any], where: str) -> dict[str, ArgValue]:
+    my_shares, other_shares = need(deal, "issue2youget", dict, where), need(deal, "issue2theyget", dict, where)
+    shares: dict[str, ArgValue] = {}
     for item in ITEMS:
         try:
-            own, other = int(mine[item]), int(theirs[item])
+            share, other = int(my_shares[item]), int(other_shares[item])
         except (KeyError, ValueError, TypeError, OverflowError) as error:
             raise BadInput("expected a whole number for each side", f"{where}, {item}") from error
-        if own < 0 or other < 0 or own + other != COUNT:
-            raise BadInput(f"the two shares must add up to {COUNT}, not {own} + {other}", f"{where}, {item}")
-        kept[item.lower()] = own
-    return kept
+        if share < 0 or other < 0 or share + other != COUNT:
+            raise BadInput(f"the two shares must add up to {COUNT}, not {share} + {other}", f"{where}, {item}")
+        shares[item.lower()] = share
+    return shares

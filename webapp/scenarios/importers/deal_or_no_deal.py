@@ -80,16 +80,16 @@ def parse(text: str, where: str) -> View:
     match = LINE.fullmatch(text.strip())
     if not match:
         raise BadInput("expected <input>, <dialogue>, <output> and <partner_input>", where)
-    own, partner = (_pairs(match[name], f"{where}, {name}") for name in ("own", "partner"))
-    if [n for n, _ in own] != [n for n, _ in partner]:
+    you, partner = (_pairs(match[name], f"{where}, {name}") for name in ("own", "partner"))
+    if [n for n, _ in you] != [n for n, _ in partner]:
         raise BadInput("the two sides see different counts", f"{where}, partner_input")
-    counts = tuple(n for n, _ in own)
+    counts = tuple(n for n, _ in you)
     talk = tuple(_utterance(part, f"{where}, dialogue") for part in match["talk"].split(" <eos> "))
     if talk[-1][1] != SELECTION:
         raise BadInput(f"must end with {SELECTION}", f"{where}, dialogue")
     shares = _shares(match["output"], counts, f"{where}, output")
     refusal = "" if shares else match["output"].split()[0].strip("<>")
-    return View(counts, (tuple(v for _, v in own), tuple(v for _, v in partner)), talk, shares, refusal)
+    return View(counts, (tuple(v for _, v in you), tuple(v for _, v in partner)), talk, shares, refusal)
 
 
 def _pairs(text: str, where: str) -> list[tuple[int, int]]:
@@ -101,10 +101,10 @@ def _pairs(text: str, where: str) -> list[tuple[int, int]]:
 
 
 def _utterance(text: str, where: str) -> tuple[bool, str]:
-    who, _, said = text.partition(":")
-    if who not in {"YOU", "THEM"} or not said.strip():
+    speaker, _, words = text.partition(":")
+    if speaker not in {"YOU", "THEM"} or not words.strip():
         raise BadInput(f"expected YOU: or THEM: and words, not {text[:40]!r}", where)
-    return who == "YOU", said.strip()
+    return speaker == "YOU", words.strip()
 
 
 def _shares(text: str, counts: tuple[int, ...], where: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
@@ -114,10 +114,10 @@ def _shares(text: str, counts: tuple[int, ...], where: str) -> tuple[tuple[int, 
     if len(units) != 2 * len(ITEMS) or not all(units):
         raise BadInput("expected six itemN=… or one of <no_agreement>, <disagree>, <disconnect>", where)
     numbers = [int(unit[2]) for unit in units if unit]
-    own, partner = tuple(numbers[:3]), tuple(numbers[3:])
-    if any(a + b != n for a, b, n in zip(own, partner, counts, strict=True)):
+    you, partner = tuple(numbers[:3]), tuple(numbers[3:])
+    if any(a + b != n for a, b, n in zip(you, partner, counts, strict=True)):
         raise BadInput("the two shares do not add up to the counts", where)
-    return own, partner
+    return you, partner
 
 
 def _line(view: View, number: int, where: str) -> DatasetLine:
@@ -169,8 +169,8 @@ def _turn_limit(view: View, moves: int) -> int:
 
 def _ending(view: View, selector: Seat, you_seat: Seat) -> list[SeatMove]:
     if view.shares:
-        kept = view.shares[0] if selector == you_seat else view.shares[1]
-        args = {name: n for name, n, count in zip(ITEMS, kept, view.counts, strict=True) if count}
+        shares = view.shares[0] if selector == you_seat else view.shares[1]
+        args = {name: n for name, n, count in zip(ITEMS, shares, view.counts, strict=True) if count}
         return [
             SeatMove(seat=selector, move=Move(action="propose", args=dict(args))),
             SeatMove(seat=1 - selector, move=Move(action="accept")),

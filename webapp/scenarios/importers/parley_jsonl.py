@@ -12,7 +12,7 @@ from webapp.scenarios.importers.reading import Progress, Reading, check_line, no
 def read(path: Path, progress: Progress) -> Reading:
     """Read every line; each that is wrong, repeats an id or does not replay is an error with its line number."""
     reading = Reading()
-    seen: set[str] = set()
+    ids: set[str] = set()
     raw_lines = read_bytes(path).split(b"\n")
     for number, raw in enumerate(raw_lines, 1):
         if not raw.strip():
@@ -20,10 +20,10 @@ def read(path: Path, progress: Progress) -> Reading:
         where = f"{path.name} line {number}"
         with noted(reading, where):
             line = parse_line(raw, where)
-            if line.scenario.id in seen:
+            if line.scenario.id in ids:
                 raise BadInput(f"a second scenario with the id {line.scenario.id!r}", f"{where}, scenario.id")
             check_line(line, where)
-            seen.add(line.scenario.id)
+            ids.add(line.scenario.id)
             reading.lines.append(line)
         progress(number, len(raw_lines))
     reading.with_judgments = reading.judgments > 0

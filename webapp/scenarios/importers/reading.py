@@ -65,7 +65,7 @@ class Reading:
     @property
     def judgments(self) -> int:
         """How many judgments were read with the conversations."""
-        return sum(len(played.judgments) for line in self.lines for played in line.conversations)
+        return sum(len(conversation.judgments) for line in self.lines for conversation in line.conversations)
 
     def report(self) -> dict[str, Any]:
         """Return what `import_dataset --json` prints."""
@@ -242,17 +242,17 @@ def played(scenario: Scenario, moves: Iterable[SeatMove], source: str, where: st
     """
     game = make(scenario)
     pending: dict[int, Move] = {}
-    stored = []
+    entries = []
     for number, entry in enumerate(moves):
         try:
             entry = SeatMove(seat=entry.seat, move=_with_text(game, entry))  # noqa: PLW2901 - the same move, written out
             pending = advance(game, pending, entry)
         except (IllegalMove, ValueError) as error:
             raise BadInput(f"move {number} is not possible: {error}", where) from error
-        stored.append(entry)
+        entries.append(entry)
     episode = Episode(
         scenario=scenario,
-        moves=tuple(stored),
+        moves=tuple(entries),
         returns=dict(game.returns()),
         metrics=dict(game.metrics()),
         seat_metrics={seat: dict(metrics) for seat, metrics in game.seat_metrics().items()},

@@ -75,24 +75,24 @@ def read(path: Path, progress: Progress) -> Reading:
             if other.name not in (EPISODES, SCORES):
                 reading.notice(other.name, "not one of the two files; left out")
         scores = _scores(path / SCORES)
-    records, seen = list(_records(file)), set[str]()
+    records, keys = list(_records(file)), set[str]()
     for number, (where, record) in enumerate(records, 1):
         with noted(reading, where):
             try:
                 line = _line(record, scores, where, reading)
             except LeftOut as error:
                 reading.notice(where, f"left out: {error}")
-                seen.add(str(record.get("pk")))
+                keys.add(str(record.get("pk")))
             else:
-                if record["pk"] in seen:
+                if record["pk"] in keys:
                     raise BadInput(f"a second episode with the key {record['pk']!r}", f"{where}, pk")
-                seen.add(record["pk"])
+                keys.add(record["pk"])
                 reading.lines.append(line)
         progress(number, len(records))
     if any("messages" not in record for _, record in records if isinstance(record, dict)):
         why = "a judge's prompt does not tell how close the two are: such scenarios take them for acquaintances"
         reading.notice(file.name, why)
-    for key in sorted(scores.keys() - seen):
+    for key in sorted(scores.keys() - keys):
         reading.notice(f"{SCORES}, {key}", "scores of an episode that is not in this upload; left out")
     if not records:
         reading.error(BadInput("the file holds no episode", path.name))
@@ -172,17 +172,17 @@ def _from_messages(record: Mapping[str, Any], key: str, where: str) -> Recorded:
     names = next(iter(views.values())).names if views else ("", "")
     if set(views) != set(names):
         raise BadInput("the first turn does not show each participant the context")
-    own = [views[name] for name in names]
+    contexts = [views[name] for name in names]
     context = replace(
-        own[0],
-        backgrounds=(own[0].backgrounds[0], own[1].backgrounds[1]),
-        goals=(own[0].goals[0], own[1].goals[1]),
+        contexts[0],
+        backgrounds=(contexts[0].backgrounds[0], contexts[1].backgrounds[1]),
+        goals=(contexts[0].goals[0], contexts[1].goals[1]),
     )
-    relationship = min(texts.closeness(view, seat) for seat, view in enumerate(own))
+    relationship = min(texts.closeness(view, seat) for seat, view in enumerate(contexts))
     steps, due = list[tuple[tuple[Seat, Move], ...]](), 0
     for row in rows:
-        said = [(sender, text) for sender, receiver, text in row if receiver == "Environment"]
-        acts = [(_seat(sender, names), texts.move_of(text)) for sender, text in said]
+        messages = [(sender, text) for sender, receiver, text in row if receiver == "Environment"]
+        acts = [(_seat(sender, names), texts.move_of(text)) for sender, text in messages]
         acting = [(seat, move) for seat, move in acts if move.action != "none"]
         if not acts:
             continue

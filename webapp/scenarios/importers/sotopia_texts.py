@@ -38,14 +38,14 @@ class Context:
 
 def parse_context(text: str) -> Context:
     """Return the context in which an episode was played, as a judge or an agent read it."""
-    scene = re.search(r"^Scenario: (.+?)^Participants: ([^\n]+)$", text, re.MULTILINE | re.DOTALL)
-    if scene is None:
+    header = re.search(r"^Scenario: (.+?)^Participants: ([^\n]+)$", text, re.MULTILINE | re.DOTALL)
+    if header is None:
         raise BadInput("the text has no lines 'Scenario:' and 'Participants:'")
-    names = _names(scene[2].strip(), text)
+    names = _names(header[2].strip(), text)
     labels = [(name, kind) for kind in ("background", "goal") for name in names]
-    parts = _labelled(text[scene.end() :], labels)
+    parts = _labelled(text[header.end() :], labels)
     backgrounds, goals = ([parts.get((name, kind), "") for name in names] for kind in ("background", "goal"))
-    return Context(scene[1].strip(), names, (backgrounds[0], backgrounds[1]), (goals[0], goals[1]))
+    return Context(header[1].strip(), names, (backgrounds[0], backgrounds[1]), (goals[0], goals[1]))
 
 
 def _names(participants: str, text: str) -> tuple[str, str]:

@@ -103,10 +103,10 @@ def _answers(record: Any, reading: Reading, where: str) -> list[Answer]:
     names, answers = _names(record, where), []
     for number, turn in enumerate(need(record, "turns", list, where)):
         place = f"{where}, turns.{number}"
-        who = need(turn, "agent_name", str, place)
-        if who not in names:
-            raise BadInput(f"unknown player {who!r}", f"{place}, agent_name")
-        answers.append(_answer(names.index(who), need(turn, "response", str, place), reading, place))
+        player = need(turn, "agent_name", str, place)
+        if player not in names:
+            raise BadInput(f"unknown player {player!r}", f"{place}, agent_name")
+        answers.append(_answer(names.index(player), need(turn, "response", str, place), reading, place))
     return answers
 
 
@@ -168,8 +168,8 @@ def _followed(
     start = werewolf.scenario(key, ROLES, names, settings)
     reader = _Reader(names, answers, fixed, winners, where)
     moves, _ = werewolf.follow(start, reader.decide, where)
-    if left := len(answers) - reader.at:
-        raise BadInput(f"goes on for {left} turns after the end that our rules come to", where)
+    if remaining := len(answers) - reader.at:
+        raise BadInput(f"goes on for {remaining} turns after the end that our rules come to", where)
     return werewolf.line(start, moves, f"werewolf6:{key.rpartition('-')[2]}", winners, where), reader.ignored
 
 
@@ -199,8 +199,8 @@ class _Reader:
                 raise BadInput("ends before the game does", self._where)
             answer = self._answers[self.at]
             if answer.seat not in offers or answer.seat in moves:
-                asked = ", ".join(self._names[seat] for seat in offers.keys() - moves.keys())
-                raise BadInput(f"turn {self.at} is {self._names[answer.seat]}'s; our rules ask {asked}", self._where)
+                expected = ", ".join(self._names[seat] for seat in offers.keys() - moves.keys())
+                raise BadInput(f"turn {self.at} is {self._names[answer.seat]}'s; our rules ask {expected}", self._where)
             moves[answer.seat] = self._move(answer, offers[answer.seat])
             self.at += 1
         self._settle(offers, moves)
@@ -249,10 +249,13 @@ class _Reader:
 
     def _likeliest(self, voting: Event, leaders: Sequence[str]) -> list[str]:
         """Return the tied, first who does not act any more, or whom the witch saved."""
-        rest, saved = self._answers[self.at :], None
-        if voting == "prey" and rest and ROLES[rest[0].seat] == "witch" and not rest[0].said:
-            saved, rest = rest[0].target("save"), rest[1:]  # she acts in the night in which she may be attacked
-        active = {self._names[answer.seat] for answer in rest}
+        answers, saved = self._answers[self.at :], None
+        if voting == "prey" and answers and ROLES[answers[0].seat] == "witch" and not answers[0].said:
+            saved, answers = (
+                answers[0].target("save"),
+                answers[1:],
+            )  # she acts in the night in which she may be attacked
+        active = {self._names[answer.seat] for answer in answers}
         return sorted(leaders, key=lambda name: (name in active, not self._fits(name), name != saved))
 
     def _fits(self, name: str) -> bool:

@@ -88,13 +88,13 @@ def _read(file: Path, reading: Reading) -> None:
 
 
 def _roles(listed: Mapping[str, Any], where: str) -> list[Role]:
-    known: dict[str, Role] = {role.capitalize(): role for role in NINE}
+    roles_by_name: dict[str, Role] = {role.capitalize(): role for role in NINE}
     roles = []
     for number in range(1, len(NINE) + 1):
         role = need(listed, str(number), str, f"{where}, game_state, roles")
-        if role not in known:
-            raise BadInput(f"unknown role {role!r}; expected {', '.join(known)}", f"{where}, game_state, roles")
-        roles.append(known[role])
+        if role not in roles_by_name:
+            raise BadInput(f"unknown role {role!r}; expected {', '.join(roles_by_name)}", f"{where}, game_state, roles")
+        roles.append(roles_by_name[role])
     return roles
 
 
@@ -120,7 +120,7 @@ def _variants() -> list[dict[str, str]]:
     offered = get_args(WerewolfSettings.model_fields["wolf_win"].annotation)
     usual = VARIANTS["wolf_win"]
     values = {**VARIANTS, "wolf_win": (*usual, *(value for value in offered if value not in usual))}
-    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
+    return [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
 
 
 def _line(
@@ -220,9 +220,9 @@ class _Reader:
 
     def check_played(self) -> None:
         """Raise `BadInput` if the record holds actions for which our rules did not ask."""
-        if left := list(self._unplayed):
-            more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-            raise BadInput(f"our rules do not ask for {'; '.join(left[:3])}{more}", self._where)
+        if unplayed := list(self._unplayed):
+            more = f" and {len(unplayed) - 3} more" if len(unplayed) > 3 else ""
+            raise BadInput(f"our rules do not ask for {'; '.join(unplayed[:3])}{more}", self._where)
 
     def check_deaths(self, deaths: Sequence[werewolf.Death]) -> None:
         """Raise `BadInput` if others died, on another day or of something else than the record says."""

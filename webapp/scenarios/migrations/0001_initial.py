@@ -57,7 +57,7 @@ class Migration(migrations.Migration):
                 ('licence', models.CharField(blank=True, max_length=120)),
                 ('folder', models.CharField(help_text='Folder of its files in the default storage.', max_length=200)),
                 ('files', models.JSONField(default=list, help_text='Names of the uploaded files.')),
-                ('state', models.CharField(choices=[('uploading', 'Uploading'), ('queued', 'Queued'), ('reading', 'Reading'), ('waiting', 'waiting for a yes'), ('storing', 'Storing'), ('refused', 'Refused'), ('stored', 'Stored'), ('dropped', 'Dropped')], default='queued', max_length=10)),
+                ('state', models.CharField(choices=[('uploading', 'Uploading'), ('queued', 'Queued'), ('reading', 'Reading'), ('waiting', 'waiting for confirmation'), ('storing', 'Storing'), ('refused', 'Refused'), ('stored', 'Stored'), ('dropped', 'Dropped')], default='queued', max_length=10)),
                 ('progress', models.FloatField(default=0, help_text='0 to 1.')),
                 ('report', models.JSONField(default=dict, help_text='{"scenarios", "conversations", "errors", "notices", "preview", "problem"}')),
                 ('claimed_until', models.DateTimeField(blank=True, null=True)),

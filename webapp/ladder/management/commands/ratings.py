@@ -20,17 +20,17 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         unknown = sorted(set(options["games"]) - REGISTRY.keys())
         if unknown:
-            known = ", ".join(sorted(REGISTRY))
-            raise CommandError(f"unknown game {unknown[0]!r}; known: {known}", returncode=2)
+            names = ", ".join(sorted(REGISTRY))
+            raise CommandError(f"unknown game {unknown[0]!r}; known: {names}", returncode=2)
         wrong = []
         for game in options["games"] or sorted(REGISTRY):
             if options["check"]:
-                found = services.differences(game)
-                self.stdout.write(f"{game}: {'differs in ' + ', '.join(found) if found else 'as the log says'}")
-                wrong += found
+                differing = services.differences(game)
+                self.stdout.write(f"{game}: {'differs in ' + ', '.join(differing) if differing else 'as the log says'}")
+                wrong += differing
             else:
                 fit = services.refit(game=game)
-                said = "another process is at it" if fit is None else f"{fit.matches} matches"
-                self.stdout.write(f"{game}: {said}")
+                outcome = "another process is at it" if fit is None else f"{fit.matches} matches"
+                self.stdout.write(f"{game}: {outcome}")
         if wrong:
             raise CommandError("the stored ladder is not the one that the log gives")

@@ -46,7 +46,7 @@ class Command(BaseCommand):
         if reading.errors:
             sys.exit(2)
 
-    def _say(self, reading: importers.Reading, stored: str) -> None:
+    def _say(self, reading: importers.Reading, version: str) -> None:
         for error in reading.errors:
             self.stderr.write(f"error: {error['where']}: {error['why']}")
         for notice in reading.notices:
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         counts = f"{len(reading.lines)} scenarios, {reading.conversations} conversations"
         if reading.with_judgments:
             counts += f", {reading.judgments} judgments"
-        self.stdout.write(f"{counts}; {'stored as ' + stored if stored else 'nothing stored'}")
+        self.stdout.write(f"{counts}; {'stored as ' + version if version else 'nothing stored'}")
 
 
 def _owner(username: str) -> User:
