@@ -1,1 +1,1 @@
-"""What every app uses: databases, queue, clock, health, quotas, pages and the socket handshake."""
+"""Shared infrastructure: databases, queue, clock, health, quotas, pages and the socket handshake."""

@@ -1,6 +1,6 @@
-"""Bounds the body of every request before Django writes it to a temporary file: larger is answered with 413.
+"""Limits the body of every request before Django writes it to a temporary file; larger requests get a 413.
 
-What the request claims about its length is only believed where it claims too much; the bytes themselves are counted.
+A Content-Length above the limit is refused at once; otherwise the received bytes are counted.
 """
 
 import json
@@ -25,7 +25,7 @@ _WHY = "The request is too large. Nothing was changed."
 
 
 class BoundedBody:
-    """The application `inner`, which is never given more than a body of `limit(path)` bytes."""
+    """Wraps the application `inner` and limits request bodies to `limit(path)` bytes."""
 
     def __init__(self, inner: Application) -> None:
         self.inner = inner

@@ -1,6 +1,6 @@
-"""Whether Redis answers. After one failure nobody waits for it again until a ping in the background has succeeded.
+"""A circuit breaker for Redis: after a failure no call waits for it until a background ping has succeeded.
 
-Redis that is stopped, hung or behind a broken network costs one short timeout per process, not one per request.
+An unavailable Redis costs one short timeout per process, not one per request.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """404: not there, or not for this person; the answer does not tell which."""
+    """404: missing, or not visible to this user; the page does not say which."""
     return _page(
         request,
         404,
@@ -46,7 +46,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500: a mistake of ours."""
+    """500: an internal error."""
     return _page(
         request,
         500,

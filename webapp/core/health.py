@@ -1,4 +1,4 @@
-"""What is up: database, Redis, clocks and workers. A part that does not answer is reported, not raised.
+"""Health of database, Redis, clocks and workers. A part that does not answer is reported, not raised.
 
 A clock or worker that died without leaving stays in the report for `FORGET_SECONDS`; then its row is deleted.
 """
@@ -46,7 +46,7 @@ class Component:
 
 
 def database() -> Component:
-    """Ask the database for a one."""
+    """Check the database by a trivial query."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")

@@ -1,4 +1,4 @@
-"""Small helpers for views: a page or one named block of it, what may be refused, numbers in addresses, bad texts."""
+"""Helpers for views: rendering a page or a block, refusals as messages, integers in query strings, bad texts."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -47,7 +47,7 @@ def render_page(
 
 
 def accepted(request: HttpRequest, work: Callable[[], object]) -> bool:
-    """Do something that may be refused; False if it was, with the reason among the messages of the next page."""
+    """Run `work`; on `BadInput` add the reason to the messages and return False."""
     try:
         work()
     except BadInput as error:

@@ -1,4 +1,4 @@
-"""What holds for every request: it is logged, never kept by a cache, and refused in the form that its sender reads."""
+"""Middleware: access log, no caching, and errors in the format of the client."""
 
 import json
 import logging

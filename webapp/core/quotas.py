@@ -1,4 +1,4 @@
-"""How much one person may have at once or begin within an hour, by role. The limits are `settings.QUOTAS`.
+"""Quotas of a user by role: how much they may have at once or start per hour. The limits are `settings.QUOTAS`.
 
 `check` is called inside the transaction that writes what is counted: it holds a lock of that person and quota until the
 transaction ends, so that requests which arrive at the same time are counted one after the other.

@@ -1,4 +1,4 @@
-"""Tables whose order stands in the address: `?sort=name` ascending, `?sort=-name` descending."""
+"""Tables sorted by the query string: `?sort=name` ascending, `?sort=-name` descending."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 @dataclass(frozen=True)
 class Order:
-    """What the address asks for: a column and a direction."""
+    """The requested column and direction."""
 
     name: str
     down: bool = False

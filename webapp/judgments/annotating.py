@@ -1,8 +1,8 @@
-"""Judging one seat after the other: the conversation left, the rubric right, the next one loaded beforehand.
+"""Judging one seat after another: the conversation left, the rubric right, the next seat preloaded.
 
-The page asks for the next seat as soon as it stands. Once it holds it, the form says so (`next`), and the answer to a
-judgment leaves that seat's place empty for htmx to move what is already there into it. Without scripts every judgment
-is followed by a whole page. How far the annotators agree is shown to one of them after their last seat only.
+The page preloads the next seat and names it in the form (`next`); the response to a judgment then leaves that seat's
+place empty, and htmx moves the preloaded content into it. Without scripts every judgment reloads the page. Annotators
+see their agreement only after their last seat.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from webapp.judgments.forms import ValuesForm, form_value
 from webapp.judgments.models import Judgment, Queue, Target
 
 VALUE = "value"
-"""Stands before a dimension's name in the form, so that no dimension is taken for another field."""
+"""The prefix of a dimension's name in the form, which avoids clashes with other fields."""
 
 
 @require_http_methods(["GET", "POST"])
 @annotators
 def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The next target of a queue for this person; `?after=` asks for the one that follows a target, `?target=` for one
-    that they have judged, to change it.
+    """The next target of a queue for this user; `?after=` requests the one after a target, `?target=` a judged one,
+    to change it.
     """
     user = current_user(request)
     queue = get_or_404(Queue.objects.filter(annotators=user).select_related("rubric_version__rubric"), pk=pk)
@@ -69,7 +69,7 @@ def _judged(request: HttpRequest, queue: Queue) -> HttpResponseBase:
             following = queue.targets.open_for(user).with_games().first()
             preloaded = following is not None and request.POST.get("next") == str(following.pk)
             return _page(request, queue, following, preloaded=preloaded)
-    # htmx shows what comes with a success only; to it the refusal is the page's new state
+    # htmx swaps successful responses only
     status = 200 if wants_fragment(request) else 400
     entered = {"reason": reason, "refusal": refusal, "reopened": "reopened" in request.POST}
     return _page(request, queue, target, _form(queue, target) if unscored else form, entered, status=status)
@@ -120,7 +120,7 @@ def _page(
 
 
 def _seat(target: Target, form: ValuesForm) -> dict[str, Any]:
-    """What one target shows: its conversation, or why that cannot be read, and the form."""
+    """The context of one target: its conversation, or the reason why it cannot be read, and the form."""
     context: dict[str, Any] = {"target": target, "form": form}
     try:
         game = games.judgeable(target)

@@ -1,4 +1,4 @@
-"""What is due here: targets that wait for a judge model and that no worker holds."""
+"""Clock step of judgments: resend hints of targets that wait for a judge model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from webapp.judgments.models import Target
 
 @register("judgments.targets", every=5)
 def resend_targets() -> int:
-    """Send the hint of pending targets again."""
+    """Resend the hints of pending targets."""
     waiting = list(Target.objects.for_models().order_by("pk").values_list("pk", flat=True)[:50])
     for pk in waiting:
         queue.publish(queue.JUDGE, pk)

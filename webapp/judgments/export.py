@@ -42,7 +42,7 @@ class Export:
 
 
 def collect(queue: Queue, by: User) -> Export:
-    """Return a queue's judged games as dataset lines, without those of which `by` may not be told yet."""
+    """Return a queue's judged games as dataset lines, without those whose players are not yet revealed to `by`."""
     export = Export()
     unrated = set(Match.objects.filter(targets__queue=queue).unrevealed_to(by).values_list("pk", flat=True))
     names = _names(queue)
@@ -68,7 +68,7 @@ def collect(queue: Queue, by: User) -> Export:
 
 
 def _by_game(queue: Queue) -> Iterator[list[Target]]:
-    """The targets of one game after the other: a queue holds the seats of a game in a row."""
+    """Yield the targets of each game; a queue lists the seats of a game consecutively."""
     targets = Target.objects.with_games().filter(queue=queue).order_by("position").iterator(chunk_size=CHUNK)
     for _game, seats in groupby(targets, lambda target: (target.match_id, target.episode_id, target.conversation_id)):
         yield list(seats)
@@ -130,7 +130,7 @@ def store(*, queue: Queue, name: str, by: User) -> tuple[DatasetVersion, list[st
     the export would tell.
     """
     if queue.targets.open_for(by).exists():
-        raise BadInput("judge what is left for you here first: the export tells what others said", "queue")
+        raise BadInput("judge your remaining seats first: the export contains the judgments of others", "queue")
     list(queue.targets.select_for_update().values_list("pk"))  # a judgment that is being saved is complete after this
     Queue.objects.filter(pk=queue.pk).update(exported_at=timezone.now())
     export = collect(queue, by)

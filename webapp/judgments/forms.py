@@ -23,7 +23,7 @@ MOST_BUTTONS = 21
 
 
 class RubricForm(forms.Form):
-    """What a rubric is called."""
+    """A rubric's title."""
 
     title = forms.CharField(max_length=200, help_text="For people, such as “Fairness in bargaining”.")
 
@@ -45,7 +45,7 @@ class DimensionForm(forms.Form):
         max_length=4000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="What some values mean, one a line: 0 = not at all.",
+        help_text="Meanings of some values, one per line: 0 = not at all.",
     )
     roles = forms.CharField(
         max_length=1000,
@@ -103,7 +103,7 @@ def dimensions_of(formset: BaseFormSet[DimensionForm]) -> list[dict[str, Any]]:
 
 
 class JudgeForm(forms.Form):
-    """Which remote model may judge."""
+    """A remote model as a judge."""
 
     name = forms.CharField(max_length=120)
     remote = forms.ModelChoiceField(RemoteModel.objects.order_by("name"), label="Remote model")
@@ -149,7 +149,11 @@ class QueueForm(forms.Form):
         help_text="Or conversations that came with a dataset, in its order.",
     )
     most = forms.IntegerField(
-        min_value=1, max_value=5000, initial=20, label="At most", help_text="So many episodes or conversations."
+        min_value=1,
+        max_value=5000,
+        initial=20,
+        label="At most",
+        help_text="Largest number of episodes or conversations.",
     )
     judge = forms.ModelChoiceField(
         JudgeModel.objects.order_by("name"),
@@ -181,7 +185,7 @@ class QueueForm(forms.Form):
         self._field(name).queryset = rows
 
     def _offer(self, name: str, rows: QuerySet[Any]) -> None:
-        """Of many rows list the latest and those that are asked for."""
+        """List the latest rows and the selected ones."""
         field = self._field(name)
         submitted = field.widget.value_from_datadict(self.data, self.files, self.add_prefix(name))
         selected = submitted if self.is_bound else self.get_initial_for_field(field, name)

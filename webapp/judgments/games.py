@@ -1,6 +1,6 @@
-"""The judged game behind a target: a match, an episode of a run or an imported conversation, and who sat where.
+"""The judged game of a target: a match, an episode of a run or an imported conversation, and its players.
 
-Raises `BadInput` where the game cannot be read any more, such as a deleted episode file.
+Raises `BadInput` if the game can no longer be read, for example if its episode file was deleted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class GameRecord:
     stored: Episode | None = None
 
     def lines(self) -> list[dict[str, str]]:
-        """Return who said what, as one who sees everything reads it; the first line holds both briefs."""
+        """Return the all-seeing view's log with its speakers; the first line is the opening with all private briefs."""
         names = self.scenario.seats
         messages = replay(self.scenario, self.moves).observe(ALL).messages
         return [{"who": "" if m.author is None else names[m.author], "text": m.text} for m in messages]
@@ -68,7 +68,7 @@ def reference(game: JudgedGame) -> dict[str, JudgedGame]:
 
 
 def label(game: JudgedGame) -> str:
-    """Return what pages and messages call a game."""
+    """Return a game's name for pages and messages."""
     if isinstance(game, Match):
         return f"match {game.pk}, {game.game_title}"
     if isinstance(game, PlayedEpisode):
@@ -78,7 +78,7 @@ def label(game: JudgedGame) -> str:
 
 
 def seat_count(game: JudgedGame) -> int:
-    """Return how many seats a game has; raise `BadInput` for an episode that says so in no way any more."""
+    """Return the number of seats of a game; raise `BadInput` if an episode's file cannot be read."""
     if isinstance(game, Match):
         return len(game.scenario["seats"])
     if isinstance(game, StoredConversation):
@@ -96,7 +96,7 @@ def game_of(target: Target) -> GameRecord:
 
 
 def judgeable(target: Target) -> GameRecord:
-    """Return the game for somebody to judge or to export; raise `BadInput` once a player has taken the yes back."""
+    """Return the game for judging or export; raise `BadInput` if a player has withdrawn consent."""
     if target.match_id is not None and not Match.objects.exportable().filter(pk=target.match_id).exists():
         raise BadInput("somebody at the table did not agree to its use")
     return game_of(target)
@@ -110,7 +110,7 @@ def of_match(match: Match) -> GameRecord:
 
 
 def sitting(seat: MatchSeat) -> str:
-    """Return what sat at a seat of a match, as results name it."""
+    """Return the player of a match's seat, as results name it."""
     return "person" if seat.kind == MatchSeat.Kind.PERSON else seat.who
 
 
@@ -130,14 +130,14 @@ def of_conversation(row: StoredConversation) -> GameRecord:
 
 
 def policy_at(row: PlayedEpisode, seat: int) -> str:
-    """Return what sat at a seat of an episode, as results name it."""
+    """Return the player of an episode's seat, as results name it."""
     policy = _policies(row.file, row.offset, row.length).get(seat, "")
     return f"{row.run.name}: {policy}" if policy else row.run.name
 
 
 @functools.lru_cache(maxsize=20_000)
 def _policies(file: str, offset: int, length: int) -> Mapping[int, str]:
-    """The policy of each seat. What is written of an episode never changes, so it is read once."""
+    """The policy of each seat, cached because episodes never change."""
     traces = _read(file, offset, length)["episode"]["traces"]
     return {trace["seat"]: trace["policy"] for trace in traces}
 

@@ -1,7 +1,7 @@
 """Judgments that come with imported conversations: one row each, by an author outside this site.
 
-A judgment under a rubric that this site does not know, or about a single turn, stays with its conversation and makes no
-row. Values that do not fit their rubric are no values: the row says that it could not be scored, and why.
+A judgment under an unknown rubric, or about a single turn, stays with its conversation and gets no row. If the values
+do not fit the rubric, the row is stored as "could not score" with the reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a judge model scores one target: retried by its client, then recorded as "could not score", never as a zero."""
+"""Scoring of one target by a judge model; after failed retries it is recorded as "could not score", never as zero."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIMEOUT_S = 120.0
 
 
 def judge_target(pk: int) -> None:
-    """Score a target if it waits for its model and nobody else does it. Safe to call twice."""
+    """Score a target if it waits for its model and no other worker has claimed it. Safe to call twice."""
     claimed = services.claim(pk=pk)
     if claimed is None:
         return

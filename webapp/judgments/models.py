@@ -1,4 +1,4 @@
-"""Rubrics, judgments by people and models, queues of what waits to be judged, and ratings after a game.
+"""Rubrics, judgments by people and models, queues of targets, and ratings after a game.
 
 Reads are QuerySet methods; writes are functions of `webapp.judgments.services`.
 """
@@ -113,7 +113,7 @@ class QueueQuerySet(models.QuerySet["Queue"]):
         return self.filter(owner=user) if user.is_researcher else self.none()
 
     def matching(self, *, text: str = "", by: str = "", left: bool = False) -> QueueQuerySet:
-        """Queues whose name or owner holds the text, judged by `people` or a `model`, with seats left to be judged."""
+        """Queues whose name contains the text or whose owner is it, judged by `people` or a `model`, unfinished."""
         queues = self.filter(Q(name__icontains=text) | Q(owner__username__iexact=text)) if text else self
         if by in {"people", "model"}:
             queues = queues.filter(judge__isnull=by == "people")
@@ -170,7 +170,7 @@ class TargetQuerySet(models.QuerySet["Target"]):
         return self.filter(Exists(judged)).order_by("queue", "position")
 
     def with_games(self) -> TargetQuerySet:
-        """With what reading the judged game needs."""
+        """Load what reading the judged game needs."""
         return self.select_related(
             "match", "episode__run", "conversation__scenario__version__dataset", "queue__rubric_version__rubric"
         )
@@ -255,7 +255,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return self.exclude(same_target).exclude(same_seat).filter(Q(author=user) | ~unrated)
 
     def scored(self) -> JudgmentQuerySet:
-        """Those with values."""
+        """Judgments with values."""
         return self.filter(values__isnull=False)
 
     def of_queue(self, queue: Queue) -> JudgmentQuerySet:
@@ -265,11 +265,11 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return games.order_by("target__position", "pk")
 
     def outside(self) -> JudgmentQuerySet:
-        """Those that came with imported conversations."""
+        """Judgments that came with imported conversations."""
         return self.exclude(outside_author="")
 
     def with_authors(self) -> JudgmentQuerySet:
-        """With what an export or a result names."""
+        """Load what exports and results name."""
         return self.select_related("rubric_version__rubric", "author", "author_seat", "judge__remote").order_by("pk")
 
 
@@ -345,7 +345,7 @@ class Judgment(models.Model):
 
     @property
     def shown_author(self) -> str:
-        """Who judged, as pages name it."""
+        """The author's name on pages."""
         if self.outside_author:
             return self.outside_author
         if self.judge is not None:

@@ -1,6 +1,6 @@
-"""The form after a game: first whether each other seat was a person or a model, then what else one likes to say.
+"""The form after a game: a guess for each other seat (person or model), then optional values.
 
-Who sat there is shown once the vote is in, or on request without one; a vote after that is refused.
+The players are revealed after the vote, or on request without a vote; a later vote is refused.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the judgments of a queue say: a mean per player and dimension with its interval, and how many games it covers.
+"""Results of a queue's judgments: means by player and dimension, with intervals and numbers of games.
 
 All authors' values for one seat are averaged first, then a player's seats in one game (several scripted players, say,
 or people), so the game is the unit: seats of one game are not independent. The interval (95 %) is Student's t over
@@ -24,7 +24,7 @@ UNRATED = "shown once you have rated the game"
 UNKNOWN = "unknown"
 LEVEL = 0.95
 ENOUGH = 30
-"""From so many games on, Student's t covers about what it should on skewed values, too."""
+"""From this number of games on, Student's t has about nominal coverage on skewed values, too."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Estimate:
 
     @property
     def share(self) -> float:
-        """Where the mean lies on its scale, from 0 to 1, for a bar."""
+        """The mean's position on its scale, from 0 to 1."""
         scale = self.dimension
         return 0.0 if self.mean is None else (self.mean - scale.low) / (scale.high - scale.low)
 

@@ -152,14 +152,14 @@ def _asked_seats(
 
 
 def hint(queue: Queue) -> None:
-    """Tell the workers of a queue's pending targets after commit; the clock repeats it."""
+    """Send hints for a queue's pending targets after commit; the clock repeats them."""
     for pk in queue.targets.for_models().values_list("pk", flat=True)[:100]:
         hints.send(hints.JUDGE, pk)
 
 
 @transaction.atomic
 def claim(*, pk: int) -> Target | None:
-    """Take a target that waits for its judge model; None if there is nothing to do."""
+    """Claim a target that waits for its judge model; None if there is nothing to do."""
     claimed = Target.objects.for_models().select_for_update(skip_locked=True, of=("self",)).filter(pk=pk).first()
     if claimed is not None:
         claimed.claimed_until = Now() + LEASE
@@ -169,7 +169,7 @@ def claim(*, pk: int) -> Target | None:
 
 @transaction.atomic
 def record_verdict(*, target: Target, verdict: Verdict | None, why: str = "") -> None:
-    """Store what a judge model said, or that it could not score; an earlier failure of the same target goes."""
+    """Store a judge model's verdict, or that it could not score; replaces an earlier failure of the same target."""
     locked = Target.objects.select_for_update().filter(pk=target.pk).first()
     if locked is None or locked.state != Target.State.PENDING:  # it was cancelled or judged meanwhile
         return
@@ -335,7 +335,7 @@ def _asked_of(by: MatchSeat, version: RubricVersion, seat: int) -> RubricRecord:
 
 @transaction.atomic
 def reveal_unrated(*, by: MatchSeat) -> None:
-    """Tell a player who sat at the other seats without a vote of theirs; a later vote is refused."""
+    """Reveal the other players to a player without a vote; a later vote is refused."""
     _close_rating(by, voted=False)
 
 

@@ -25,7 +25,7 @@ from webapp.scenarios.forms import DatasetNameForm
 
 PAGE = 50
 JUDGMENTS = 20
-"""Judgments a page of a queue."""
+"""Judgments per page of a queue."""
 COLUMNS = {
     "name": "Queue", "rubric": "Rubric", "by": "By", "scored": "Scored", "not": "Could not", "left": "Waiting",
     "seats": "Seats", "owner": "Owner", "age": "Made",
@@ -35,7 +35,7 @@ COLUMNS = {
 @require_GET
 @annotators
 def queue_list(request: HttpRequest) -> HttpResponse:
-    """What is assigned to this person; for researchers every queue, as the address says which and in what order."""
+    """The user's assignments; for researchers all queues, filtered and sorted by the query string."""
     user = current_user(request)
     words, by = request.GET.get("q", "")[:200], request.GET.get("by", "")
     unfinished, order = "left" in request.GET, Order.asked(request, "age")
@@ -89,7 +89,7 @@ def queue_new(request: HttpRequest) -> HttpResponseBase:
 @require_GET
 @researchers
 def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """A queue. A page that stands asks how far the judge model is: 204 if that is nothing new, all of it at the end."""
+    """A queue. A polling page gets the judge model's progress: 204 if unchanged, and the whole page at the end."""
     queue = get_or_404(Queue.objects.visible_to(current_user(request)).listed(), pk=pk)
     if not wants_fragment(request):
         return render(request, "judgments/queue.html", _queue_context(request, queue))
@@ -103,7 +103,7 @@ def queue_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
-    """What a queue's page shows, as far as this person may read it now."""
+    """The context of a queue's page, as far as this user may read it."""
     user = current_user(request)
     readable = Judgment.objects.readable_by(user)
     unscored = queue.targets.filter(state=Target.State.UNSCORED).select_related("conversation__scenario")

@@ -1,4 +1,4 @@
-"""What is due here: games whose log is not the one that was last fitted."""
+"""Clock step of the ladder: refit games whose log has changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EVERY_SECONDS = 30
 
 @register("ladder.refit", every=EVERY_SECONDS)
 def tell_workers() -> int:
-    """Send the hint of every game that has to be fitted anew; the fit itself is a worker's."""
+    """Send a hint for every game that must be refitted; a worker does the fit."""
     stale = [game for game in REGISTRY if services.stale(game)]
     for game in stale:
         queue.publish(queue.RATE, game, expires=EVERY_SECONDS)

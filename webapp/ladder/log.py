@@ -1,13 +1,12 @@
-"""The log that a ladder is fitted to: which matches count, and what each seat of them did.
+"""The log that a ladder is fitted to: the matches that count, and the results of their seats.
 
-A match counts once it is over, with a result, if nobody there refused its use and nobody else moved for a seat. It is
-void if our side failed: an aborted match has no result, and one in which a model's server never answered has none that
-says anything. Rules that a host has chosen may make a game easy for a seat: that is another game. Guests are not rated,
-for a link to a guest's seat makes a new opponent whenever somebody wants one; so a match counts for nobody unless two
-others sit there.
+A match counts once it has ended with a result, if no player refused consent and no stand-in moved. It is void if the
+site failed: aborted matches have no result, and a match in which a model's server never answered has no meaningful one.
+Matches with rules chosen by the host do not count, because such rules may favour a seat. Guests are not rated, because
+guest links create new opponents at will; a match counts only if at least two other players took part.
 
-A row that moves tells who sat there. So a match counts once every person there has rated it, or a day after its end:
-nobody can keep it out for longer.
+A change in the ladder reveals the players of a match. So a match counts once every person in it has rated it, or one
+day after its end.
 """
 
 from __future__ import annotations
@@ -27,28 +26,28 @@ from webapp.accounts.models import Role
 from webapp.arena.models import Match, MatchMove, MatchSeat
 
 HELD_BACK = timedelta(days=1)
-"""A match that somebody there has yet to rate counts so long after its end."""
+"""A match that a player has yet to rate counts this long after its end."""
 
 
 def counted(game: str) -> QuerySet[Match]:
-    """The matches of a game that count, as far as the database can tell."""
+    """The matches of a game that count, except for those found void later."""
     seats = MatchSeat.objects.filter(match=OuterRef("pk"), kind=MatchSeat.Kind.PERSON, guesses__isnull=True)
     fresh = Q(Exists(seats), ended_at__gt=Now() - HELD_BACK)
     return Match.objects.exportable().filter(game=game, rules={}).exclude(fresh)
 
 
 def numbers(game: str) -> list[int]:
-    """The numbers of those matches, in order."""
+    """The primary keys of those matches, in order."""
     return list(counted(game).order_by("pk").values_list("pk", flat=True))
 
 
 def seen(matches: Sequence[int]) -> str:
-    """What `Fit.seen` holds after a fit to these matches."""
+    """The value of `Fit.seen` after a fit to these matches."""
     return hashlib.sha256(f"{METHOD} {','.join(map(str, matches))}".encode()).hexdigest()
 
 
 def key(seat: MatchSeat) -> str:
-    """Who sits there, as the log names them: one name for each person, model and script; empty for a guest."""
+    """The player's key in the log: unique for each person, model and script; empty for a guest."""
     if seat.kind == MatchSeat.Kind.PERSON and seat.user is not None:
         return "" if seat.user.role == Role.GUEST else f"person:{seat.user_id}"
     if seat.kind == MatchSeat.Kind.MODEL:
@@ -82,7 +81,7 @@ def read(matches: Sequence[int]) -> list[RatedGame]:
 
 
 def _role(match: Match, seat: int) -> str:
-    """A seat's role, where the game leaves open how many sit there with their number, which changes what it is worth.
+    """A seat's role; in games of variable size with the number of seats, which affects the role's value.
 
     Empty in a game without roles.
     """
@@ -93,9 +92,9 @@ def _role(match: Match, seat: int) -> str:
 
 
 def _result(match: Match, seat: int) -> float | None:
-    """What a seat is compared by: whether its side has won, in a game of sides, and its return in any other.
+    """The value by which a seat is compared: whether its side won in a game with sides, else its return.
 
-    Within a side returns differ too, by tasks done or by who lived to the end, which is not to come out above.
+    Returns also differ within a side, by tasks done or survival; these differences must not count as a win.
     """
     value: float | None = match.returns.get(str(seat))
     return None if value is None else match.seat_metrics.get(str(seat), {}).get("won", value)
@@ -114,7 +113,7 @@ def _rated_seat(match: Match, seat: MatchSeat, moves: Counter[str]) -> RatedSeat
 
 
 def _moves(matches: Sequence[int]) -> dict[tuple[int, int], Counter[str]]:
-    """How many moves of each origin each seat made."""
+    """The number of moves of each seat by origin."""
     counters: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
     rows = MatchMove.objects.filter(match__in=matches).annotate(origin=KeyTextTransform("origin", "move"))
     counts = rows.values_list("match_id", "seat", "origin").annotate(count=Count("pk")).order_by()
@@ -124,7 +123,7 @@ def _moves(matches: Sequence[int]) -> dict[tuple[int, int], Counter[str]]:
 
 
 def _void(matches: Sequence[int]) -> set[int]:
-    """Matches in which a default was played although the model had written nothing wrong: every try failed before."""
+    """Matches in which a default was played although the model sent no reply: every attempt failed."""
     forced = MatchMove.objects.filter(match__in=matches, move__origin="default").exclude(attempts=[])
     return {
         match_id

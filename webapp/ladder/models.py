@@ -1,7 +1,6 @@
-"""The stored ladder of a game: one fit, with one row for everybody in its log.
+"""The stored ladder of a game: one fit, with one row per player.
 
-Nothing here is truth: `services.refit` makes all of it anew from the log of matches, and the same log gives the same
-rows.
+All of it is derived: `services.refit` recomputes it from the log of matches, and the same log gives the same rows.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class StandingQuerySet(models.QuerySet["Standing"]):
     """Reads of ladder rows."""
 
     def visible_to(self, user: User) -> StandingQuerySet:
-        """People, scripted players, and the models that this person may sit down against."""
+        """People, scripted players, and the models that this user may play against."""
         if user.is_guest:
             return self.none()
         return self.filter(Q(deployment=None) | Q(deployment__in=Deployment.objects.visible_to(user)))
@@ -48,7 +47,7 @@ class StandingQuerySet(models.QuerySet["Standing"]):
         return self.filter(kind=kind) if kind else self
 
     def named(self) -> StandingQuerySet:
-        """With what their names need, and `share`: points a game, a win being 1 and a draw a half."""
+        """Load what the names need, and annotate `share`: points per game (win 1, draw 0.5)."""
         rows = self.select_related("user", "deployment__checkpoint", "deployment__remote")
         return rows.annotate(share=F("won") / NullIf("games", 0, output_field=models.FloatField()))
 
@@ -98,7 +97,7 @@ class Standing(models.Model):
 
     @property
     def name(self) -> str:
-        """What people read."""
+        """The player's display name."""
         if self.user is not None:
             return self.user.shown_name
         return str(self.deployment) if self.deployment is not None else self.who.partition(":")[2]

@@ -1,4 +1,4 @@
-"""The fit of a game's ladder: made from the log, stored whole, made again when the log has changed."""
+"""The fit of a game's ladder: computed from the log, and recomputed when the log has changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webapp.ladder.tallies import Tally
 
 
 def stale(game: str) -> bool:
-    """Whether other matches count now than were fitted last."""
+    """Whether the counting matches have changed since the last fit."""
     matches = log.numbers(game)
     last = Fit.objects.filter(game=game).values_list("seen", flat=True).first()
     return last != log.seen(matches) if last else bool(matches)
@@ -23,7 +23,7 @@ def stale(game: str) -> bool:
 
 @dataclass(frozen=True)
 class ComputedLadder:
-    """A ladder that was computed from the log, before it is stored."""
+    """A ladder computed from the log, not stored yet."""
 
     seen: str
     ladder: Ladder
@@ -31,7 +31,7 @@ class ComputedLadder:
 
 
 def compute(game: str) -> ComputedLadder:
-    """The ladder of a game from its log as it is now; stores nothing."""
+    """Compute the ladder of a game from its current log, without storing it."""
     matches = log.numbers(game)
     games = log.read(matches)
     return ComputedLadder(log.seen(matches), ratings.fit(games), tallies.count(games))
@@ -39,7 +39,7 @@ def compute(game: str) -> ComputedLadder:
 
 @transaction.atomic
 def refit(*, game: str) -> Fit | None:
-    """Fit a game whose log has changed and store the new ladder in place of the old one; None if somebody is at it."""
+    """Refit a game whose log has changed and replace its ladder; None if another process is fitting it."""
     Fit.objects.get_or_create(game=game)
     fit = Fit.objects.select_for_update(skip_locked=True).filter(game=game).first()
     if fit is None or not stale(game):
@@ -56,7 +56,7 @@ def refit(*, game: str) -> Fit | None:
 
 
 def _whole(computed: ComputedLadder) -> dict[str, object]:
-    """What a fit says besides its rows."""
+    """The fields of a fit."""
     ladder = computed.ladder
     return {
         "log_digest": ladder.digest,
@@ -101,7 +101,7 @@ def standings(computed: ComputedLadder, fit: Fit) -> list[Standing]:
 
 
 def differences(game: str) -> list[str]:
-    """What is stored otherwise than the log says now: players, and fields of the whole fit. Empty if nothing is."""
+    """The players and fields of the fit whose stored values differ from the log."""
     fit = Fit.objects.filter(game=game).first()
     computed = compute(game)
     if fit is None:

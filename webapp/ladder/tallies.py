@@ -1,4 +1,4 @@
-"""What a log says by counting alone: games, points by role and opponent, and moves that nobody chose."""
+"""Counts over a log: games, points by role and opponent, and forced moves."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from training.evaluate.ratings import RatedGame, comparisons
 
 UNANSWERED = ("default", "timeout")
 FORCED = (*UNANSWERED, "forfeit")
-"""The origins of a move that its seat did not choose. Of forfeits, one a game at most, only the games are counted."""
+"""The origins of moves that a seat did not choose. Forfeits occur at most once per game, so only games are counted."""
 
 
 @dataclass
 class Tally:
     """The counts of one player. Pairs are [games, points]: a win is 1 point and a draw a half.
 
-    Among more than two seats the points of a game are the share of the others (with another result) that it came out
-    above. `forced_games` counts games with at least one such move.
+    Among more than two seats, the points of a game are the share of seats with another result that the player beat.
+    `forced_games` counts games with at least one such move.
     """
 
     played: int = 0
@@ -33,7 +33,7 @@ class Tally:
 
 
 def count(log: Iterable[RatedGame]) -> dict[str, Tally]:
-    """Count for everybody in the log."""
+    """Count for every player in the log."""
     tallies: dict[str, Tally] = defaultdict(Tally)
     for game in log:
         _endings(game, tallies)

@@ -1,7 +1,7 @@
-"""The page of the ladder: ratings, win matrix, endings. It shows the stored fit and computes nothing.
+"""The page of the ladder: ratings, win matrix, endings, from the stored fit.
 
-It is closed to an annotator who is yet to judge a match of that game, for a new row, or a number that moved, would tell
-them who sat there; players are kept from that by `log.HELD_BACK`. Players see only models that are open to them.
+It is closed to annotators who have yet to judge a match of the game, because a changed row would reveal its players;
+`log.HELD_BACK` does the same for players. Players see only models that are open to them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LADDER = {
     "who": "Player",
     "rating": "Rating ± 95 %",
     "games": "Games",
-    "share": "Points a game",
+    "share": "Points per game",
     "roles": "By role",
     "kind": "Kind",
 }
@@ -58,7 +58,7 @@ WHY = {
 
 @dataclass(frozen=True)
 class Share:
-    """Points a game, over so many games; `None` for no game."""
+    """Points per game over `games` games; `None` without games."""
 
     label: str
     games: int = 0
@@ -87,7 +87,7 @@ def _line(row: Standing) -> StandingRow:
 
 
 def _matrix(rows: Sequence[Standing]) -> list[tuple[Standing, list[Share | None]]]:
-    """What each has scored against each; None on the diagonal."""
+    """The score of each player against each other; None on the diagonal."""
     return [
         (row, [None if row.pk == other.pk else _share(other.name, row.against.get(other.who)) for other in rows])
         for row in rows
@@ -95,7 +95,7 @@ def _matrix(rows: Sequence[Standing]) -> list[tuple[Standing, list[Share | None]
 
 
 def _worth(intervals: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, float, float]]:
-    """Name, points and half the width of the interval of each seat or role; nothing where there is but one."""
+    """Name, points and half the interval's width of each seat or role; empty if there is only one."""
     rows = [
         (name, interval["mean"], (interval["high"] - interval["low"]) / 2)
         for name, interval in intervals.items()
@@ -105,7 +105,7 @@ def _worth(intervals: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, float,
 
 
 def _game(request: HttpRequest) -> str:
-    """The game asked for, else the one with the most matches; an unknown one is 404."""
+    """The requested game, else the one with the most matches; 404 for an unknown game."""
     requested = request.GET.get("game", "")
     if requested:
         if requested not in REGISTRY:
@@ -116,9 +116,9 @@ def _game(request: HttpRequest) -> str:
 
 
 def _undisclosed(game: str, user: User) -> MatchQuerySet:
-    """Matches of others of which a row could tell this person who sat there: those that they have yet to judge.
+    """Matches of others that this user has yet to judge, whose players the ladder could reveal.
 
-    What they played themselves never closes the ladder to them, and nothing closes it to an administrator.
+    The user's own matches never close the ladder, and nothing closes it to an administrator.
     """
     if user.is_admin:
         return Match.objects.none()
@@ -130,7 +130,7 @@ def _undisclosed(game: str, user: User) -> MatchQuerySet:
 @require_GET
 @members
 def ladder(request: HttpRequest) -> HttpResponse:
-    """The ladder of one game; the address says which, of whom, in what order."""
+    """The ladder of one game, filtered and sorted by the query string."""
     user = current_user(request)
     game = _game(request)
     kind = request.GET.get("kind", "")[:8]

@@ -1,4 +1,4 @@
-"""What is due here: uploads that nobody reads or stores, and those that were never finished."""
+"""Clock steps of imports: resend hints, and delete unfinished uploads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST = 50
 
 @register("scenarios.imports", every=5)
 def resend_imports() -> int:
-    """Send the hint of every import that waits for a worker again."""
+    """Resend the hint of every import that waits for a worker."""
     count = 0
     for task, waiting in (
         (queue.READ_IMPORT, Import.objects.unread()),
@@ -26,5 +26,5 @@ def resend_imports() -> int:
 
 @register("scenarios.uploads", every=300)
 def forget_unfinished() -> int:
-    """Delete what is left of uploads whose request died."""
+    """Delete uploads whose request failed."""
     return imports.forget_unfinished()

@@ -18,7 +18,7 @@ from webapp.scenarios.importers.reading import LONGEST_SEAT, storable
 
 
 class NameField(forms.SlugField):
-    """A dataset's name: short, and good in addresses."""
+    """A dataset's name: a slug."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
@@ -51,7 +51,7 @@ class FilesField(forms.FileField):
 
 
 class UploadForm(forms.Form):
-    """What to import, and what to call it."""
+    """The upload: format, files and the dataset's name."""
 
     format = forms.ChoiceField(
         choices=[(name, fmt.title) for name, fmt in importers.FORMATS.items()], help_text="How the file is written."
@@ -86,10 +86,10 @@ class ForkForm(forms.Form):
 
 
 class DatasetNameForm(forms.Form):
-    """The name of a dataset that may exist: a new one, or one's own to which a version is added."""
+    """The name of a new dataset, or of the user's own dataset to add a version to."""
 
     name = forms.SlugField(
-        max_length=80, help_text="A new name makes a dataset; the name of one of yours adds a version to it."
+        max_length=80, help_text="A new name creates a dataset; the name of one of yours adds a version to it."
     )
 
 

@@ -30,13 +30,13 @@ PROGRESS_EVERY = 50  # records
 PREVIEWED = 12
 OVER = (Import.State.REFUSED, Import.State.STORED, Import.State.DROPPED)
 UNFINISHED = timedelta(hours=1)
-"""No request takes this long to hand over its files."""
+"""No request takes this long to upload its files."""
 
 
 def upload(
     *, owner: User, format: str, name: str, files: Iterable[UploadedFile], source: str = "", licence: str = ""
 ) -> Import:
-    """Keep the uploaded files and queue their reading; raise `BadInput` if they do not fit the format.
+    """Store the uploaded files and queue their reading; raise `BadInput` if they do not fit the format.
 
     The row is created before the first file is saved, so that no failure leaves a file without a row.
     """
@@ -69,7 +69,7 @@ def _begin_upload(owner: User, format: str, name: str, source: str, licence: str
 
 
 def _keep(record: Import, uploaded: list[UploadedFile]) -> None:
-    """Save the files in the import's folder, and only then queue it."""
+    """Save the files in the import's folder, then queue the import."""
     names = [default_storage.save(f"{record.folder}/{Path(file.name or 'file').name}", file) for file in uploaded]
     record.files = [Path(name).name for name in names]
     with transaction.atomic():
@@ -84,7 +84,7 @@ def _forget_upload(record: Import) -> None:
 
 
 def forget_unfinished() -> int:
-    """Clock step: delete uploads whose request died before all their files were kept; returns how many."""
+    """Clock step: delete uploads whose request failed before all files were stored; return their number."""
     unfinished = list(Import.objects.filter(state=Import.State.UPLOADING, created_at__lt=Now() - UNFINISHED))
     for record in unfinished:
         _forget_upload(record)
@@ -126,7 +126,7 @@ def read_import(*, pk: int) -> None:
 
 
 def _read_stored(claimed: Import) -> Reading:
-    """Read the kept files; every progress report renews the lease."""
+    """Read the stored files; every progress report renews the lease."""
     rows = Import.objects.filter(pk=claimed.pk, state=claimed.state)
 
     def progress(done: int, total: int) -> None:

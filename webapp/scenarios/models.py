@@ -1,4 +1,4 @@
-"""Datasets, their immutable versions, the scenarios and conversations in them, and imports waiting for a yes."""
+"""Datasets, their immutable versions, scenarios and conversations, and imports that wait for confirmation."""
 
 from __future__ import annotations
 
@@ -158,25 +158,25 @@ class ImportQuerySet(models.QuerySet["Import"]):
     """Reads of imports."""
 
     def changeable_by(self, user: User) -> ImportQuerySet:
-        """Imports are seen and decided by who uploaded them, and by admins."""
+        """Users see and confirm their own imports, admins all."""
         return self if user.is_admin else self.filter(owner=user)
 
     def unread(self) -> ImportQuerySet:
-        """Imports that no worker is reading now."""
+        """Imports that no worker is reading."""
         waiting = Q(state=Import.State.QUEUED) | Q(state=Import.State.READING, claimed_until__lt=Now())
         return self.filter(waiting)
 
     def unstored(self) -> ImportQuerySet:
-        """Imports that got their yes and that no worker is storing now."""
+        """Confirmed imports that no worker is storing."""
         return self.filter(Q(claimed_until=None) | Q(claimed_until__lt=Now()), state=Import.State.STORING)
 
     def under_way(self) -> ImportQuerySet:
-        """Imports that wait for a worker or for a yes."""
+        """Imports that wait for a worker or for confirmation."""
         return self.filter(state__in=["queued", "reading", "waiting", "storing"])
 
 
 class Import(models.Model):
-    """An uploaded file on its way in: read and checked first, stored as a version only on a yes."""
+    """An upload: read and checked first, and stored as a version once it is confirmed."""
 
     class State(models.TextChoices):
         UPLOADING = "uploading"
@@ -210,10 +210,10 @@ class Import(models.Model):
 
     @property
     def is_worked_at(self) -> bool:
-        """A worker has it, or will take it."""
+        """Whether a worker is processing it, or will."""
         return self.state in {self.State.QUEUED, self.State.READING, self.State.STORING}
 
     @property
     def is_over(self) -> bool:
-        """Nothing will change any more."""
+        """Whether the state is final."""
         return self.state in {self.State.REFUSED, self.State.STORED, self.State.DROPPED}

@@ -125,7 +125,7 @@ def line_of(stored: StoredScenario) -> DatasetLine:
 
 
 def check_newest(version: DatasetVersion) -> None:
-    """Raise `BadInput` if a later version is there: one that started from this would drop what that one changed."""
+    """Raise `BadInput` if there is a later version, whose changes would be lost."""
     newest = version.dataset.versions.order_by("number").last()
     if newest is not None and newest.number != version.number:
         raise BadInput(f"{newest} has been made since, and changes start from the newest version", "version")

@@ -1,4 +1,4 @@
-"""A scenario in lists: its short name, and for researchers what tells it from others of that name."""
+"""A scenario in lists: its title, and for researchers each seat's private information."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from training.records import Scenario
 
 
 def title_of(scenario: Scenario) -> str:
-    """Return what the game calls this scenario, cut to what the column holds."""
+    """Return the game's label of this scenario, cut to the column's length."""
     return lookup(scenario.game).label(scenario)[:200]
 
 
 def seats_of(scenario: Scenario) -> list[str]:
-    """Return what each seat alone knows, a line a seat. Only for pages that show whole scenarios, never a player's."""
+    """Return each seat's private information, one line per seat. Not for pages that players see."""
     private = zip(scenario.seats, lookup(scenario.game).private(scenario), strict=True)
     return [f"{name}: {text}" for name, text in private if text]

@@ -26,7 +26,7 @@ from webapp.scenarios.titles import seats_of
 
 PAGE = 24
 ORDERS = ("-latest", "latest", "name")
-"""How the list can be ordered; the first by itself."""
+"""The orders of the list; the first is the default."""
 
 
 @require_GET
@@ -65,9 +65,9 @@ def upload(request: HttpRequest) -> HttpResponseBase:
 @require_GET
 @researchers
 def import_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """What was read, and the question whether to store it; who watches it being stored is led to the dataset.
+    """The import's report, with buttons to confirm or discard it; once stored, the page redirects to the dataset.
 
-    A page that stands says what it has `seen`: the answer is 204 if that is all, and tells a new state only.
+    A polling page sends the state it shows as `seen`: the response is 204 if nothing has changed.
     """
     record = get_or_404(Import.objects.changeable_by(current_user(request)).select_related("version__dataset"), pk=pk)
     version_tag, client_tag = f"{record.state} {record.progress:.2f}", request.GET.get("seen", "")
@@ -99,7 +99,7 @@ def import_store(request: HttpRequest, pk: int) -> HttpResponseBase:
 def import_drop(request: HttpRequest, pk: int) -> HttpResponseBase:
     record = get_or_404(Import.objects.changeable_by(current_user(request)), pk=pk)
     imports.drop_import(pk=record.pk)
-    messages.info(request, "The upload was dropped; nothing was stored.")
+    messages.info(request, "The upload was discarded; nothing was stored.")
     return redirect("scenarios:list")
 
 
@@ -201,7 +201,7 @@ def scenario_page(request: HttpRequest, name: str, number: int, key: str) -> Htt
 
 
 def _conversation(row: StoredConversation) -> dict[str, Any]:
-    """Return what the page shows of a conversation. Who had which role is its own: the start may be dealt anew."""
+    """Return the page's data of a conversation, with its own roles: new games may deal others."""
     episode = Episode.from_dict(row.data)
     roles = [(name, role) for name, role in zip(episode.scenario.seats, episode.roles, strict=False) if role]
     metrics = episode.metrics | {
@@ -226,7 +226,7 @@ def _judgment(record: Judgment, names: Sequence[str]) -> dict[str, Any]:
 
 
 def conversation_lines(episode: Episode) -> list[dict[str, str]]:
-    """Return who said what, the game's lines included, as one who sees everything reads it (without the briefs)."""
+    """Return the all-seeing view's log with its speakers, including the game's own lines, without the opening."""
     names = episode.scenario.seats
     messages = replay(episode.scenario, episode.moves).observe(ALL).messages[1:]
     return [{"who": "" if m.author is None else names[m.author], "text": m.text} for m in messages]

@@ -232,7 +232,7 @@ def test_who_has_seats_left_exports_nothing(client_of, researcher, annotator):
     assert address not in client.get(page).content.decode()
     refused = client.post(address, {"name": "judged"})
     assert (refused.status_code, Dataset.objects.count()) == (400, 0)
-    assert "judge what is left for you here first" in refused.content.decode()
+    assert "judge your remaining seats first" in refused.content.decode()
     judge(queue, [researcher], [3])
     assert address in client.get(page).content.decode()
     assert client.post(address, {"name": "judged"}).status_code == 302

@@ -47,7 +47,7 @@ def test_ladder_matrix_and_endings_in_numbers(client_of, league, researcher, pla
     rows = {row.name: row for row in Standing.objects.named()}
     best, half = rows["pia"].rating, rows["pia"].half
     first = table(page, 0)
-    assert first[0] == ["Rank", "Player", "Rating ± 95 %", "Games", "Points a game", "Kind"]
+    assert first[0] == ["Rank", "Player", "Rating ± 95 %", "Games", "Points per game", "Kind"]
     assert ["1", "pia", f"{best:.0f} ± {half:.0f}", "8", "0.75", "person"] in first
     assert first[-1][:2] == ["3", "scripted"]
     names = table(page, 1)[0][1:]

@@ -1,4 +1,4 @@
-"""The formats that can be imported: one line each, with what the upload must hold."""
+"""The import formats, with the files that an upload must contain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from webapp.scenarios.importers import (
 from webapp.scenarios.importers.reading import Progress, Reading
 
 MAX_BYTES = 64 * 1024 * 1024
-"""An upload larger than this is refused unread."""
+"""Larger uploads are refused without reading them."""
 
 LONGEST_NAME = 150
 """Bytes of a file's name, which must fit into a folder of the storage."""
@@ -29,9 +29,9 @@ LONGEST_NAME = 150
 
 @dataclass(frozen=True)
 class Format:
-    """One import format. The reader of a `folder` is given one that holds the files in `names`, or `several` others.
+    """One import format. A `folder` format consists of the files in `names`, or of `several` files of any name.
 
-    `alone`: the reader takes one file of any name as well.
+    `alone`: the format also accepts a single file of any name.
     """
 
     title: str
@@ -48,7 +48,7 @@ class Format:
         return bool(self.names) or self.several
 
     def reads_folder(self, files: int) -> bool:
-        """Return whether an upload of so many files is read as a folder."""
+        """Return whether an upload of this number of files is read as a folder."""
         return self.folder and not (self.alone and files == 1)
 
 
@@ -91,7 +91,7 @@ __all__ = ["FORMATS", "MAX_BYTES", "Format", "Progress", "Reading", "check_uploa
 
 
 def check_upload(format: str, files: Sequence[tuple[str, int]]) -> None:
-    """Refuse what cannot be this format before any of it is stored; `files` are (name, bytes)."""
+    """Refuse an upload that cannot be of this format, before storing it; `files` are (name, bytes)."""
     if format not in FORMATS:
         FORMATS.refuse(format, f"unknown format {format!r}; known: {', '.join(FORMATS)}", "format")
     if sum(size for _name, size in files) > MAX_BYTES:

@@ -1,4 +1,4 @@
-"""Reads Deal or No Deal: human item divisions, one line for each side's view of a dialogue.
+"""Reads Deal or No Deal: human item divisions, one line per side of a dialogue.
 
 The two lines of one dialogue stand next to each other and become one scenario; a line whose other half is missing
 stands alone. A selection by the last speaker becomes that seat's proposal and the other's acceptance. Without an

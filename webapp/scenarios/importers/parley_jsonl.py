@@ -1,4 +1,4 @@
-"""Reads the project's own JSONL: what an export wrote, or bare scenarios, one a line."""
+"""Reads the project's own JSONL: an export, or plain scenarios, one per line."""
 
 from __future__ import annotations
 

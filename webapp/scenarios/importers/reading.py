@@ -1,4 +1,4 @@
-"""What an importer returns: dataset lines, errors that refuse the whole import, notices that do not."""
+"""The result of an importer: dataset lines, errors that refuse the whole import, and notices that do not."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Progress = Callable[[int, int], None]
 """Called with (records done, records in all)."""
 
 MAX_PROBLEMS = 200
-"""So many errors are listed; a file with more of them is of another format."""
+"""The largest number of listed errors; a file with more is of another format."""
 
 MAX_NOTICES = 2_000
-"""So many notices are listed: an upload of a few megabytes may give rise to as many as it has lines."""
+"""The largest number of listed notices: an upload of a few megabytes may cause one per line."""
 
 LONGEST_TEXT = 600
 """Characters of a place or a reason in a report, which a file's own keys may fill."""
@@ -88,9 +88,9 @@ def _list(entries: list[dict[str, str]], where: str, why: str, most: int) -> Non
 
 @contextmanager
 def noted(reading: Reading, where: str) -> Iterator[None]:
-    """Read one record inside: what is wrong with it becomes an error of the reading, and so does a fault of the reader.
+    """Turn exceptions while reading one record into errors of the reading, including bugs of the reader.
 
-    If a fault came through, no report would be left, and the same file be read again and again.
+    An uncaught exception would leave no report, and the import would be retried forever.
     """
     try:
         with boundary():
@@ -202,7 +202,7 @@ def _check_lengths(line: DatasetLine, where: str) -> None:
 
 
 def _clean(text: str) -> str:
-    """Return what a report can hold: at most `LONGEST_TEXT` characters, and a question mark for what has no place."""
+    """Return a text for a report: at most `LONGEST_TEXT` characters, unstorable ones replaced by question marks."""
     if len(text) > LONGEST_TEXT:
         text = f"{text[: LONGEST_TEXT // 2]} … {text[-LONGEST_TEXT // 2 :]}"
     return text.encode("utf-8", "replace").decode().replace("\x00", "?")
@@ -236,7 +236,7 @@ def _check_types(scenario: Scenario) -> None:
 
 
 def played(scenario: Scenario, moves: Iterable[SeatMove], source: str, where: str) -> Conversation:
-    """Return a conversation in which every move carries its canonical text, with the returns that our engine gives.
+    """Return a conversation in which every move has its canonical text, with the returns of our engine.
 
     Raises `BadInput` naming the move that our rules do not allow.
     """

@@ -52,14 +52,14 @@ class LeftOut(Exception):
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a record says: who met, who did what in order, and by whom with which results it was judged."""
+    """A parsed record: its participants and their turns in order."""
 
     key: str
     environment: str
     context: texts.Context
     relationship: int
     steps: tuple[tuple[tuple[Seat, Move], ...], ...]
-    """One entry a turn: the one who acted, or both where they acted at the same time."""
+    """One entry per turn: the move of one participant, or of both if they acted simultaneously."""
 
 
 def read(path: Path, progress: Progress) -> Reading:
@@ -254,7 +254,7 @@ def _as_played(steps: Sequence[Sequence[tuple[Seat, Move]]]) -> dict[str, Any]:
 def _judgments(
     record: Mapping[str, Any], key: str, scores: Mapping[str, Any], where: str, reading: Reading
 ) -> Iterator[Judgment]:
-    """Yield what was judged of each agent, in the record itself or in the file of scores."""
+    """Yield the judgments of each agent, from the record or the file of scores."""
     if "rewards" in record:
         rewards = need(record, "rewards", list, where)
         if len(rewards) != 2:

@@ -113,7 +113,7 @@ def split_turns(text: str) -> list[str]:
 
 
 def attributed(turn: str, names: tuple[str, str], due: Seat) -> tuple[Seat, Move]:
-    """Return who did what in a turn; in an empty one the seat that is `due` did nothing."""
+    """Return seat and move of a turn; an empty turn is the `due` seat's move `none`."""
     if not turn:
         return due, Move(action="none")
     for seat, name in enumerate(names):

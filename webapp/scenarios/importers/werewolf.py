@@ -1,4 +1,4 @@
-"""What the readers of recorded Werewolf games share: our engine goes through the record, asking it move by move.
+"""Shared code of the readers of recorded Werewolf games: the engine replays the record move by move.
 
 `follow` raises `BadInput` where the record leaves our rules. It reports every death with its day and cause, so that a
 reader can compare them with the record's.
@@ -79,12 +79,12 @@ def aim(offered: Mapping[str, Action], name: str, target: str | None) -> Move | 
 
 
 def speak(text: str) -> Move | None:
-    """Return what somebody said, if they said anything."""
+    """Return the speech as a move; None if it is empty."""
     return Move(action="speak", text=text) if text.strip() else None
 
 
 def leading(moves: Iterable[Move | None]) -> list[str]:
-    """Return at whom most of the moves are aimed, several where they tie."""
+    """Return the target of most moves, several in a tie."""
     targets = [str(move.args[TARGET]) for move in moves if move is not None]
     counts = Counter(target for target in targets if target != NOBODY)
     return [name for name, count in counts.items() if count == max(counts.values())]

@@ -1,4 +1,4 @@
-"""Fits the ladders from the log of matches; with `--check`, only compares what is stored with the log."""
+"""Fits the ladders to the log of matches; `--check` only compares the stored ladder with the log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("games", nargs="*", metavar="game", help="which games (default: all)")
-        parser.add_argument("--check", action="store_true", help="exit 1 if the stored ladder is not the log's")
+        parser.add_argument("--check", action="store_true", help="exit 1 if the stored ladder differs from the log")
 
     def handle(self, *args: Any, **options: Any) -> None:
         unknown = sorted(set(options["games"]) - REGISTRY.keys())
@@ -33,4 +33,4 @@ class Command(BaseCommand):
                 outcome = "another process is at it" if fit is None else f"{fit.matches} matches"
                 self.stdout.write(f"{game}: {outcome}")
         if wrong:
-            raise CommandError("the stored ladder is not the one that the log gives")
+            raise CommandError("the stored ladder differs from the log")
