@@ -163,7 +163,7 @@ def queue_and_annotate(page: Page, match: str) -> None:
     choose(page, "Rubric", "fine-grained")
     page.get_by_label("Matches").select_option(match)
     page.get_by_label("Annotators").select_option(label="rosa")
-    page.get_by_role("button", name="Make the queue").click()
+    page.get_by_role("button", name="Create the queue").click()
     expect(page.locator("#progress")).to_contain_text("0 of 2 scored")
     page.goto("/judgments/")
     page.get_by_role("listitem").filter(has_text=f"{NAME} queue").get_by_role("link", name="Judge: 2 left").click()

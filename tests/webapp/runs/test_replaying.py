@@ -147,7 +147,7 @@ def test_beliefs_are_shown_with_their_numbers(page, researcher):
     assert '<td class="number">0.90</td><td class="number">—</td>' in shown, "Cleo, whom only Ada can name"
     curve = re.findall(r'data-value="([^"]*)"', shown)
     assert curve == ["3", "0.7500", "0.5000", "5", "0.0625", "0.6667"]
-    assert "No answer was right for this seat." in shown
+    assert "No answer is right for this seat." in shown
     assert re.findall(r'data-value="([^"]*)"', text(page(episode, "conversation"))) == curve
     own = text(page(episode, viewer=0, step=4))
     assert "data-value" not in own, "the seat of viewpoint 0 was asked something without a right answer"
