@@ -1,4 +1,4 @@
-"""What each kind of run needs before its process starts, while it runs and when it has ended.
+"""Hooks of each kind of run: before its process starts, on a new status, and after it has ended.
 
 The run directory is all that the process is given: its configuration with every input as a local path. A kind whose
 input is missing raises `BadInput`, which fails the run with that message.
@@ -37,16 +37,16 @@ class Launch:
 
 
 class Kind(Protocol):
-    """One kind of run, as its supervisor sees it."""
+    """The supervisor's interface to one kind of run."""
 
     def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
         """Put configuration and inputs into the run directory; returns how to start the process."""
 
-    def heard(self, run: Run, status: Mapping[str, Any]) -> None:
-        """The process has written a new status."""
+    def on_status(self, run: Run, status: Mapping[str, Any]) -> None:
+        """Handle a new status of the process."""
 
-    def ended(self, run: Run, error: str) -> None:
-        """The process has ended; `error` is empty if it was asked to stop."""
+    def on_end(self, run: Run, error: str) -> None:
+        """Handle the end of the process; `error` is empty if it was asked to stop."""
 
 
 @functools.cache
@@ -140,11 +140,11 @@ class Training:
             if files.local(checkpoint.path) is None:
                 files.fetch_folder(checkpoint.path, folder.attempt(earlier.number).checkpoint(checkpoint.step))
 
-    def heard(self, run: Run, status: Mapping[str, Any]) -> None:
-        """Nothing else depends on it."""
+    def on_status(self, run: Run, status: Mapping[str, Any]) -> None:
+        """Do nothing."""
 
-    def ended(self, run: Run, error: str) -> None:
-        """Nothing else depends on it."""
+    def on_end(self, run: Run, error: str) -> None:
+        """Do nothing."""
 
 
 KINDS: dict[str, Kind] = {kind: Training() for kind in ("train", "sft", "eval")}

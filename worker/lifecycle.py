@@ -1,4 +1,4 @@
-"""What a worker does beside its tasks: it writes heartbeats, kills unsupervised processes, and shuts down in order.
+"""A worker's lifecycle: heartbeats, killing unsupervised processes, and orderly shutdown.
 
 On shutdown `leaving` is set: supervising tasks ask their processes to save and leave, and queue their runs again.
 """
@@ -48,7 +48,7 @@ def _keep_beating(name: str, queues: list[str]) -> None:
             processes.reap(is_alive)
         except Error:
             logger.warning("the database is away; trying again in %.0f s", BEAT_SECONDS)
-        except Exception:  # the root of this thread's one task: were it to end, a worker that works would look dead
+        except Exception:  # the root of this thread: if it ended, a working worker would look dead
             logger.exception("beat failed")
         close_old_connections()
         _over.wait(BEAT_SECONDS)

@@ -1,4 +1,4 @@
-"""Child processes: started as a group of their own with a pipe to their input, and killed with all they started."""
+"""Child processes: started in their own group with a pipe to their input, and killed with their descendants."""
 
 import contextlib
 import logging
@@ -31,14 +31,14 @@ def environment(secrets: Mapping[str, str], extra: Mapping[str, str]) -> dict[st
 
 @dataclass(frozen=True)
 class Child:
-    """A started process; the pipe to its input stays open as long as its supervisor wants it to run."""
+    """A started process; closing the pipe to its input asks it to exit."""
 
     process: subprocess.Popen[bytes]
     started: float
 
     @property
     def pid(self) -> int:
-        """The process's id, which is its group's, too."""
+        """The process's id, which is also its group's id."""
         return self.process.pid
 
     def ended(self) -> int | None:
@@ -57,7 +57,7 @@ class Child:
             os.killpg(self.pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill it with everything it has started, and wait until it is gone."""
+        """Kill the process with its descendants, and wait until it has ended."""
         self.let_go()
         kill_tree(self.pid, self.started)
         self.process.wait()

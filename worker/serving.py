@@ -1,4 +1,4 @@
-"""Served models as a kind of run: what the process needs, and what its deployment learns of it.
+"""Served models as a kind of run: starting the server, and reporting its state to the deployment.
 
 A missing checkpoint raises `BadInput`, which fails the run and the deployment with that message.
 """
@@ -23,7 +23,7 @@ class Serving:
     """A model server, requested by its deployment; it is never restarted automatically."""
 
     def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
-        """Write where the model is; the random key travels in the environment."""
+        """Write the model's location; the random key is passed in the environment."""
         deployment = Deployment.objects.filter(run=run).first()
         if deployment is None or run.start_checkpoint is None:
             raise BadInput("nobody waits for this model any more", run.name)
@@ -40,11 +40,11 @@ class Serving:
         command = [sys.executable, "-m", "training.engines.serving.serve", str(folder.root), "--attempt", str(attempt)]
         return Launch(command, {"VLLM_API_KEY": deployment.key})
 
-    def heard(self, run: Run, status: Mapping[str, Any]) -> None:
+    def on_status(self, run: Run, status: Mapping[str, Any]) -> None:
         """Report the address at which it answers."""
         if status.get("phase") == "ready":
             services.ready(run_id=run.pk, address=str(status["address"]))
 
-    def ended(self, run: Run, error: str) -> None:
+    def on_end(self, run: Run, error: str) -> None:
         """Report that it has ended."""
         services.ended(run_id=run.pk, error=error)

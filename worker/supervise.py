@@ -1,9 +1,9 @@
-"""Supervises one run's process from its start to its end, whatever its kind.
+"""Supervises one run's process from start to end, for every kind of run.
 
-The lease is renewed while this lives; the process's own `status.json` proves that it gets on. If the attempt is taken
-away, the process is killed and nothing is written. If this worker leaves, the process saves and the run is queued
-again. A database that is away for a while stops nothing: what was written meanwhile is read when it is back. Nor does
-a checkpoint that the process prunes before it is published: it is passed over.
+The supervisor renews the lease; the process's `status.json` shows its progress. If the attempt loses its lease, the
+process is killed and nothing is written. If this worker shuts down, the process saves and the run is queued again. If
+the database is unavailable, the process continues, and its output is read later. A checkpoint that the process prunes
+before it is published is skipped.
 """
 
 import json
@@ -53,7 +53,7 @@ class Supervisor:
     """One attempt's process and its last known state."""
 
     def __init__(self, run: Run, attempt: Attempt, kind: Kind) -> None:
-        self.of, self.attempt, self.kind = run, attempt, kind
+        self.record, self.attempt, self.kind = run, attempt, kind
         self.name = f"runs/{run.pk}"
         self.folder = RunDir(settings.RUNS_ROOT / str(run.pk))
         self.status: dict[str, Any] = {}
@@ -70,7 +70,7 @@ class Supervisor:
             launch = self._prepare()
         except (ParleyError, OSError) as error:
             attempts.finish(attempt=self.attempt, state=Run.State.FAILED, exit_code=None, error=str(error))
-            self.kind.ended(self.of, str(error))
+            self.kind.on_end(self.record, str(error))
             return
         self.secrets = launch.secrets
         self.tail = self._tail(self.attempt)
@@ -93,8 +93,10 @@ class Supervisor:
             self.child.kill()
 
     def _new_folder(self) -> AttemptDir:
-        """Make the attempt's folder; one that is there already was made by somebody else, as every folder whose number
-        the site does not know. Those are listed, so that the process goes on from no checkpoint in them.
+        """Create the attempt's folder under the first free number.
+
+        Folders with numbers unknown to the site are foreign. They are listed, so that the process does not resume from
+        their checkpoints.
         """
         number = self.attempt.number
         while True:
@@ -106,17 +108,17 @@ class Supervisor:
                 number += 1
         if number != self.attempt.number:
             attempts.renumber(attempt=self.attempt, number=number)
-        known_numbers = set(self.of.attempts.values_list("number", flat=True))
+        known_numbers = set(self.record.attempts.values_list("number", flat=True))
         foreign = [number for number in self.folder.folders() if number not in known_numbers]
         if foreign or self.folder.ignored.exists():
             write_json(self.folder.ignored, {"attempts": foreign})
         return files
 
     def _prepare(self) -> Launch:
-        return self._meanwhile(lambda: self.kind.prepare(self.of, self.folder, self.attempt.number))
+        return self._meanwhile(lambda: self.kind.prepare(self.record, self.folder, self.attempt.number))
 
     def _meanwhile(self, work: Callable[[], T]) -> T:
-        """Run `work` in a thread and renew the lease meanwhile: copying or hashing large files takes long."""
+        """Run `work` in a thread while renewing the lease: copying or hashing large files takes long."""
 
         def closing() -> T:
             try:
@@ -135,8 +137,8 @@ class Supervisor:
         return float(min(2.0, settings.RUN_LEASE_SECONDS / 6))
 
     def _clear_leftovers(self) -> None:
-        """End what earlier attempts of this run left on this host: processes that go on, half-written checkpoints."""
-        earlier = self.of.attempts.filter(host=settings.NODE_NAME, number__lt=self.attempt.number, pid__isnull=False)
+        """Kill processes and delete partial checkpoints that earlier attempts of this run left on this host."""
+        earlier = self.record.attempts.filter(host=settings.NODE_NAME, number__lt=self.attempt.number, pid__isnull=False)
         for number, pid, started in earlier.values_list("number", "pid", "pid_started"):
             if pid is not None and started is not None:
                 processes.kill_tree(pid, started)
@@ -144,14 +146,14 @@ class Supervisor:
 
     def _tail(self, attempt: Attempt) -> Tail:
         name = f"{self.name}/attempts/{attempt.number:04d}"
-        return Tail(self.folder.attempt(attempt.number), name, self.of.pk, self.secrets, attempt.offsets)
+        return Tail(self.folder.attempt(attempt.number), name, self.record.pk, self.secrets, attempt.offsets)
 
     def _catch_up(self, start_step: int) -> None:
-        """Store what earlier attempts wrote after their worker was gone: their checkpoint may be the one we start from.
+        """Store what earlier attempts wrote after their worker had ended: this attempt may start from their checkpoint.
 
         It is this attempt that writes, under its own fence.
         """
-        for earlier in self.of.attempts.filter(number__lt=self.attempt.number).order_by("number"):
+        for earlier in self.record.attempts.filter(number__lt=self.attempt.number).order_by("number"):
             tail = self._tail(earlier)
             while batch := tail.read_up_to(start_step):
                 self._store(batch, tail, earlier)
@@ -162,7 +164,7 @@ class Supervisor:
             try:
                 self._look()
             except DatabaseError as error:
-                logger.warning("run %s: the database is away: %s", self.of.pk, error)
+                logger.warning("run %s: the database is away: %s", self.record.pk, error)
             close_old_connections()
             self._press()
             time.sleep(LOOK_SECONDS)
@@ -177,10 +179,10 @@ class Supervisor:
             if asked:
                 self._ask_to_stop("")
         if fresh:
-            self.kind.heard(self.of, self.status)
+            self.kind.on_status(self.record, self.status)
 
     def _restore(self) -> None:
-        """Store everything that the files hold by now."""
+        """Store the current content of the files."""
         while batch := self.tail.read():
             self._store(batch, self.tail, self.attempt)
 
@@ -215,7 +217,7 @@ class Supervisor:
         return True
 
     def _ask_to_stop(self, why: str) -> None:
-        """Pass a request to stop on, once; `why` is set if the run shall be queued again afterwards."""
+        """Forward a request to stop, once; `why` is set if the run is to be queued again afterwards."""
         if self.asked_at is None:
             self.asked_at, self.why = time.monotonic(), why
             self.files.ask("stop")
@@ -238,7 +240,7 @@ class Supervisor:
             self.child.interrupt()
 
     def _close(self) -> None:
-        """Read the rest, and record how it ended; waits for an unavailable database until the attempt is lost."""
+        """Read the rest and record the end; waits for an unavailable database until the attempt is lost."""
         while True:
             try:
                 self._restore()
@@ -248,7 +250,7 @@ class Supervisor:
                 self._say_how_it_ended()
                 return
             except DatabaseError as error:
-                logger.warning("run %s: the database is away: %s", self.of.pk, error)
+                logger.warning("run %s: the database is away: %s", self.record.pk, error)
                 close_old_connections()
                 time.sleep(LOOK_SECONDS)
 
@@ -264,7 +266,7 @@ class Supervisor:
         else:
             evaluation = self._evaluation()
             attempts.finish(attempt=self.attempt, state=result, exit_code=code, error=why, result=evaluation)
-        self.kind.ended(self.of, "" if result in {Run.State.STOPPED, Run.State.SUCCEEDED} else why)
+        self.kind.on_end(self.record, "" if result in {Run.State.STOPPED, Run.State.SUCCEEDED} else why)
 
     def _evaluation(self) -> Any:
         """The result of a head-to-head with its conditions; None if there is none."""

@@ -1,4 +1,4 @@
-"""Reads what a run's process has written since the last time. Lines that are not complete yet wait.
+"""Reads a run's files incrementally. Incomplete lines are read later.
 
 Nothing here writes to the database: the result is a `Batch`, stored together with the offsets it was read up to.
 """

@@ -1,4 +1,4 @@
-"""How allauth signs people in and up here: failures are counted so that nobody locks somebody else out.
+"""Adapter of allauth's sign-in and sign-up: failures are counted so that nobody can lock out somebody else.
 
 A stranger's failures count for the address, for the address and the account together, and, in a number that only
 many addresses reach, for the account. A device on which the person has signed in before counts its own failures only,
@@ -43,7 +43,7 @@ class Adapter(DefaultAccountAdapter):
                 counted.usage.extend(usage.usage)
 
     def post_login(self, request: HttpRequest, user: User, **more: Any) -> HttpResponse:
-        """Go where they wanted to be, and know the device from now on."""
+        """Redirect to the requested page, and remember the device."""
         response: HttpResponse = super().post_login(request, user, **more)
         devices.remember(request, response, user)
         return response
@@ -65,7 +65,7 @@ def _login(credentials: dict[str, Any]) -> str:
 
 
 def _account(credentials: dict[str, Any]) -> User | None:
-    """Whose account is tried, by name or mail address, so that both count as one."""
+    """The account of an attempt, by name or mail address, so that both count as one."""
     user = get_user_by_username(credentials["username"]) if credentials.get("username") else None
     if user is None and credentials.get("email"):
         user = next(iter(filter_users_by_email(credentials["email"], prefer_verified=True)), None)

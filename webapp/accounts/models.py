@@ -39,7 +39,7 @@ class User(AbstractUser):
     role = models.CharField(max_length=12, choices=Role.choices, default=Role.PLAYER)
 
     skeleton = models.CharField(max_length=300, default="", blank=True, editable=False, db_index=True)
-    """What the name has in common with names that look like it."""
+    """A key that is equal for names that look alike."""
 
     objects: ClassVar[People] = People()
 
@@ -74,7 +74,7 @@ class User(AbstractUser):
         return self.first_name if self.is_guest else self.username
 
     def may_change(self, owner_id: int | None) -> bool:
-        """Whether this person may change what that person owns: researchers their own, admins everything."""
+        """Whether this user may change objects of that owner: researchers their own, admins all."""
         return self.is_admin or (self.is_researcher and owner_id == self.pk)
 
 

@@ -12,7 +12,7 @@ RESERVED = (
     "admin", "administrator", "anonymous", "guest", "moderator", "operator", "owner", "parley", "root", "staff",
     "support", "system",
 )  # fmt: skip
-"""Names that nobody gives themselves; an administrator's shell may."""
+"""Names that are refused at sign-up."""
 TOGETHER = (
     {"LATIN", "CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"},
     {"LATIN", "CJK", "HANGUL"},
@@ -25,7 +25,7 @@ _DRAWN_ALIKE = (("rn", "m"), ("vv", "w"), ("1", "l"), ("i", "l"), ("|", "l"), ("
 
 
 def skeleton(name: str) -> str:
-    """Return what names that look alike have in common, at most 300 characters."""
+    """Return a key that is equal for names that look alike, at most 300 characters."""
     text = name.translate(_CAPITALS).casefold().translate(_LETTERS)
     text = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
     for drawn, like in _DRAWN_ALIKE:

@@ -60,7 +60,7 @@ admins = roles(Role.ADMIN)
 
 
 def get_or_404(rows: QuerySet[M], **lookup: Any) -> M:
-    """The one row of a query set that already holds only what the person may see (or change), else 404."""
+    """The row of a query set that is limited to what the user may see (or change), else 404."""
     try:
         return rows.get(**lookup)
     except (ObjectDoesNotExist, ValueError, OverflowError) as error:

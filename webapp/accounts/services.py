@@ -20,7 +20,7 @@ class TooManyFailures(Exception):
 
 @transaction.atomic
 def create_key(*, user: User, name: str) -> tuple[ApiKey, str]:
-    """Make an API key; the second value is the key itself, to be shown once and never again.
+    """Create an API key; the second value is the key itself, which is shown only once.
 
     Raises `BadInput` once the person has as many keys as their role may have.
     """
@@ -37,7 +37,7 @@ def revoke_key(*, key: ApiKey) -> None:
 
 
 def user_of_key(*, request: HttpRequest, token: str) -> User | None:
-    """Return whom a key belongs to, or None. Raises `TooManyFailures` once an address has failed too often.
+    """Return the owner of a key, or None. Raises `TooManyFailures` once an address has failed too often.
 
     The address is the connection's own; a forwarding header does not change it.
     """

@@ -27,7 +27,7 @@ TITLES = {"name": "Name", "joined": "Joined", "seen": "Last signed in", "role": 
 @require_http_methods(["GET", "POST"])
 @members
 def account(request: HttpRequest) -> HttpResponse:
-    """Who you are, and your API keys; posting makes a new key, which is shown this once."""
+    """The user's role and API keys; a POST creates a key, which is shown once."""
     user = current_user(request)
     form = KeyForm(request.POST or None)
     token = ""
@@ -55,7 +55,7 @@ def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
 @require_GET
 @admins
 def people(request: HttpRequest) -> HttpResponse:
-    """Who has a password, as the address says, with their roles and whether they may sign in."""
+    """All people with a password, filtered by the query string, with their roles and status."""
     words, role, order = request.GET.get("q", "")[:200], request.GET.get("role", ""), Order.asked(request, "name")
     persons = User.objects.exclude(role=Role.GUEST)
     if words:
@@ -97,7 +97,7 @@ def change_person(request: HttpRequest, user_id: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @admins
 def new_password(request: HttpRequest, user_id: int) -> HttpResponse:
-    """Set a new password for somebody who forgot theirs; one's own is changed where the old one is asked for."""
+    """Set a new password for another user; users change their own on a page that asks for the old one."""
     person = get_or_404(User.objects.exclude(role=Role.GUEST), pk=user_id)
     if person.pk == request.user.pk:
         return redirect("account_change_password")

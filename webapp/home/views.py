@@ -1,4 +1,4 @@
-"""The first page: what runs, which tables wait, what is to be judged; on a new installation, three ways to begin.
+"""The home page: active runs, open tables, pending judgments; on a new installation, three ways to begin.
 
 A guest's first page is their match.
 """
@@ -56,7 +56,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def _begin(user: User) -> dict[str, Any]:
-    """What the three ways to begin need: the tiny model, or how far its preparation on this machine has come."""
+    """The context of the three ways to begin: the tiny model, or the progress of its preparation."""
     entry = bases.REGISTRY[TINY]
     state = None if bases.is_prepared(entry) else bases.preparation(entry)
     return {
@@ -70,7 +70,7 @@ def _begin(user: User) -> dict[str, Any]:
 @require_GET
 @researchers
 def running(request: HttpRequest) -> HttpResponse:
-    """What is running and queued now, for the bar of every page: counts that open a short list."""
+    """The numbers of running and queued runs, for the bar of every page; they open a short list."""
     alive = Run.objects.visible_to(current_user(request)).experiments().alive()
     queued = Count("pk", filter=Q(state=Run.State.QUEUED))
     counts = alive.aggregate(queued=queued, running=Count("pk") - queued)

@@ -1,4 +1,4 @@
-"""What the clock does for deployments: start what is requested, stop what idles."""
+"""Clock step of deployments: start requested ones, stop idle ones."""
 
 from webapp.core.clock import register
 from webapp.serving import services

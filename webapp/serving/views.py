@@ -1,4 +1,4 @@
-"""The page of the deployments: what can be asked, what is up, what failed; start, stop, remote models."""
+"""The page of deployments: their states, start, stop, and remote models."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _context(request: HttpRequest, form: RemoteForm | None = None) -> dict[str, 
 @require_GET
 @researchers
 def deployments(request: HttpRequest) -> HttpResponse:
-    """What can be asked, as the address says, with its state; the list asks for itself anew every few seconds."""
+    """The deployments, filtered by the query string; the list reloads every few seconds."""
     return render_page(request, "serving/list.html", _context(request), block="rows")
 
 

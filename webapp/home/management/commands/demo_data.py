@@ -1,4 +1,4 @@
-"""Makes what a first look needs: the sample scenarios as datasets, and one person who may do everything."""
+"""Creates demo data: the sample scenarios as datasets, and one admin."""
 
 from __future__ import annotations
 
