@@ -53,7 +53,7 @@ class Supervisor:
     """One attempt's process and its last known state."""
 
     def __init__(self, run: Run, attempt: Attempt, kind: Kind) -> None:
-        self.record, self.attempt, self.kind = run, attempt, kind
+        self.job, self.attempt, self.kind = run, attempt, kind
         self.name = f"runs/{run.pk}"
         self.folder = RunDir(settings.RUNS_ROOT / str(run.pk))
         self.status: dict[str, Any] = {}
@@ -70,7 +70,7 @@ class Supervisor:
             launch = self._prepare()
         except (ParleyError, OSError) as error:
             attempts.finish(attempt=self.attempt, state=Run.State.FAILED, exit_code=None, error=str(error))
-            self.kind.on_end(self.record, str(error))
+            self.kind.on_end(self.job, str(error))
             return
         self.secrets = launch.secrets
         self.tail = self._tail(self.attempt)
@@ -108,14 +108,14 @@ class Supervisor:
                 number += 1
         if number != self.attempt.number:
             attempts.renumber(attempt=self.attempt, number=number)
-        known_numbers = set(self.record.attempts.values_list("number", flat=True))
+        known_numbers = set(self.job.attempts.values_list("number", flat=True))
         foreign = [number for number in self.folder.folders() if number not in known_numbers]
         if foreign or self.folder.ignored.exists():
             write_json(self.folder.ignored, {"attempts": foreign})
         return files
 
     def _prepare(self) -> Launch:
-        return self._meanwhile(lambda: self.kind.prepare(self.record, self.folder, self.attempt.number))
+        return self._meanwhile(lambda: self.kind.prepare(self.job, self.folder, self.attempt.number))
 
     def _meanwhile(self, work: Callable[[], T]) -> T:
         """Run `work` in a thread while renewing the lease: copying or hashing large files takes long."""
@@ -138,7 +138,7 @@ class Supervisor:
 
     def _clear_leftovers(self) -> None:
         """Kill processes and delete partial checkpoints that earlier attempts of this run left on this host."""
-        earlier = self.record.attempts.filter(host=settings.NODE_NAME, number__lt=self.attempt.number, pid__isnull=False)
+        earlier = self.job.attempts.filter(host=settings.NODE_NAME, number__lt=self.attempt.number, pid__isnull=False)
         for number, pid, started in earlier.values_list("number", "pid", "pid_started"):
             if pid is not None and started is not None:
                 processes.kill_tree(pid, started)
@@ -146,14 +146,14 @@ class Supervisor:
 
     def _tail(self, attempt: Attempt) -> Tail:
         name = f"{self.name}/attempts/{attempt.number:04d}"
-        return Tail(self.folder.attempt(attempt.number), name, self.record.pk, self.secrets, attempt.offsets)
+        return Tail(self.folder.attempt(attempt.number), name, self.job.pk, self.secrets, attempt.offsets)
 
     def _catch_up(self, start_step: int) -> None:
         """Store what earlier attempts wrote after their worker had ended: this attempt may start from their checkpoint.
 
         It is this attempt that writes, under its own fence.
         """
-        for earlier in self.record.attempts.filter(number__lt=self.attempt.number).order_by("number"):
+        for earlier in self.job.attempts.filter(number__lt=self.attempt.number).order_by("number"):
             tail = self._tail(earlier)
             while batch := tail.read_up_to(start_step):
                 self._store(batch, tail, earlier)
@@ -164,7 +164,7 @@ class Supervisor:
             try:
                 self._look()
             except DatabaseError as error:
-                logger.warning("run %s: the database is away: %s", self.record.pk, error)
+                logger.warning("run %s: the database is away: %s", self.job.pk, error)
             close_old_connections()
             self._press()
             time.sleep(LOOK_SECONDS)
@@ -179,7 +179,7 @@ class Supervisor:
             if asked:
                 self._ask_to_stop("")
         if fresh:
-            self.kind.on_status(self.record, self.status)
+            self.kind.on_status(self.job, self.status)
 
     def _restore(self) -> None:
         """Store the current content of the files."""
@@ -250,7 +250,7 @@ class Supervisor:
                 self._say_how_it_ended()
                 return
             except DatabaseError as error:
-                logger.warning("run %s: the database is away: %s", self.record.pk, error)
+                logger.warning("run %s: the database is away: %s", self.job.pk, error)
                 close_old_connections()
                 time.sleep(LOOK_SECONDS)
 
@@ -266,7 +266,7 @@ class Supervisor:
         else:
             evaluation = self._evaluation()
             attempts.finish(attempt=self.attempt, state=result, exit_code=code, error=why, result=evaluation)
-        self.kind.on_end(self.record, "" if result in {Run.State.STOPPED, Run.State.SUCCEEDED} else why)
+        self.kind.on_end(self.job, "" if result in {Run.State.STOPPED, Run.State.SUCCEEDED} else why)
 
     def _evaluation(self) -> Any:
         """The result of a head-to-head with its conditions; None if there is none."""
