@@ -90,10 +90,10 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
         config[section] = {**config.get(section, {}), **values}
 
     version = run.dataset_version
-    chosen = put_dataset(version, folder) if version else None
-    put("data", path=str(chosen or samples.write(run.game, folder.inputs)))
+    dataset = put_dataset(version, folder) if version else None
+    put("data", path=str(dataset or samples.write(run.game, folder.inputs)))
     config["mixture"] = [
-        {**part, "path": str(chosen or samples.write(part["game"], folder.inputs))}
+        {**part, "path": str(dataset or samples.write(part["game"], folder.inputs))}
         for part in config.get("mixture", ())
     ]
     if run.start_checkpoint is not None:
@@ -132,11 +132,11 @@ class Training:
         earlier = run.attempts.filter(number__lt=attempt).order_by("-number").first()
         if last is None or earlier is None:
             return
-        here = folder.latest_checkpoint()
-        wanted = {step for step in config.past(last.step + 1) if not _has(folder, step)}
-        if here is None or here[0] < last.step:
-            wanted.add(last.step)
-        for checkpoint in run.checkpoints.filter(step__in=wanted):
+        latest = folder.latest_checkpoint()
+        missing = {step for step in config.past(last.step + 1) if not _has(folder, step)}
+        if latest is None or latest[0] < last.step:
+            missing.add(last.step)
+        for checkpoint in run.checkpoints.filter(step__in=missing):
             if files.local(checkpoint.path) is None:
                 files.fetch_folder(checkpoint.path, folder.attempt(earlier.number).checkpoint(checkpoint.step))
 

@@ -25,8 +25,8 @@ HIDDEN = re.compile(r"DATABASE_URL|REDIS_URL|AWS_.*|.*_(API_KEY|TOKEN)|.*(SECRET
 
 def environment(secrets: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
     """This process's environment without its secrets, but with the ones that the child needs by name."""
-    kept = {k: v for k, v in os.environ.items() if not HIDDEN.fullmatch(k)}
-    return {**kept, "PARLEY_HOME": str(settings.HOME), "PYTHONUNBUFFERED": "1", **extra, **secrets}
+    visible = {k: v for k, v in os.environ.items() if not HIDDEN.fullmatch(k)}
+    return {**visible, "PARLEY_HOME": str(settings.HOME), "PYTHONUNBUFFERED": "1", **extra, **secrets}
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ def reap(is_alive: Callable[[str], bool]) -> int:
     Nobody does when the attempt's worker is gone. Its input has ended, so it saves and exits by itself within the
     lease; this is for one that hangs.
     """
-    left = Attempt.objects.filter(host=settings.NODE_NAME, pid__isnull=False, lease_until__lt=Now())
-    recent = left.filter(started_at__gt=Now() - timedelta(days=30)).exclude(state=Attempt.State.ENDED)
+    lapsed = Attempt.objects.filter(host=settings.NODE_NAME, pid__isnull=False, lease_until__lt=Now())
+    recent = lapsed.filter(started_at__gt=Now() - timedelta(days=30)).exclude(state=Attempt.State.ENDED)
     killed = 0
     for attempt in recent.only("pid", "pid_started", "worker", "state", "lease_until"):
         if attempt.pid is None or attempt.pid_started is None or is_alive(attempt.worker):

@@ -174,9 +174,9 @@ class Supervisor:
         self._restore()
         fresh = self._read_status()
         if fresh or time.monotonic() >= self._beat_due:
-            asked = attempts.beat(attempt=self.attempt, status=self.status)
+            should_stop = attempts.beat(attempt=self.attempt, status=self.status)
             self._beat_due = time.monotonic() + self._beat_seconds()
-            if asked:
+            if should_stop:
                 self._ask_to_stop("")
         if fresh:
             self.kind.on_status(self.job, self.status)

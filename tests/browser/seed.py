@@ -149,7 +149,7 @@ def village() -> dict[str, str]:
             annotators=[rosa, anna],
         )  # fmt: skip
         for target in made.targets.with_games():
-            names = [dimension.name for dimension in target.asked().dimensions]
+            names = [dimension.name for dimension in target.rubric().dimensions]
             values = {name: float((target.seat + place) % 2) for place, name in enumerate(names)}
             services.annotate(target=target, by=rosa, values=values)
     return {"annotate": f"/judgments/queues/{made.pk}/annotate/", "queue": f"/judgments/queues/{made.pk}/"}

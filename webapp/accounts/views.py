@@ -56,7 +56,7 @@ def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
 @admins
 def people(request: HttpRequest) -> HttpResponse:
     """All people with a password, filtered by the query string, with their roles and status."""
-    words, role, order = request.GET.get("q", "")[:200], request.GET.get("role", ""), Order.asked(request, "name")
+    words, role, order = request.GET.get("q", "")[:200], request.GET.get("role", ""), Order.requested(request, "name")
     persons = User.objects.exclude(role=Role.GUEST)
     if words:
         persons = persons.filter(Q(username__icontains=words) | Q(email__icontains=words))
@@ -69,7 +69,7 @@ def people(request: HttpRequest) -> HttpResponse:
         "rows": list(zip(page, forms, strict=True)),
         "words": words,
         "role": role,
-        "roles": [(known.value, known.label) for known in Role if known is not Role.GUEST],
+        "roles": [(choice.value, choice.label) for choice in Role if choice is not Role.GUEST],
         "order": order,
         "columns": order.columns(TITLES, SORTS),
     }

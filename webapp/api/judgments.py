@@ -55,12 +55,12 @@ def _visible(request: HttpRequest) -> JudgmentQuerySet:
 @paginate(LimitOffsetPagination)
 def list_judgments(request: HttpRequest, queue: int | None = None, match: int | None = None) -> JudgmentQuerySet:
     """Judgments in the order they were made: annotators' own; researchers' all, but of seats they are yet to judge."""
-    chosen = Q()
+    filters = Q()
     if queue is not None:
-        chosen &= Q(target__queue=queue)
+        filters &= Q(target__queue=queue)
     if match is not None:
-        chosen &= Q(match=match)
-    return _visible(request).filter(chosen)
+        filters &= Q(match=match)
+    return _visible(request).filter(filters)
 
 
 @router.get("/targets", response=list[TargetOut])

@@ -37,7 +37,7 @@ def match_as_seen(match: Match, user: User) -> dict[str, object]:
         "game": match.game,
         "state": match.state,
         "turn": state.turn,
-        "seats": [_seat(chair.seat, shown=players_shown or chair.you, you=chair.you) for chair in state.chairs],
+        "seats": [_seat(chair.seat, revealed=players_shown or chair.you, you=chair.you) for chair in state.chairs],
         "messages": [{"number": row.number, **row.message} for row in client_state.rows_after(match, viewer, 0)],
         "actions": [action.to_dict() for action in state.observation.actions],
         "max_chars": state.observation.max_chars,
@@ -46,10 +46,10 @@ def match_as_seen(match: Match, user: User) -> dict[str, object]:
     }
 
 
-def _seat(seat: MatchSeat, *, shown: bool, you: bool) -> dict[str, object]:
+def _seat(seat: MatchSeat, *, revealed: bool, you: bool) -> dict[str, object]:
     return {
         "seat": seat.seat, "name": seat.name, "you": you,
-        "kind": seat.kind if shown else None, "who": seat.who if shown else None,
+        "kind": seat.kind if revealed else None, "who": seat.who if revealed else None,
     }  # fmt: skip
 
 
@@ -101,8 +101,8 @@ def _place(place: PlaceIn, user: User, spec: GameSpec) -> tables.Place:
         if checkpoint is None:
             raise BadInput(f"there is no checkpoint {place.checkpoint}", "places")
         return tables.Place(deployment=serving.of_checkpoint(checkpoint))
-    if place.scripted and place.scripted not in (known := opponents.names(spec)):
-        raise BadInput(f"a scripted player of this game is called {' or '.join(known)}", "places")
+    if place.scripted and place.scripted not in (names := opponents.names(spec)):
+        raise BadInput(f"a scripted player of this game is called {' or '.join(names)}", "places")
     return tables.Place(user=user if place.me else None, scripted=place.scripted)
 
 

@@ -233,7 +233,7 @@ class TargetOut(Schema):
 
     @staticmethod
     def resolve_dimensions(row: Target) -> list[dict[str, Any]]:
-        return [dimension.to_dict() for dimension in row.asked().dimensions]
+        return [dimension.to_dict() for dimension in row.rubric().dimensions]
 
 
 class JudgmentIn(Schema):

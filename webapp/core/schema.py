@@ -136,21 +136,21 @@ def takes_one_field(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
     return "enum" in resolved or resolved.get("type") in {"boolean", "integer", "number"} or bool(_words(resolved))
 
 
-def _field(leaf: Leaf, kept: str) -> forms.Field:
+def _field(leaf: Leaf, empty_text: str) -> forms.Field:
     schema: Mapping[str, Any] = leaf.schema
     common: dict[str, Any] = {"label": leaf.label, "help_text": schema.get("description", "")}
-    optional = bool(kept) or bool(schema.get("nullable")) or leaf.value == ""
-    attrs = {"placeholder": kept} if kept else {}
+    optional = bool(empty_text) or bool(schema.get("nullable")) or leaf.value == ""
+    attrs = {"placeholder": empty_text} if empty_text else {}
     if "const" in schema:
         return forms.CharField(disabled=True, **common)
     if "enum" in schema:
         choices = [(str(value), str(value)) for value in schema["enum"]]
-        empty = ("", kept or "—")
+        empty = ("", empty_text or "—")
         return forms.ChoiceField(choices=[empty, *choices] if optional else choices, required=not optional, **common)
     bounds: dict[str, Any] = {"min_value": schema.get("minimum"), "max_value": schema.get("maximum")}
     match schema.get("type"):
-        case "boolean" if kept:
-            choices = [("", kept), ("true", "yes"), ("false", "no")]
+        case "boolean" if empty_text:
+            choices = [("", empty_text), ("true", "yes"), ("false", "no")]
             return forms.NullBooleanField(required=False, widget=forms.Select(choices=choices), **common)
         case "boolean":
             return forms.BooleanField(required=False, **common)
@@ -179,13 +179,13 @@ class SchemaForm(forms.Form):
         schema: Mapping[str, Any],
         data: Mapping[str, Any] | None = None,
         prefix: str = "f",
-        kept: str = "",
+        empty_text: str = "",
     ) -> None:
         super().__init__(data, prefix=prefix)
         self._document = document
         self._leaves = list(leaves(document, schema, schema)) if document else []
         for leaf in self._leaves:
-            self.fields[leaf.name] = _field(leaf, kept)
+            self.fields[leaf.name] = _field(leaf, empty_text)
             self.initial[leaf.name] = leaf.value
 
     def document(self) -> Any:

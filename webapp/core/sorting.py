@@ -20,7 +20,7 @@ class Order:
     down: bool = False
 
     @classmethod
-    def asked(cls, request: HttpRequest, default: str) -> Order:
+    def requested(cls, request: HttpRequest, default: str) -> Order:
         """Read `?sort=`, which may name no column at all."""
         text = request.GET.get("sort", default)
         return cls(text.removeprefix("-"), text.startswith("-"))

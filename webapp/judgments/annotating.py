@@ -86,7 +86,7 @@ def _reopened(request: HttpRequest, queue: Queue, target: Target) -> HttpRespons
         entered["closed"] = error.why
     initial = {
         dimension.name: form_value(dimension, float(values[dimension.name]))
-        for dimension in target.asked().dimensions
+        for dimension in target.rubric().dimensions
         if dimension.name in values
     }
     return _page(request, queue, target, _form(queue, target, initial=initial), entered)
@@ -94,7 +94,7 @@ def _reopened(request: HttpRequest, queue: Queue, target: Target) -> HttpRespons
 
 def _form(queue: Queue, target: Target | None, data: Any = None, initial: Any = None) -> ValuesForm:
     """The values of one target; two of them stand on the page at once, so their ids differ."""
-    rubric = target.asked() if target else queue.rubric_version.record()
+    rubric = target.rubric() if target else queue.rubric_version.record()
     return ValuesForm(rubric, data, prefix=VALUE, auto_id=f"id-{target.pk if target else 0}-%s", initial=initial)
 
 

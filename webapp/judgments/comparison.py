@@ -42,7 +42,7 @@ class Author:
     estimates: list[Estimate]
 
     @property
-    def asked(self) -> int:
+    def answered(self) -> int:
         """The seats that this author was asked about and answered, by values or by "could not score"."""
         return self.scored + self.unscored
 

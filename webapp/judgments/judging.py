@@ -35,7 +35,7 @@ def _ask(target: Target) -> Verdict:
     assert target.queue.judge is not None, "only targets of a judge model are claimed"
     game = games.judgeable(target)
     transcript = transcript_of(game.scenario, game.moves)
-    rubric = target.asked()
+    rubric = target.rubric()
 
     async def score(judge: Judge) -> Verdict:
         try:

@@ -221,7 +221,7 @@ class Target(models.Model):
         assert game is not None, "a constraint of the table"
         return game
 
-    def asked(self) -> RubricRecord:
+    def rubric(self) -> RubricRecord:
         """Return what the queue's rubric asks about this seat. For targets loaded `with_games`."""
         return self.queue.rubric_version.record().of(role_at(self.game, self.seat))
 

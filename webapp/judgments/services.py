@@ -268,7 +268,7 @@ def annotate(*, target: Target, by: User, values: Mapping[str, Any] | None, reas
     Another answer of the same person takes the place of the first, which stays in `history`; `BadInput` once the
     queue was exported with it.
     """
-    checked = None if values is None else check_values(target.asked(), values)
+    checked = None if values is None else check_values(target.rubric(), values)
     comment = reason.strip()[:2000]
     if checked is None and not comment:
         raise BadInput("say in a word why it cannot be scored", "reason")

@@ -38,7 +38,7 @@ def queue_list(request: HttpRequest) -> HttpResponse:
     """The user's assignments; for researchers all queues, filtered and sorted by the query string."""
     user = current_user(request)
     words, by = request.GET.get("q", "")[:200], request.GET.get("by", "")
-    unfinished, order = "left" in request.GET, Order.asked(request, "age")
+    unfinished, order = "left" in request.GET, Order.requested(request, "age")
     queues = Queue.objects.visible_to(user).matching(text=words, by=by, left=unfinished)
     paginator = Paginator(order.apply(queues.listed(), QUEUE_SORTS, "age"), PAGE)
     context = {

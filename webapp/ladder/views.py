@@ -134,7 +134,7 @@ def ladder(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     game = _game(request)
     kind = request.GET.get("kind", "")[:8]
-    order = Order.asked(request, "rank")
+    order = Order.requested(request, "rank")
     hidden = list(_undisclosed(game, user))
     context: dict[str, Any] = {"spec": REGISTRY[game], "games": [(spec.name, spec.title) for spec in REGISTRY.values()]}
     context |= {"kind": kind, "kinds": Standing.Kind.choices, "order": str(order), "hidden": hidden}

@@ -32,7 +32,7 @@ def _may_stop(user: User, deployment: Deployment) -> bool:
 
 def _context(request: HttpRequest, form: RemoteForm | None = None) -> dict[str, Any]:
     user = current_user(request)
-    words, state, order = request.GET.get("q", "")[:200], request.GET.get("state", ""), Order.asked(request, "used")
+    words, state, order = request.GET.get("q", "")[:200], request.GET.get("state", ""), Order.requested(request, "used")
     visible = Deployment.objects.visible_to(user)
     deployments = visible.matching(text=words, state=state).named().select_related("checkpoint__run")
     page = Paginator(order.apply(deployments, SORTS, "used"), PAGE).get_page(integer(request, "page", 1, low=1))

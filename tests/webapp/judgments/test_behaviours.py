@@ -22,7 +22,7 @@ WOLVES = (0, 2)
 
 
 def asked(target):
-    return [dimension.name for dimension in target.asked().dimensions]
+    return [dimension.name for dimension in target.rubric().dimensions]
 
 
 def queue_of(owner, *matches, annotators=(), **given):

@@ -155,7 +155,7 @@ def test_authors_are_compared_on_the_datasets_page(stored, client_of, researcher
     for target in queue.targets.all():
         services.annotate(target=target, by=researcher, values=values(5) if target.seat == 0 else None, reason="short")
     (compared,) = client.get(address).context["comparisons"]
-    coverage = [(author.name, author.kind, author.scored, author.asked) for author in compared.authors]
+    coverage = [(author.name, author.kind, author.scored, author.answered) for author in compared.authors]
     assert coverage == [
         (GPT, "named in the import", 3, 6), (RATER, "named in the import", 3, 3), ("rosa", "person", 3, 6),
     ]  # fmt: skip

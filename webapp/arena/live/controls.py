@@ -66,15 +66,15 @@ def controls(actions: Sequence[Action], board: Sequence[Area] = ()) -> list[dict
 
 
 def _control(action: Action, laid: set[str]) -> dict[str, object]:
-    chosen = action.args[0].choices if _single_choice(action) else ()
-    buttons = [(moves.press(action, choice), choice) for choice in chosen if moves.press(action, choice) not in laid]
+    choices = action.args[0].choices if _single_choice(action) else ()
+    buttons = [(moves.press(action, choice), choice) for choice in choices if moves.press(action, choice) not in laid]
     return {
         "action": action,
         "label": action.label or action.name.replace("_", " ").capitalize(),
         "verb": action.name.replace("_", " ").capitalize(),
         "single_text": [argument.kind for argument in action.args] == ["text"],
         "buttons": buttons if len(buttons) <= MOST_BUTTONS else (),
-        "on_board": bool(chosen) and not buttons,
-        "partly_on_board": 0 < len(buttons) < len(chosen),
+        "on_board": bool(choices) and not buttons,
+        "partly_on_board": 0 < len(buttons) < len(choices),
         "fields": [{"argument": argument, "name": moves.field(action, argument.name)} for argument in action.args],
     }

@@ -65,7 +65,7 @@ def matches(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     own_only = request.GET.get("of") == "me"
     filters = {name: request.GET.get(name, "")[:40] for name in ("game", "state")}
-    order = Order.asked(request, "age")
+    order = Order.requested(request, "age")
     listed = Match.objects.without_unrated_rematches(user)
     selected = (listed.of(user) if own_only else listed.listed()).matching(**filters)
     paginator = Paginator(order.apply(selected.with_seats(), MATCH_SORTS, "age"), PER_PAGE)

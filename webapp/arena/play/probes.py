@@ -48,9 +48,9 @@ def keep(*, claim: Claim, probe: Probe, reply: str) -> None:
     """Store the choice in a reply, once per step and seat; a reply without a readable choice is dropped."""
     answer = read(reply, probe)
     if answer is not None:
-        asked = {"question": probe.question, "choices": list(probe.choices), "truth": list(probe.truth)}
+        fields = {"question": probe.question, "choices": list(probe.choices), "truth": list(probe.truth)}
         place = {"match_id": claim.match_id, "step": claim.step, "seat": claim.seat}
-        SeatBelief.objects.get_or_create(**place, defaults={**asked, "answer": answer})
+        SeatBelief.objects.get_or_create(**place, defaults={**fields, "answer": answer})
 
 
 def believed(match: Match) -> list[BeliefPoint]:

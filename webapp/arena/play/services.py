@@ -247,8 +247,8 @@ def _paces(match: Match, due: Sequence[MatchSeat], *, blind: bool) -> dict[Seat,
     """The delay in seconds of each due seat that a worker plays; empty if none has to wait."""
     workers = [seat.seat for seat in due if seat.by_worker]
     if blind and workers:
-        known = pace.times_of_people(match.game)
-        return {seat: pace.draw(match, seat, known) for seat in workers}
+        times = pace.times_of_people(match.game)
+        return {seat: pace.draw(match, seat, times) for seat in workers}
     many = len(match.scenario["seats"]) > 2
     return {seat: pace.reading_time(match, seat) for seat in workers} if many else {}
 

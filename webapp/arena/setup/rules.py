@@ -30,9 +30,9 @@ def changed(scenario: Scenario, rules: Mapping[str, Any]) -> Scenario:
     Raises `BadInput` for an invalid value and for a setting that is not `offered`: it could fix hidden information.
     """
     spec = lookup(scenario.game)
-    known = offered(spec)
-    if unknown := next((name for name in rules if name not in known), None):
-        raise BadInput(f"cannot be chosen at a table; there are: {', '.join(known) or 'none'}", f"rules.{unknown}")
+    allowed = offered(spec)
+    if unknown := next((name for name in rules if name not in allowed), None):
+        raise BadInput(f"cannot be chosen at a table; there are: {', '.join(allowed) or 'none'}", f"rules.{unknown}")
     candidate = scenario.model_copy(update={"settings": {**scenario.settings, **rules}})
     try:
         make(candidate)
@@ -58,7 +58,7 @@ class RulesForm(SchemaForm):
 
     def __init__(self, spec: GameSpec, data: Mapping[str, Any] | None = None) -> None:
         empty = dict.fromkeys(offered(spec))
-        super().__init__(empty, spec.settings.model_json_schema(), data, "rules", kept="as in the scenario")
+        super().__init__(empty, spec.settings.model_json_schema(), data, "rules", empty_text="as in the scenario")
         for field in self.fields.values():
             field.label = capfirst(field.label)
 

@@ -110,7 +110,7 @@ def filters(context: Context, content: str, target: str = "results", sort: str |
 
 
 @register.simple_tag
-def options(choices: Iterable[object], chosen: object, everything: str = "all") -> SafeString:
+def options(choices: Iterable[object], selected: object, everything: str = "all") -> SafeString:
     """The options of a filter: `everything` (unless it is empty) for the empty value, then the choices.
 
     A choice is a pair of value and title, or both in one.
@@ -120,7 +120,7 @@ def options(choices: Iterable[object], chosen: object, everything: str = "all") 
     return format_html_join(
         "",
         '<option value="{}"{}>{}</option>',
-        ((value, mark_safe(" selected") if str(value) == str(chosen) else "", title) for value, title in listed),
+        ((value, mark_safe(" selected") if str(value) == str(selected) else "", title) for value, title in listed),
     )
 
 

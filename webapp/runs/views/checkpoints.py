@@ -47,7 +47,7 @@ def checkpoint_list(request: HttpRequest) -> HttpResponse:
     sorts = {name: field for name, field in CHECKPOINT_SORTS.items() if name in titles}
     default = "age" if "age" in sorts else "name"
     kind, base = request.GET.get("kind", ""), request.GET.get("base", "")[:200]
-    words, order = request.GET.get("q", "")[:200], Order.asked(request, default)
+    words, order = request.GET.get("q", "")[:200], Order.requested(request, default)
     rows = order.apply(visible.matching(text=words, kind=kind, base=base).listed(), sorts, default)
     context = {
         "page": Paginator(rows, PAGE).get_page(integer(request, "page", 1, low=1)),

@@ -41,7 +41,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
     """All runs, filtered and sorted by the query string."""
     user = current_user(request)
     filters = {name: request.GET.get(name, "")[:200] for name in FILTERS}
-    words, order = request.GET.get("q", "")[:200], Order.asked(request, "age")
+    words, order = request.GET.get("q", "")[:200], Order.requested(request, "age")
     runs = Run.objects.visible_to(user).experiments().matching(text=words, **filters)
     if request.GET.get("owner") == "me":
         runs = runs.filter(owner=user)

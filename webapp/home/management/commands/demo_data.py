@@ -46,8 +46,10 @@ class Command(BaseCommand):
                     title=TITLES.get(name) or lookup(lines[0].scenario.game).title,
                 )  # fmt: skip
         register_bases()
-        kept = KEPT.read_text("utf-8") if KEPT.exists() else ""
-        hint = f"with the password {kept}" if user.check_password(kept) else "with the password that you gave it"
+        password = KEPT.read_text("utf-8") if KEPT.exists() else ""
+        hint = (
+            f"with the password {password}" if user.check_password(password) else "with the password that you gave it"
+        )
         self.stdout.write(f"Sign in as {NAME} {hint}.")
 
 
