@@ -42,7 +42,7 @@ def test_a_changed_row_and_a_new_match_are_found(league, player, good, researche
     fit = services.refit(game=GAME)
     Standing.objects.filter(user=player).update(rating=1500.0)
     assert services.differences(GAME) == [f"person:{player.pk}"]
-    with pytest.raises(CommandError, match="not the one"):
+    with pytest.raises(CommandError, match="differs from the log"):
         call_command("ratings", GAME, "--check")
     Fit.objects.update(seats={**fit.seats, "0": {**fit.seats["0"], "mean": 7.0}}, matches=11)
     assert services.differences(GAME) == [f"person:{player.pk}", "matches", "seats"]
