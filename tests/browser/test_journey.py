@@ -172,7 +172,7 @@ def queue_and_annotate(page: Page, match: str) -> None:
         expect(page.locator("ol.talk:visible")).to_contain_text("I need food most")
         fill_scales(page)
         page.get_by_role("button", name="Save and next").click()
-    expect(page.get_by_text("Nothing is left for you here")).to_be_visible()
+    expect(page.get_by_text("No seats are left for you")).to_be_visible()
 
 
 def export_to_a_dataset(page: Page) -> str:

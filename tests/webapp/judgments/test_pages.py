@@ -113,7 +113,7 @@ def test_an_annotator_judges_one_after_the_other(client_of, researcher, annotato
     second = client.post(address, {"target": first.context["target"].pk, **values}, follow=True)
     assert "Judge <strong>Ben</strong>" in second.content.decode()
     data = {"target": second.context["target"].pk, "unscored": "1", "reason": "too short"}
-    assert "Nothing is left" in client.post(address, data, follow=True).content.decode()
+    assert "No seats are left" in client.post(address, data, follow=True).content.decode()
     assert sorted(Judgment.objects.values_list("reason", flat=True)) == ["", "too short"]
 
 
@@ -537,7 +537,7 @@ def test_the_next_seat_is_loaded_beforehand(client_of, researcher, annotator):
     assert "?after=" not in held, "it is the last"
     fresh = htmx(client, address, {"target": first.pk, **values})
     assert "Judge <strong>Ben</strong>" in fresh, "a page that does not hold the seat gets it"
-    assert "Nothing is left" in htmx(client, address, {"target": second.pk, **values})
+    assert "No seats are left" in htmx(client, address, {"target": second.pk, **values})
 
 
 def rival(model):
