@@ -13,6 +13,7 @@ import django
 
 PEOPLE = {"rosa": "researcher", "otto": "researcher", "pia": "player", "ben": "player", "anna": "annotator"}
 NOT_PAGES = {  # fragments of pages, files and data: their pages are visited
+    "healthz",
     "home:running",
     "runs:live",
     "runs:metrics",

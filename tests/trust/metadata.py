@@ -18,7 +18,7 @@ from tests.webapp.arena.conftest import negotiation
 from training.games.actions import tag, write
 from training.players.base import Reply
 from webapp.arena import clock as steps
-from webapp.arena.live.feed import Held, MatchFeed
+from webapp.arena.live.feed import ClientVersions, MatchFeed
 from webapp.arena.models import Match
 from webapp.arena.play import human_moves, services
 from webapp.arena.setup import tables
@@ -133,7 +133,7 @@ class Meeting:
         tables.answer_consent(match=self.match, user=self.observer, agreed=True)
         self.match.refresh_from_db()
         assert self.match.state == Match.State.RUNNING
-        self.feed, self.held = MatchFeed(self.match.pk, 1), Held(0)
+        self.feed, self.held = MatchFeed(self.match.pk, 1), ClientVersions(0)
         self.page(f"/play/{self.match.pk}/")
         self.look()
 

@@ -15,7 +15,7 @@ from tests.trust.seated import moves_by_chance, play_on, refusals, seated, viewe
 from tests.webapp.arena.browser import ROW
 from training.records import SPECTATOR
 from webapp.accounts.services import create_key
-from webapp.arena.live.feed import Held, MatchFeed
+from webapp.arena.live.feed import ClientVersions, MatchFeed
 from webapp.arena.play import services
 from webapp.runs.episodes import viewer
 
@@ -75,7 +75,7 @@ class Viewer:
         pages.append(self.client.get(reverse("api:get_match", kwargs={"pk": self.match.pk}), headers=bearer))
         assert {page.status_code for page in pages} == {200}
         assert self.client.get(f"/play/{self.match.pk}/replay/").status_code == 302, "while it runs, there is none"
-        frame, _ = self.watch.see().frame_for(self.user, Held(last=0))
+        frame, _ = self.watch.see().frame_for(self.user, ClientVersions(last=0))
         texts = [*(page.content.decode() for page in pages), frame]
         return html.unescape("\n".join(texts + refusals(self.match, self.place, self.user)))
 

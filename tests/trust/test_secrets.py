@@ -166,7 +166,7 @@ def served_match(owner, servers, monkeypatch):
     thread.start()
     try:
         wait_until(lambda: Deployment.objects.get(pk=local.pk).state == "ready")
-        clock.wake()
+        clock.start_clocks()
         play(match.due.get().pk)
     finally:
         serving.stop(deployment=local)

@@ -17,7 +17,7 @@ from training.games import REGISTRY
 from training.games.base import FORFEIT
 from training.records import SPECTATOR
 from webapp.arena import clock, hints
-from webapp.arena.live.feed import AccessLost, Held, MatchFeed
+from webapp.arena.live.feed import AccessLost, ClientVersions, MatchFeed
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, human_moves, services
 from webapp.arena.setup import links, tables
@@ -50,7 +50,7 @@ class Tab:
 
     def hear(self):
         """Get the frame that the socket would send now, as a tab that has just opened it; say whether there was one."""
-        held = Held(self.page.last, json.loads(self.page.greeting())["parts"])
+        held = ClientVersions(self.page.last, json.loads(self.page.greeting())["parts"])
         frame, _ = self.watch.see().frame_for(self.user, held)
         self.page.apply(frame)
         return bool(frame)

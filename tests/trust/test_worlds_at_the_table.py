@@ -12,7 +12,7 @@ from tests.trust.seated import play_on, refusals, seated, viewer_named
 from tests.trust.test_non_interference import NOW, api_of, plain
 from training.seeding import derive
 from webapp.accounts.services import create_key
-from webapp.arena.live.feed import Held, MatchFeed
+from webapp.arena.live.feed import ClientVersions, MatchFeed
 from webapp.arena.play import services
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,7 +39,7 @@ class Looker:
     def __init__(self, match, user, viewer, client):
         self.match, self.user, self.viewer, self.client = match, user, viewer, client
         self.key = create_key(user=user, name="k")[1]
-        self.watch, self.held = MatchFeed(match.pk, viewer), Held(last=0)
+        self.watch, self.held = MatchFeed(match.pk, viewer), ClientVersions(last=0)
 
     def look(self):
         address = f"/play/{self.match.pk}/"
