@@ -60,7 +60,7 @@ class Viewer:
     def everything(self):
         """The text of all that they get at this step."""
         table = self.client.get(f"/play/{self.match.pk}/")
-        scene = table.context["scene"]
+        scene = table.context["state"]
         rows = ROW.findall(table.content.decode())
         self.saw[self.match.step] = (
             rows,
