@@ -125,14 +125,14 @@ class StopAt:
     """A stand-in for somebody who asks to stop while update `step` + 1 is being made."""
 
     def __init__(self, monkeypatch, step):
-        update = cold_start.ColdStart.update
+        update = cold_start.ColdStart.on_update
 
         def asking(cold, number, values):
             update(cold, number, values)
             if number == step:
                 cold.progress.attempt.ask("stop")
 
-        monkeypatch.setattr(cold_start.ColdStart, "update", asking)
+        monkeypatch.setattr(cold_start.ColdStart, "on_update", asking)
 
 
 @pytest.mark.parametrize("lora", [{"rank": 4, "alpha": 8, "dropout": 0.1}, None])

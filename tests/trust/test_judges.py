@@ -85,7 +85,7 @@ def test_a_judge_that_obeys_the_transcript_leaves_no_value_on_the_site(researche
     assert judged.count() == len(HOSTILE)
     assert set(queue.targets.filter(seat=1).values_list("state", flat=True)) == {"unscored"}
     (author,) = comparison.of_queue(queue).authors
-    assert (author.scored, author.asked) == (0, len(HOSTILE)), "coverage counts them, and no mean does"
+    assert (author.scored, author.answered) == (0, len(HOSTILE)), "coverage counts them, and no mean does"
     assert {estimate.mean for estimate in author.estimates} == {None}
     assert {len(messages) for messages in model.asked} == {2}
     rules = {messages[0].content.split("exactly this form")[0] for messages in model.asked}

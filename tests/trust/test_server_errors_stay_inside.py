@@ -20,7 +20,7 @@ def test_a_replay_says_only_that_no_answer_came(player, admin, client_of):
     Guess.objects.create(by=mine, about=other, person=False)
     address = reverse("arena:replay", args=[match.pk])
     page = client_of(player).get(address, {"viewer": ALL}).content.decode()
-    assert "no answer came" in page
+    assert "no answer was received" in page
     assert "10.1.2.3" not in page
     assert "sk-abc" not in page
     assert "10.1.2.3" in client_of(admin).get(address, {"viewer": ALL}).content.decode()

@@ -164,5 +164,5 @@ def test_pruning_keeps_the_newest(run, toy):
 def test_a_model_without_a_trainers_state_is_refused(tmp_path):
     with store.atomic_directory(tmp_path / "model") as inside:
         (inside / "config.json").write_text("{}")
-    with pytest.raises(BadInput, match="no trainer's state"):
+    with pytest.raises(BadInput, match="no trainer state"):
         checkpoint.read(tmp_path / "model")

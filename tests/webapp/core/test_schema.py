@@ -50,7 +50,7 @@ def test_numbers_choices_and_known_words_take_one_field_each():
 
 
 def test_what_may_be_kept_is_none_until_somebody_chooses():
-    form = SchemaForm(dict.fromkeys(SIMPLE), CHOICES, {}, kept="as it is")
+    form = SchemaForm(dict.fromkeys(SIMPLE), CHOICES, {}, empty_text="as it is")
     assert form.is_valid()
     assert form.document() == dict.fromkeys(SIMPLE)
     assert str(form).count("as it is") == len(SIMPLE)
@@ -69,12 +69,12 @@ def test_what_may_be_kept_is_none_until_somebody_chooses():
     ],
 )
 def test_what_is_chosen_instead_has_its_type(name, entered, value):
-    form = SchemaForm(dict.fromkeys(SIMPLE), CHOICES, {f'f-["{name}"]': entered}, kept="as it is")
+    form = SchemaForm(dict.fromkeys(SIMPLE), CHOICES, {f'f-["{name}"]': entered}, empty_text="as it is")
     assert form.is_valid()
     assert form.document() == {**dict.fromkeys(SIMPLE), name: value}
 
 
 @pytest.mark.parametrize("name, entered", [("count", "6"), ("tie", "coin"), ("words", "red, green"), ("share", "nan")])
 def test_what_cannot_be_chosen_is_told_at_its_field(name, entered):
-    form = SchemaForm(dict.fromkeys(SIMPLE), CHOICES, {f'f-["{name}"]': entered}, kept="as it is")
+    form = SchemaForm(dict.fromkeys(SIMPLE), CHOICES, {f'f-["{name}"]': entered}, empty_text="as it is")
     assert list(form.errors) == [f'["{name}"]']
