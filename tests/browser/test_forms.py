@@ -158,7 +158,7 @@ def test_a_run_is_stopped_cloned_and_deleted(visit, tiny):
     page.get_by_label("Name", exact=True).fill("to be stopped")
     page.get_by_label("Place").select_option("gpu")  # nobody takes it, so it stays queued
     page.get_by_role("button", name="Start the run").first.click()
-    expect(page.locator("#run-header")).to_contain_text("It waits for a worker")
+    expect(page.locator("#run-header")).to_contain_text("Waiting for a worker")
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("#run-header .state")).to_have_text("stopped")
     page.get_by_role("button", name="Clone").click()

@@ -186,7 +186,7 @@ def export_to_a_dataset(page: Page) -> str:
     expect(page.locator("dl.facts")).to_contain_text("1 scenario, 1 conversation")
     page.locator("#scenarios a").first.click()
     expect(page.locator("main")).to_contain_text("I need food most")
-    expect(page.locator("main")).to_contain_text("Judged:")
+    expect(page.locator("main")).to_contain_text("judgments")
     return f"{NAME}-judged v1"
 
 
