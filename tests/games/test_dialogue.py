@@ -4,7 +4,7 @@ import pytest
 
 from tests.games.cases.dialogue import GIVEN, dialogue
 from training.errors import BadInput, IllegalMove
-from training.games import make
+from training.games import anonymised, make
 from training.games.base import FORFEIT
 from training.games.dialogue.game import HIGH, LOW
 from training.games.dialogue.markup import render
@@ -89,6 +89,26 @@ def test_strangers_do_not_read_each_others_names(relationship, hidden):
     assert ("the other sees you as Person A" in texts[0]) == hidden
     assert "About you: Nora Lind" in texts[0]
     assert ("Person B (Juri Halm)" in texts[ALL]) == hidden  # who may see everything reads who is who
+
+
+@pytest.mark.parametrize(
+    "seats, relationship, seats_in_play",
+    [
+        (("Nora Lind", "Juri Halm"), 0, ("Person A", "Person B")),
+        (("Juri Halm", "Nora Lind"), 0, ("Person A", "Person B")),  # shuffled: each sits under the other's name
+        (("nora", "Buyer"), 0, ("Person A", "Person B")),
+        (("Seller", "Buyer"), 0, ("Seller", "Buyer")),
+        (("Person A", "Person B"), 0, ("Person A", "Person B")),
+        (("Nora Lind", "Juri Halm"), 1, ("Nora Lind", "Juri Halm")),
+    ],
+)
+def test_strangers_play_under_neutral_names(seats, relationship, seats_in_play):
+    people = [
+        {"goal": "Mine", "profile": {"first_name": "Nora", "last_name": "Lind"}},
+        {"goal": "Theirs", "profile": {"first_name": "Juri", "last_name": "Halm"}},
+    ]
+    start = dialogue(people, relationship=relationship).model_copy(update={"seats": seats})
+    assert anonymised(start) == start.model_copy(update={"seats": seats_in_play})
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,18 @@
 """Many episodes at once: the same in any number of lanes; failures stay in their episode; nothing is left over."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
 from tests.table_talk import dialogue, models, negotiation, reply_tokens, say_anything
+from training import players, samples
 from training.engines.scripted import ScriptedEngine
 from training.errors import BadInput, EngineError
+from training.games import replay
 from training.records import LEARNER, Scenario
 from training.rollout import Job, RolloutPolicy, collect, rollout
+from training.text.messages import chat
 
 RULES = RolloutPolicy(seed=9, step=4)
 
@@ -95,6 +99,19 @@ def test_policies_sit_where_the_job_says():
     assert {trace.seat: trace.policy for trace in episode.traces} == {0: LEARNER, 1: "step 10"}
     assert {turn.reply for turn in episode.turns if turn.seat == 1} == {"Hm."}
     assert mine.requests == sum(turn.seat == 0 for turn in episode.turns)
+
+
+def test_strangers_of_the_samples_do_not_read_each_others_names():
+    strangers = [start for start in samples.load("dialogues") if start.settings["relationship"] == 0]
+    assert len(strangers) == 4
+    policies = {"scripted": partial(players.make, "scripted")}
+    episodes = asyncio.run(collect(jobs(4, *strangers, policies=("scripted",) * 2), policies, lanes=4, rules=RULES))
+    for start, episode in zip(strangers, episodes, strict=True):
+        game = replay(episode.scenario, episode.moves)
+        for seat, name in enumerate(start.seats):
+            assert name in str(chat(game.observe(seat), seat, episode.scenario.seats))
+            read_by_other = str(chat(game.observe(1 - seat), 1 - seat, episode.scenario.seats))
+            assert not [part for part in name.split() if part in read_by_other]
 
 
 def test_wrong_input_is_refused_before_or_instead_of_playing():

@@ -28,7 +28,7 @@ REGISTRY: Registry[GameSpec] = Registry(
 )
 """All games by name: Parley's own, then those of installed plugins."""
 
-__all__ = ["REGISTRY", "Game", "GameSpec", "lookup", "make", "redrawn", "replay"]
+__all__ = ["REGISTRY", "Game", "GameSpec", "anonymised", "lookup", "make", "redrawn", "replay"]
 
 
 def lookup(name: str) -> GameSpec:
@@ -56,6 +56,14 @@ def redrawn(scenario: Scenario, seed: int) -> Scenario:
     """Return the scenario with all chance drawn from `seed`, including outcomes that its settings state."""
     settings = lookup(scenario.game).undealt(scenario.settings)
     return scenario.model_copy(update={"settings": settings, "seed": seed})
+
+
+def anonymised(scenario: Scenario) -> Scenario:
+    """Return the scenario as a new game is played from it: without names that the seats must not read.
+
+    Recorded games keep the names under which they were played. Raises `BadInput` for wrong settings.
+    """
+    return lookup(scenario.game).anonymised(scenario)
 
 
 def replay(scenario: Scenario, moves: Iterable[SeatMove]) -> Game:

@@ -78,8 +78,9 @@ class GameSpec:
     their tags stay readable when other tag-like text is neutralised, and so do `marks`, all marked choices.
     `hidden`: seats hide facts from each other, which tests verify. `undealt` returns the settings without stated
     outcomes of chance, such as a deal. `scenario_only` names settings that belong to a scenario and cannot be chosen
-    for a single table: stated deals, and settings that need a judge. `start` returns a default scenario for a number
-    of seats, None if a game needs more than that number. `opponents`: names of players that play only this game.
+    for a single table: stated deals, and settings that need a judge. `anonymised` returns the scenario with neutral
+    names where the seats of a new game must not read the real ones. `start` returns a default scenario for a number of
+    seats, None if a game needs more than that number. `opponents`: names of players that play only this game.
     `script`: the factory of the scripted player, as `module:function` of (scenario, seat); empty if there is none.
     `samples`: JSONL files of scenarios; a sample's name is its file's stem. `rubrics`: names of the rubrics that are
     about this game alone.
@@ -104,6 +105,7 @@ class GameSpec:
     hidden: bool = True
     undealt: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
     scenario_only: tuple[str, ...] = ()
+    anonymised: Callable[[Scenario], Scenario] = lambda scenario: scenario
     start: Callable[[int], Scenario] | None = None
     opponents: tuple[str, ...] = ()
     script: str = ""

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from training.errors import BadInput
+from training.games import anonymised
 from training.players.base import PlayerFactory, Reply
 from training.records import Episode, Scenario
 from training.rollout.episode import Tool, play
@@ -36,9 +37,9 @@ async def rollout(
 ) -> AsyncGenerator[tuple[Job, Episode], None]:
     """Yield (job, episode) as episodes end, `lanes` of them in flight; closing the generator cancels the rest.
 
-    `on_reply` is called with every reply, legal or not; an exception that it raises ends the rollout. Raises `BadInput`
-    for an unknown policy or a scenario that its game refuses. A failure outside the model is the `error` of its
-    episode, and the other episodes continue.
+    Names that the seats must not read are replaced by neutral ones. `on_reply` is called with every reply, legal or
+    not; an exception that it raises ends the rollout. Raises `BadInput` for an unknown policy or a scenario that its
+    game refuses. A failure outside the model is the `error` of its episode, and the other episodes continue.
     """
     _check(jobs, policies, lanes)
     waiting = iter(jobs)
@@ -46,8 +47,9 @@ async def rollout(
     ended: asyncio.Queue[asyncio.Task[tuple[Job, Episode]]] = asyncio.Queue()
 
     async def play_job(job: Job) -> tuple[Job, Episode]:
-        players = [policies[name](job.scenario, seat) for seat, name in enumerate(job.policies)]
-        return job, await play(job.scenario, players, rules=rules, number=job.number, tool=tool, on_reply=on_reply)
+        scenario = anonymised(job.scenario)
+        players = [policies[name](scenario, seat) for seat, name in enumerate(job.policies)]
+        return job, await play(scenario, players, rules=rules, number=job.number, tool=tool, on_reply=on_reply)
 
     def start() -> None:
         job = next(waiting, None)

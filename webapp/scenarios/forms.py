@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import UploadedFile
 
 from training.dataset import DatasetLine
 from training.errors import BadInput
-from training.games import lookup, make
+from training.games import anonymised, lookup, make
 from training.records import Observation, Scenario
 from webapp.core.schema import SchemaForm
 from webapp.scenarios import importers, services
@@ -119,7 +119,7 @@ class ScenarioForm(SchemaForm):
         if not self.errors:
             try:
                 self.scenario = self._make(cleaned)
-                game = make(self.scenario)
+                game = make(anonymised(self.scenario))
                 storable(DatasetLine(scenario=self.scenario), "")
             except BadInput as error:
                 self.blame(re.sub(r"^(scenario\.)?settings\.", "", error.where), error.why)

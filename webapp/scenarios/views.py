@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from training.errors import BadInput
-from training.games import REGISTRY, make, replay
+from training.games import REGISTRY, anonymised, make, replay
 from training.records import ALL, Episode, Judgment, Scenario
 from webapp.accounts.permissions import current_user, get_or_404, researchers
 from webapp.core import quotas, streaming
@@ -182,7 +182,7 @@ def _stored(request: HttpRequest, name: str, number: int, key: str) -> StoredSce
 
 
 def _views(scenario: Scenario) -> list[dict[str, Any]]:
-    game = make(scenario)
+    game = make(anonymised(scenario))
     return [{"name": name, "seen": game.observe(seat)} for seat, name in enumerate(scenario.seats)]
 
 

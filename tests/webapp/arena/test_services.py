@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from tests.webapp.arena.conftest import negotiation
+from training import samples
 from training.errors import BadInput, IllegalMove
 from training.records import ALL, SPECTATOR, Move
 from webapp.arena.live import client_state, fragments
@@ -112,6 +113,18 @@ def test_a_joint_step_shows_nothing_until_all_have_moved(player, ben):
     assert [text for _, _, text in log(match, 1)[len(before) :]][:2] == ["good day", "may I?"]
     assert [text for _, _, text in log(match, 0)[len(before) :]][:2] == ["may I?", "good day"]
     assert sorted(match.due.values_list("seat", flat=True)) == [0, 1]
+
+
+def test_strangers_sit_under_neutral_names_also_where_a_rule_makes_them_strangers(player, ben):
+    friends = next(start for start in samples.load("dialogues") if start.id == "dog")
+    places = [tables.Place(user=player), tables.Place(user=ben)]
+    names = {}
+    for relationship in (0, 3):
+        start = tables.Start(friends, rules={"relationship": relationship})
+        match = tables.create(host=player, start=start, places=places)
+        names[relationship] = [seat.name for seat in match.seats.order_by("seat")]
+        assert services.scenario_of(match).seats == tuple(names[relationship])
+    assert names == {0: ["Person A", "Person B"], 3: list(friends.seats)}
 
 
 def test_a_silent_seat_gets_its_default_as_a_time_out(two_people):

@@ -72,7 +72,7 @@ def opening(settings: DialogueSettings, names: Names, actions: Sequence[Action],
 def true_name(settings: DialogueSettings, names: Names, seat: Seat) -> str:
     """Return a participant's name: the name at its seat, but among strangers the name in its profile.
 
-    Everybody reads the names at the seats, so a scenario of strangers may use neutral ones there, such as `Person A`.
+    Everybody reads the names at the seats, so a new game of strangers has neutral ones there, such as `Person A`.
     """
     profile = settings.participants[seat].profile
     name = clean(f"{profile.first_name} {profile.last_name}")

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from training.errors import BadInput
-from training.games import lookup, make, redrawn
+from training.games import anonymised, lookup, make, redrawn
 from training.records import Scenario
 from training.seeding import rng
 from webapp.accounts.models import User
@@ -96,6 +96,7 @@ def create(
     make(scenario)
     if start.rules:
         scenario = changed(scenario, start.rules)
+    scenario = anonymised(scenario)
     spec = lookup(scenario.game)
     seconds = spec.deadline_s if deadline_s is None else deadline_s
     if not DEADLINES[0] <= seconds <= DEADLINES[1]:

@@ -40,8 +40,6 @@ FILES = {
     "env_agent_combo_storages.jsonl": ("pairings", "combo_id"),
     "relationship_profiles.jsonl": ("relationships", "relationship_id"),
 }
-STRANGERS = ("Person A", "Person B")
-"""What strangers are called at the table: only a person's own profile names it, as they know nothing of each other."""
 CONSTRAINTS = ("age_constraint", "occupation_constraint", "agent_constraint")
 
 
@@ -132,14 +130,13 @@ def _line(key: str, pairing: SourceRecord, tables: Tables, used: set[str]) -> Da
     goals = need(environment.data, "agent_goals", list, environment.where)
     if len(goals) != 2:
         raise BadInput(f"expected two goals, not {len(goals)}", f"{environment.where}, agent_goals")
-    names, relationship = _names(agents), _relationship(environment)
     scenario = scenario_of(
         {
             "id": f"sotopia-{key}",
             "game": "dialogue",
             "settings": {
                 "scenario": need(environment.data, "scenario", str, environment.where),
-                "relationship": relationship,
+                "relationship": _relationship(environment),
                 "participants": [
                     {"goal": str(goal), "profile": _profile(agent)} for goal, agent in zip(goals, agents, strict=True)
                 ],
@@ -149,7 +146,7 @@ def _line(key: str, pairing: SourceRecord, tables: Tables, used: set[str]) -> Da
                     name: str(environment.data[name]) for name in CONSTRAINTS if environment.data.get(name) is not None
                 },
             },
-            "seats": names if relationship else STRANGERS,
+            "seats": _names(agents),
         },
         pairing.where,
     )
