@@ -5,7 +5,8 @@ import json
 import pytest
 
 from training.errors import BadInput
-from training.records import Episode, Scenario, Trace, Turn, split_seat_metrics
+from training.reading import split_seat_metrics
+from training.records import Episode, Scenario, Trace, Turn
 
 OLD = {
     "version": 1,

@@ -16,7 +16,7 @@ from typing import Self
 from pydantic import Field
 
 from training.errors import BadInput
-from training.records import Record
+from training.reading import Record
 from training.store import MANIFEST, loads, sha256, write_json
 
 INFO = "parley.json"

@@ -21,7 +21,8 @@ from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput
 from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
-from training.records import LEARNER, Record
+from training.reading import Record
+from training.records import LEARNER
 from training.run_sections import (
     MOST_GAMES,
     PAST,

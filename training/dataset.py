@@ -15,7 +15,8 @@ from pathlib import Path
 from pydantic import Field
 
 from training.errors import BadInput
-from training.records import Episode, Judgment, Record, Scenario
+from training.reading import Record
+from training.records import Episode, Judgment, Scenario
 from training.store import check_file, loads
 
 log = logging.getLogger(__name__)

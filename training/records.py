@@ -1,23 +1,19 @@
 """What travels between the parts: scenarios, moves, traces, episodes, credit, judgments.
 
 Everything that is written to disk is a frozen pydantic model that refuses unknown fields; `Scenario` and `Episode`
-carry a format version. What only lives inside one training step (`ScoredEpisode`, `EpisodeCredit`) is a dataclass
-over numpy arrays. Reading a malformed record raises `BadInput` with the field's path.
+carry a format version. `training.reading` reads them. What only lives inside one training step (`ScoredEpisode`,
+`EpisodeCredit`) is a dataclass over numpy arrays.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from training.errors import BadInput
+from training.reading import Record, Version, split_seat_metrics
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,131 +31,6 @@ ALL: Viewer = -2
 
 LEARNER = "learner"
 """The policy name of traces that receive credit."""
-
-
-def explain(error: ValidationError) -> tuple[str, str]:
-    """Return (where, why) of the first problem of a pydantic error, in words for a user."""
-    first = error.errors(include_url=False)[0]
-    return ".".join(str(part) for part in first["loc"]), str(first["msg"])
-
-
-DEEPEST = 100
-"""Levels of nesting in JSON data; what Parley writes has fewer than twenty."""
-WIDEST = 2**63
-"""Whole numbers lie in [-WIDEST, WIDEST): 64 bits, as the database and numpy hold them."""
-
-
-def check_json(data: Mapping[str, Any]) -> None:
-    """Raise `BadInput` with the path of a value that JSON, UTF-8 or 64 bits cannot hold, or that lies too deep.
-
-    What it passes can be written, stored and read again, whatever free-form settings it holds.
-    """
-    stack: list[tuple[tuple[str | int, ...], Mapping[str, Any] | Sequence[Any]]] = [((), data)]
-    while stack:
-        path, container = stack.pop()
-        if len(path) > DEEPEST:
-            raise BadInput(f"nested more than {DEEPEST} levels deep", _dotted(path[:3]) + ".…")
-        if isinstance(container, Mapping):
-            items: Iterable[tuple[str | int, Any]] = container.items()
-            for key in container:
-                if why := _unwritable(key):
-                    raise BadInput(f"a key: {why}", _dotted(path))
-        else:
-            items = enumerate(container)
-        for place, value in items:
-            if isinstance(value, dict | list | tuple | Mapping):
-                stack.append(((*path, place), value))
-            elif why := _unwritable(value):
-                raise BadInput(why, _dotted((*path, place)))
-
-
-def _dotted(path: Iterable[str | int]) -> str:
-    return ".".join(map(str, path))
-
-
-def _unwritable(value: object) -> str:
-    """Return why a value that is no container cannot be written as JSON; empty where it can."""
-    if isinstance(value, float):
-        return "" if math.isfinite(value) else f"{value} is not a finite number"
-    if isinstance(value, int):
-        return "" if -WIDEST <= value < WIDEST else "a whole number must fit into 64 bits"
-    if isinstance(value, str):
-        half = not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value)
-        return "the text holds half of a surrogate pair, which is no character" if half else ""
-    return "" if value is None else f"{type(value).__name__} is no type of JSON"
-
-
-class Record(BaseModel):
-    """Base of everything that is written to disk."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Build from JSON data; raise `BadInput` naming the field that is wrong.
-
-        Types are strict: `true` and `"5"` are no numbers and 5.0 is no whole number, but 5 is a number.
-        """
-        if not isinstance(data, Mapping):
-            raise BadInput("expected an object")
-        check_json(data)
-        try:
-            return cls.model_validate_json(json.dumps(_upgraded(cls, data), default=dict), strict=True)
-        except ValidationError as error:
-            where, why = explain(error)
-            raise BadInput(why, where) from error
-
-    @classmethod
-    def upgrade(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return JSON data of this record in the present form; a record whose older files differ overrides this."""
-        return data
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data; `from_dict` of it is equal to this."""
-        return self.model_dump(mode="json")
-
-
-def _upgraded(record: type[Record], data: Any) -> Any:
-    """Return JSON data of a record, and of all records inside it, in the present form.
-
-    This happens before validation: data that a validator has touched is no longer read as JSON, which has lists where
-    Python has tuples.
-    """
-    if not isinstance(data, Mapping):
-        return data
-    present = dict(record.upgrade(data))
-    for name, inner in _records_inside(record).items():
-        value = present.get(name)
-        if isinstance(value, list | tuple):
-            present[name] = [_upgraded(inner, item) for item in value]
-        elif value is not None:
-            present[name] = _upgraded(inner, value)
-    return present
-
-
-@cache
-def _records_inside(record: type[Record]) -> Mapping[str, type[Record]]:
-    """Return the fields of a record that hold another record, or several of one kind, with that kind."""
-    kinds = {name: _record_in(field.annotation) for name, field in record.model_fields.items()}
-    return {name: kind for name, kind in kinds.items() if kind is not None}
-
-
-def _record_in(annotation: Any) -> type[Record] | None:
-    if isinstance(annotation, type) and issubclass(annotation, Record):
-        return annotation
-    inside = [kind for kind in map(_record_in, get_args(annotation)) if kind is not None]
-    return inside[0] if len(inside) == 1 else None
-
-
-def _no_flag(value: object) -> object:
-    """Refuse `true`, which Python takes for the version 1."""
-    if isinstance(value, bool):
-        raise ValueError("expected 1")
-    return value
-
-
-Version = Annotated[Literal[1], BeforeValidator(_no_flag)]
-"""The version of a format; there is one so far."""
 
 
 class Scenario(Record):
@@ -311,27 +182,6 @@ class SeatMove(Record):
 
     seat: Seat
     move: Move
-
-
-_SEAT_SUFFIX = re.compile(r"^(.+)_(\d+)$")
-
-
-def split_seat_metrics(
-    metrics: Mapping[str, float], seats: int
-) -> tuple[dict[str, float], dict[Seat, dict[str, float]]]:
-    """Return (the game's numbers, each seat's numbers) of metrics in the old form, where `won_3` is `won` of seat 3.
-
-    A number that names no seat below `seats` belongs to the game.
-    """
-    whole: dict[str, float] = {}
-    by_seat: dict[Seat, dict[str, float]] = {}
-    for name, value in metrics.items():
-        suffixed = _SEAT_SUFFIX.match(name)
-        if suffixed and int(suffixed[2]) < seats:
-            by_seat.setdefault(int(suffixed[2]), {})[suffixed[1]] = value
-        else:
-            whole[name] = value
-    return whole, by_seat
 
 
 class Turn(Record):

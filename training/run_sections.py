@@ -11,7 +11,7 @@ from pydantic import Field
 
 from training import bases
 from training.engines.base import LONGEST_REPLY, Sampling
-from training.records import Record
+from training.reading import Record
 from training.sections import MOST_STEPS, Decay, Dtype, LoraConfig, MaybeLora, Names, Text
 
 

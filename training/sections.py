@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 
-from training.records import Record
+from training.reading import Record
 
 Dtype = Literal["float32", "bfloat16"]
 Decay = Annotated[float, Field(ge=0, lt=1)]

@@ -5,7 +5,7 @@ import pytest
 from tests.games import logs
 from tests.games.cases.strategic import strategic
 from training.games import REGISTRY
-from training.records import split_seat_metrics
+from training.reading import split_seat_metrics
 
 STORED = logs.stored()
 NAMES = [f"{release}-{game}-{at}" for at, (release, game, _) in enumerate(STORED)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from training.records import Record
+from training.reading import Record
 from training.sections import Dtype
 
 if TYPE_CHECKING:

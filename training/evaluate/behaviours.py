@@ -14,7 +14,8 @@ from typing import Literal
 
 from training.errors import BadInput
 from training.evaluate.intervals import Interval, difference
-from training.records import Episode, Judgment, Record, Seat
+from training.reading import Record
+from training.records import Episode, Judgment, Seat
 from training.rewards.rubrics import Dimension, Rubric
 
 By = Literal["people", "models", "both"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from training.errors import BadInput
-from training.records import Record
+from training.reading import Record
 
 if TYPE_CHECKING:
     from training.records import Floats

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from training.evaluate.intervals import Interval
-from training.records import Record
+from training.reading import Record
 
 if TYPE_CHECKING:
     from training.records import Floats

@@ -14,7 +14,8 @@ from statistics import fmean
 
 from training.evaluate.head_to_head import NAMES, Match, Name
 from training.evaluate.intervals import CAUTION, ENOUGH, Interval, interval, paired
-from training.records import Judgment, Record, Seat
+from training.reading import Record
+from training.records import Judgment, Seat
 from training.rollout.roles import Numbers, by_role, seat_numbers
 
 

@@ -13,20 +13,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from training.errors import BadInput, IllegalMove
 from training.games.actions import check_move, clean, tag
-from training.records import (
-    ALL,
-    SPECTATOR,
-    Action,
-    Message,
-    Move,
-    Observation,
-    Probe,
-    Scenario,
-    Seat,
-    Viewer,
-    Zone,
-    explain,
-)
+from training.reading import explain
+from training.records import ALL, SPECTATOR, Action, Message, Move, Observation, Probe, Scenario, Seat, Viewer, Zone
 
 
 class Settings(BaseModel):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
-from training.records import EpisodeCredit, Needs, Record, ScoredEpisode
+from training.reading import Record
+from training.records import EpisodeCredit, Needs, ScoredEpisode
 
 
 class Method(Protocol):

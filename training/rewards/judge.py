@@ -19,7 +19,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from training.engines.base import ChatMessage, ChatModel, Sampling
 from training.errors import JudgeError, OutsideError
 from training.games import replay
-from training.records import ALL, Episode, Judgment, Message, Scenario, Seat, SeatMove, explain
+from training.reading import explain
+from training.records import ALL, Episode, Judgment, Message, Scenario, Seat, SeatMove
 from training.rewards.prompts import (
     Line,
     Transcript,

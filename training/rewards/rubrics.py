@@ -12,7 +12,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from training.errors import BadInput
-from training.records import Record
+from training.reading import Record
 
 
 class Anchor(Record):

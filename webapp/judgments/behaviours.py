@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from training.evaluate.behaviours import JudgedGame, Table, report
+from training.reading import split_seat_metrics
 from training.records import Judgment as JudgmentRecord
-from training.records import split_seat_metrics
 from training.rewards.rubrics import Rubric
 from webapp.judgments.games import GAME_ID, GameId
 from webapp.judgments.models import Judgment, Queue

@@ -11,7 +11,7 @@ from django.utils import timezone
 from pydantic import ValidationError
 
 from training.errors import BadInput
-from training.records import explain
+from training.reading import explain
 from training.rewards.judge import Verdict
 from training.rewards.rubrics import RUBRICS
 from training.rewards.rubrics import Rubric as RubricRecord

@@ -22,7 +22,7 @@ from training.engines.remote.addresses import AllowList
 from training.engines.remote.config import Parameter, RemoteConfig, secret_from_environment
 from training.engines.remote.transport import GuardedTransport, Refused
 from training.errors import BadInput, RemoteModelError, WindowFull
-from training.records import explain
+from training.reading import explain
 
 PATIENCE_S = 4.0
 """Longest wait in seconds before a retry; without it, a server's Retry-After could request two minutes."""

@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from training.errors import BadInput
-from training.records import Record
+from training.reading import Record
 
 Parameter = Literal["temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "stop", "seed"]
 

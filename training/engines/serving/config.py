@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from training.records import Record
+from training.reading import Record
 
 
 class ServeConfig(Record):

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from training.engines.base import LONGEST_REPLY, ChatMessage, Engine, EngineOptions, SampleRequest, Sampling
 from training.engines.serving.guard import KeyGuard, Receive, Scope, Send
 from training.errors import BadInput, ParleyError
-from training.records import Record, explain
+from training.reading import Record, explain
 from training.text.messages import Chat
 from training.text.template import ChatTokenizer
 

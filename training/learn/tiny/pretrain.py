@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from training import bases
 from training.learn.tiny.games import play
-from training.records import Episode, Record, Trace
+from training.reading import Record
+from training.records import Episode, Trace
 from training.sections import SftConfig
 from training.seeding import rng
 from training.store import atomic_directory, dumps

@@ -2,7 +2,7 @@ from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
-from training.records import split_seat_metrics
+from training.reading import split_seat_metrics
 
 ROWS = 500
 

@@ -17,7 +17,8 @@ from training.dataset import Conversation, DatasetLine
 from training.errors import BadInput, IllegalMove, ParleyError, boundary
 from training.games import Game, advance, lookup, make, replay
 from training.games.actions import plain, write
-from training.records import Episode, Move, Scenario, SeatMove, explain
+from training.reading import explain
+from training.records import Episode, Move, Scenario, SeatMove
 from training.store import check_file, loads, unique_keys
 
 Progress = Callable[[int, int], None]
