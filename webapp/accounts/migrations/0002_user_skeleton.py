@@ -1,9 +1,11 @@
 from django.db import migrations, models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
 
 from webapp.accounts.names import skeleton
 
 
-def fill(apps, schema_editor):
+def fill(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     User = apps.get_model('accounts', 'User')
     for user in User.objects.only('username').iterator():
         User.objects.filter(pk=user.pk).update(skeleton=skeleton(user.username))

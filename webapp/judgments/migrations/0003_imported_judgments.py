@@ -1,19 +1,21 @@
 """What the new columns say of older rows; judgments that came with conversations become rows."""
 
 from django.db import migrations
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
 from django.db.models import F, Q
 
 from training.rewards.rubrics import Rubric
 from webapp.judgments.imported import judgment_fields
 
 
-def keep_times(apps, schema_editor):
+def keep_times(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Judgments until here were last saved when they were made, as far as is known."""
     judgments = apps.get_model("judgments", "Judgment").objects.using(schema_editor.connection.alias)
     judgments.filter(updated_at=None).update(updated_at=F("created_at"))
 
 
-def close_ratings(apps, schema_editor):
+def close_ratings(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Whoever has guessed or rated after a game has voted."""
     alias = schema_editor.connection.alias
     seats = apps.get_model("arena", "MatchSeat").objects.using(alias)
@@ -22,7 +24,7 @@ def close_ratings(apps, schema_editor):
     closed.objects.using(alias).bulk_create([closed(by=seat, voted=True) for seat in rated], ignore_conflicts=True)
 
 
-def read_imported(apps, schema_editor):
+def read_imported(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Judgments that came with conversations become rows, as those of later imports do."""
     alias = schema_editor.connection.alias
     versions = apps.get_model("judgments", "RubricVersion").objects.using(alias).select_related("rubric")
@@ -40,7 +42,7 @@ def read_imported(apps, schema_editor):
         )
 
 
-def drop_conversations(apps, schema_editor):
+def drop_conversations(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """The tables before this migration cannot hold judgments of conversations, or by outside authors."""
     alias = schema_editor.connection.alias
     for name in ("Judgment", "Target"):
