@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from training.evaluate.intervals import Interval
+from training.evaluate.intervals import Interval, student
 from training.reading import Record
 
 if TYPE_CHECKING:
@@ -271,12 +271,9 @@ def _centred(fits: Floats, chosen: Sequence[bool]) -> Floats:
 
 def _interval(values: Floats, n: int) -> Interval:
     """Return the first value with Student's t interval over n games; the other values are its bootstrap."""
-    from scipy import stats
-
+    mean = values[0]
     if n < 2:  # one game says nothing about how far others would lie from it
-        low, high = values[0] - MEAN, values[0] + MEAN
-        return Interval(mean=round(values[0], 2), low=round(low, 2), high=round(high, 2), n=n, level=LEVEL)
-    spread = values[1:].std(ddof=1) * np.sqrt(n / (n - 1))
-    half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1) * spread)
-    low, high = values[0] - half, values[0] + half
-    return Interval(mean=round(values[0], 2), low=round(low, 2), high=round(high, 2), n=n, level=LEVEL)
+        low, high = mean - MEAN, mean + MEAN
+    else:
+        low, high = student(mean, values[1:].std(ddof=1) * np.sqrt(n / (n - 1)), n, LEVEL)
+    return Interval(mean=round(mean, 2), low=round(low, 2), high=round(high, 2), n=n, level=LEVEL)
