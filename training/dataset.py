@@ -17,7 +17,7 @@ from pydantic import Field
 from training.errors import BadInput
 from training.reading import Record
 from training.records import Episode, Judgment, Scenario
-from training.store import check_file, loads
+from training.store import check_file, from_json
 
 log = logging.getLogger(__name__)
 
@@ -46,14 +46,7 @@ class DatasetLine(Record):
 
 def parse_line(text: str | bytes, where: str) -> DatasetLine:
     """Return one line of a dataset file; raise `BadInput` naming `where` and the field."""
-    try:
-        data = loads(text)
-    except json.JSONDecodeError as error:
-        raise BadInput(f"not JSON: {error.msg} at column {error.colno}", where) from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"not UTF-8 at byte {error.start}", where) from error
-    except ValueError as error:
-        raise BadInput(f"not JSON: {error}", where) from error
+    data = from_json(text, where)
     if not isinstance(data, dict):
         raise BadInput("expected an object with a scenario", where)
     if "game" in data:

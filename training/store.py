@@ -51,6 +51,18 @@ def loads(text: str | bytes) -> Any:
         raise ValueError("nested too deeply") from error
 
 
+def from_json(text: str | bytes, where: str) -> Any:
+    """Return the JSON data of one line; raise `BadInput` naming `where`, with the column."""
+    try:
+        return loads(text)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"not JSON: {error.msg} at column {error.colno}", where) from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"not UTF-8 at byte {error.start}", where) from error
+    except ValueError as error:
+        raise BadInput(f"not JSON: {error}", where) from error
+
+
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON; raise `ValueError` for a key that stands in it twice.
 

@@ -7,9 +7,9 @@ from random import Random
 import pyspiel
 
 from training.errors import BadInput
-from training.games import lookup, make
+from training.games import lookup
 from training.games.openspiel.game import OpenSpielGame
-from training.players.strategic import Strategist, follow
+from training.players.strategic import Strategist, observed_game
 from training.records import Observation, Scenario, Seat
 
 UCT_C = 2.0
@@ -26,10 +26,7 @@ class SearchPlayer(Strategist):
         self._simulations = simulations
 
     def choose(self, observation: Observation, chance: Random) -> str:
-        game = make(self.scenario)
-        assert isinstance(game, OpenSpielGame)
-        for _ in follow(game.view, game.state, observation):
-            raise AssertionError("a game without chance came to chance")
+        game = observed_game(self.scenario, observation)
         seed = chance.randrange(2**31)
         bot = pyspiel.MCTSBot(
             game.state.get_game(),

@@ -13,7 +13,9 @@ from random import Random
 import pyspiel
 
 from training.errors import BadInput
+from training.games import make
 from training.games.actions import write
+from training.games.openspiel.game import OpenSpielGame
 from training.games.openspiel.kuhn_poker import KuhnPoker
 from training.games.openspiel.leduc_poker import LeducPoker
 from training.games.openspiel.poker import Poker, rank
@@ -80,6 +82,15 @@ def follow(view: View, state: pyspiel.State, observation: Observation) -> Iterat
             state.apply_action(actions[choice.lower()])
             if state.is_chance_node():
                 yield state
+
+
+def observed_game(scenario: Scenario, observation: Observation) -> OpenSpielGame:
+    """Return a game without chance or hidden state after the observed moves."""
+    game = make(scenario)
+    assert isinstance(game, OpenSpielGame)
+    for _ in follow(game.view, game.state, observation):
+        raise AssertionError("a game without chance came to chance")
+    return game
 
 
 def poker_state(scenario: Scenario, seat: Seat, observation: Observation) -> pyspiel.State:

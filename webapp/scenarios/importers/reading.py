@@ -19,7 +19,7 @@ from training.games import Game, advance, lookup, make, replay
 from training.games.actions import plain, write
 from training.reading import explain
 from training.records import Episode, Move, Scenario, SeatMove
-from training.store import check_file, loads, unique_keys
+from training.store import check_file, unique_keys
 
 Progress = Callable[[int, int], None]
 """Called with (records done, records in all)."""
@@ -135,18 +135,6 @@ def load_json(path: Path) -> Any:
         raise BadInput("not JSON: nested too deeply", path.name) from error
     except ValueError as error:
         raise BadInput(f"not JSON: {error}", path.name) from error
-
-
-def from_json(text: str | bytes, where: str) -> Any:
-    """Return the JSON data of one line; raise `BadInput` with the column."""
-    try:
-        return loads(text)
-    except json.JSONDecodeError as error:
-        raise BadInput(f"not JSON: {error.msg} at column {error.colno}", where) from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"not UTF-8 at byte {error.start}", where) from error
-    except ValueError as error:
-        raise BadInput(f"not JSON: {error}", where) from error
 
 
 def scenario_of(data: Mapping[str, Any], where: str) -> Scenario:

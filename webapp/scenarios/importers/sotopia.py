@@ -15,12 +15,12 @@ from typing import Any
 
 from training.dataset import DatasetLine
 from training.errors import BadInput
+from training.store import from_json
 from webapp.scenarios.importers.reading import (
     WHOLE,
     Progress,
     Reading,
     check_line,
-    from_json,
     load_json,
     need,
     noted,

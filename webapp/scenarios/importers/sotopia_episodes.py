@@ -21,13 +21,12 @@ from training.errors import BadInput
 from training.games.dialogue import DialogueSettings
 from training.records import Episode, Judgment, Move, Scenario, Seat, SeatMove
 from training.rewards.rubrics import SOTOPIA
-from training.store import dumps
+from training.store import dumps, from_json
 from webapp.scenarios.importers import sotopia_texts as texts
 from webapp.scenarios.importers.reading import (
     Progress,
     Reading,
     check_line,
-    from_json,
     load_json,
     need,
     noted,

@@ -21,8 +21,9 @@ from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games.werewolf import Role
 from training.records import Action, Move, Seat
+from training.store import from_json
 from webapp.scenarios.importers import werewolf
-from webapp.scenarios.importers.reading import Progress, Reading, from_json, need, noted, read_bytes
+from webapp.scenarios.importers.reading import Progress, Reading, need, noted, read_bytes
 
 ROLES: tuple[Role, ...] = ("villager", "werewolf", "seer", "werewolf", "witch", "villager")
 DAYS = 50

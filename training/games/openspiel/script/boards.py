@@ -6,12 +6,10 @@ from random import Random
 
 import pyspiel
 
-from training.games import make
 from training.games.actions import write
 from training.games.openspiel.boards import MARKS
-from training.games.openspiel.game import OpenSpielGame
 from training.players.scripted import Script, pick
-from training.players.strategic import follow
+from training.players.strategic import observed_game
 from training.records import Observation, Scenario, Seat
 
 WINS = ("This makes my line, so I win at once.", "My line is complete with this one.")
@@ -33,10 +31,7 @@ class BoardScript(Script):
         self._scenario = scenario
 
     def answer(self, observation: Observation, chance: Random) -> str:
-        game = make(self._scenario)
-        assert isinstance(game, OpenSpielGame)
-        for _ in follow(game.view, game.state, observation):
-            raise AssertionError("a game without chance came to chance")
+        game = observed_game(self._scenario, observation)
         choices = {action: text for text, action in game.view.choices(game.state, self.seat).items()}
         action, why = self._best(game.state, list(choices), chance)
         words = pick(chance, why).format(other=f"the other player with {MARKS[1 - self.seat]}")
