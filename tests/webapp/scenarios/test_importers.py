@@ -44,6 +44,22 @@ def test_a_casino_dialogue_becomes_a_scenario_with_a_conversation(tmp_path):
     assert episode.moves[2].move.text == "<propose>food 0, water 3, firewood 2</propose>"
 
 
+def talk_long(dialogue):
+    """Twenty more turns, one of them longer than a message may be by default."""
+    dialogue["chat_logs"][1:1] = [
+        {"text": "x" * 1200 if turn == 5 else "hm", "task_data": {}, "id": f"mturk_agent_{1 + turn % 2}"}
+        for turn in range(20)
+    ]
+
+
+def test_a_new_game_from_a_long_casino_dialogue_has_the_games_own_limits(tmp_path):
+    (line,) = read_text("casino", tmp_path, files.casino(talk_long)).lines
+    recorded = line.conversations[0].episode.scenario
+    assert (recorded.settings["turn_limit"], recorded.settings["max_chars"]) == (27, 1200)
+    settings = make(line.scenario).settings
+    assert (settings.turn_limit, settings.max_chars) == (14, 1000)
+
+
 def test_tags_in_human_speech_are_speech(tmp_path):
     (line,) = read_text("casino", tmp_path, files.casino()).lines
     assert "<" not in line.conversations[0].episode.moves[4].move.text

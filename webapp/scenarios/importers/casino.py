@@ -13,6 +13,7 @@ from typing import Any
 from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games import make
+from training.games.negotiation import NegotiationSettings
 from training.records import ArgValue, Move, Scenario, Seat, SeatMove
 from webapp.scenarios.importers.reading import (
     Progress,
@@ -29,6 +30,7 @@ ITEMS = ("Food", "Water", "Firewood")
 COUNT = 3
 POINTS = {"High": 5, "Medium": 4, "Low": 3}
 WALK_AWAY = 5
+TURN_LIMIT, MAX_CHARS = (NegotiationSettings.model_fields[name].default for name in ("turn_limit", "max_chars"))
 AGENTS = ("mturk_agent_1", "mturk_agent_2")
 SEATS = ("Camper 1", "Camper 2")
 STORY = (
@@ -76,9 +78,7 @@ def _line(record: Any, where: str) -> DatasetLine:
                 for agent in AGENTS
             ],
         },
-        "turn_limit": max(14, len(logs)),
         "first_seat": speakers[0],
-        "max_chars": max(1000, longest),
     }
     scenario = scenario_of(
         {"id": f"casino-{key}", "game": "negotiation", "settings": settings, "seats": list(SEATS), "seed": 0}, where
@@ -88,7 +88,10 @@ def _line(record: Any, where: str) -> DatasetLine:
         SeatMove(seat=seat, move=_move(entry, f"{where}, chat_logs.{n}"))
         for n, (seat, entry) in enumerate(zip(speakers, logs, strict=True))
     ]
-    conversation = played(scenario, moves, f"casino:{key}", where)
+    # the record has room for all its turns and words; the start for new games keeps the game's own limits
+    limits = {"turn_limit": max(TURN_LIMIT, len(logs)), "max_chars": max(MAX_CHARS, longest)}
+    recorded = scenario.model_copy(update={"settings": {**scenario.settings, **limits}})
+    conversation = played(recorded, moves, f"casino:{key}", where)
     return storable(DatasetLine(scenario=scenario, conversations=(conversation,)), where)
 
 
