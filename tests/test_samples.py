@@ -8,9 +8,9 @@ from training.games import REGISTRY, make
 
 
 def test_there_are_enough_of_each_kind():
-    counts = {"items": 24, "prices": 12, "dialogues": 24, "strategic": 24, "werewolf": 12, "among_us": 12}
-    assert {name: len(samples.load(name)) for name in samples.names()} == counts
-    assert all(spec.samples for spec in REGISTRY.values())
+    counts = {name: len(samples.load(name)) for name in samples.names()}
+    assert min(counts.values()) >= 10
+    assert all(samples.for_game(game) for game in REGISTRY)
     assert sum(len(samples.for_game(game)) for game in REGISTRY) == sum(counts.values())
 
 
@@ -61,7 +61,7 @@ def test_ships_are_those_of_the_method_and_all_names_are_as_long():
 
 
 def test_unknown_samples_are_named():
-    with pytest.raises(BadInput, match="items, prices, dialogues, strategic"):
+    with pytest.raises(BadInput, match=f"there are: {', '.join(samples.names())}"):
         samples.load("riddles")
-    with pytest.raises(BadInput, match="among_us, connect_four"):
+    with pytest.raises(BadInput, match=f"there are of: {', '.join(sorted(REGISTRY))}"):
         samples.for_game("ludo")

@@ -139,7 +139,9 @@ def test_the_demo_data_is_made_once_and_opens_the_door(client, capsys, monkeypat
     call_command("demo_data")
     first = capsys.readouterr().out
     password = re.search(r"password (\S+)\.", first)[1]
-    assert Dataset.objects.count() == len(samples.names())
+    titles = set(Dataset.objects.values_list("title", flat=True))
+    assert len(titles) == Dataset.objects.count() == len(samples.names())
+    assert {"Negotiation (items)", "Negotiation (prices)", "Social dialogue"} <= titles
     call_command("demo_data")
     assert capsys.readouterr().out == first
     assert demo_data.KEPT.stat().st_mode & 0o077 == 0

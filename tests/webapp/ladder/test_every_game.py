@@ -46,17 +46,16 @@ def play(scenario, number, person):
     return match, [f"person:{person.pk}" if place.user else f"scripted:{place.scripted}" for place in places]
 
 
-SIZES = {"werewolf": " of 6", "among_us": " of 5"}
-"""How many sit at a table of `CASES[game][0]`, where a game leaves it open."""
+def role(name, game, seat):
+    """The seat's role, with the number of seats in a game of variable size; games without roles have none."""
+    low, high = REGISTRY[name].players
+    size = "" if low == high else f" of {len(game.roles())}"
+    return f"{game.roles()[seat]}{size}" if game.roles() else ""
 
 
-def result(name, game, seat):
+def result(game, seat):
     """In a game of sides whether the seat's has won: within a side returns differ, by tasks done or who has died."""
-    if name == "werewolf":
-        return float((game.roles()[seat] == "werewolf") == (game.metrics()["wolves_win"] == 1))
-    if name == "among_us":
-        return float((game.roles()[seat] == "crewmate") == (game.metrics()["crew_won"] == 1))
-    return game.returns()[seat]
+    return game.seat_metrics().get(seat, {}).get("won", game.returns()[seat])
 
 
 def read_again(match, names):
@@ -67,8 +66,8 @@ def read_again(match, names):
     seats = [
         RatedSeat(
             who=who,
-            role=f"{game.roles()[seat]}{SIZES.get(match.game, '')}" if game.roles() else "",
-            value=result(match.game, game, seat),
+            role=role(match.game, game, seat),
+            value=result(game, seat),
             moves=made[seat].total(),
             default=made[seat]["default"],
             timeout=made[seat]["timeout"],

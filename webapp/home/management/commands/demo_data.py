@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -18,14 +19,6 @@ from webapp.scenarios.services import create_dataset
 
 NAME = "demo"
 KEPT = settings.HOME / "demo-password"
-TITLES = {
-    "items": "Item negotiations",
-    "prices": "Price bargains",
-    "dialogues": "Social dialogues",
-    "strategic": "Boards and cards",
-    "among_us": "Ships with an imposter",
-    "werewolf": "Villages of werewolves",
-}
 
 
 class Command(BaseCommand):
@@ -43,7 +36,7 @@ class Command(BaseCommand):
                 lines = [DatasetLine(scenario=scenario) for scenario in samples.load(name)]
                 create_dataset(
                     name=f"sample-{name}", owner=user, lines=lines, source="Parley's own", licence="Apache-2.0",
-                    title=TITLES.get(name) or lookup(lines[0].scenario.game).title,
+                    title=_title(name, lines),
                 )  # fmt: skip
         register_bases()
         password = KEPT.read_text("utf-8") if KEPT.exists() else ""
@@ -51,6 +44,13 @@ class Command(BaseCommand):
             f"with the password {password}" if user.check_password(password) else "with the password that you gave it"
         )
         self.stdout.write(f"Sign in as {NAME} {hint}.")
+
+
+def _title(name: str, lines: Sequence[DatasetLine]) -> str:
+    """Return the titles of the games in a sample, and the sample's name where a game has several samples."""
+    games = [lookup(game) for game in dict.fromkeys(line.scenario.game for line in lines)]
+    titles = ", ".join(game.title for game in games)
+    return f"{titles} ({name})" if any(len(game.samples) > 1 for game in games) else titles
 
 
 def _person(password: str) -> User:
