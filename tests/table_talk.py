@@ -62,7 +62,7 @@ def models(engine=None, family="chatml", sampling=SAMPLING, **options):
     chat = ChatTokenizer(tokenizer(family))
 
     def make(scenario, seat):
-        given = {"policy": LEARNER, **options}
-        return ModelPlayer(engine, chat, sampling, seat=seat, names=scenario.seats, **given)
+        arguments = {"policy": LEARNER, **options}
+        return ModelPlayer(engine, chat, sampling, seat=seat, names=scenario.seats, **arguments)
 
     return make

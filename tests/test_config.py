@@ -16,13 +16,13 @@ SHIPPED = sorted(CONFIGS.rglob("*.toml"))
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_every_shipped_configuration_is_what_its_place_says(path, monkeypatch):
-    found = config.load(path)
-    assert found.kind == "train"
-    assert type(found.method) is METHODS[path.parent.name]
-    assert found.method.name == path.parent.name
+    settings = config.load(path)
+    assert settings.kind == "train"
+    assert type(settings.method) is METHODS[path.parent.name]
+    assert settings.method.name == path.parent.name
     assert path.stem in {*GAMES, "quick"}
-    assert found.game.name == (path.stem if path.stem in GAMES else "negotiation")
-    assert config.parse(found.to_dict()) == found
+    assert settings.game.name == (path.stem if path.stem in GAMES else "negotiation")
+    assert config.parse(settings.to_dict()) == settings
     assert f"python -m training run training/configs/{path.parent.name}/{path.name}" in path.read_text()
 
 
@@ -116,9 +116,9 @@ def test_files_that_cannot_be_read(tmp_path):
 
 def test_toml_says_none_by_false(tmp_path):
     (tmp_path / "a.toml").write_text("[learn]\nlora = false\n[sft]\nlora = false\n")
-    found = config.load(tmp_path / "a.toml")
-    assert found.learn.lora is None
-    assert found.sft.lora is None
+    settings = config.load(tmp_path / "a.toml")
+    assert settings.learn.lora is None
+    assert settings.sft.lora is None
 
 
 def test_a_head_to_head_samples_as_training_does_unless_told_otherwise(tmp_path):
@@ -148,14 +148,14 @@ def test_resolving_leaves_nothing_open(tmp_path):
     (tmp_path / "starts.jsonl").write_text("")
     (tmp_path / "model").mkdir()
     (tmp_path / "tiny").mkdir()
-    found = config.resolve(
+    settings = config.resolve(
         config.parse({"data": {"path": "starts.jsonl"}, "model": {"base": "model"}, "learn": {"lr": 0.5}}), tmp_path
     )
-    assert found.learn.critic_lr == 5.0
-    assert found.engine.name in {"vllm", "transformers"}
-    assert found.data.path == str(tmp_path / "starts.jsonl")
-    assert found.model.base == str(tmp_path / "model")
-    assert (found.evaluate.model, found.evaluate.opponent) == ("", "")
+    assert settings.learn.critic_lr == 5.0
+    assert settings.engine.name in {"vllm", "transformers"}
+    assert settings.data.path == str(tmp_path / "starts.jsonl")
+    assert settings.model.base == str(tmp_path / "model")
+    assert (settings.evaluate.model, settings.evaluate.opponent) == ("", "")
     against = config.resolve(config.parse({"evaluate": {"opponent": "model", "model": "tiny"}}), tmp_path).evaluate
     assert (against.model, against.opponent) == ("tiny", str(tmp_path / "model"))
     assert config.resolve(RunConfig(), tmp_path).model.base == RunConfig().model.base

@@ -27,12 +27,12 @@ def swapped(events):
 def test_tensorboard_reads_what_was_written(tmp_path):
     rows = [(1, 1000.5, {"reward": 0.25, "reward/wolf": -1.0}), (3, 1010.0, {"reward": 0.1})]
     (tmp_path / "events.out.tfevents.1000.parley").write_bytes(b"".join(pieces(rows)))
-    found = scalars(tmp_path)
-    assert set(found) == {"reward", "reward/wolf"}
+    series = scalars(tmp_path)
+    assert set(series) == {"reward", "reward/wolf"}
     # values are float32 there: 0.25 and -1 exactly, 0.1 to its precision
-    assert swapped(found["reward/wolf"]) == [(1, -1.0)]
-    assert [(step, at) for at, step, _ in found["reward"]] == [(1, 1000.5), (3, 1010.0)]
-    assert [value for _, value in swapped(found["reward"])] == pytest.approx([0.25, 0.1], rel=1e-7)
+    assert swapped(series["reward/wolf"]) == [(1, -1.0)]
+    assert [(step, at) for at, step, _ in series["reward"]] == [(1, 1000.5), (3, 1010.0)]
+    assert [value for _, value in swapped(series["reward"])] == pytest.approx([0.25, 0.1], rel=1e-7)
 
 
 def run_directory(root: Path) -> Path:

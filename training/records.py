@@ -100,7 +100,7 @@ class Message(Record):
     """One line that a viewer was shown. `author` None: the game speaks.
 
     A message by a seat exists only for what that seat itself said (moves of origin `seat`); defaults, time-outs and
-    forfeits are told by the game. In a joint step a viewer's own message comes before the others'.
+    forfeits are reported by the game. In a joint step a viewer's own message comes before the others'.
     """
 
     author: Seat | None

@@ -23,23 +23,23 @@ def kinds(run_dir, attempt=1):
 
 
 def test_loading_is_told_before_it_begins_and_the_start_after(tmp_path):
-    run_dir, told = RunDir(tmp_path), []
+    run_dir, statuses = RunDir(tmp_path), []
 
     with atomic_directory(run_dir.attempt(1).checkpoint(3)) as folder:
         (folder / "weights").touch()
 
     def prepare(progress, newest):
-        told.append(json.loads(run_dir.attempt(2).status.read_text()))
+        statuses.append(json.loads(run_dir.attempt(2).status.read_text()))
         return newest
 
     def go(prepared, progress):
-        told.append((prepared, json.loads(run_dir.attempt(2).status.read_text())["phase"]))
+        statuses.append((prepared, json.loads(run_dir.attempt(2).status.read_text())["phase"]))
         return "succeeded", ""
 
-    found = run_attempt(run_dir, None, prepare, go, steps=7)
-    assert (told[0]["phase"], told[0]["step"], told[0]["steps"]) == ("loading", 3, 7)
-    assert told[1] == ((3, run_dir.attempt(1).checkpoint(3)), "starting")
-    assert found == {"result": "succeeded", "why": "", "step": 3, "attempt": 2, "exit": 0}
+    result = run_attempt(run_dir, None, prepare, go, steps=7)
+    assert (statuses[0]["phase"], statuses[0]["step"], statuses[0]["steps"]) == ("loading", 3, 7)
+    assert statuses[1] == ((3, run_dir.attempt(1).checkpoint(3)), "starting")
+    assert result == {"result": "succeeded", "why": "", "step": 3, "attempt": 2, "exit": 0}
     assert kinds(run_dir, 2) == ["started", "finished"]
 
 
@@ -66,9 +66,9 @@ def test_every_other_failure_is_a_failed_run(tmp_path, error, late):
         raise error
 
     run_dir = RunDir(tmp_path)
-    found = run_attempt(run_dir, None, (lambda *_: None) if late else fail, fail)
-    assert (found["result"], found["exit"]) == ("failed", 1)
-    assert "out of memory" in found["why"]
+    result = run_attempt(run_dir, None, (lambda *_: None) if late else fail, fail)
+    assert (result["result"], result["exit"]) == ("failed", 1)
+    assert "out of memory" in result["why"]
     assert (status(run_dir)["phase"], status(run_dir)["result"]) == ("finished", "failed")
     assert kinds(run_dir) == [*(["started"] if late else []), "error", "finished"]
     assert "out of memory" in run_dir.attempt(1).log.read_text()
@@ -79,8 +79,8 @@ def test_a_stop_is_no_failure(tmp_path):
         progress.stop("signal SIGINT")
         raise StopRequested(progress.reason)
 
-    found = run_attempt(RunDir(tmp_path), 4, lambda *_: None, go)
-    assert (found["result"], found["why"], found["attempt"], found["exit"]) == ("stopped", "signal SIGINT", 4, 130)
+    result = run_attempt(RunDir(tmp_path), 4, lambda *_: None, go)
+    assert (result["result"], result["why"], result["attempt"], result["exit"]) == ("stopped", "signal SIGINT", 4, 130)
 
 
 def test_folders_that_a_supervisor_did_not_make_do_not_count(tmp_path):

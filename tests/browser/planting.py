@@ -141,11 +141,11 @@ def _record(text: str) -> dict[str, Any]:
 def _village() -> dict[str, Any]:
     """The record of a game of many seats: speeches, roles, and what a seat was asked aside with what it answered."""
     asked = [(PAYLOADS[0], dict.fromkeys(PAYLOADS, 1 / ALL)), (TEXT, {"Ada": 1.0})]
-    told = [
+    beliefs = [
         {"after": 2, "seat": 0, "question": question, "probabilities": answers, "truth": [PAYLOADS[1]]}
         for question, answers in asked
     ]
-    record = village(beliefs=told, roles=PAYLOADS[:6])
+    record = village(beliefs=beliefs, roles=PAYLOADS[:6])
     speeches = [move["move"] for move in record["episode"]["moves"] if move["move"]["action"] == "speak"]
     for move, text in zip(speeches, PAYLOADS, strict=False):
         move["text"] = text

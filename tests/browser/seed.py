@@ -55,14 +55,14 @@ def pages() -> list[dict[str, str]]:
     owner = User.objects.get(username="demo")
     names = {route.name for route in ROUTES}
     assert names >= NOT_PAGES, f"not routes any more: {NOT_PAGES - names}"
-    found = []
+    pages = []
     for route in ROUTES:
         if route.method != "GET" or route.kind != "page" or route.name in NOT_PAGES:
             continue
         with transaction.atomic():
             arguments = route.make(owner) if route.make else {}
-        found.append({"name": route.name, "address": reverse(route.name, kwargs=arguments)})
-    return found
+        pages.append({"name": route.name, "address": reverse(route.name, kwargs=arguments)})
+    return pages
 
 
 def silent_run() -> int:

@@ -20,14 +20,14 @@ BACK_WITHIN = 60.0
 
 def running(site):
     """The site's own processes by part: pages and sockets, the clock, the worker that plays."""
-    found = {part: set() for part in PARTS}
+    processes = {part: set() for part in PARTS}
     for process in site.family().values():
         if alive(process):
             line = " ".join(process.cmdline())
             for part in PARTS:
                 if part in line:
-                    found[part].add(process)
-    return found
+                    processes[part].add(process)
+    return processes
 
 
 def state_of(site, match, key):

@@ -39,13 +39,13 @@ def of_a_run(path, games):
 
 
 def test_a_dataset_and_a_runs_episodes_give_the_same_table(capsys, tmp_path):
-    found = []
+    reports = []
     for file in (exported(tmp_path / "judged.jsonl", PLAYED), of_a_run(tmp_path / "step.jsonl.gz", PLAYED)):
         assert main(["behaviours", file, "--json"]) == 0
-        found.append(json.loads(capsys.readouterr().out))
-    assert found[0] == found[1]
-    assert (found[0]["games"], found[0]["left_out"]) == (3, 0)
-    [table] = found[0]["tables"]
+        reports.append(json.loads(capsys.readouterr().out))
+    assert reports[0] == reports[1]
+    assert (reports[0]["games"], reports[0]["left_out"]) == (3, 0)
+    [table] = reports[0]["tables"]
     row = table["rows"][0]
     # As tests/evaluate/test_behaviours.py counts by hand.
     assert row["surviving"] == {"share": 1.0, "scored": 1, "asked": 3}
@@ -66,9 +66,9 @@ def test_a_game_that_people_and_a_model_judged_counts_once(capsys, tmp_path):
     model = (judged(1, "model:far", identity_concealment=1), judged(2, "model:far", recognising_deception=1))
     far = of_a_run(tmp_path / "model.jsonl.gz", [(played, (*model, *PLAYED[0][1]))])
     assert main(["behaviours", people, far, people, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["games"] == 1
-    shares = {table["by"]: table["rows"][0]["eliminated"] for table in found["tables"]}
+    report = json.loads(capsys.readouterr().out)
+    assert report["games"] == 1
+    shares = {table["by"]: table["rows"][0]["eliminated"] for table in report["tables"]}
     assert [(by, share["share"], share["asked"]) for by, share in shares.items()] == [
         ("people", 0.5, 1), ("models", 1.0, 1), ("both", pytest.approx(2 / 3), 1),
     ]  # fmt: skip

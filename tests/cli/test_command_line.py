@@ -54,16 +54,16 @@ def test_methods_lists_the_registry(capsys):
 
 
 def test_play_is_the_same_for_the_same_seed_but_for_the_seconds(capsys):
-    found = []
+    summaries = []
     for seed in ("0", "0", "1"):
         result = answer(capsys, *PLAY[:-3], "--seed", seed)
         assert result.pop("seconds") > 0
-        found.append(result)
-    assert found[0] == found[1] != found[2] | {"seed": 0}
-    assert found[0]["episodes"] == 40
-    assert found[0]["forfeits"] == 0
-    assert len(found[0]["returns"]) == 2
-    assert all(0 <= mean <= 1 for mean in found[0]["returns"])
+        summaries.append(result)
+    assert summaries[0] == summaries[1] != summaries[2] | {"seed": 0}
+    assert summaries[0]["episodes"] == 40
+    assert summaries[0]["forfeits"] == 0
+    assert len(summaries[0]["returns"]) == 2
+    assert all(0 <= mean <= 1 for mean in summaries[0]["returns"])
 
 
 def test_play_means_are_those_of_the_episodes(capsys, tmp_path):

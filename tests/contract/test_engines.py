@@ -253,9 +253,9 @@ async def test_weights_that_arrive_during_sampling_wait_for_it(case):
         sample = await later
         assert np.abs(case.logprobs(ask(5).prompt, sample.tokens, changed=True) - sample.logprobs).max() <= GAP
         for index, task in enumerate(running):
-            found = await task
-            old = np.abs(case.logprobs(ask(index).prompt, found.tokens) - found.logprobs).max()
-            new = np.abs(case.logprobs(ask(index).prompt, found.tokens, changed=True) - found.logprobs).max()
+            earlier = await task
+            old = np.abs(case.logprobs(ask(index).prompt, earlier.tokens) - earlier.logprobs).max()
+            new = np.abs(case.logprobs(ask(index).prompt, earlier.tokens, changed=True) - earlier.logprobs).max()
             assert min(old, new) <= GAP  # one policy or the other, never a mixture
     finally:
         await engine.close()

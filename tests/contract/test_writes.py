@@ -29,9 +29,9 @@ def test_a_write_takes_named_arguments_only(node):
 
 
 def test_the_writes_are_found():
-    found = {param.id for param in WRITES}
-    assert "webapp/arena/play/services.py::submit" in found
-    assert "webapp/runs/attempts.py::record" in found
+    writes = {param.id for param in WRITES}
+    assert "webapp/arena/play/services.py::submit" in writes
+    assert "webapp/runs/attempts.py::record" in writes
 
 
 def test_whoever_is_asked_to_change_the_database_is_a_service():

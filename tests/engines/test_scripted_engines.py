@@ -44,9 +44,9 @@ def test_a_scripted_reply_is_cut_at_its_stop_or_its_length():
 def test_samples_follow_the_table_and_carry_its_logprobs():
     engine = BigramEngine(TABLE)
     samples = [ask(engine, seed=seed) for seed in range(8000)]
-    found = Counter(sample.tokens[0] for sample in samples)
+    counts = Counter(sample.tokens[0] for sample in samples)
     for token, odds in enumerate((1, 2, 5)):
-        assert found[token] / 8000 == pytest.approx(odds / 8, abs=0.02)  # four standard errors
+        assert counts[token] / 8000 == pytest.approx(odds / 8, abs=0.02)  # four standard errors
     assert {s.tokens[0]: round(s.logprobs[0], 9) for s in samples} == {
         token: round(log(odds / 8), 9) for token, odds in enumerate((1, 2, 5))
     }

@@ -74,8 +74,8 @@ def entry(tokens):
 
 def known(store, tokens):
     """What the store knows of `tokens`, as tokens."""
-    found = store.find(tokens)
-    return [] if found is None else found[0, 0, 0, :, 0].int().tolist()
+    cached = store.find(tokens)
+    return [] if cached is None else cached[0, 0, 0, :, 0].int().tolist()
 
 
 def test_the_store_finds_the_longest_start_and_forgets_the_oldest():
@@ -131,15 +131,15 @@ def conversation(engine, seats=7, turns=3):
     """Growing conversations of different speeds, which join and leave batches; return every sample."""
 
     async def seat(index):
-        prompt, found = [3 + index] * (4 + 3 * index), []
+        prompt, samples = [3 + index] * (4 + 3 * index), []
         for turn in range(turns):
             sampling = Sampling(max_tokens=3 + 5 * ((index + turn) % 4))
             sample = await engine.sample(SampleRequest(prompt, sampling, seed=10 * index + turn))
-            found.append(sample)
+            samples.append(sample)
             prompt += [*sample.tokens, 7, 8]
             for _ in range(index):
                 await asyncio.sleep(0)
-        return found
+        return samples
 
     async def main():
         return await asyncio.gather(*(seat(index) for index in range(seats)))

@@ -62,9 +62,9 @@ async def begun(engine):
 
 async def refused(*tasks):
     """Why each was not answered."""
-    found = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 20)
-    assert all(isinstance(error, EngineError) for error in found), found
-    return [str(error) for error in found]
+    errors = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 20)
+    assert all(isinstance(error, EngineError) for error in errors), errors
+    return [str(error) for error in errors]
 
 
 async def test_what_is_asked_is_answered(engine):

@@ -48,9 +48,9 @@ GAMES = [
 
 
 def test_shares_and_coverage_by_hand():
-    found = report(GAMES, BEHAVIOURS)
-    assert (found.rubric, found.version, found.games) == ("werewolf-behaviours", 1, 3)
-    [table] = found.tables
+    summary = report(GAMES, BEHAVIOURS)
+    assert (summary.rubric, summary.version, summary.games) == ("werewolf-behaviours", 1, 3)
+    [table] = summary.tables
     assert (table.by, table.games) == ("people", 2)
     shares = {
         name: (row.surviving.share, row.eliminated.share, row.difference.mean) for name, row in rows(table).items()
@@ -77,9 +77,9 @@ def test_people_and_models_have_a_table_each_and_one_together():
         judged(1, "model:far", SOTOPIA, goal=3),
         judged(1, "model:far", BEHAVIOURS.model_copy(update={"version": 2}), identity_concealment=0),
     ))  # fmt: skip
-    found = report([game], BEHAVIOURS)
+    summary = report([game], BEHAVIOURS)
     shares = {}
-    for table in found.tables:
+    for table in summary.tables:
         row = rows(table)["identity_concealment"]
         shares[table.by] = (row.surviving.share, row.eliminated.share, row.difference and row.difference.mean)
     assert shares == {"people": (1.0, None, None), "models": (0.0, 1.0, -1.0), "both": (0.5, 1.0, -0.5)}
@@ -112,23 +112,25 @@ async def test_played_games_of_a_known_truth():
     jobs = [Job(number, scenario.with_seed(number + 1), ("random",) * 6) for number in range(40)]
     draw, games = random.Random(0), []
     for episode in await collect(jobs, {"random": chance}, lanes=8, rules=RolloutPolicy()):
-        given = []
+        judgments = []
         for seat, role in enumerate(episode.roles):
             first, *others = [dimension.name for dimension in BEHAVIOURS.of(role).dimensions]
             lived = episode.seat_metrics[seat]["survived"]
-            given.append(judged(seat, "model:m", **{first: lived}, **{name: draw.random() < 0.5 for name in others}))
-        games.append(judged_game(episode, given))
-    found = rows(report(games, BEHAVIOURS).tables[0])
+            judgments.append(
+                judged(seat, "model:m", **{first: lived}, **{name: draw.random() < 0.5 for name in others})
+            )
+        games.append(judged_game(episode, judgments))
+    by_behaviour = rows(report(games, BEHAVIOURS).tables[0])
     for name in ("identity_concealment", "protecting_power_roles"):
-        one = found[name].difference
+        one = by_behaviour[name].difference
         assert one.mean == one.high == 1
         assert 0.6 < one.low < 1  # all of some forty games say so
     for name in ("voting_manipulation", "team_collaboration", "recognising_deception"):
-        assert found[name].difference.low < 0 < found[name].difference.high
+        assert by_behaviour[name].difference.low < 0 < by_behaviour[name].difference.high
     lived = sum(
         sum(game.survived[seat] for seat, role in enumerate(game.roles) if role == "werewolf") for game in games
     )
-    wolves = found["identity_concealment"]
+    wolves = by_behaviour["identity_concealment"]
     assert (wolves.surviving.asked, wolves.eliminated.asked) == (lived, 80 - lived)
 
 

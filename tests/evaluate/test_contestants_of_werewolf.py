@@ -41,40 +41,40 @@ async def test_wolves_against_a_village_with_an_interval():
         roles = match.episode.roles
         wolves = {seat for seat, role in enumerate(roles) if role == "werewolf"}
         assert wolves in [set(match.pairing.seats_of(name)) for name in "ab"]
-    found = summarise(matches, {})
+    summary = summarise(matches, {})
     by_hand = [m.episode.metrics["wolves_win"] for m in matches]
-    assert found.shared["wolves_win"].mean == pytest.approx(sum(by_hand) / 40)
+    assert summary.shared["wolves_win"].mean == pytest.approx(sum(by_hand) / 40)
     as_wolves = [m.episode.metrics["wolves_win"] for m in matches[::2]]
-    won = found.a["won/werewolf"]
+    won = summary.a["won/werewolf"]
     assert won.mean == pytest.approx(sum(as_wolves) / 20)
     assert won.low < won.mean < won.high
-    assert {"won/seer", "survived/villager", "legal_rate/werewolf"} <= found.difference.keys()
+    assert {"won/seer", "survived/villager", "legal_rate/werewolf"} <= summary.difference.keys()
 
 
 async def test_the_learner_holds_the_wolves_that_this_start_has():
     pool = Pool((Opponent(source="random", learner=("werewolf",)),), 1, save_every=1, saved=1, loaded=1)
     starts = [start.with_seed(seed) for seed, start in enumerate(villages(12), 1)]
     jobs = [Job(number, start, pool.seats(start, 1, number)) for number, start in enumerate(starts)]
-    found = await collect(jobs, {LEARNER: chance, "random": chance}, lanes=4, rules=RolloutPolicy())
-    for job, episode in zip(jobs, found, strict=True):
-        held = {seat for seat, name in enumerate(job.policies) if name == LEARNER}
-        assert held == {seat for seat, role in enumerate(episode.roles) if role == "werewolf"}
+    episodes = await collect(jobs, {LEARNER: chance, "random": chance}, lanes=4, rules=RolloutPolicy())
+    for job, episode in zip(jobs, episodes, strict=True):
+        seats = {seat for seat, name in enumerate(job.policies) if name == LEARNER}
+        assert seats == {seat for seat, role in enumerate(episode.roles) if role == "werewolf"}
     assert len({job.policies for job in jobs}) > 1  # roles are dealt anew with every seed
 
 
 async def test_numbers_by_role_are_counted_over_the_seats_that_held_it():
     jobs = [Job(number, start.with_seed(number + 1), ("random",) * 6) for number, start in enumerate(villages(10))]
-    found = await collect(jobs, {"random": chance}, lanes=4, rules=RolloutPolicy())
-    numbers = by_role((episode, seat_numbers(episode)) for episode in found)
-    wolves = [e.metrics["wolves_win"] for e in found]
+    episodes = await collect(jobs, {"random": chance}, lanes=4, rules=RolloutPolicy())
+    numbers = by_role((episode, seat_numbers(episode)) for episode in episodes)
+    wolves = [e.metrics["wolves_win"] for e in episodes]
     assert numbers["won/werewolf"] == pytest.approx(sum(wolves) / 10)
     assert numbers["won/seer"] == pytest.approx(1 - sum(wolves) / 10)
     survived = Counter()
-    for episode in found:
+    for episode in episodes:
         for seat, role in enumerate(episode.roles):
             survived[role] += episode.seat_metrics[seat]["survived"]
     assert numbers["survived/villager"] == pytest.approx(
-        survived["villager"] / sum(e.roles.count("villager") for e in found)
+        survived["villager"] / sum(e.roles.count("villager") for e in episodes)
     )
 
 

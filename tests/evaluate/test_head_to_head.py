@@ -82,13 +82,15 @@ def test_what_cannot_be_swapped_is_refused(scenarios):
 
 async def test_the_seats_advantage_cancels():
     matches = await held(side("skilled", lambda seat, seed: 3), side("other", lambda seat, seed: 1))
-    found = summarise(matches, {})
+    summary = summarise(matches, {})
     # Level i is shared by both; the bias of 5 falls to each side once a scenario. So a - b = 3 - 1 everywhere.
-    assert found.difference["return"].mean == found.difference["return"].low == found.difference["return"].high == 2
-    assert found.a["points"].mean == pytest.approx(3 + 2.5 + 2.5)  # skill, mean level of 0..5, half the bias
-    assert found.b["points"].mean == pytest.approx(1 + 2.5 + 2.5)
-    assert found.shared["total"].mean == pytest.approx(3 + 1 + 2 * 2.5 + 5)
-    assert (found.conversations, found.used, found.scenarios) == (12, 12, 6)
+    assert (
+        summary.difference["return"].mean == summary.difference["return"].low == summary.difference["return"].high == 2
+    )
+    assert summary.a["points"].mean == pytest.approx(3 + 2.5 + 2.5)  # skill, mean level of 0..5, half the bias
+    assert summary.b["points"].mean == pytest.approx(1 + 2.5 + 2.5)
+    assert summary.shared["total"].mean == pytest.approx(3 + 1 + 2 * 2.5 + 5)
+    assert (summary.conversations, summary.used, summary.scenarios) == (12, 12, 6)
     # Had seats not been swapped, the difference would have been the bias away.
     first = [m.episode.returns for m in matches if m.pairing.names == ("a", "b")]
     assert {r[0] - r[1] for r in first} == {2 + biased.BIAS}
@@ -112,16 +114,16 @@ async def test_scripted_players_negotiate_and_the_games_own_numbers_come_out():
     chance = Contestant("random", lambda scenario, seat: make_player("random", scenario, seat))
     starts = [negotiation().model_copy(update={"id": f"n{i}", "seed": i}) for i in range(5)]
     pairs = pairings(starts, 20, 1)
-    found = summarise(await play(pairs, scripted, scripted, lanes=5, rules=RolloutPolicy()), {})
-    assert found.used == 20
-    assert found.scenarios == 5
-    assert {"agreement", "efficiency", "turns"} <= found.shared.keys()
-    assert {"points", "return", "parse_rate", "legal_rate", "forfeits", "defaults"} <= found.a.keys()
-    assert found.a["parse_rate"].mean == 1
-    lead = found.difference["return"]
+    summary = summarise(await play(pairs, scripted, scripted, lanes=5, rules=RolloutPolicy()), {})
+    assert summary.used == 20
+    assert summary.scenarios == 5
+    assert {"agreement", "efficiency", "turns"} <= summary.shared.keys()
+    assert {"points", "return", "parse_rate", "legal_rate", "forfeits", "defaults"} <= summary.a.keys()
+    assert summary.a["parse_rate"].mean == 1
+    lead = summary.difference["return"]
     assert lead.low <= 0 <= lead.high
     mixed = summarise(await play(pairs, scripted, chance, lanes=5, rules=RolloutPolicy()), {})
-    assert mixed.shared["agreement"].mean < found.shared["agreement"].mean
+    assert mixed.shared["agreement"].mean < summary.shared["agreement"].mean
 
 
 async def test_unread_replies_and_forfeits_go_to_who_wrote_them():
@@ -136,9 +138,9 @@ async def test_unread_replies_and_forfeits_go_to_who_wrote_them():
         lanes=2,
         rules=RolloutPolicy(retries=1, on_refused="forfeit"),
     )
-    found = summarise(matches, {})
-    assert (found.a["parse_rate"].mean, found.b["parse_rate"].mean) == (0, 1)
-    assert (found.a["forfeits"].mean, found.b["forfeits"].mean) == (1, 0)
+    summary = summarise(matches, {})
+    assert (summary.a["parse_rate"].mean, summary.b["parse_rate"].mean) == (0, 1)
+    assert (summary.a["forfeits"].mean, summary.b["forfeits"].mean) == (1, 0)
 
 
 def test_few_scenarios_are_a_caution():
@@ -162,10 +164,10 @@ async def test_a_failed_conversation_takes_its_partner_along():
         return (Fails if broken else biased.Says)(lambda seat, seed: 3)
 
     matches = await held(Contestant("fails once", player), side("other", lambda seat, seed: 1))
-    found = summarise(matches, {})
-    assert found.errors == {"engine": 1}
-    assert (found.conversations, found.used, found.scenarios) == (12, 10, 5)
-    assert found.difference["return"].mean == 2
+    summary = summarise(matches, {})
+    assert summary.errors == {"engine": 1}
+    assert (summary.conversations, summary.used, summary.scenarios) == (12, 10, 5)
+    assert summary.difference["return"].mean == 2
 
 
 def match(pairing, returns, error=None):
@@ -181,12 +183,12 @@ def test_repetitions_are_averaged_inside_their_scenario():
     for p in pairs:
         gain = gains[p.scenario.id, p.repeat]
         matches.append(match(p, {p.names.index("a"): gain, p.names.index("b"): 0.0}))
-    found = summarise(matches, {}).difference["return"]
-    assert (found.mean, found.n) == (6.0, 2)  # (2 + 10) / 2: scenarios weigh the same
+    outcome = summarise(matches, {}).difference["return"]
+    assert (outcome.mean, outcome.n) == (6.0, 2)  # (2 + 10) / 2: scenarios weigh the same
     matches[-1] = match(pairs[-1], {}, ErrorRecord(kind="engine", message="x"))
-    found = summarise(matches, {})
-    assert found.difference["return"].mean == 6.0
-    assert found.used == 6
+    summary = summarise(matches, {})
+    assert summary.difference["return"].mean == 6.0
+    assert summary.used == 6
 
 
 def judged(number, seat, **values):
@@ -203,11 +205,11 @@ def test_what_could_not_be_scored_is_counted_and_left_out():
         scores = {p.names.index("a"): 8.0, p.names.index("b"): 6.0}
         judgments[p.number] = [judged(p.number, seat, goal=value) for seat, value in scores.items()]
     judgments[0][1] = judged(0, 1)  # one seat of the first scenario's first seating
-    found = summarise(matches, judgments)
-    assert found.difference["sotopia.goal"].mean == 2
-    assert found.difference["sotopia.goal"].n == 2  # s0 is left out, not counted as zero
-    assert found.a["sotopia.mean"].mean == 8
-    assert (found.scored, found.unscored) == ({"sotopia": 11}, {"sotopia": 1})
+    summary = summarise(matches, judgments)
+    assert summary.difference["sotopia.goal"].mean == 2
+    assert summary.difference["sotopia.goal"].n == 2  # s0 is left out, not counted as zero
+    assert summary.a["sotopia.mean"].mean == 8
+    assert (summary.scored, summary.unscored) == ({"sotopia": 11}, {"sotopia": 1})
 
 
 async def test_the_judge_reads_every_seat_under_both_rubrics_and_not_who_sat_there():
@@ -226,11 +228,11 @@ async def test_the_judge_reads_every_seat_under_both_rubrics_and_not_who_sat_the
     chance = Contestant("secret-model-name", lambda scenario, seat: make_player("random", scenario, seat))
     matches = await play(pairings([dialogue()], 2, 0), chance, chance, lanes=2, rules=RolloutPolicy())
     judgments = await judge_all(matches, Judge(Middle(), "j"), 0)
-    assert [len(found) for found in judgments.values()] == [4, 4]  # two seats, two rubrics
+    assert [len(of_match) for of_match in judgments.values()] == [4, 4]  # two seats, two rubrics
     assert "secret-model-name" not in str(asked)
-    found = summarise(matches, judgments)
-    assert {"sotopia.goal", "sotopia.mean", "fine-grained.empathy_expression"} <= found.a.keys()
-    assert "return" not in found.a  # a judged game has none of its own
+    summary = summarise(matches, judgments)
+    assert {"sotopia.goal", "sotopia.mean", "fine-grained.empathy_expression"} <= summary.a.keys()
+    assert "return" not in summary.a  # a judged game has none of its own
 
 
 async def test_the_judge_of_a_village_says_too_what_each_role_did():
@@ -250,15 +252,15 @@ async def test_the_judge_of_a_village_says_too_what_each_role_did():
         pairings([start], 2, 0, ("werewolf",), "each_other"), chance, chance, lanes=2, rules=RolloutPolicy()
     )
     judgments = await judge_all(matches, Judge(Yes(), "j"), 0)
-    assert [len(found) for found in judgments.values()] == [18, 18]  # six seats, three rubrics
+    assert [len(of_match) for of_match in judgments.values()] == [18, 18]  # six seats, three rubrics
     games = [judged_game(match.episode, judgments[match.pairing.number]) for match in matches]
     rows = {row.behaviour: row for row in report(games, BEHAVIOURS).tables[0].rows}
     assert rows["identity_concealment"].eliminated.scored + rows["identity_concealment"].surviving.scored == 4
     assert rows["recognising_deception"].eliminated.scored + rows["recognising_deception"].surviving.scored == 8
-    found = summarise(matches, judgments)
-    assert found.a["werewolf-behaviours.voting_manipulation/werewolf"].mean == 0
-    assert found.a["werewolf-behaviours.identity_concealment/werewolf"].mean == 1
-    assert "werewolf-behaviours.identity_concealment/seer" not in found.a
+    summary = summarise(matches, judgments)
+    assert summary.a["werewolf-behaviours.voting_manipulation/werewolf"].mean == 0
+    assert summary.a["werewolf-behaviours.identity_concealment/werewolf"].mean == 1
+    assert "werewolf-behaviours.identity_concealment/seer" not in summary.a
 
 
 @pytest.fixture
@@ -287,8 +289,8 @@ def test_without_sides_each_holds_half_and_the_half_moves_on(monkeypatch):
     monkeypatch.setitem(REGISTRY, "hidden", replace(hidden_roles.SPEC, symmetric=True))
     pairs = pairings(hidden_roles.scenarios(6), 12, 0)
     assert [p.seats_of("a") for p in pairs[:4]] == [(0, 1, 2), (3, 4, 5), (1, 2, 3), (0, 4, 5)]
-    held = Counter(seat for p in pairs for seat in p.seats_of("a"))
-    assert set(held.values()) == {6}  # everybody's seat as often
+    counts = Counter(seat for p in pairs for seat in p.seats_of("a"))
+    assert set(counts.values()) == {6}  # everybody's seat as often
 
 
 async def test_the_wolves_rate_of_winning_by_who_played_them(hidden):
@@ -300,14 +302,14 @@ async def test_the_wolves_rate_of_winning_by_who_played_them(hidden):
         lanes=4,
         rules=RolloutPolicy(),
     )
-    found = summarise(matches, {})
-    assert (found.a["won/werewolf"].mean, found.b["won/werewolf"].mean) == (1, 0)
-    assert (found.a["won/seer"].mean, found.b["won/seer"].mean) == (1, 0)
-    assert found.difference["won/werewolf"].mean == 1
-    assert found.difference["won/werewolf"].low == pytest.approx(1 - 2 * (1 - 0.025**0.25))  # exact, four scenarios
-    assert (found.a["won"].mean, found.a["return"].mean) == (1, 1)
-    assert found.shared["wolves_win"].mean == 0.5
-    assert found.a["won/werewolf"].n == 4
+    summary = summarise(matches, {})
+    assert (summary.a["won/werewolf"].mean, summary.b["won/werewolf"].mean) == (1, 0)
+    assert (summary.a["won/seer"].mean, summary.b["won/seer"].mean) == (1, 0)
+    assert summary.difference["won/werewolf"].mean == 1
+    assert summary.difference["won/werewolf"].low == pytest.approx(1 - 2 * (1 - 0.025**0.25))  # exact, four scenarios
+    assert (summary.a["won"].mean, summary.a["return"].mean) == (1, 1)
+    assert summary.shared["wolves_win"].mean == 0.5
+    assert summary.a["won/werewolf"].n == 4
 
 
 async def test_the_interval_of_the_wolves_rate_is_over_scenarios(hidden):
@@ -321,10 +323,10 @@ async def test_the_interval_of_the_wolves_rate_is_over_scenarios(hidden):
         lanes=8,
         rules=RolloutPolicy(seed=3),
     )
-    found = summarise(matches, {})
+    summary = summarise(matches, {})
     won = [m.episode.returns[1] for m in matches if m.pairing.names[1] == "a"]
-    assert found.a["won/werewolf"].mean == pytest.approx(sum(won) / 40)
-    lead = found.difference["won/werewolf"]
+    assert summary.a["won/werewolf"].mean == pytest.approx(sum(won) / 40)
+    lead = summary.difference["won/werewolf"]
     assert lead.low < 0 < lead.high
     assert lead.n == 40
 

@@ -49,9 +49,9 @@ def equilibrium(prompt, answer):
 
 @pytest.mark.parametrize("game, states", [("kuhn_poker", 12), ("leduc_poker", 288)])
 def test_there_is_a_point_for_every_information_state(game, states):
-    found = points(game)
-    assert len(found) == states
-    for point in found.values():
+    decisions = points(game)
+    assert len(decisions) == states
+    for point in decisions.values():
         assert len(point.answers()) == len(point.actions)
         assert point.observation.messages[-1].text.startswith("Information of Turn-")
 
@@ -68,9 +68,9 @@ def test_random_kuhn_is_eleven_twelfths_away():
 
 
 def test_the_equilibrium_is_not_away_and_has_its_value():
-    found = run("kuhn_poker", "nash", engine="", device="", dtype="", on_progress=None)
-    assert found["nash_conv"] == pytest.approx(0, abs=1e-12)
-    assert found["value"] == pytest.approx(-1 / 18)
+    result = run("kuhn_poker", "nash", engine="", device="", dtype="", on_progress=None)
+    assert result["nash_conv"] == pytest.approx(0, abs=1e-12)
+    assert result["value"] == pytest.approx(-1 / 18)
 
 
 def test_a_model_that_does_not_care_is_random():
@@ -80,10 +80,10 @@ def test_a_model_that_does_not_care_is_random():
 
 
 def test_every_state_that_was_asked_about_is_told():
-    told = []
+    progress = []
     engine = Engine(lambda prompt, answer: 0.5)
-    asyncio.run(model_policy(points("kuhn_poker"), engine, CHAT, lambda done, of: told.append((done, of))))
-    assert told == [(done, 12) for done in range(1, 13)]
+    asyncio.run(model_policy(points("kuhn_poker"), engine, CHAT, lambda done, of: progress.append((done, of))))
+    assert progress == [(done, 12) for done in range(1, 13)]
 
 
 def test_a_model_that_plays_the_equilibrium_by_what_it_reads_is_not_away():

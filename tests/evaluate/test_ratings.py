@@ -44,18 +44,18 @@ def why(ladder):
 
 @pytest.mark.parametrize("won, lost, drawn", [(3, 1, 0), (7, 3, 2), (5, 5, 0)])
 def test_two_players_differ_by_the_log_odds_of_the_win_share(won, lost, drawn):
-    found = points(fit(both_ways(won, lost, drawn), prior=BARE, **FEW))
+    rated = points(fit(both_ways(won, lost, drawn), prior=BARE, **FEW))
     odds = (won + drawn / 2) / (lost + drawn / 2)
-    assert found["ann"] - found["ben"] == pytest.approx(400 * math.log10(odds), abs=0.05)
-    assert found["ann"] + found["ben"] == pytest.approx(2 * MEAN, abs=0.02)
+    assert rated["ann"] - rated["ben"] == pytest.approx(400 * math.log10(odds), abs=0.05)
+    assert rated["ann"] + rated["ben"] == pytest.approx(2 * MEAN, abs=0.02)
 
 
 def test_the_prior_is_a_drawn_game_of_each_against_the_average():
     """With d the difference in log-odds, the gradient of likelihood and drawn games vanishes at one d."""
     games = 20
     expected = brentq(lambda d: games * (1 - sigmoid(d)) - (sigmoid(d / 2) - 0.5), 0, 20)
-    found = points(fit(both_ways(10, 0), **FEW))
-    assert (found["ann"] - found["ben"]) / POINTS == pytest.approx(expected, abs=1e-4)
+    rated = points(fit(both_ways(10, 0), **FEW))
+    assert (rated["ann"] - rated["ben"]) / POINTS == pytest.approx(expected, abs=1e-4)
 
 
 def test_who_has_won_all_games_has_an_interval_with_width():
@@ -125,8 +125,8 @@ def test_who_always_had_the_better_seat_is_not_overrated():
             log.append(duel(next(number), "ann", "cleo", value))
             log.append(duel(next(number), "ben", "cleo", value))
             log.append(duel(next(number), "cleo", "ben", value))
-    found = points(fit(log, **FEW))
-    assert found["ann"] == pytest.approx(MEAN, abs=8)
+    rated = points(fit(log, **FEW))
+    assert rated["ann"] == pytest.approx(MEAN, abs=8)
     share = sum(one.seats[0].value for one in log if one.seats[0].who == "ann") / 320
     assert share == 0.75, "a plain win rate would put Ann 190 points above the others"
 
@@ -165,9 +165,15 @@ def test_a_second_account_that_plays_nobody_else_carries_at_most_half_a_win():
 def test_a_team_is_not_compared_within_itself_and_a_match_weighs_one_game_to_each_seat():
     values = (1.0, 1.0, 0.0, 0.75)
     played = RatedGame(id=0, seats=tuple(RatedSeat(who=str(n), value=value) for n, value in enumerate(values)))
-    found = {(one.i, one.j): (one.share, one.weight) for one in comparisons(played)}
+    weights = {(one.i, one.j): (one.share, one.weight) for one in comparisons(played)}
     third = pytest.approx(1 / 3)
-    assert found == {(0, 2): (1, third), (0, 3): (1, third), (1, 2): (1, third), (1, 3): (1, third), (2, 3): (0, third)}
+    assert weights == {
+        (0, 2): (1, third),
+        (0, 3): (1, third),
+        (1, 2): (1, third),
+        (1, 3): (1, third),
+        (2, 3): (0, third),
+    }
 
 
 def test_two_seats_with_equal_results_have_drawn():
@@ -242,7 +248,7 @@ def test_the_digest_is_of_all_that_the_fit_reads(monkeypatch):
     log = both_ways(2, 1)
     changed = [*log[:-1], duel(log[-1].id, "ben", "ann", 0.25)]
     other_number = [*log[:-1], log[-1].model_copy(update={"id": 99})]
-    found = {digest(log), digest(log[:-1]), digest(changed), digest(other_number)}
+    digests = {digest(log), digest(log[:-1]), digest(changed), digest(other_number)}
     assert digest(log[::-1]) == digest(log) == fit(log, **FEW).digest
     monkeypatch.setattr(ratings, "METHOD", "another")
-    assert len(found | {digest(log)}) == 5
+    assert len(digests | {digest(log)}) == 5

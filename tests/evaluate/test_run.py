@@ -79,7 +79,7 @@ def test_probes_are_kept_with_the_episodes_and_change_nothing(head_to_head, tmp_
     folder = str(write_random_llama(tmp_path / "llama", window=4096))
     village = dealt("villager", "werewolf", "villager", probes=True, day_limit=1, wolf_talk=0)
     wanted = {"model": folder, "conversations": 2, "side": ["werewolf"]}
-    found = []
+    recorded = []
     for probes in (True, False):
         sections = {
             "model": {"base": folder, "device": "cpu"},
@@ -88,8 +88,8 @@ def test_probes_are_kept_with_the_episodes_and_change_nothing(head_to_head, tmp_
         }
         _, attempt = head_to_head(wanted, start_from=village, **sections)
         with gzip.open(attempt.episodes(0), "rt") as file:
-            found.append([Episode.from_dict(json.loads(line)["episode"]) for line in file])
-    asked, unasked = found
+            recorded.append([Episode.from_dict(json.loads(line)["episode"]) for line in file])
+    asked, unasked = recorded
     assert [episode.moves for episode in asked] == [episode.moves for episode in unasked]
     assert not any(episode.beliefs for episode in unasked)
     for episode in asked:

@@ -31,10 +31,10 @@ def move(game, seat, reply):
         return FORFEIT
     if reply.startswith("!"):
         return game.default(seat).model_copy(update={"origin": reply[1:]})
-    found, _ = parse(reply, game.observe(seat))
-    found = found.model_copy(update={"origin": "tool"}) if seat == game.scenario.tool_seat else found
-    game.check(seat, found)
-    return found
+    action, _ = parse(reply, game.observe(seat))
+    action = action.model_copy(update={"origin": "tool"}) if seat == game.scenario.tool_seat else action
+    game.check(seat, action)
+    return action
 
 
 def playthrough(title, scenario, lines):

@@ -45,8 +45,8 @@ def lines(game, name, since=0):
 
 
 def choices(game, name, action):
-    found = [a for a in game.observe(game.names.index(name)).actions if a.name == action]
-    return found[0].args[0].choices if found else None
+    actions = [a for a in game.observe(game.names.index(name)).actions if a.name == action]
+    return actions[0].args[0].choices if actions else None
 
 
 def talk(game, words="Hm."):
@@ -202,8 +202,8 @@ def test_a_meeting_by_hand():
     assert votes in lines(game, "Cleo")
     assert last(game, SPECTATOR) == "The crew wins: the imposter is ejected. The imposter was Ben."
     assert game.returns() == {0: 1, 1: -1, 2: 1, 3: 1, 4: 1}
-    found = game.metrics()
-    assert (found["kills"], found["meetings"], found["ejected_wrong"], found["rounds"]) == (1, 1, 0, 4)
+    metrics = game.metrics()
+    assert (metrics["kills"], metrics["meetings"], metrics["ejected_wrong"], metrics["rounds"]) == (1, 1, 0, 4)
     ben, cleo, dan = (game.seat_metrics()[seat] for seat in (1, 2, 3))
     assert (ben["won"], cleo["won"], ben["survived"], cleo["survived"]) == (0, 1, 1, 0)
     assert [game.seat_metrics()[seat]["votes_right"] for seat in (0, 4)] == [1, 1]
@@ -386,13 +386,14 @@ def test_in_every_game(seed, size, cooldown):
                     kills.append(game.world.round)
         else:
             resets = game.world.round
-    found = game.metrics()
-    assert found["kills"] == len(kills)
+    metrics = game.metrics()
+    assert metrics["kills"] == len(kills)
     assert (
-        sum(game.seat_metrics()[seat]["survived"] for seat in range(size)) == size - len(kills) - found["ejected_wrong"]
+        sum(game.seat_metrics()[seat]["survived"] for seat in range(size))
+        == size - len(kills) - metrics["ejected_wrong"]
     )
     assert game.roles().count("imposter") == 1
-    assert sum(found[f"end_{end}"] for end in ("ejected", "tasks", "kills", "limit")) == 1
+    assert sum(metrics[f"end_{end}"] for end in ("ejected", "tasks", "kills", "limit")) == 1
     assert all(message.channel == "public" for message in game.observe(SPECTATOR).messages)
 
 

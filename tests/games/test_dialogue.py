@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.games.cases.dialogue import GIVEN, dialogue
+from tests.games.cases.dialogue import OPENING_TURNS, dialogue
 from training.errors import BadInput, IllegalMove
 from training.games import anonymised, make
 from training.games.base import FORFEIT
@@ -322,14 +322,14 @@ def test_the_tool_seat_reports_facts_and_nothing_else(move):
 
 
 def test_given_rounds_are_told_and_do_not_count():
-    game = make(dialogue(given=GIVEN, turn_limit=4))
+    game = make(dialogue(given=OPENING_TURNS, turn_limit=4))
     assert said(game, 0, 1) == [
         (None, 'So far:\nAda says: "Good morning."\nBen (non-verbal): waves'),
         (None, "Ada continues."),
     ]
     play_on(game)
     assert game.metrics()["turns"] == 4
-    assert make(dialogue(given=GIVEN[:1])).to_act() == {1}
+    assert make(dialogue(given=OPENING_TURNS[:1])).to_act() == {1}
 
 
 def test_giving_up_loses_and_only_that():
@@ -362,7 +362,7 @@ def test_only_the_chosen_kinds_are_offered():
         ({"fixed_order": [0]}, "set order to random"),
         ({"given": [{"seat": 0, "text": " "}]}, "needs text"),
         ({"given": [{"seat": 0, "kind": "leave"}]}, "before the game begins"),
-        ({"given": GIVEN * 3}, "settings.given"),
+        ({"given": OPENING_TURNS * 3}, "settings.given"),
         ({"participants": [{"goal": "x"}]}, "settings.participants"),
         ({"participants": [{"goal": ""}, {"goal": "x"}]}, "settings.participants.0.goal"),
         ({"turn_limit": 1}, "settings.turn_limit"),

@@ -27,13 +27,13 @@ def in_the_present_form(line):
 
 @pytest.mark.parametrize("line", [line for *_, line in STORED], ids=NAMES)
 def test_a_stored_game_ends_as_it_did(line):
-    expected, found = in_the_present_form(line), logs.replayed(line)
-    metrics = {name: found["metrics"].get(name) for name in expected["metrics"]}  # a later release may count more
+    expected, replayed = in_the_present_form(line), logs.replayed(line)
+    metrics = {name: replayed["metrics"].get(name) for name in expected["metrics"]}  # a later release may count more
     of_seats = {
-        seat: {name: found["seat_metrics"][seat].get(name) for name in values}
+        seat: {name: replayed["seat_metrics"][seat].get(name) for name in values}
         for seat, values in expected["seat_metrics"].items()
     }
-    assert {**found, "metrics": metrics, "seat_metrics": of_seats} == expected
+    assert {**replayed, "metrics": metrics, "seat_metrics": of_seats} == expected
 
 
 @pytest.mark.parametrize("game", REGISTRY)

@@ -96,8 +96,8 @@ def test_returns_mix_both_sides_by_the_prosocial_weight(prosocial):
     own, other = 27 / 36, 15 / 36
     assert game.returns()[0] == pytest.approx((1 - prosocial) * own + prosocial * other)
     assert game.returns()[1] == pytest.approx((1 - prosocial) * other + prosocial * own)
-    told = "25 % that of Ben" in game.observe(0).messages[0].text
-    assert told == (prosocial == 0.25)
+    explained = "25 % that of Ben" in game.observe(0).messages[0].text
+    assert explained == (prosocial == 0.25)
 
 
 def test_walking_away_leaves_both_with_their_own_alternative():
@@ -126,9 +126,9 @@ def test_the_turn_limit_ends_without_a_deal_and_is_told(limit):
         say(game, turn % 2, "Let us talk.")
     assert not game.to_act()
     assert last(game, 1) == f"All {limit} turns are used up. There is no deal. For you: 5 of 36 points."
-    told = [m.text for m in game.observe(1).messages]
-    assert told.count("One turn remains.") == 1
-    assert told.count("Two turns remain.") == (limit > 2)
+    lines = [m.text for m in game.observe(1).messages]
+    assert lines.count("One turn remains.") == 1
+    assert lines.count("Two turns remain.") == (limit > 2)
 
 
 def test_a_proposal_in_the_last_turn_cannot_be_accepted():

@@ -97,8 +97,8 @@ def test_a_night_resolves_as_the_rules_say(first, second, tie, shields, potion):
         Dan=f"<protect>{shields[1]}</protect>",
     )
     victim, fate = who_dies(first, second, tie, shields, potion)
-    told = f"The werewolves attack {'you' if victim == 'Eve' else victim or 'nobody'} tonight."
-    assert told in heard(game, "Eve")
+    attack = f"The werewolves attack {'you' if victim == 'Eve' else victim or 'nobody'} tonight."
+    assert attack in heard(game, "Eve")
     assert ("save" in offered(game, "Eve")) == (victim is not None)
     if potion[0] == "save" and victim is None:
         return
@@ -219,16 +219,16 @@ def test_ballots_are_named_and_hidden_until_all_are_in():
     "tie, out", [("nobody", [set()]), ("random", [{"Ada"}, {"Eve"}])], ids=["nobody leaves", "one of them leaves"]
 )
 def test_ties(tie, out):
-    found = []
+    results = []
     for seed in range(20):
         game = make(dealt(*SIX, tie=tie, **QUIET).with_seed(seed))
         silent_until(game, "vote")
         vote(game, "Eve", "Eve", "Ada", "Ada", "Finn", "nobody")
-        found.append(dead(game))
-        told = [line for line in heard(game, "Finn") if "Tied: Ada and Eve. Chance decides." in line]
-        assert len(told) == (tie == "random")
-    assert [one for one in out if one in found] == out
-    assert all(one in out for one in found)
+        results.append(dead(game))
+        announcements = [line for line in heard(game, "Finn") if "Tied: Ada and Eve. Chance decides." in line]
+        assert len(announcements) == (tie == "random")
+    assert [one for one in out if one in results] == out
+    assert all(one in out for one in results)
 
 
 def test_in_a_run_off_the_tied_speak_and_the_others_vote():

@@ -20,8 +20,8 @@ _MODULES = [import_module(name) for name in (*_INNER, *_OUTER)]
 def _by_game(name, game_of):
     """The entries of one list of every module, by the game that they are about, in the order of the registry."""
     entries = [entry for module in _MODULES for entry in getattr(module, name, ())]
-    found = {game: [entry for entry in entries if game_of(entry) == game] for game in REGISTRY}
-    return {game: listed for game, listed in found.items() if listed}
+    by_game = {game: [entry for entry in entries if game_of(entry) == game] for game in REGISTRY}
+    return {game: listed for game, listed in by_game.items() if listed}
 
 
 CASES = _by_game("CASES", lambda scenario: scenario.game)

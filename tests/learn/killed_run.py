@@ -54,7 +54,7 @@ PHASES = {
     "before the rename": (Path, "replace", _to("step_"), 1),
     "before the parent is flushed": (store, "_fsync", _named("checkpoints"), 1),
     "before it is cleaned up": (shutil, "rmtree", _of(".step_"), 2),
-    "before it is told": (Progress, "event", lambda progress, kind, **more: kind == "checkpoint", 1),
+    "before it is reported": (Progress, "event", lambda progress, kind, **more: kind == "checkpoint", 1),
     "before an old one is torn": (Path, "unlink", _named(store.MANIFEST), 1),
     "before an old one is removed": (shutil, "rmtree", _of("step_"), 1),
     "while an old one is removed": (os, "unlink", lambda path, dir_fd=None: dir_fd is not None, 2),
@@ -117,10 +117,10 @@ def at_moments(whole: RunDir, folder: Path, count: int, seed: int) -> dict[str, 
     moments, codes, kills = random.Random(seed), {}, 0
     while kills < count:
         run_dir = another(whole, folder / str(len(codes)))
-        told = codes[str(len(codes))] = []
-        while told[-1:] in ([], [-signal.SIGKILL]):
-            told.append(wait(attempt(run_dir), moments.uniform(0.05, LONGEST_S) if kills < count else LIMIT_S))
-            kills += told[-1] == -signal.SIGKILL
+        exits = codes[str(len(codes))] = []
+        while exits[-1:] in ([], [-signal.SIGKILL]):
+            exits.append(wait(attempt(run_dir), moments.uniform(0.05, LONGEST_S) if kills < count else LIMIT_S))
+            kills += exits[-1] == -signal.SIGKILL
     return codes
 
 

@@ -125,8 +125,8 @@ def test_the_judge_of_an_arena_during_the_run_is_closed_too(judged, connections)
     stub, config, run_dir = judged
     stub.answer = obliging
     evaluate = config.evaluate.model_copy(update={"every": 1, "conversations": 2, "opponent": "scripted"})
-    told = during.run(config.model_copy(update={"evaluate": evaluate}), run_dir)
-    assert told["result"] == "succeeded", told
+    result = during.run(config.model_copy(update={"evaluate": evaluate}), run_dir)
+    assert result["result"] == "succeeded", result
     asked, closed = connections
     assert len(asked) == 3  # the run's, and one of each head-to-head
     assert closed >= asked
@@ -136,18 +136,18 @@ def test_the_judge_scores_the_arena_during_the_run(judged):
     stub, config, run_dir = judged
     stub.answer = obliging
     section = {"every": 1, "conversations": 2, "opponent": "scripted", "judge": True}
-    told = during.run(config.model_copy(update={"evaluate": config.evaluate.model_copy(update=section)}), run_dir)
-    assert told["result"] == "succeeded", told
-    found = [event for event, _ in read_lines(run_dir.attempt(1).events) if event["kind"] == "evaluation"]
+    result = during.run(config.model_copy(update={"evaluate": config.evaluate.model_copy(update=section)}), run_dir)
+    assert result["result"] == "succeeded", result
+    evaluations = [event for event, _ in read_lines(run_dir.attempt(1).events) if event["kind"] == "evaluation"]
     # the stub gives the first seat the most and the second the least; with seats swapped the sides are equal
     goal = next(d for d in SOTOPIA.dimensions if d.name == "goal")
     middle = (goal.low + goal.high) / 2
-    assert [found[0][f"{side}.sotopia.goal"] for side in "ab"] == pytest.approx([middle, middle])
+    assert [evaluations[0][f"{side}.sotopia.goal"] for side in "ab"] == pytest.approx([middle, middle])
 
 
 def test_a_judge_that_is_down_is_an_error_never_a_zero(judged):
     stub, config, run_dir = judged
     stub.answer = Status(500)
-    told = trainer.run(config, run_dir)
-    assert told["result"] == "failed"
+    result = trainer.run(config, run_dir)
+    assert result["result"] == "failed"
     assert all("reward" not in line and line["errors"] == 2 for line in metrics(run_dir))

@@ -15,17 +15,17 @@ def test_ppo_clip_by_hand():
     # ratios 1.5, 1.5, 0.5, 0.5 with A = 2, −2, 2, −2 and ε = .2
     # min(3, 2.4) = 2.4 held; min(−3, −2.4) = −3; min(1, 1.6) = 1; min(−1, −1.6) = −1.6 held
     logp = T([math.log(1.5), math.log(1.5), math.log(0.5), math.log(0.5)])
-    loss, held = losses.ppo_clip(logp, torch.zeros(4), T([2.0, -2.0, 2.0, -2.0]), 0.2)
+    loss, clipped = losses.ppo_clip(logp, torch.zeros(4), T([2.0, -2.0, 2.0, -2.0]), 0.2)
     assert loss.tolist() == pytest.approx([-2.4, 3.0, -1.0, 1.6])
-    assert held.tolist() == [True, False, False, True]
+    assert clipped.tolist() == [True, False, False, True]
 
 
 def test_dual_clip_bounds_bad_actions_only():
     # ratio 4: A = −1 costs 4 without, c = 1.4 with the dual clip; A = 1 is clipped at 1.2 either way
     logp = T([math.log(4.0), math.log(4.0)])
-    loss, held = losses.ppo_clip(logp, torch.zeros(2), T([-1.0, 1.0]), 0.2, 1.4)
+    loss, clipped = losses.ppo_clip(logp, torch.zeros(2), T([-1.0, 1.0]), 0.2, 1.4)
     assert loss.tolist() == pytest.approx([1.4, -1.2])
-    assert held.tolist() == [True, True]
+    assert clipped.tolist() == [True, True]
 
 
 def test_ppo_gradient_at_ratio_one_is_the_policy_gradient():

@@ -46,8 +46,8 @@ def test_every_part_has_its_share_after_any_number_of_places():
 
 def test_a_part_of_a_mixture_plays_what_it_would_play_alone():
     mixture, alone = MixtureSampler(parts(), [3, 1]), parts()[0]
-    found = [start for start in map(mixture.start, range(24)) if start.game == "negotiation"]
-    assert found == [alone.start(place) for place in range(18)]
+    starts = [start for start in map(mixture.start, range(24)) if start.game == "negotiation"]
+    assert starts == [alone.start(place) for place in range(18)]
     again = MixtureSampler(parts(), [3, 1])
     assert [again.start(place) for place in (23, 5)] == [mixture.start(place) for place in (23, 5)]
 
@@ -55,10 +55,10 @@ def test_a_part_of_a_mixture_plays_what_it_would_play_alone():
 def test_a_step_plays_all_its_places_and_replays():
     settings = RunConfig().rollout.model_copy(update={"scenarios": 4, "games": 2})
     config = RunConfig().model_copy(update={"rollout": settings})
-    found = [job for step in (1, 2) for job in jobs(config, MixtureSampler(parts(), [1, 1]), POOL, step)]
-    assert Counter(job.scenario.game for job in found) == {"negotiation": 8, "dialogue": 8}
-    assert {(job.scenario.id, job.scenario.seed) for job in found[0::2]} == {
-        (job.scenario.id, job.scenario.seed) for job in found[1::2]
+    played = [job for step in (1, 2) for job in jobs(config, MixtureSampler(parts(), [1, 1]), POOL, step)]
+    assert Counter(job.scenario.game for job in played) == {"negotiation": 8, "dialogue": 8}
+    assert {(job.scenario.id, job.scenario.seed) for job in played[0::2]} == {
+        (job.scenario.id, job.scenario.seed) for job in played[1::2]
     }
 
 
@@ -102,10 +102,10 @@ def test_numbers_of_each_game():
     first, other = played(0, 1.0), played(1, 0.5)
     scenario = other.episode.scenario.model_copy(update={"game": "second"})
     other.episode = other.episode.model_copy(update={"scenario": scenario})
-    found = outcome_metrics([first, other], by_game=True)
+    metrics = outcome_metrics([first, other], by_game=True)
     game = first.episode.scenario.game
-    assert (found["reward"], found[f"{game}.reward"], found["second.reward"]) == (0.75, 1.0, 0.5)
-    assert found["second.episodes"] == 1
+    assert (metrics["reward"], metrics[f"{game}.reward"], metrics["second.reward"]) == (0.75, 1.0, 0.5)
+    assert metrics["second.episodes"] == 1
 
 
 def test_a_run_on_villages_and_bargains_against_a_remote_model(tmp_path, monkeypatch):

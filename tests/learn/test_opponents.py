@@ -20,13 +20,13 @@ MIXED = [{"source": "mirror"}, {"source": "past", "weight": 2}, {"source": "scri
 
 
 def episodes(run_dir, attempt=1):
-    found = []
+    episodes = []
     for step in range(1, STEPS + 1):
         path = run_dir.attempt(attempt).episodes(step)
         if path.exists():
             with gzip.open(path, "rt") as file:
-                found += [(step, json.loads(line)) for line in file]
-    return found
+                episodes += [(step, json.loads(line)) for line in file]
+    return episodes
 
 
 @pytest.fixture(scope="module")

@@ -117,11 +117,11 @@ class Largest(TorchDispatchMode):
         self.size = 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        found = function(*args, **(kwargs or {}))
-        for tensor in found if isinstance(found, tuple | list) else [found]:
+        output = function(*args, **(kwargs or {}))
+        for tensor in output if isinstance(output, tuple | list) else [output]:
             if isinstance(tensor, torch.Tensor):
                 self.size = max(self.size, tensor.numel())
-        return found
+        return output
 
 
 @pytest.mark.parametrize("entropy_grad", [False, True])

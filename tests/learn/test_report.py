@@ -20,7 +20,7 @@ def played(number=0, reward=1.0, passed=(True,)):
 
 
 class Written:
-    """A progress that keeps what it is told."""
+    """A progress that stores every event that it receives."""
 
     def __init__(self):
         self.records = []
@@ -41,7 +41,7 @@ def test_a_value_stands_beside_the_token_that_it_was_read_before():
 
 def test_a_step_in_numbers():
     lost = Rollout(2, played().episode)
-    found = outcome_metrics([played(0, 1.0), played(1, 0.5, passed=(False,)), lost])
+    metrics = outcome_metrics([played(0, 1.0), played(1, 0.5, passed=(False,)), lost])
     expected = {
         "episodes": 2,
         "errors": 1,
@@ -52,7 +52,7 @@ def test_a_step_in_numbers():
         "legal_rate": 1.0,
     }
     expected |= {"turns": 1, "branches": 0, "reply_tokens": 2, "sampled_tokens": 4, "trace_tokens": 8}
-    assert found == pytest.approx(expected)
+    assert metrics == pytest.approx(expected)
     assert outcome_metrics([lost]) == {"episodes": 0, "errors": 1}
 
 
@@ -60,10 +60,10 @@ def test_credit_in_numbers():
     # advantages 1 and 3: mean 2, spread 1; targets 1 and 3 with values .25 and .25: the critic explains nothing
     other = played(1)
     other.items[0].credit.value_targets["turn"][1] = 3.0
-    found = credit_metrics([played(), other])
+    metrics = credit_metrics([played(), other])
     # their mean squared error is (0.75² + 2.75²) / 2 = 4.0625 over a variance of 1
     expected = {"advantage_mean": 2, "advantage_std": 1, "explained_variance_turn": 0, "value_r2_turn": -3.0625}
-    assert found == pytest.approx(expected)
+    assert metrics == pytest.approx(expected)
 
 
 def test_a_constant_error_is_seen_by_value_r2_alone():
@@ -71,8 +71,8 @@ def test_a_constant_error_is_seen_by_value_r2_alone():
     first, other = played(), played(1)
     other.items[0].credit.value_targets["turn"][1] = 3.0
     first.scored.values["turn"][0][1], other.scored.values["turn"][0][1] = 2.0, 4.0
-    found = credit_metrics([first, other])
-    assert (found["explained_variance_turn"], found["value_r2_turn"]) == (1, 0)
+    metrics = credit_metrics([first, other])
+    assert (metrics["explained_variance_turn"], metrics["value_r2_turn"]) == (1, 0)
 
 
 def test_advantages_by_role():
@@ -80,8 +80,8 @@ def test_advantages_by_role():
     episode = one.episode.model_copy(update={"roles": ("wolf", "villager")})
     credit = {0: np.array([0, 0, 1.0, 3.0]), 1: np.array([0, 0, -4.0])}
     items = {n: Item(episode.traces[n], (0, n), TraceCredit(ppo=credit[n])) for n in (0, 1)}
-    found = credit_metrics([Rollout(0, episode, Score({0: 1.0, 1: 0.25}, (0.0, 0.0), (True, True)), items, one)])
-    assert (found["advantage_mean/wolf"], found["advantage_mean/villager"], found["advantage_mean"]) == (2, -4, 0)
+    metrics = credit_metrics([Rollout(0, episode, Score({0: 1.0, 1: 0.25}, (0.0, 0.0), (True, True)), items, one)])
+    assert (metrics["advantage_mean/wolf"], metrics["advantage_mean/villager"], metrics["advantage_mean"]) == (2, -4, 0)
 
 
 def test_with_others_at_the_table_only_the_learners_seats_count():
@@ -91,11 +91,11 @@ def test_with_others_at_the_table_only_the_learners_seats_count():
     )
     first = Rollout(0, episode, Score({0: 1.0, 1: 0.25}, (0.0, 0.0), (True, False)), policies=("learner", "past 3"))
     mirror = Rollout(1, episode, Score({0: 0.5, 1: 0.0}, (0.0, 0.0), (True, False)))
-    found = outcome_metrics([first])
-    assert (found["reward"], found["failing"], found["reply_tokens"]) == (1, 0, 2)
-    assert (found["reward_against past"], found["games_against past"]) == (1, 1)
-    assert (found["reward/wolf"], found["won/wolf"], found["failing/wolf"]) == (1, 1, 0)
-    assert not any(name.endswith("/villager") for name in found)
+    metrics = outcome_metrics([first])
+    assert (metrics["reward"], metrics["failing"], metrics["reply_tokens"]) == (1, 0, 2)
+    assert (metrics["reward_against past"], metrics["games_against past"]) == (1, 1)
+    assert (metrics["reward/wolf"], metrics["won/wolf"], metrics["failing/wolf"]) == (1, 1, 0)
+    assert not any(name.endswith("/villager") for name in metrics)
     both = outcome_metrics([first, mirror])
     assert both["reward"] == pytest.approx(0.5)  # 1, 0.5 and 0: three seats were the learner's
     assert both["failing"] == pytest.approx(1 / 3)

@@ -43,13 +43,13 @@ def test_the_order_depends_on_seed_and_place_only():
 def test_replays_of_a_start_share_id_and_seed():
     config = RunConfig().model_copy(update={"seed": 9})
     settings = config.rollout.model_copy(update={"scenarios": 3, "games": 2})
-    found = jobs(config.model_copy(update={"rollout": settings}), starts(), step=2)
-    assert [job.number for job in found] == list(range(6))
-    keys = [(job.scenario.id, job.scenario.seed) for job in found]
+    planned = jobs(config.model_copy(update={"rollout": settings}), starts(), step=2)
+    assert [job.number for job in planned] == list(range(6))
+    keys = [(job.scenario.id, job.scenario.seed) for job in planned]
     assert keys[0::2] == keys[1::2]
     assert len(set(keys)) == 3
     assert all(seed for _, seed in keys)
-    assert {job.policies for job in found} == {("learner", "learner")}
+    assert {job.policies for job in planned} == {("learner", "learner")}
 
 
 def test_a_start_with_a_seed_of_its_own_is_the_same_in_every_pass():
@@ -65,8 +65,8 @@ def test_steps_go_on_where_the_last_one_ended_with_seeds_of_their_own():
     assert [ids(step) for step in steps] == [ids(starts(shuffle=False).scenarios)] * 2
     assert len({scenario.seed for step in steps for scenario in step}) == 10
     fewer = config.model_copy(update={"rollout": config.rollout.model_copy(update={"scenarios": 2})})
-    found = [ids(job.scenario for job in jobs(fewer, starts(shuffle=False), step)) for step in (1, 2)]
-    assert [*found[0], *found[1]] == ids(starts(shuffle=False).take(0, 4))
+    by_step = [ids(job.scenario for job in jobs(fewer, starts(shuffle=False), step)) for step in (1, 2)]
+    assert [*by_step[0], *by_step[1]] == ids(starts(shuffle=False).take(0, 4))
 
 
 def test_a_drawn_seed_depends_on_the_scenario_the_pass_and_the_run():
@@ -96,8 +96,8 @@ def test_inputs_are_copied_and_named_by_their_hash(tmp_path):
 
 def test_without_data_the_samples_of_the_game_are_played(tmp_path):
     config = start(parse({"learn": {"steps": 20}}), RunDir(tmp_path / "run"), tmp_path)
-    found = read_scenarios(config, tmp_path / "run" / config.data.path)
-    assert len(found.scenarios) == len(samples.for_game("negotiation"))
+    starts = read_scenarios(config, tmp_path / "run" / config.data.path)
+    assert len(starts.scenarios) == len(samples.for_game("negotiation"))
 
 
 def test_a_wrong_file_is_refused_with_its_place(tmp_path):

@@ -149,8 +149,8 @@ def test_a_stopped_run_goes_on_to_the_same_bits(base, dataset, tmp_path, monkeyp
     assert cold_start.run(config, broken)["step"] == steps
     assert [line["step"] for line in metrics(broken, 2)] == list(range(3, steps + 1))
     assert [line["loss"] for line in metrics(broken, 2)] == [line["loss"] for line in metrics(whole)[2:]]
-    expected, found = weights(whole.latest_checkpoint()[1]), weights(broken.latest_checkpoint()[1])
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    expected, actual = weights(whole.latest_checkpoint()[1]), weights(broken.latest_checkpoint()[1])
+    assert all(torch.equal(expected[name], actual[name]) for name in expected)
     assert cold_start.run(config, broken)["result"] == "succeeded"  # nothing left to do
 
 

@@ -43,8 +43,8 @@ def finished(tmp_path_factory):
 
 
 def test_a_run_leaves_what_the_run_directory_promises(finished):
-    _, run_dir, told = finished
-    assert told == {"result": "succeeded", "why": "", "step": 2, "attempt": 1, "exit": 0}
+    _, run_dir, result = finished
+    assert result == {"result": "succeeded", "why": "", "step": 2, "attempt": 1, "exit": 0}
     files = run_dir.attempt(1)
     status = json.loads(files.status.read_text())
     assert (status["phase"], status["result"], status["step"], status["steps"]) == ("finished", "succeeded", 2, 2)
@@ -123,9 +123,9 @@ def bad_credit(monkeypatch, steps):
             needs = method.needs
 
             def credit(self, group):
-                found = credit(group)
-                found[0].traces[0].ppo[-1] = np.nan
-                return found
+                rollouts = credit(group)
+                rollouts[0].traces[0].ppo[-1] = np.nan
+                return rollouts
 
         return give_credit(played, Poison())
 
@@ -135,9 +135,9 @@ def bad_credit(monkeypatch, steps):
 def test_three_bad_steps_in_a_row_fail_the_run_and_change_nothing(tmp_path, monkeypatch):
     bad_credit(monkeypatch, {1, 2, 3})
     config, run_dir = make_run(tmp_path, steps=6, learn={"steps": 6, "critic_warmup": 0})
-    told = trainer.run(config, run_dir)
-    assert (told["result"], told["exit"], told["step"]) == ("failed", 1, 3)
-    assert "3 steps in a row" in told["why"]
+    result = trainer.run(config, run_dir)
+    assert (result["result"], result["exit"], result["step"]) == ("failed", 1, 3)
+    assert "3 steps in a row" in result["why"]
     assert [line["bad_steps"] for line in lines(run_dir.attempt(1).metrics)] == [1.0, 1.0, 1.0]
     assert len(events(run_dir, "warning")) == 3
     assert events(run_dir, "finished")[0]["result"] == "failed"
@@ -156,9 +156,9 @@ def test_a_run_that_learned_nothing_has_failed(tmp_path):
     # a seat never reaches a deal in two turns, so every replay of a start pays it the same
     method = {"name": "omar", "advantage": "group_relative", "baseline": "role"}
     config, run_dir = make_run(tmp_path, steps=2, method=method)
-    told = trainer.run(config, run_dir)
-    assert (told["result"], told["exit"]) == ("failed", 1)
-    assert "nothing to learn from" in told["why"]
+    result = trainer.run(config, run_dir)
+    assert (result["result"], result["exit"]) == ("failed", 1)
+    assert "nothing to learn from" in result["why"]
 
 
 def test_an_unscored_episode_is_an_error_and_never_a_zero(tmp_path, monkeypatch):
@@ -190,9 +190,9 @@ def test_a_judge_that_never_answers_fails_the_run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Ruled, "score", never)
     config, run_dir = make_run(tmp_path, steps=6)
-    told = trainer.run(config, run_dir)
-    assert (told["result"], told["step"]) == ("failed", 3)
-    assert "no game of the step ended with a score" in told["why"]
+    result = trainer.run(config, run_dir)
+    assert (result["result"], result["step"]) == ("failed", 3)
+    assert "no game of the step ended with a score" in result["why"]
 
 
 def test_a_failure_nobody_foresaw_is_a_failed_run(tmp_path, monkeypatch):
@@ -201,8 +201,8 @@ def test_a_failure_nobody_foresaw_is_a_failed_run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Omar, "credit", broken)
     config, run_dir = make_run(tmp_path)
-    told = trainer.run(config, run_dir)
-    assert (told["result"], told["why"]) == ("failed", "RuntimeError: boom")
+    result = trainer.run(config, run_dir)
+    assert (result["result"], result["why"]) == ("failed", "RuntimeError: boom")
     assert events(run_dir, "error")[0]["why"] == "RuntimeError: boom"
     assert json.loads(run_dir.attempt(1).status.read_text())["result"] == "failed"
 
@@ -215,9 +215,9 @@ def test_the_watchdog_ends_a_run_early(tmp_path, monkeypatch):
     real = Ruled.score
     monkeypatch.setattr(Ruled, "score", refuse)
     config, run_dir = make_run(tmp_path, steps=6, stop={"failing": 0.5, "patience": 2})
-    told = trainer.run(config, run_dir)
-    assert (told["result"], told["exit"], told["step"]) == ("stopped", 0, 2)
-    assert "failed the filter" in told["why"]
+    result = trainer.run(config, run_dir)
+    assert (result["result"], result["exit"], result["step"]) == ("stopped", 0, 2)
+    assert "failed the filter" in result["why"]
     assert run_dir.latest_checkpoint()[0] == 2
 
 
@@ -238,27 +238,27 @@ def test_every_tokens_entropy_and_reference_are_written_beside_it(tmp_path):
     config, run_dir = make_run(tmp_path, steps=1, learn={"steps": 1, "critic_warmup": 0})
     trainer.run(config, run_dir)
     files = run_dir.attempt(1)
-    found = []
+    entropies = []
     for line in lines(files.index):
         record = read_member(files.root / "episodes" / line["file"], line["offset"], line["length"])
         for trace, credit in zip(record["episode"]["traces"], record["credit"], strict=True):
             assert len(credit["entropy"]) == len(credit["reference"]) == len(trace["tokens"])
             assert all(e == 0 for e, sampled in zip(credit["entropy"], trace["mask"], strict=True) if not sampled)
-            found += [e for e, sampled in zip(credit["entropy"], trace["mask"], strict=True) if sampled]
+            entropies += [e for e, sampled in zip(credit["entropy"], trace["mask"], strict=True) if sampled]
             # nothing was learned before the first step: the policy is its own start
             sampler = np.array(trace["logprobs"]) * np.array(trace["mask"])
             assert np.array(credit["reference"]) == pytest.approx(sampler, abs=1e-3)
     # every token weighs the same, so the step's metric is the mean over the tokens
-    assert np.mean(found) == pytest.approx(lines(files.metrics)[-1]["entropy"], abs=1e-4)
+    assert np.mean(entropies) == pytest.approx(lines(files.metrics)[-1]["entropy"], abs=1e-4)
 
 
 @pytest.mark.parametrize("lora", [None, {"rank": 4, "alpha": 8.0}], ids=["full", "adapters"])
 def test_the_ceiling_holds_for_a_distance_that_is_only_measured(tmp_path, lora):
     learn = {"steps": 4, "kl_coef": 0.0, "critic_warmup": 0, "lr": 1e-2, "lora": lora or False}
     config, run_dir = make_run(tmp_path, learn=learn, stop={"kl_ceiling": 1e-9, "patience": 2})
-    told = trainer.run(config, run_dir)
-    assert told["result"] == "stopped"
-    assert "further than 1e-09 nats from its start" in told["why"]
+    result = trainer.run(config, run_dir)
+    assert result["result"] == "stopped"
+    assert "further than 1e-09 nats from its start" in result["why"]
     assert "kl_loss_k2" not in lines(run_dir.attempt(1).metrics)[-1]
 
 
@@ -301,8 +301,8 @@ def test_stop_and_save_by_control_files(tmp_path):
         return {"step": step}
 
     watched = config.model_copy(update={"evaluate": config.evaluate.model_copy(update={"every": 1})})
-    told = trainer.run(watched, run_dir, evaluate=controls)
-    assert (told["result"], told["exit"], told["step"]) == ("stopped", 0, 3)
+    result = trainer.run(watched, run_dir, evaluate=controls)
+    assert (result["result"], result["exit"], result["step"]) == ("stopped", 0, 3)
     assert [step for step, _ in run_dir.attempt(1).checkpoints()] == [2, 3]
     assert not run_dir.attempt(1).asked("save")
     assert [event["step"] for event in events(run_dir, "evaluation")] == [1, 2, 3]
@@ -311,8 +311,8 @@ def test_stop_and_save_by_control_files(tmp_path):
 def test_stop_before_the_first_step_leaves_a_checkpoint(tmp_path):
     config, run_dir = make_run(tmp_path)
     run_dir.attempt(1).ask("stop")
-    told = trainer.run(config, run_dir, attempt=1)
-    assert (told["result"], told["step"]) == ("stopped", 0)
+    result = trainer.run(config, run_dir, attempt=1)
+    assert (result["result"], result["step"]) == ("stopped", 0)
     verify_directory(run_dir.attempt(1).checkpoint(0))
     assert trainer.run(config, run_dir)["result"] == "succeeded"
 
@@ -364,10 +364,10 @@ def test_a_process_saves_and_leaves_within_30_s(tmp_path, how, code):
     out, err = process.communicate(timeout=60)
     assert time.monotonic() - began < 30
     assert process.returncode == code, err
-    told = json.loads(out)
-    assert told["result"] == "stopped"
+    result = json.loads(out)
+    assert result["result"] == "stopped"
     step, folder = run_dir.latest_checkpoint()
-    assert step == told["step"] == lines(run_dir.attempt(1).metrics)[-1]["step"]
+    assert step == result["step"] == lines(run_dir.attempt(1).metrics)[-1]["step"]
     verify_directory(folder)
 
 

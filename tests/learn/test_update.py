@@ -50,7 +50,7 @@ LAYOUTS = ("..000..22.", ".0.2222", "...11")
 
 def items(seed=0, heads=("turn", "token")):
     rng = np.random.default_rng(seed)
-    found = []
+    items = []
     for number, layout in enumerate(LAYOUTS):
         turn = tuple(-1 if mark == "." else int(mark) for mark in layout)
         mask = tuple(int(t >= 0) for t in turn)
@@ -66,8 +66,8 @@ def items(seed=0, heads=("turn", "token")):
             value_targets={head: rng.normal(size=len(layout)) for head in heads},
             value_mask=where,
         )
-        found.append(Item(trace, (number, 0), credit))
-    return found
+        items.append(Item(trace, (number, 0), credit))
+    return items
 
 
 def second_opinion(policy, batch_items, learn, *, old, reference):

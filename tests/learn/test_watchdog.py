@@ -69,7 +69,7 @@ def test_learning_is_not_hacking():
     for step in range(60):
         share = step / 59
         wobble = 0.05 * (-1) ** step
-        told = dog.see({
+        warning = dog.see({
             "reward": 0.2 + 0.6 * share + wobble,
             "failing": 0.5 - 0.4 * share - wobble,
             "parse_rate": 0.6 + 0.3 * share + wobble,
@@ -77,7 +77,7 @@ def test_learning_is_not_hacking():
             "entropy": 2.7 - 2.0 * share,
             "kl": 0.1 * share,
         })  # fmt: skip
-        assert told == ""
+        assert warning == ""
 
 
 def test_hacking_is_seen_after_a_restart():

@@ -155,9 +155,9 @@ def test_the_exact_player_wins_from_a_random_one_what_its_policy_does():
     mixed = {state: {0: 0.5, 1: 0.5} if len(state) == 2 else choices for state, choices in policy.items()}
     value = pyspiel.expected_returns(game.new_initial_state(), tabular(mixed), -1, True)[0]
     assert value > -1 / 18
-    found = returns(strategic("kuhn_poker"), ("nash", "random"), 1500)
-    deviation = (mean([(x - value) ** 2 for x in found]) / len(found)) ** 0.5
-    assert mean(found) == pytest.approx(value, abs=4 * deviation)
+    scores = returns(strategic("kuhn_poker"), ("nash", "random"), 1500)
+    deviation = (mean([(x - value) ** 2 for x in scores]) / len(scores)) ** 0.5
+    assert mean(scores) == pytest.approx(value, abs=4 * deviation)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a judge is told: quoting is exact, lines cannot be forged, instructions depend on the rubric alone."""
+"""What a judge reads: quoting is exact, lines cannot be forged, instructions depend on the rubric alone."""
 
 import itertools
 import json

@@ -82,9 +82,9 @@ def test_leaving_early_cancels_what_is_in_flight():
     engine = Slow()
 
     async def scene():
-        found = rollout(jobs(50), {LEARNER: models(engine)}, lanes=10, rules=RULES)
-        await anext(found)
-        await found.aclose()
+        episodes = rollout(jobs(50), {LEARNER: models(engine)}, lanes=10, rules=RULES)
+        await anext(episodes)
+        await episodes.aclose()
         return engine.flying, [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
 
     assert asyncio.run(scene()) == (0, [])

@@ -37,15 +37,15 @@ def test_without_a_pool_the_learner_sits_everywhere():
 
 def test_games_are_shared_out_by_weight_and_seats_evenly():
     mixed = pool(entry("mirror", 1), entry("scripted", 3))
-    found = [mixed.seats(SIX, step, number) for step in range(1, 101) for number in range(40)]
-    alone = [seats for seats in found if LEARNER in seats and len(set(seats)) == 2]
-    assert len(found) - len(alone) == sum(set(seats) == {LEARNER} for seats in found)
+    assignments = [mixed.seats(SIX, step, number) for step in range(1, 101) for number in range(40)]
+    alone = [seats for seats in assignments if LEARNER in seats and len(set(seats)) == 2]
+    assert len(assignments) - len(alone) == sum(set(seats) == {LEARNER} for seats in assignments)
     # 4,000 draws at 3/4: the standard deviation is 27.4
     assert abs(len(alone) - 3000) < 4 * 27.4
-    held = Counter(seats.index(LEARNER) for seats in alone)
+    counts = Counter(seats.index(LEARNER) for seats in alone)
     assert all(seats.count(LEARNER) == 1 for seats in alone)
     # each seat gets a sixth of about 3,000: 500, standard deviation 20.4
-    assert all(abs(count - len(alone) / 6) < 4.5 * 20.4 for count in held.values())
+    assert all(abs(count - len(alone) / 6) < 4.5 * 20.4 for count in counts.values())
 
 
 def test_a_draw_depends_on_seed_step_and_number_only():

@@ -46,25 +46,25 @@ def episode(monkeypatch, engine, *, probes=True, window=None, second=None):
 
 
 def test_known_scores_give_known_probabilities(monkeypatch):
-    found = episode(monkeypatch, Scores())
-    assert found.error is None
-    assert all(belief.probabilities == pytest.approx({"Ann": 0.75, "Bartholomew": 0.25}) for belief in found.beliefs)
+    played = episode(monkeypatch, Scores())
+    assert played.error is None
+    assert all(belief.probabilities == pytest.approx({"Ann": 0.75, "Bartholomew": 0.25}) for belief in played.beliefs)
     # before the first move and after every one, each of the two
-    assert [(b.after, b.seat) for b in found.beliefs] == [
-        (after, seat) for after in range(len(found.moves) + 1) for seat in range(2)
+    assert [(b.after, b.seat) for b in played.beliefs] == [
+        (after, seat) for after in range(len(played.moves) + 1) for seat in range(2)
     ]
-    assert {(b.question, b.truth) for b in found.beliefs} == {("Who is it?", ("Ann",))}
-    assert found.metrics["probes"] == len(found.beliefs)
+    assert {(b.question, b.truth) for b in played.beliefs} == {("Who is it?", ("Ann",))}
+    assert played.metrics["probes"] == len(played.beliefs)
 
 
 def test_whole_names_are_scored_behind_all_that_the_seat_saw(monkeypatch):
     engine = Scores()
-    found = episode(monkeypatch, engine)
+    played = episode(monkeypatch, engine)
     for prefix, names in engine.scored:
         assert names == [reply_tokens("Ann"), reply_tokens("Bartholomew")]
         assert "Who is it?" in CHAT.decode(prefix)
     assert len({len(tokens) for tokens in names}) == 2  # names of unequal length, compared as a whole
-    last = [trace for trace in found.traces if trace.seat == 1][-1]
+    last = [trace for trace in played.traces if trace.seat == 1][-1]
     prefix = engine.scored[-1][0]
     shared = len(last.tokens)
     assert prefix[:shared] == list(last.tokens)  # the branch leaves the trace at its end
@@ -82,8 +82,8 @@ def test_probing_changes_no_token_of_the_game(monkeypatch):
 
 
 def test_a_player_without_a_model_has_no_beliefs(monkeypatch):
-    found = episode(monkeypatch, Scores(), second=players.make("scripted", SCENARIO, 1))
-    assert {belief.seat for belief in found.beliefs} == {0}
+    played = episode(monkeypatch, Scores(), second=players.make("scripted", SCENARIO, 1))
+    assert {belief.seat for belief in played.beliefs} == {0}
 
 
 def test_a_question_that_does_not_fit_the_window_is_not_asked(monkeypatch):
@@ -101,7 +101,7 @@ def test_a_question_that_does_not_fit_the_window_is_not_asked(monkeypatch):
 
 
 def test_an_engine_that_cannot_score_ends_the_episode_as_data(monkeypatch):
-    found = episode(monkeypatch, ScriptedEngine(say_anything))
-    assert found.error is not None
-    assert found.error.kind == EngineError.kind
-    assert found.beliefs == ()
+    played = episode(monkeypatch, ScriptedEngine(say_anything))
+    assert played.error is not None
+    assert played.error.kind == EngineError.kind
+    assert played.beliefs == ()

@@ -27,7 +27,7 @@ def episode(roles=("wolf", "villager", "villager"), **changes):
     metrics = {seat: {"won": float(seat > 0), "unread": float(seat == 0)} for seat in range(3)}
     turns = (turn(0), turn(0, legal=False), turn(0, legal=False), turn(1), turn(2), turn(2))
     moves = (SeatMove(seat=0, move=SAID), SeatMove(seat=1, move=Move(action="say", origin="default")))
-    given = {
+    defaults = {
         "metrics": {"days": 2},
         "seat_metrics": metrics,
         "turns": turns,
@@ -35,18 +35,18 @@ def episode(roles=("wolf", "villager", "villager"), **changes):
         "roles": roles,
         "traces": (trace(0, 3), trace(2, 4)),
     }
-    return Episode(scenario=SCENARIO, **{**given, **changes})
+    return Episode(scenario=SCENARIO, **{**defaults, **changes})
 
 
 def test_a_seats_numbers_by_hand():
-    found = seat_numbers(episode(), passed=(True, False, False, False, True, False))
+    numbers = seat_numbers(episode(), passed=(True, False, False, False, True, False))
     wolf = {"won": 0, "parse_rate": 2 / 3, "legal_rate": 1 / 3, "failing": 2 / 3, "reply_tokens": 1}
-    assert found[0] == pytest.approx({**wolf, "forfeits": 0, "defaults": 0})
-    assert found[1] == pytest.approx(
+    assert numbers[0] == pytest.approx({**wolf, "forfeits": 0, "defaults": 0})
+    assert numbers[1] == pytest.approx(
         {"won": 1, "parse_rate": 1, "legal_rate": 1, "failing": 1, "forfeits": 0, "defaults": 1}
     )
-    assert found[2]["reply_tokens"] == 2
-    assert found[2]["failing"] == 0.5
+    assert numbers[2]["reply_tokens"] == 2
+    assert numbers[2]["failing"] == 0.5
 
 
 def test_the_mean_over_the_seats_that_held_a_role():
@@ -54,11 +54,11 @@ def test_the_mean_over_the_seats_that_held_a_role():
         episode(),
         episode(roles=("villager", "wolf", "seer"), seat_metrics={0: {"won": 0.0}, 1: {"won": 1.0}}),
     )
-    found = by_role((one, seat_numbers(one)) for one in (first, other))
-    assert found["won/wolf"] == 0.5  # lost once, won once
-    assert found["won/villager"] == pytest.approx(2 / 3)  # won twice, lost once
-    assert "won/seer" not in found  # the second game does not say
-    assert found["reply_tokens/seer"] == 2
+    means = by_role((one, seat_numbers(one)) for one in (first, other))
+    assert means["won/wolf"] == 0.5  # lost once, won once
+    assert means["won/villager"] == pytest.approx(2 / 3)  # won twice, lost once
+    assert "won/seer" not in means  # the second game does not say
+    assert means["reply_tokens/seer"] == 2
     only = by_role([(first, {0: seat_numbers(first)[0]})])
     assert {name.partition("/")[2] for name in only} == {"wolf"}
 

@@ -73,10 +73,10 @@ def test_text_of_a_person_never_becomes_a_special_token():
 def test_a_long_conversation_goes_on_in_branches():
     speak = [SeatMove(seat=at % 2, move=Move(action="speak", text=f"Line {at}, what now?")) for at in range(40)]
     bare = Episode(scenario=dialogue(turn_limit=40), moves=tuple(speak))
-    found = traces(bare, ChatTokenizer(tokenizer("chatml")), window=600)
-    assert any(trace.parent for trace in found)
-    assert all(len(trace.tokens) <= 600 for trace in found)
-    learned = sorted(turn for trace in found for turn in set(trace.turn) if turn >= 0)
+    branches = traces(bare, ChatTokenizer(tokenizer("chatml")), window=600)
+    assert any(trace.parent for trace in branches)
+    assert all(len(trace.tokens) <= 600 for trace in branches)
+    learned = sorted(turn for trace in branches for turn in set(trace.turn) if turn >= 0)
     assert learned == list(range(40))
 
 

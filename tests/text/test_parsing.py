@@ -59,10 +59,10 @@ def read(reply, *actions, **options):
     ],
 )
 def test_forms(reply, action, args, text):
-    found = read(reply)
-    assert found[0] == action
-    assert args is None or found[1] == args
-    assert text is None or found[2] == text
+    parsed = read(reply)
+    assert parsed[0] == action
+    assert args is None or parsed[1] == args
+    assert text is None or parsed[2] == text
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_forms(reply, action, args, text):
     ],
 )
 def test_arguments_by_name_in_any_order(inside):
-    found = read(f"<propose>{inside}</propose>")
-    assert found[1] == {"food": 2, "tent pegs": 1, "oil": 0}
-    assert found[2] == "<propose>food 2, tent pegs 1, oil 0</propose>"
+    parsed = read(f"<propose>{inside}</propose>")
+    assert parsed[1] == {"food": 2, "tent pegs": 1, "oil": 0}
+    assert parsed[2] == "<propose>food 2, tent pegs 1, oil 0</propose>"
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_the_tag_does_not_count_as_text():
     ],
 )
 def test_private_parts(reply, public, private):
-    found = split_private(reply)
-    assert (" ".join(found[0].split()), found[1]) == (public, private)
+    parts = split_private(reply)
+    assert (" ".join(parts[0].split()), parts[1]) == (public, private)
 
 
 @given(st.text(alphabet="ab <>/think\n", max_size=60))

@@ -133,7 +133,7 @@ class Meeting:
         tables.answer_consent(match=self.match, user=self.observer, agreed=True)
         self.match.refresh_from_db()
         assert self.match.state == Match.State.RUNNING
-        self.feed, self.held = MatchFeed(self.match.pk, 1), ClientVersions(0)
+        self.feed, self.versions = MatchFeed(self.match.pk, 1), ClientVersions(0)
         self.page(f"/play/{self.match.pk}/")
         self.look()
 
@@ -183,7 +183,7 @@ class Meeting:
 
     def look(self):
         """What a socket would send now."""
-        frame, self.held = self.feed.see().frame_for(self.observer, self.held)
+        frame, self.versions = self.feed.see().frame_for(self.observer, self.versions)
         if frame:
             self.received.append((self.clock.seconds, frame))
 
@@ -194,12 +194,12 @@ class Meeting:
 
 def facts(received):
     """What a classifier learns from: counts of all markup and words outside of what was said; times and sizes."""
-    found = Counter()
+    counts = Counter()
     waits, theirs, sizes = [], [], []
     for (before, _), (at, sent) in itertools.pairwise([(received[0][0], ""), *received]):
         text = MASKED.sub("", sent)
-        found.update(f"text {piece}" for piece in re.split(r"[<>\n]", re.sub(r"\d+", "0", text)) if piece.strip())
-        found.update(f"form {re.sub(r'[^<>]+', 'words', said)}" for said in SAID.findall(sent))
+        counts.update(f"text {piece}" for piece in re.split(r"[<>\n]", re.sub(r"\d+", "0", text)) if piece.strip())
+        counts.update(f"form {re.sub(r'[^<>]+', 'words', said)}" for said in SAID.findall(sent))
         if sent.startswith("<"):
             waits.append(at - before)
             sizes.append(len(text))
@@ -208,4 +208,4 @@ def facts(received):
     numbers = {"frames": len(sizes), "bytes": sum(sizes), "largest": max(sizes)}
     times = {"whole": sum(waits), "slowest": max(waits), "moves": len(theirs)}
     mine = {"mean": fmean(theirs), "quickest": min(theirs), "first": theirs[0]} if theirs else {}
-    return {**found, **numbers, **times, **mine}
+    return {**counts, **numbers, **times, **mine}

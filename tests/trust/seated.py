@@ -69,16 +69,16 @@ def play_on(match: Match, moves: dict[int, Move]) -> None:
 
 def silent(scenario: Scenario) -> list[tuple[int, Move]]:
     """The moves of a game at which nobody ever says anything, by seat within each step."""
-    game, found = make(scenario), []
+    game, late_moves = make(scenario), []
     while game.to_act():
         moves = {seat: game.default(seat) for seat in sorted(game.to_act())}
         late = {
             seat: move if seat == scenario.tool_seat else move.model_copy(update={"origin": "timeout"})
             for seat, move in moves.items()
         }
-        found += late.items()
+        late_moves += late.items()
         game.step(late)
-    return found
+    return late_moves
 
 
 def shortest(game: str) -> Scenario:
@@ -87,15 +87,15 @@ def shortest(game: str) -> Scenario:
 
 
 def refusals(match: Match, viewer: int, user: User) -> list[str]:
-    """What this person is told of moves that cannot be made: at no turn of theirs, unknown ones, wrong choices."""
+    """The refusals that this person reads: a move out of turn, an unknown move, a wrong choice."""
     now = services.fold(match)
     turn = str(now.turns[viewer])
     choosing = [a.name for a in now.game.observe(viewer).actions if any(arg.kind != "text" for arg in a.args)]
     forms = [{}, {"turn": "999", "action": "fly"}, {"turn": turn, "action": "fly"}]
     forms += [{"turn": turn, "choice": f"{name}:up"} for name in ("fly", *choosing)]
-    told = []
+    messages = []
     for form in forms:
         with pytest.raises((BadInput, IllegalMove)) as refusal:
             human_moves.play(match_id=match.pk, user=user, data=form)
-        told.append(human_moves.explain(refusal.value))
-    return told
+        messages.append(human_moves.explain(refusal.value))
+    return messages

@@ -57,5 +57,5 @@ def test_nothing_but_what_is_said_tells_a_person_from_a_bot(meet):
     rows = [facts(meet(kind)) for kind in kinds]
     labels = [kind == PERSON for kind in kinds]
     bound = binom.ppf(1 - (1 - LEVEL) / 3, TABLES, 0.5)  # three classifiers are tried
-    told = right_guesses(rows, labels)
-    assert max(told) <= bound, f"told {told} of {TABLES}; chance allows {bound:.0f}"
+    correct = right_guesses(rows, labels)
+    assert max(correct) <= bound, f"guessed {correct} of {TABLES}; chance allows {bound:.0f}"

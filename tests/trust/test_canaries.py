@@ -25,8 +25,8 @@ STEPS = 4
 
 def two_of(game):
     """A game's first and last scenarios with secrets, each with its secrets."""
-    found = [SECRETS[game][at].scenario for at in (0, -1)]
-    chosen = found if found[0] != found[1] else found[:1]
+    candidates = [SECRETS[game][at].scenario for at in (0, -1)]
+    chosen = candidates if candidates[0] != candidates[1] else candidates[:1]
     return [[secret for secret in SECRETS[game] if secret.scenario == scenario] for scenario in chosen]
 
 
@@ -84,7 +84,7 @@ class Viewer:
 def test_a_secret_is_told_to_nobody_else(secrets, client_of, db):
     match, people = seated(secrets[0].scenario)
     viewers = [Viewer(match, place, people, client_of) for place in (SPECTATOR, *range(len(people)))]
-    found = 0
+    occurrences = 0
     for _ in range(STEPS):
         match.refresh_from_db()
         if not services.fold(match).game.to_act():
@@ -92,10 +92,10 @@ def test_a_secret_is_told_to_nobody_else(secrets, client_of, db):
         for person in viewers:
             text = person.everything()
             for secret in secrets:
-                found += secret.text in text
+                occurrences += secret.text in text
                 assert secret.text not in text or person.place in secret.readers, f"{person.place}: {secret.text}"
         play_on(match, moves_by_chance(match))
-    assert found, "who may read them must get them, or the search would prove nothing"
+    assert occurrences, "who may read them must get them, or the search would prove nothing"
     services.abort(match_id=match.pk, why="enough")
     one = viewers[1]
     for person in viewers:

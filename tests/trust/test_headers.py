@@ -58,14 +58,14 @@ def inline_free(html, name):
 
     class Check(HTMLParser):
         def handle_starttag(self, tag, attrs):
-            given = dict(attrs)
-            data_block = tag == "script" and given.get("type") == "application/json"
+            attributes = dict(attrs)
+            data_block = tag == "script" and attributes.get("type") == "application/json"
             assert tag != "style", f"{name}: inline style"
-            assert tag != "script" or "src" in given or data_block, f"{name}: inline script"
-            assert "style" not in given, f"{name}: style attribute on {tag}"
-            handlers = [a for a in given if a.startswith(("on", "hx-on", "hx-vals-js"))]
+            assert tag != "script" or "src" in attributes or data_block, f"{name}: inline script"
+            assert "style" not in attributes, f"{name}: style attribute on {tag}"
+            handlers = [a for a in attributes if a.startswith(("on", "hx-on", "hx-vals-js"))]
             assert not handlers, f"{name}: handler {handlers} on {tag}"
-            assert not any((value or "").startswith(("js:", "javascript:")) for value in given.values()), name
+            assert not any((value or "").startswith(("js:", "javascript:")) for value in attributes.values()), name
 
     Check().feed(html)
 

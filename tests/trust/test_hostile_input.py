@@ -187,8 +187,8 @@ def test_a_move_that_is_no_text_or_number_is_refused_in_words(data, player):
 def test_a_models_reply_with_a_nul_is_a_move_like_any_other(player):
     match = seated(player)
     match.seats.filter(user=player).update(kind="scripted", user=None, scripted="scripted")
-    held = model_seats.claim(due_id=match.due.get().pk)
-    model_seats.answer(answering=model_seats.Answering(held).answered("good \x00 morning"))
+    claimed = model_seats.claim(due_id=match.due.get().pk)
+    model_seats.answer(answering=model_seats.Answering(claimed).answered("good \x00 morning"))
     assert match.moves.get().move["text"] == "good \ufffd morning"
 
 

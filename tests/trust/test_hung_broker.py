@@ -25,10 +25,10 @@ PATIENCE = 0.2
 @pytest.fixture
 def valkey(databases):
     """The process id of the embedded Valkey of this session."""
-    found = embedded.Valkey(settings.HOME)._process()
-    if found is None:
+    process = embedded.Valkey(settings.HOME)._process()
+    if process is None:
         pytest.skip("REDIS_URL names a server that is not ours to stop")
-    return found[0]
+    return process[0]
 
 
 @pytest.fixture

@@ -77,18 +77,18 @@ def same_run(run_dir, peace):
 
 @pytest.mark.process
 def test_killed_at_random_moments(peace, tmp_path):
-    told = killed("moments", peace.root, tmp_path, KILLS, 11)
-    assert [code for codes in told.values() for code in codes].count(-9) == KILLS
-    assert all(codes[-1] == 0 for codes in told.values())
-    for name in told:
+    exits = killed("moments", peace.root, tmp_path, KILLS, 11)
+    assert [code for codes in exits.values() for code in codes].count(-9) == KILLS
+    assert all(codes[-1] == 0 for codes in exits.values())
+    for name in exits:
         same_run(RunDir(tmp_path / name / "run"), peace)
 
 
 @pytest.mark.process
 def test_killed_in_each_phase_of_saving(peace, tmp_path):
-    told = killed("saving", peace.root, tmp_path)
-    assert {phase for phase, _ in (name.rsplit(", ", 1) for name in told)} == set(PHASES)
-    for name, codes in told.items():
+    exits = killed("saving", peace.root, tmp_path)
+    assert {phase for phase, _ in (name.rsplit(", ", 1) for name in exits)} == set(PHASES)
+    for name, codes in exits.items():
         assert codes == [-9, 0], name
         same_run(RunDir(tmp_path / name / "run"), peace)
 
@@ -109,8 +109,8 @@ def test_stopped_and_gone_on_with_several_updates_of_all_weights(tmp_path):
 
     first = reopen(parts)
     watched = first.model_copy(update={"evaluate": first.evaluate.model_copy(update={"every": 1})})
-    told = trainer.run(watched, parts, evaluate=stop_after_one)
-    assert (told["result"], told["exit"], told["step"]) == ("stopped", 0, 1)
+    result = trainer.run(watched, parts, evaluate=stop_after_one)
+    assert (result["result"], result["exit"], result["step"]) == ("stopped", 0, 1)
     assert parts.latest_checkpoint()[0] == 1
     assert trainer.run(reopen(parts), parts)["result"] == "succeeded"
     same_run(parts, whole)

@@ -21,8 +21,8 @@ GOOD = {
 def manage(*arguments, **environment):
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PARLEY_", "DATABASE_", "REDIS_"))}
     command = [sys.executable, "manage.py", *arguments]
-    given = {**kept, **GOOD, **environment}
-    return subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, check=False)
+    variables = {**kept, **GOOD, **environment}
+    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
 
 
 def test_the_deployment_check_is_clean():

@@ -104,8 +104,8 @@ def servers(canaries, monkeypatch):
     keys = (ENVIRONMENT["JUDGE_API_KEY"], ENVIRONMENT["TABLE_API_KEY"], DEPLOYMENT)
     with Stub() as judge, Stub("I see.") as remote, Stub("I see, too.") as served:
         for stub, key in zip((judge, remote, served), keys, strict=True):
-            told = f"{key} is wrong: "
-            stub.script(Status(401, told + "x" * (180 - len(told)) + key))  # a message of 200 would hold half of it
+            prefix = f"{key} is wrong: "
+            stub.script(Status(401, prefix + "x" * (180 - len(prefix)) + key))  # a message of 200 would hold half of it
         monkeypatch.setenv("MODEL_ADDRESSES", f"{judge.url}=JUDGE_API_KEY,{remote.url}=TABLE_API_KEY")
         yield SimpleNamespace(judge=judge, remote=remote, served=served)
 
@@ -296,8 +296,8 @@ def test_nothing_in_the_project_looks_like_a_key():
         pytest.skip("not a checkout: nobody knows which files belong to the project")
     paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
     assert len(paths) > 300
-    found = {str(path): keys for path in paths if path.is_file() and (keys := keys_in(path.read_bytes()))}
-    assert found == {}
+    leaked = {str(path): keys for path in paths if path.is_file() and (keys := keys_in(path.read_bytes()))}
+    assert leaked == {}
 
 
 def test_the_scan_finds_keys_of_every_kind():

@@ -1,6 +1,6 @@
 """Trust 4 and 5 for every game: what a tab holds after its frames is a fresh page, and nothing of its log is lost.
 
-Tabs without a browser get the frames that their sockets would send; only whoever was told to look is looked for.
+Tabs without a browser get the frames that their sockets would send; only viewers that were notified are read again.
 """
 
 import json
@@ -50,18 +50,18 @@ class Tab:
 
     def hear(self):
         """Get the frame that the socket would send now, as a tab that has just opened it; say whether there was one."""
-        held = ClientVersions(self.page.last, json.loads(self.page.greeting())["parts"])
-        frame, _ = self.watch.see().frame_for(self.user, held)
+        versions = ClientVersions(self.page.last, json.loads(self.page.greeting())["parts"])
+        frame, _ = self.watch.see().frame_for(self.user, versions)
         self.page.apply(frame)
         return bool(frame)
 
 
 @pytest.fixture
-def told(monkeypatch):
-    """Who was told to look since it was last emptied."""
-    found = set()
-    monkeypatch.setattr(hints, "send", lambda match_id, viewers: found.update(viewers))
-    return found
+def notified(monkeypatch):
+    """The viewers that were notified since the set was last emptied."""
+    notified_viewers = set()
+    monkeypatch.setattr(hints, "send", lambda match_id, viewers: notified_viewers.update(viewers))
+    return notified_viewers
 
 
 def away(match):
@@ -146,14 +146,14 @@ def open_table(scenario):
 
 
 @pytest.mark.parametrize("game", REGISTRY)
-def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(game, told, client_of, db):
+def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(game, notified, client_of, db):
     match, people = open_table(CASES[game][0].with_seed(4))
     users = {SPECTATOR: somebody("watcher")} | dict(enumerate(people[:3]))
     tabs = [Tab(match, viewer, user, client_of(user)) for viewer, user in users.items()]
     happened = set()
 
     def happens(name, happen):
-        told.clear()
+        notified.clear()
         happen(match)
         happened.add(name)
         for tab in list(tabs):
@@ -161,10 +161,10 @@ def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(game, told, c
                 heard = tab.hear()
             except AccessLost:
                 assert name == "hosting.kick"
-                assert tab.viewer in told
+                assert tab.viewer in notified
                 tabs.remove(tab)
                 continue
-            assert tab.viewer in told or not heard, f"{tab.viewer} was not told to look after {name}"
+            assert tab.viewer in notified or not heard, f"{tab.viewer} was not notified after {name}"
             assert tab.page.state() == tab.fresh().state(), f"{tab.viewer} after {name}"
 
     for event in (*before(somebody("comer")), *hosted(), *played(match)):

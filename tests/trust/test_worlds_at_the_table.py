@@ -39,16 +39,16 @@ class Looker:
     def __init__(self, match, user, viewer, client):
         self.match, self.user, self.viewer, self.client = match, user, viewer, client
         self.key = create_key(user=user, name="k")[1]
-        self.watch, self.held = MatchFeed(match.pk, viewer), ClientVersions(last=0)
+        self.watch, self.versions = MatchFeed(match.pk, viewer), ClientVersions(last=0)
 
     def look(self):
         address = f"/play/{self.match.pk}/"
         got = [self.client.get(address), self.client.get(f"{address}replay/")]
         got.append(self.client.post(f"{address}move/", {"turn": "0", "choice": "fly:away"}))
-        frame, self.held = self.watch.see().frame_for(self.user, self.held)
+        frame, self.versions = self.watch.see().frame_for(self.user, self.versions)
         pages = [(answer.status_code, plain(answer.content.decode())) for answer in got]
-        told = api_of(self.client, self.match, self.key)
-        return pages, plain(frame), told, refusals(self.match, self.viewer, self.user)
+        answers = api_of(self.client, self.match, self.key)
+        return pages, plain(frame), answers, refusals(self.match, self.viewer, self.user)
 
 
 @pytest.mark.parametrize("pair", PAIRS)
@@ -62,7 +62,7 @@ def test_what_is_hidden_changes_nothing_at_the_table(pair, person, client_of):
     for step in range(MOST_STEPS):
         game = services.fold(first.match).game
         if pair.until(game):
-            assert step > 0, "a world that is told at once hides nothing"
+            assert step > 0, "a world that is public from the start hides nothing"
             return
         if not game.to_act():
             return  # afterwards everybody may see all of it

@@ -28,12 +28,12 @@ SEED = 11
 
 def pairs(most):
     """So many of each game's worlds that a seat must not tell apart, taken evenly."""
-    found = []
+    params = []
     for game, worlds in WORLDS.items():
         seats = [pair for pair in worlds if pair.viewer >= 0]
         chosen = seats[:: -(-len(seats) // most)]
-        found += [pytest.param(pair, id=f"{game}-{pair.name}-{pair.viewer}") for pair in chosen]
-    return found
+        params += [pytest.param(pair, id=f"{game}-{pair.name}-{pair.viewer}") for pair in chosen]
+    return params
 
 
 @dataclass

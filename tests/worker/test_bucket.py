@@ -81,8 +81,8 @@ def test_a_run_is_given_its_checkpoints_as_local_folders(make_run, quick, tmp_pa
     run = make_run()
     run.start_checkpoint = make_checkpoint(None, name="start", base="tiny")
     run.opponent_checkpoint = make_checkpoint(None, name="rival", base="tiny")
-    given = kinds.filled_in(run, RunDir(tmp_path))
-    for path, name in ((given["model"]["base"], "start"), (given["evaluate"]["opponent"], "rival")):
+    filled = kinds.filled_in(run, RunDir(tmp_path))
+    for path, name in ((filled["model"]["base"], "start"), (filled["evaluate"]["opponent"], "rival")):
         assert path == str(tmp_path / "inputs" / name)
         assert (tmp_path / "inputs" / name / "model.safetensors").read_bytes() == b"weights"
 
@@ -97,8 +97,8 @@ def test_a_checkpoint_whose_files_are_gone_is_said(make_run, quick, tmp_path, st
 
 def test_a_checkpoint_is_downloaded_and_deleted(signed_in, make_run, stored):
     run = make_run()
-    found = make_checkpoint(run)
-    address = reverse("runs:download", args=[found.pk])
+    checkpoint = make_checkpoint(run)
+    address = reverse("runs:download", args=[checkpoint.pk])
     with zipfile.ZipFile(io.BytesIO(b"".join(signed_in.get(address).streaming_content))) as archive:
         assert archive.testzip() is None
         assert {name: archive.read(name) for name in archive.namelist()} == {
@@ -109,7 +109,7 @@ def test_a_checkpoint_is_downloaded_and_deleted(signed_in, make_run, stored):
     stored.clear()
     assert signed_in.get(address).status_code == 404
     stored.update(kept)
-    services.delete_checkpoint(checkpoint=found)
+    services.delete_checkpoint(checkpoint=checkpoint)
     assert list(stored) == []
 
 
@@ -135,8 +135,8 @@ def test_episodes_can_be_read_while_the_run_goes_on(make_run, quick, monkeypatch
 
     def recorded(**given):
         record(**given)
-        found = given["batch"].episodes
-        records = [files.read_member(line["file"], line["offset"], line["length"]) for line in found]
+        episodes = given["batch"].episodes
+        records = [files.read_member(line["file"], line["offset"], line["length"]) for line in episodes]
         readable.extend(record["episode"]["scenario"] for record in records)
 
     monkeypatch.setattr(attempts, "record", recorded)

@@ -127,8 +127,8 @@ def test_a_child_is_given_no_secret_but_by_name(monkeypatch):
     plain = ("TOKENIZERS_PARALLELISM", "LAWS_OF_PLAY", "HF_TOKEN_COUNT", "CUDA_VISIBLE_DEVICES")
     for name in (*secret, *plain):
         monkeypatch.setenv(name, "x")
-    given = processes.environment({}, {})
-    assert [name for name in (*secret, *plain) if name in given] == list(plain)
+    environment = processes.environment({}, {})
+    assert [name for name in (*secret, *plain) if name in environment] == list(plain)
     named = processes.environment({"OTHER_API_KEY": "key"}, {"HF_TOKEN": "token"})
     assert (named["OTHER_API_KEY"], named["HF_TOKEN"]) == ("key", "token")
 

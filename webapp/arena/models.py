@@ -90,8 +90,8 @@ class MatchQuerySet(models.QuerySet["Match"]):
         if user.is_annotator:
             assigned = Match.objects.filter(pk=OuterRef("pk"), targets__queue__annotators=user)
             judged = Count("targets__judgments", filter=Q(targets__judgments__author=user), distinct=True)
-            unjudged = assigned.annotate(given=Count("targets", distinct=True), judged=judged)
-            withheld |= ~Q(Exists(seats)) & Q(Exists(unjudged.filter(judged__lt=F("given"))))
+            unjudged = assigned.annotate(assigned=Count("targets", distinct=True), judged=judged)
+            withheld |= ~Q(Exists(seats)) & Q(Exists(unjudged.filter(judged__lt=F("assigned"))))
         return self.filter(withheld, state=Match.State.FINISHED)
 
     def matching(self, *, game: str = "", state: str = "") -> MatchQuerySet:
@@ -307,7 +307,7 @@ class DueSeat(models.Model):
     claimed_until = models.DateTimeField(null=True, blank=True)
     fence = models.PositiveIntegerField(default=0)
     hint_at = models.DateTimeField(
-        null=True, blank=True, db_index=True, help_text="When a worker is told again; empty for people."
+        null=True, blank=True, db_index=True, help_text="When a worker is notified again; empty for people."
     )
     not_before = models.DateTimeField(
         null=True, blank=True, help_text="A worker's move is made no sooner; empty for people."

@@ -47,8 +47,8 @@ def _among_us_worlds():
 
 
 def _somebody_has_done_four_tasks(game):
-    told = " ".join(message.text for message in game.observe(ALL).messages)
-    return any(told.count(f"{name} is done with a task") == 4 for name in CREW)
+    lines = " ".join(message.text for message in game.observe(ALL).messages)
+    return any(lines.count(f"{name} is done with a task") == 4 for name in CREW)
 
 
 WORLDS = _among_us_worlds()

@@ -22,15 +22,15 @@ def dialogue(people=None, **settings):
     return Scenario(id="talk", game="dialogue", settings=settings, seats=NAMES)
 
 
-GIVEN = [{"seat": 0, "text": "Good morning."}, {"seat": 1, "kind": "nonverbal", "text": "waves"}]
+OPENING_TURNS = [{"seat": 0, "text": "Good morning."}, {"seat": 1, "kind": "nonverbal", "text": "waves"}]
 
 CASES = [
     dialogue(),
     dialogue(order="simultaneous", relationship=5, turns_per_seat=5),
     dialogue(order="simultaneous", goal_check=True, turn_limit=7),
-    dialogue(order="random", relationship=2, given=GIVEN, turn_limit=9),
+    dialogue(order="random", relationship=2, given=OPENING_TURNS, turn_limit=9),
     dialogue(order="random", fixed_order=[1, 1, 0], goal_check=True, goal_check_every=2, turns_per_seat=3),
-    dialogue(kinds=["speak"], first_seat=None, given=GIVEN[:1], max_chars=30),
+    dialogue(kinds=["speak"], first_seat=None, given=OPENING_TURNS[:1], max_chars=30),
 ]
 
 HIDDEN_AT = {
@@ -128,7 +128,7 @@ PLAYTHROUGHS = [
     ),
     (
         "acquaintances by chance, after two given turns, to the limit",
-        dialogue(order="random", fixed_order=[0, 0, 1], given=GIVEN, relationship=2, turn_limit=3),
+        dialogue(order="random", fixed_order=[0, 0, 1], given=OPENING_TURNS, relationship=2, turn_limit=3),
         [(0, "So."), (0, "Well?"), (1, "Hm.")],
     ),
     (

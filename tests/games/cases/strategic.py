@@ -79,7 +79,7 @@ WORLDS = [
 
 
 def _strategic_secrets():
-    """What a seat is told of a deal; in Hanabi the second card of the other's hand, which nobody touches by seed 3."""
+    """What a seat reads of a deal; in Hanabi the second card of the other's hand, which nobody touches by seed 3."""
     kuhn, leduc = strategic("kuhn_poker", fixed=[2, 0]), strategic("leduc_poker", fixed=[2, 0, 1])
     hanabi = strategic("hanabi", fixed=[0, 1, 2, 0, 2, 3])
     poker = [

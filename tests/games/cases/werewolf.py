@@ -71,8 +71,8 @@ def _told(first, second, viewer):
 
     def until(a):
         died = {seat for seat, row in enumerate(a.board(ALL)[0].rows) if row[1].text != "alive"}
-        told = [line.text for line in a.observe(viewer).messages[1:] if line.channel == "private"]
-        private = any(name in text for text in told if text.startswith(("You ", "The werewolves")) for name in names)
+        lines = [line.text for line in a.observe(viewer).messages[1:] if line.channel == "private"]
+        private = any(name in text for text in lines if text.startswith(("You ", "The werewolves")) for name in names)
         ghost = viewer in died and a.settings.dead_see == "all"
         return bool(died & {first, second}) or private or ghost or not a.to_act()
 

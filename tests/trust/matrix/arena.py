@@ -69,9 +69,9 @@ def hosted_running(owner: Any) -> dict[str, Any]:
 
 
 def hosted_paused(owner: Any) -> dict[str, Any]:
-    found = hosted_running(owner)
-    hosting.pause(match=Match.objects.get(pk=found["match_id"]))
-    return found
+    ids = hosted_running(owner)
+    hosting.pause(match=Match.objects.get(pk=ids["match_id"]))
+    return ids
 
 
 def hosted_other(owner: Any) -> dict[str, Any]:

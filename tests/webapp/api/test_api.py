@@ -371,7 +371,7 @@ def test_a_spectator_learns_no_result_of_a_match_that_is_only_open(researcher, p
     assert (seen["returns"], {seat["who"] for seat in seen["seats"]}) == (None, {None})
     mine = call.get(f"matches/{pk}").json()
     assert mine["returns"] is not None
-    assert [seat["kind"] for seat in mine["seats"]] == ["person", None], "who it was is told after the guess"
+    assert [seat["kind"] for seat in mine["seats"]] == ["person", None], "who it was is revealed after the guess"
     assert call.get("matches").json()["items"] == [
         {"id": pk, "game": "negotiation", "state": "finished", "visibility": "open"}
     ]

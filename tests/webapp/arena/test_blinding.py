@@ -1,4 +1,4 @@
-"""Who or what sits at a seat is told after the game: to players once they have rated it, to annotators once judged."""
+"""Who or what sits at a seat is revealed after the game: to players once they have rated it, to annotators once judged."""
 
 import re
 
@@ -32,9 +32,9 @@ MARK = re.compile(r'title="(Ann|Ben): ([a-z ]+)"')
 def marks(client, address="/play/", match=None):
     """The marks of a match in a list (of the only one, however often the list shows it)."""
     lines = LINE.findall(client.get(address).content.decode())
-    found = set(MARK.findall("".join(line for line in lines if match is None or f'"/play/{match.pk}/"' in line)))
-    assert len(found) == 2
-    return dict(sorted(found))
+    marks = set(MARK.findall("".join(line for line in lines if match is None or f'"/play/{match.pk}/"' in line)))
+    assert len(marks) == 2
+    return dict(sorted(marks))
 
 
 def finish(match):
@@ -88,12 +88,12 @@ def test_a_rematch_is_not_there_for_who_has_not_rated_the_game_before(client_of,
 
     def reached():
         pages = ("/", "/play/", "/play/matches/?of=me", "/play/matches/", old)
-        found = [page for page in pages if f"/play/{match.pk}/" in client.get(page).content.decode()]
-        found += [
+        reachable = [page for page in pages if f"/play/{match.pk}/" in client.get(page).content.decode()]
+        reachable += [
             page for page in ("", "consent/", "result/") if client.get(f"/play/{match.pk}/{page}").status_code != 404
         ]
         listed = [line["id"] for line in Caller(ben).get("matches").json()["items"]]
-        return found + [f"api {pk}" for pk in listed if pk == match.pk]
+        return reachable + [f"api {pk}" for pk in listed if pk == match.pk]
 
     assert reached() == []
     assert consumers.viewer_for(ben, match.pk) is None, "nor over a socket"
@@ -181,7 +181,7 @@ def model(admin):
 
 
 def replaced(host, place, ben):
-    """What a host who did not choose the seats is told after letting a bot move for the one taken by `place`."""
+    """What a host who did not choose the seats reads after letting a bot move for the one taken by `place`."""
     match = tables.create(
         host=host, start=tables.Start(negotiation()), places=[tables.Place(user=host), place], consent=True
     )
@@ -194,12 +194,14 @@ def replaced(host, place, ben):
     client.force_login(host)
     answer = client.post(f"/play/{match.pk}/replace/1/", follow=True)
     match.refresh_from_db()
-    told = (
+    responses = (
         [str(message) for message in answer.context["messages"]],
         fragments.contents(client_state.look(match, 0, host)),
     )
     match.delete()
-    return re.sub(r'data-(?:draft|deadline|until)="[^"]*"|datetime="[^"]*"|\d\d:\d\d:\d\d|/play/\d+/', "", str(told))
+    return re.sub(
+        r'data-(?:draft|deadline|until)="[^"]*"|datetime="[^"]*"|\d\d:\d\d:\d\d|/play/\d+/', "", str(responses)
+    )
 
 
 def test_letting_a_bot_move_tells_the_host_nothing_of_who_sat_there(player, ben, model):
@@ -215,8 +217,8 @@ def test_a_host_who_had_the_seats_drawn_does_not_know_what_sits_where(client_of,
     )
     for begun in (False, True):
         (line,) = LINE.findall(client_of(player).get("/play/").content.decode())
-        told = re.findall(r'title="\w+: ([a-z ]+)"', line)
-        assert sorted(told) == (["person", "taken", "taken"] if shuffled else ["person", "person", "scripted player"])
+        kinds = re.findall(r'title="\w+: ([a-z ]+)"', line)
+        assert sorted(kinds) == (["person", "taken", "taken"] if shuffled else ["person", "person", "scripted player"])
         assert ("reading" in fragments.contents(client_state.look(match, 0, player))["situation"]) == (
             not shuffled and not begun
         )

@@ -1,4 +1,4 @@
-"""Paused, away, replaced, sent away: the clock, the sockets, the flag, and that nothing hidden is told."""
+"""Paused, away, replaced, sent away: the clock, the sockets, the flag, and that nothing hidden is revealed."""
 
 from datetime import timedelta
 

@@ -151,13 +151,13 @@ def test_one_seat_is_one_workers(match, stub):
 
 
 def test_lost_hints_are_repeated(match, monkeypatch):
-    told = []
-    monkeypatch.setattr(clock.queue, "send", lambda task, due_id: told.append((task.name, due_id)))
+    sent = []
+    monkeypatch.setattr(clock.queue, "send", lambda task, due_id: sent.append((task.name, due_id)))
     due = match.due.get()
     assert clock.tell_workers() == 0
     DueSeat.objects.update(hint_at=services.database_now() - timedelta(seconds=1))
     assert clock.tell_workers() == 1
-    assert told == [("arena.play_seat", due.pk)]
+    assert sent == [("arena.play_seat", due.pk)]
     assert clock.tell_workers() == 0  # not again at once
 
 

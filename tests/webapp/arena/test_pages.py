@@ -155,8 +155,10 @@ def finish(match):
 def test_viewpoints_during_and_after(client_of, player, ben, annotator, two_people):
     replay = f"/play/{two_people.pk}/replay/"
     for asked in ({}, {"viewer": "1"}, {"viewer": str(SPECTATOR)}, {"viewer": str(ALL)}):
-        found = client_of(player).get(replay, asked)
-        assert (found.status_code, found.url) == (302, f"/play/{two_people.pk}/"), "during a match there is the table"
+        response = client_of(player).get(replay, asked)
+        assert (response.status_code, response.url) == (302, f"/play/{two_people.pk}/"), (
+            "during a match there is the table"
+        )
     assert client_of(annotator).get(replay).status_code == 404
     assert client_of(player).get(f"/play/{two_people.pk}/result/").status_code == 302
     finish(two_people)
@@ -187,7 +189,7 @@ def test_the_result_reveals_and_leads_on(client_of, player, ben, two_people):
     Guess.objects.create(by=mine, about=other, person=True)
     assert "> ben<" in client_of(player).get(result).content.decode()
     assert [move.seat for move in client_of(player).get(replay).context["behind"]] == [0]
-    assert "> pia<" not in client_of(ben).get(result).content.decode(), "each player is told after their own guess"
+    assert "> pia<" not in client_of(ben).get(result).content.decode(), "each player sees it after their own guess"
     client_of(player).post(f"/play/{two_people.pk}/again/")
     following = Match.objects.get(swapped_from=two_people)
     assert [seat.user.username for seat in following.seats.order_by("seat")] == ["ben", "pia"]

@@ -108,9 +108,9 @@ def test_beliefs_are_for_who_may_know_of_models_once_it_is_over(match, stub, cli
     def shown(user, **query):
         return client_of(user).get(address, query).content.decode()
 
-    found = shown(admin, viewer=ALL)
-    assert '<tr><th scope="row">Ada <span class="right-answer">right</span></th><td class="number">1.00</td>' in found
-    assert re.findall(r'data-value="([^"]*)"', found) == ["1", "1.0000", "0.5000"]
+    page = shown(admin, viewer=ALL)
+    assert '<tr><th scope="row">Ada <span class="right-answer">right</span></th><td class="number">1.00</td>' in page
+    assert re.findall(r'data-value="([^"]*)"', page) == ["1", "1.0000", "0.5000"]
     assert "Who watched?" not in shown(admin, viewer=ALL, step=0)
     assert "Who watched?" not in shown(admin, viewer=1)
     assert "Who watched?" not in shown(player, viewer=ALL), "it would tell who is a model before the rating"

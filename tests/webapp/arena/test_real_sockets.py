@@ -187,11 +187,11 @@ async def a_round_of_floods(port, session, match):
 async def test_a_flood_leaves_memory_flat_and_the_log_empty(process, client_of, player, two_people):
     server, port, log = process
     session = await session_of(client_of, player)
-    held = []
+    memory_mib = []
     for _ in range(ROUNDS):
         await a_round_of_floods(port, session, two_people)
-        held.append(server.memory_info().rss // 2**20)
-    assert held[-1] - held[SETTLED - 1] < FLAT, f"MiB after each flood: {held}"
+        memory_mib.append(server.memory_info().rss // 2**20)
+    assert memory_mib[-1] - memory_mib[SETTLED - 1] < FLAT, f"MiB after each flood: {memory_mib}"
     async with connect(port, session, two_people) as connection:
         await connection.send(json.dumps({"last": 0, "parts": {}}))
         assert 'id="part-act"' in await asyncio.wait_for(connection.recv(), 20)

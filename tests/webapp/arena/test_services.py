@@ -193,8 +193,8 @@ def test_a_link_that_is_replaced_while_it_is_claimed_is_refused(player, ben, mon
     places = [tables.Place(user=player), tables.Place()]
     match = tables.create(host=player, start=tables.Start(negotiation()), places=places)
     token = links.invite(match=match, number=1)
-    found = links.find_link(token)
+    link = links.find_link(token)
     links.invite(match=match, number=1)
-    monkeypatch.setattr(links, "find_link", lambda token: found)
+    monkeypatch.setattr(links, "find_link", lambda token: link)
     with pytest.raises(BadInput, match="replaced"):
         links.claim(token=token, user=ben, shown_name="")

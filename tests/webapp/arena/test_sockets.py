@@ -231,7 +231,7 @@ def test_every_service_that_tells_viewers_has_a_case(ben):
 
 @pytest.mark.parametrize("place", ["seat", "watcher"])
 async def test_only_hints_bring_what_a_model_and_the_clock_do(application, client_of, player, monkeypatch, place):
-    """The sockets do not look by themselves here: every change is told to them."""
+    """The sockets do not poll here: every change is announced to them."""
     monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 60)
     checkpoint = await sync(Checkpoint.objects.create, name="x", kind="base", base="x", path="/nowhere")
     sleeping = await sync(Deployment.objects.create, checkpoint=checkpoint)
@@ -367,7 +367,7 @@ async def test_nothing_is_lost_where_some_talk_in_private_and_all_move_at_once(a
         await break_some(tabs, chance, 6)
     viewers = [SPECTATOR, *range(6)]
     counts = {len(await sync(server_log, match.pk, viewer)) for viewer in viewers}
-    assert len(counts) > 1, "some were told more than others"
+    assert len(counts) > 1, "some received more than others"
     await hold_their_logs(match, tabs, viewers)
 
 

@@ -7,15 +7,15 @@ from webapp.core import addresses
 
 
 def test_a_database_address_is_taken_apart():
-    found = addresses.database("postgresql://ann:p%40ss@db.example:5433/parley?sslmode=require")
+    parsed = addresses.database("postgresql://ann:p%40ss@db.example:5433/parley?sslmode=require")
     expected = {"NAME": "parley", "USER": "ann", "PASSWORD": "p@ss", "HOST": "db.example", "PORT": "5433"}
-    assert {key: found[key] for key in expected} == expected
-    assert found["OPTIONS"]["sslmode"] == "require"
+    assert {key: parsed[key] for key in expected} == expected
+    assert parsed["OPTIONS"]["sslmode"] == "require"
 
 
 def test_a_socket_folder_wins_over_the_host():
-    found = addresses.database("postgresql://postgres@/postgres?host=/var/run/pg")
-    assert (found["HOST"], found["NAME"], found["PORT"]) == ("/var/run/pg", "postgres", "")
+    parsed = addresses.database("postgresql://postgres@/postgres?host=/var/run/pg")
+    assert (parsed["HOST"], parsed["NAME"], parsed["PORT"]) == ("/var/run/pg", "postgres", "")
 
 
 def test_another_kind_of_database_is_refused():

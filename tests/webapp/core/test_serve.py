@@ -8,9 +8,9 @@ from webapp.core.management.commands import serve
 
 @pytest.fixture
 def served(monkeypatch):
-    given = {}
-    monkeypatch.setattr(serve.uvicorn, "run", lambda app, **options: given.update(options, app=app))
-    return given
+    uvicorn_options = {}
+    monkeypatch.setattr(serve.uvicorn, "run", lambda app, **options: uvicorn_options.update(options, app=app))
+    return uvicorn_options
 
 
 def test_nobody_is_believed_unless_named(served, settings):

@@ -24,9 +24,9 @@ LINES = 2000
 
 
 def scope(path, headers):
-    given = [(b"host", b"testserver"), *headers]
+    all_headers = [(b"host", b"testserver"), *headers]
     parts = {"type": "http", "method": "GET", "http_version": "1.1", "client": ("127.0.0.1", 4000)}
-    return {**parts, "path": path, "query_string": b"", "headers": given}
+    return {**parts, "path": path, "query_string": b"", "headers": all_headers}
 
 
 def ask(path, headers, heard, leave=False):
@@ -136,9 +136,9 @@ def test_a_real_export_has_its_hash(researcher, signed_in):
 
 def test_a_download_is_sent_piece_by_piece(researcher, signed_in, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"\0" * (3 << 20))
-    found = Checkpoint.objects.create(name="big", kind="base", base="b", path=str(tmp_path))
+    checkpoint = Checkpoint.objects.create(name="big", kind="base", base="b", path=str(tmp_path))
     sizes = []
-    ask(reverse("runs:download", args=[found.pk]), signed_in, lambda m: sizes.append(len(m.get("body", b""))))
+    ask(reverse("runs:download", args=[checkpoint.pk]), signed_in, lambda m: sizes.append(len(m.get("body", b""))))
     assert sum(sizes) > 3 << 20
     assert max(sizes) < 2 << 20
 

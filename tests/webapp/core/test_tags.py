@@ -21,8 +21,8 @@ def shown(template, **context):
 )
 def test_options_of_a_filter(choices, chosen, html):
     chosen_first = " selected" if not chosen else ""
-    found = shown("{% options choices chosen %}", choices=choices, chosen=chosen)
-    assert found == f'<option value=""{chosen_first}>all</option>{html}'
+    rendered = shown("{% options choices chosen %}", choices=choices, chosen=chosen)
+    assert rendered == f'<option value=""{chosen_first}>all</option>{html}'
     assert shown('{% options choices chosen "" %}', choices=choices, chosen=chosen) == html
 
 

@@ -25,10 +25,10 @@ def asked(target):
     return [dimension.name for dimension in target.rubric().dimensions]
 
 
-def queue_of(owner, *matches, annotators=(), **given):
-    people = {} if "judge" in given else {"annotators": annotators or [owner]}
-    given = {"name": "behaviours", "rubric_version": version(BEHAVIOURS.name), **people, **given}
-    return services.create_queue(owner=owner, matches=matches, **given)
+def queue_of(owner, *matches, annotators=(), **options):
+    people = {} if "judge" in options else {"annotators": annotators or [owner]}
+    options = {"name": "behaviours", "rubric_version": version(BEHAVIOURS.name), **people, **options}
+    return services.create_queue(owner=owner, matches=matches, **options)
 
 
 def judge_all(queue, by, value):
@@ -45,8 +45,8 @@ def match(researcher):
 
 def test_wolves_and_villagers_are_asked_different_things(researcher, match):
     queue = queue_of(researcher, match)
-    found = {target.seat: asked(target) for target in queue.targets.with_games()}
-    assert found == {seat: WOLF if seat in WOLVES else VILLAGER for seat in range(6)}
+    asked_by_seat = {target.seat: asked(target) for target in queue.targets.with_games()}
+    assert asked_by_seat == {seat: WOLF if seat in WOLVES else VILLAGER for seat in range(6)}
 
 
 def test_games_without_such_roles_are_not_queued(researcher):
@@ -108,8 +108,8 @@ def test_what_is_no_answer_or_was_not_asked_is_refused(researcher, match, values
 def test_the_interface_says_what_is_asked_about_a_seat(researcher, annotator, match):
     queue_of(researcher, match, annotators=[annotator])
     items = Caller(annotator).get("judgments/targets").json()["items"]
-    found = {item["seat"]: [dimension["name"] for dimension in item["dimensions"]] for item in items}
-    assert found == {seat: WOLF if seat in WOLVES else VILLAGER for seat in range(6)}
+    asked_by_seat = {item["seat"]: [dimension["name"] for dimension in item["dimensions"]] for item in items}
+    assert asked_by_seat == {seat: WOLF if seat in WOLVES else VILLAGER for seat in range(6)}
 
 
 def test_a_judge_model_is_asked_about_the_seats_role(admin, match, monkeypatch):

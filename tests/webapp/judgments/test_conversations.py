@@ -179,9 +179,9 @@ def test_the_queues_page_compares_with_who_judged_the_same_seats_elsewhere(store
     queue = conversation_queue(researcher, stored)
     for target in queue.targets.all():
         services.annotate(target=target, by=researcher, values=values(4 + 2 * target.conversation.position))
-    found = comparison.of_queue(queue)
-    assert [author.name for author in found.authors] == [GPT, RATER, "rosa"]
-    pair = next(pair for pair in found.pairs if (pair.first, pair.second) == (GPT, "rosa"))
+    compared = comparison.of_queue(queue)
+    assert [author.name for author in compared.authors] == [GPT, RATER, "rosa"]
+    pair = next(pair for pair in compared.pairs if (pair.first, pair.second) == (GPT, "rosa"))
     assert {agreement.value for agreement in pair.agreements} == {1.0}
     page = client_of(researcher).get(reverse("judgments:queue", args=[queue.pk])).content.decode()
     assert RATER in page

@@ -417,9 +417,9 @@ def test_coverage_offers_a_retry_to_who_may_change_the_queue(client_of, research
     assert done.status_code == 286, "the page stops asking"
     assert "0 of 2 scored</strong>, 2 could not be scored." in done.content.decode()
     assert "hx-get" not in done.content.decode()
-    found = done.content.decode().split('<div id="queue-results" hx-swap-oob="true">')[1]
-    assert "does not answer" in found
-    assert '<button form="retry"' in found
+    results = done.content.decode().split('<div id="queue-results" hx-swap-oob="true">')[1]
+    assert "does not answer" in results
+    assert '<button form="retry"' in results
     assert "<button form" not in client_of(other_researcher).get(address).content.decode()
     assert client_of(other_researcher).post(retry).status_code == 404
     assert "2 seats are judged again" in client.post(retry, follow=True).content.decode()
@@ -530,11 +530,11 @@ def test_the_next_seat_is_loaded_beforehand(client_of, researcher, annotator):
     wrong = htmx(client, address, {"target": first.pk, "next": second.pk})
     assert "Judge <strong>Ann</strong>" in wrong
     assert "This field is required" in wrong
-    held = htmx(client, address, {"target": first.pk, "next": second.pk, **values})
-    assert f'<div id="seat-{second.pk}" hx-preserve="true"></div>' in held
-    assert "1 of 2 done" in held
-    assert "Judge <strong>" not in held
-    assert "?after=" not in held, "it is the last"
+    response = htmx(client, address, {"target": first.pk, "next": second.pk, **values})
+    assert f'<div id="seat-{second.pk}" hx-preserve="true"></div>' in response
+    assert "1 of 2 done" in response
+    assert "Judge <strong>" not in response
+    assert "?after=" not in response, "it is the last"
     fresh = htmx(client, address, {"target": first.pk, **values})
     assert "Judge <strong>Ben</strong>" in fresh, "a page that does not hold the seat gets it"
     assert "No seats are left" in htmx(client, address, {"target": second.pk, **values})

@@ -14,8 +14,8 @@ MOST = 20
 
 def queue(owner, annotator, games):
     matches = [finished_match(owner) for _ in range(games)]
-    given = {"rubric_version": version(), "matches": matches, "annotators": [annotator]}
-    return services.create_queue(name=f"of {games}", owner=owner, **given)
+    arguments = {"rubric_version": version(), "matches": matches, "annotators": [annotator]}
+    return services.create_queue(name=f"of {games}", owner=owner, **arguments)
 
 
 def counted(client, address):

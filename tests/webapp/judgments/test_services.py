@@ -217,8 +217,8 @@ def test_results_cost_the_same_however_many_games(researcher, django_assert_num_
             services.annotate(target=target, by=researcher, values=FIVES)
         queue = Queue.objects.select_related("rubric_version__rubric").get(pk=queue.pk)
         with django_assert_num_queries(3):
-            found = results.of_queue(queue)
-        assert {player: rows[0].games for player, rows in found.items()} == {
+            by_player = results.of_queue(queue)
+        assert {player: rows[0].games for player, rows in by_player.items()} == {
             "a scripted player": amount, "person": amount,
         }  # fmt: skip
 

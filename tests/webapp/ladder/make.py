@@ -26,8 +26,8 @@ def seat_of(player):
     return {"kind": MatchSeat.Kind.PERSON, "user": player, "consent": True}
 
 
-def played(*players, returns, host, moves=(), told=True, **fields):
-    """A match that is over. `moves`: (seat, origin, attempts) of each; `told`: every person has rated it."""
+def played(*players, returns, host, moves=(), rated=True, **fields):
+    """A match that is over. `moves`: (seat, origin, attempts) of each; `rated`: every person has rated it."""
     values = {str(n): value for n, value in enumerate(returns)}
     chosen = {"state": Match.State.FINISHED, "ended_at": timezone.now(), "returns": values, "deadline_s": 60, **fields}
     match = Match.objects.create(host=host, game="negotiation", scenario=negotiation(seed=1).to_dict(), **chosen)
@@ -35,7 +35,7 @@ def played(*players, returns, host, moves=(), told=True, **fields):
         MatchSeat.objects.create(match=match, seat=n, name=name, **seat_of(player))
         for n, (name, player) in enumerate(zip(("Ann", "Ben"), players, strict=True))
     ]
-    if told:
+    if rated:
         for seat, other in (seats, seats[::-1]):
             if seat.kind == MatchSeat.Kind.PERSON:
                 seat.guesses.create(about=other, person=False)

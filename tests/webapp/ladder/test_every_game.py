@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 def quick(monkeypatch):
     """Fewer draws of the bootstrap: what is stored and compared is the same."""
     fit = ratings.fit
-    monkeypatch.setattr(ratings, "fit", lambda found: fit(found, resamples=20))
+    monkeypatch.setattr(ratings, "fit", lambda matches: fit(matches, resamples=20))
 
 
 def play(scenario, number, person):

@@ -138,7 +138,7 @@ def blind(page):
 def test_a_ladder_is_open_to_who_is_yet_to_rate_and_tells_them_nothing(client_of, league, researcher, player, good):
     services.refit(game=GAME)
     before = blind(html(client_of(player)))
-    match = played(player, good, returns=(1.0, 0.0), host=researcher, told=False)
+    match = played(player, good, returns=(1.0, 0.0), host=researcher, rated=False)
     services.refit(game=GAME)
     assert "<table" in before
     assert blind(html(client_of(player))) == before
@@ -151,7 +151,7 @@ def test_a_ladder_is_open_to_who_is_yet_to_rate_and_tells_them_nothing(client_of
 @pytest.mark.parametrize("hours, counts", [(23, False), (25, True)])
 def test_who_does_not_rate_keeps_a_match_out_for_a_day(league, researcher, player, good, hours, counts):
     ended = timezone.now() - timedelta(hours=hours)
-    match = played(player, good, returns=(0.0, 1.0), host=researcher, told=False, ended_at=ended)
+    match = played(player, good, returns=(0.0, 1.0), host=researcher, rated=False, ended_at=ended)
     assert (match.pk in log.numbers(GAME)) == counts
 
 
@@ -167,7 +167,7 @@ def test_worlds_that_differ_in_who_sat_there_give_the_same_page_before_and_after
 ):
     """Once a model of many games sits there, once a person of none: the page of who has not rated is the same."""
     services.refit(game=GAME)
-    match = played(player, good, returns=(1.0, 0.0), host=researcher, told=False, ended_at=timezone.now())
+    match = played(player, good, returns=(1.0, 0.0), host=researcher, rated=False, ended_at=timezone.now())
     seen = [blind(html(client_of(player), f"?game={GAME}"))]
     services.refit(game=GAME)
     seen.append(blind(html(client_of(player), f"?game={GAME}")))

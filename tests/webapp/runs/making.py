@@ -85,9 +85,9 @@ RECORD: dict[str, Any] = {
 
 def make_run(owner: Any, **fields: Any) -> Run:
     """A run that nobody works on."""
-    given = {"kind": "train", "name": "made", "queue": "train-cpu", "config": CONFIG, "state": "stopped"}
+    defaults = {"kind": "train", "name": "made", "queue": "train-cpu", "config": CONFIG, "state": "stopped"}
     return Run.objects.create(
-        owner=owner, **{**given, "method": "omar", "game": "negotiation", "base": "tiny", **fields}
+        owner=owner, **{**defaults, "method": "omar", "game": "negotiation", "base": "tiny", **fields}
     )
 
 
@@ -135,7 +135,7 @@ def make_checkpoint(run: Run | None, **fields: Any) -> Checkpoint:
     name = fields.pop("name", f"run-{run.pk if run else 'none'}-step-{fields.get('step', 5)}")
     default_storage.save(f"checkpoints/{name}/config.json", ContentFile(b"{}"))
     default_storage.save(f"checkpoints/{name}/model.safetensors", ContentFile(b"weights"))
-    given = {
+    defaults = {
         "kind": "full",
         "run": run,
         "step": 5,
@@ -143,4 +143,4 @@ def make_checkpoint(run: Run | None, **fields: Any) -> Checkpoint:
         "path": f"checkpoints/{name}",
         "metrics": {"reward": 0.5},
     }
-    return Checkpoint.objects.create(name=name, **{**given, **fields})
+    return Checkpoint.objects.create(name=name, **{**defaults, **fields})

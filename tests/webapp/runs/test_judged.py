@@ -69,5 +69,5 @@ def test_a_run_that_goes_on_from_before_them_says_that_judgments_are_gone(resear
         Run.objects.filter(pk=run.pk).update(state="queued")
     attempts.started(attempt=attempt, pid=1, pid_started=1.0, start_step=start, code_version="")
     assert Judgment.objects.count() == 2 - lost
-    told = [f"judgments of conversations above step {start} were deleted ({lost}): they are replayed"]
-    assert list(run.events.values_list("data__why", flat=True)) == (told if lost else [])
+    reasons = [f"judgments of conversations above step {start} were deleted ({lost}): they are replayed"]
+    assert list(run.events.values_list("data__why", flat=True)) == (reasons if lost else [])

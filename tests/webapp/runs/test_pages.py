@@ -469,10 +469,10 @@ def test_a_checkpoint_page_shows_where_it_comes_from(page, researcher):
 
 def test_a_checkpoint_page_shows_what_it_scored_with_intervals(page, researcher):
     checkpoint, other = (make_checkpoint(make_run(researcher), step=step, name=f"c{step}") for step in (1, 2))
-    found = {"a": {"points": {"mean": 0.5, "low": 0.4, "high": 0.6}}, "used": 98,
+    summary = {"a": {"points": {"mean": 0.5, "low": 0.4, "high": 0.6}}, "used": 98,
              "difference": {"points": {"mean": 0.1, "low": -0.05, "high": 0.25}}}  # fmt: skip
     common = {"kind": "eval", "start_checkpoint": checkpoint}
-    make_run(researcher, name="held", opponent_checkpoint=other, result={"summary": found}, **common)
+    make_run(researcher, name="held", opponent_checkpoint=other, result={"summary": summary}, **common)
     make_run(researcher, name="to be held", state="queued", **common)
     shown = body(page("checkpoint", checkpoint.pk))
     for text in ("[0.4, 0.6]", "[-0.05, 0.25]", ">98<", ">c2<", "to be held"):
@@ -481,10 +481,12 @@ def test_a_checkpoint_page_shows_what_it_scored_with_intervals(page, researcher)
 
 def test_the_other_side_of_an_arena_shows_it_too_with_the_lead_turned_round(page, researcher):
     a, b = make_checkpoint(make_run(researcher), name="c1"), make_checkpoint(make_run(researcher), name="c2")
-    found = {"a": {"points": {"mean": 0.5, "low": 0.4, "high": 0.6}}, "used": 98,
+    summary = {"a": {"points": {"mean": 0.5, "low": 0.4, "high": 0.6}}, "used": 98,
              "b": {"points": {"mean": 0.375, "low": 0.25, "high": 0.45}},
              "difference": {"points": {"mean": 0.125, "low": -0.05, "high": 0.35}}}  # fmt: skip
-    make_run(researcher, kind="eval", start_checkpoint=a, opponent_checkpoint=b, name="held", result={"summary": found})
+    make_run(
+        researcher, kind="eval", start_checkpoint=a, opponent_checkpoint=b, name="held", result={"summary": summary}
+    )
     shown = body(page("checkpoint", b.pk)).split("<h2>Head-to-heads</h2>")[1]
     for text in (">held<", ">c1<", "0.375", "[0.25, 0.45]", "-0.125", "[-0.35, 0.05]"):
         assert text in shown

@@ -112,8 +112,8 @@ def test_every_viewpoint_shows_its_own_log_step_by_step(page, researcher):
             assert shown.count('class="row-line') == len(game.observe(viewer).messages)
             phase = game.phase(viewer)
             assert re.findall(r'<p class="phase">(.*?)</p>', shown) == ([phase] if phase else [])
-            told = viewer == ALL or step == course.steps
-            assert re.findall(r'<span class="role">(\w+)</span>', shown) == (list(game.roles()) if told else [])
+            revealed = viewer == ALL or step == course.steps
+            assert re.findall(r'<span class="role">(\w+)</span>', shown) == (list(game.roles()) if revealed else [])
     wolves = '<span class="channel">wolves only</span>'
     assert wolves in text(page(episode, viewer=0))
     assert wolves not in text(page(episode, viewer=2))
@@ -134,13 +134,13 @@ def test_a_dialogue_says_roles_phases_and_channels(page, researcher):
 def test_beliefs_are_shown_with_their_numbers(page, researcher):
     course = replaying.course(village()["episode"])
     first, second = course.ends[3], course.ends[5]
-    told = [
+    beliefs = [
         belief(2, first, Ada=0.5, Ben=0.25, Dan=0.125, Eve=0.125),
         belief(0, first, truth=(), Cleo=0.9, Dan=0.1),
         belief(2, second, Ada=0.0625, Ben=0.0, Dan=0.9375),
         belief(9, second, Ada=1.0, Ben=0.0),  # nobody sits there
     ]
-    episode = make_episode(make_run(researcher), record=village(beliefs=told))
+    episode = make_episode(make_run(researcher), record=village(beliefs=beliefs))
     shown = text(page(episode, step=4))
     assert "asked after step 3" in shown
     assert '<tr><th scope="row">Ada <span class="right-answer">right</span></th><td class="number">—</td>' in shown
@@ -158,8 +158,8 @@ def test_beliefs_are_shown_with_their_numbers(page, researcher):
 @pytest.mark.django_db
 def test_nothing_of_a_game_of_many_seats_is_markup(page, researcher):
     names = ('Ben & "Co"', "Ada", "Cleo", "Dan", "Eve", "Finn")
-    told = [belief(2, 0, truth=(PAYLOAD,), **{PAYLOAD: 0.5, names[0]: 0.5}) | {"question": PAYLOAD}]
-    record = village(names, beliefs=told, roles=[PAYLOAD] * 6)
+    beliefs = [belief(2, 0, truth=(PAYLOAD,), **{PAYLOAD: 0.5, names[0]: 0.5}) | {"question": PAYLOAD}]
+    record = village(names, beliefs=beliefs, roles=[PAYLOAD] * 6)
     for turn in record["episode"]["turns"]:
         turn["reply"] = turn["private"] = PAYLOAD
     spoken = next(move["move"] for move in record["episode"]["moves"] if move["move"]["action"] == "speak")

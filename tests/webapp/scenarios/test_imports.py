@@ -107,10 +107,10 @@ def test_a_file_that_fails_leaves_no_row_and_no_file(researcher, media, monkeypa
         return write(storage, name, content)
 
     monkeypatch.setattr(FileSystemStorage, "_save", second_fails)
-    monkeypatch.setattr(imports.importers, "check_upload", lambda *given: None)
-    given = [SimpleUploadedFile(name, b"{}") for name in ("a.jsonl", "b.jsonl")]
+    monkeypatch.setattr(imports.importers, "check_upload", lambda *args: None)
+    uploads = [SimpleUploadedFile(name, b"{}") for name in ("a.jsonl", "b.jsonl")]
     with pytest.raises(OSError, match="No space left"):
-        imports.upload(owner=researcher, format="jsonl", name="camp", files=given)
+        imports.upload(owner=researcher, format="jsonl", name="camp", files=uploads)
     assert (Import.objects.count(), kept(media)) == (0, [])
 
 
@@ -143,9 +143,9 @@ def test_an_upload_that_is_gone_is_said_and_not_tried_again(researcher, sent):
 
 
 def test_two_files_of_one_name_are_refused(researcher):
-    given = [SimpleUploadedFile("agent_profiles.jsonl", b"{}") for _ in range(2)]
+    uploads = [SimpleUploadedFile("agent_profiles.jsonl", b"{}") for _ in range(2)]
     with pytest.raises(BadInput, match=r"two files are called agent_profiles\.jsonl"):
-        imports.upload(owner=researcher, format="sotopia-jsonl", name="camp", files=given)
+        imports.upload(owner=researcher, format="sotopia-jsonl", name="camp", files=uploads)
 
 
 def test_the_progress_is_the_part_that_has_been_read(researcher, monkeypatch):

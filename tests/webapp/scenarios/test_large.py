@@ -46,8 +46,8 @@ def versions(researcher):
 
 def scans(plan):
     """Every node of a plan, as (what it does, on which table, how many rows it really gave in all)."""
-    found = [(plan["Node Type"], plan.get("Relation Name", ""), plan["Actual Rows"] * plan["Actual Loops"])]
-    return found + [scan for part in plan.get("Plans", []) for scan in scans(part)]
+    nodes = [(plan["Node Type"], plan.get("Relation Name", ""), plan["Actual Rows"] * plan["Actual Loops"])]
+    return nodes + [scan for part in plan.get("Plans", []) for scan in scans(part)]
 
 
 PAGES = {
@@ -84,8 +84,8 @@ def test_the_list_of_datasets_does_not_read_their_scenarios(client_of, researche
 @pytest.mark.parametrize("start", [0, MANY - 24])
 def test_a_page_reads_its_own_rows_by_an_index(versions, start):
     large = versions[1]
-    found = large.scenarios.matching("").with_counts().order_by("position").filter(position__gte=start)[:24]
-    (plan,) = json.loads(found.explain(format="json", analyze=True))
+    page = large.scenarios.matching("").with_counts().order_by("position").filter(position__gte=start)[:24]
+    (plan,) = json.loads(page.explain(format="json", analyze=True))
     nodes = scans(plan["Plan"])
     assert not [node for node in nodes if node[0] == "Seq Scan"]
     assert not [node for node in nodes if node[0] == "Sort" and node[2] > 24]
@@ -96,8 +96,8 @@ def test_a_page_reads_its_own_rows_by_an_index(versions, start):
 def test_neighbours_are_found_by_an_index(versions):
     large = versions[1]
     assert large.scenarios.around(5_000)["before"].position == 4_999
-    found = large.scenarios.filter(position__gt=5_000).order_by("position")[:1]
-    (plan,) = json.loads(found.explain(format="json", analyze=True))
+    following = large.scenarios.filter(position__gt=5_000).order_by("position")[:1]
+    (plan,) = json.loads(following.explain(format="json", analyze=True))
     assert [node[0] for node in scans(plan["Plan"]) if "Scan" in node[0]] == ["Index Scan"]
 
 

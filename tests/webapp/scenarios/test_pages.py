@@ -145,8 +145,8 @@ def test_notices_are_listed_with_their_place_however_many_they_are(client, count
     spare = {f"{files.PREFIX}EnvironmentProfile:x{n}": {**files.ENVIRONMENT, "pk": f"x{n}"} for n in range(count - 1)}
     stray = {f"{files.PREFIX}Stray:1": {}}
     file = SimpleUploadedFile("dump.json", json.dumps(files.redis_dump(**stray, **spare)).encode())
-    given = {"format": "sotopia-redis", "chosen": file, "name": "social"}
-    address = client.post(reverse("scenarios:upload"), given)["Location"]
+    form = {"format": "sotopia-redis", "chosen": file, "name": "social"}
+    address = client.post(reverse("scenarios:upload"), form)["Location"]
     imports.read_import(pk=Import.objects.get().pk)
     page = client.get(address).content.decode()
     section = page[page.index('<details id="notices"') :]

@@ -168,9 +168,9 @@ def test_a_model_that_never_wakes_up_ends_the_match(waiting):
 
 def test_a_model_that_yielded_its_slot_is_asked_for_again(waiting):
     services.settle()
-    found = Deployment.objects.get()
-    services.stop(deployment=found)
-    services.ended(run_id=found.run_id)
+    deployment = Deployment.objects.get()
+    services.stop(deployment=deployment)
+    services.ended(run_id=deployment.run_id)
     assert Deployment.objects.get().requested_at is None
     assert clock.request_models() == 1
     services.settle()

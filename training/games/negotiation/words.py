@@ -110,7 +110,7 @@ def proposal(
 
 
 def _value(settings: NegotiationSettings, terms: Terms, reader: Seat, by: Seat, deal: Deal) -> str:
-    """Return what a deal is worth to its reader; a price is told by the reader's own target, the other's is hidden."""
+    """Return what a deal is worth to its reader; a price is compared with the reader's target only."""
     if isinstance(settings.deal, Items):
         return f"For you: {number(terms.points(reader, by, deal))} of {number(terms.maximum(reader))} points."
     reached = terms.points(reader, by, deal) == terms.maximum(reader)

@@ -46,7 +46,7 @@ class WerewolfSettings(Settings):
     fixed: tuple[Fixed, ...] = Field(
         default=(), description="What chance decided in a recorded game. All else is drawn from the scenario's seed."
     )
-    reveal: bool = Field(default=True, description="Whether a player's role is told when that player dies.")
+    reveal: bool = Field(default=True, description="Whether a player's role is revealed when that player dies.")
     first_night_kill: bool = Field(
         default=True, description="Whether anybody can die in the first night; if not, only seers act and wolves talk."
     )

@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                 ('deadline', models.DateTimeField(blank=True, help_text='Empty while its model is waking up.', null=True)),
                 ('claimed_until', models.DateTimeField(blank=True, null=True)),
                 ('fence', models.PositiveIntegerField(default=0)),
-                ('hint_at', models.DateTimeField(blank=True, db_index=True, help_text='When a worker is told again; empty for people.', null=True)),
+                ('hint_at', models.DateTimeField(blank=True, db_index=True, help_text='When a worker is notified again; empty for people.', null=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('match', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='due', to='arena.match')),
             ],
