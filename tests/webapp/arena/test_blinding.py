@@ -1,4 +1,4 @@
-"""Who or what sits at a seat is revealed after the game: to players once they have rated it, to annotators once judged."""
+"""Who or what sits at a seat is revealed after the game: to players after rating, to annotators after judging."""
 
 import re
 
