@@ -43,7 +43,7 @@ def parser() -> ArgumentParser:
     games.add_argument("--seed", type=SEED, default=1, metavar="S", help="everything random is drawn from it (1)")
     _site(partial(add, parents=(common,)))
     intervals = add(
-        "intervals", "how often 95 % intervals cover the mean, by method and kind of data", parents=(common,)
+        "intervals", "how often intervals at 95 per cent cover the mean, by method and kind of data", parents=(common,)
     )
     intervals.add_argument("--samples", type=COUNT, default=2000, metavar="N", help="samples of each kind (2000)")
     intervals.add_argument("--seed", type=SEED, default=0, metavar="S", help="everything random is drawn from it (0)")

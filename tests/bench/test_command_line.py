@@ -24,3 +24,8 @@ def test_a_count_of_nothing_is_refused(name, action, capsys):
 def test_one_is_too_few_for_quantiles_and_groups(command):
     with pytest.raises(SystemExit, match="2"):
         parser().parse_args(command)
+
+
+def test_the_help_of_every_measurement_can_be_printed():
+    assert all(name in parser().format_help() for name in COMMANDS)
+    assert all(command.format_help() for command in COMMANDS.values())
