@@ -45,7 +45,10 @@ def test_bare_scenarios_and_full_lines_are_read_alike(tmp_path):
         (json.dumps({**SCENARIO, "version": True}), "line 2, scenario.version: Value error, expected 1"),
         (json.dumps({**SCENARIO, "seed": 10**22}), "line 2, scenario.seed: a whole number must fit into 64 bits"),
         (json.dumps({**SCENARIO, "settings": {"x": [10**22]}}), r"scenario\.settings\.x\.0: a whole number must fit"),
-        (json.dumps({**SCENARIO, "settings": {"x": "\ud800"}}), r"scenario\.settings\.x: the text holds half of"),
+        (
+            json.dumps({**SCENARIO, "settings": {"x": "\ud800"}}),
+            r"scenario\.settings\.x: the text contains an unpaired surrogate",
+        ),
         (DEEP, r"line 2, scenario\.settings\.x\.…: nested more than 100 levels deep"),
     ],
 )

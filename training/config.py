@@ -64,11 +64,11 @@ class RunConfig(Record):
 
     version: Literal[1] = Field(default=1, description="Version of this format.")
     kind: Literal["train", "sft", "eval"] = Field(default="train", description="What the run does.")
-    name: str = Field(default="", max_length=200, description="A name for people.")
-    seed: int = Field(default=0, ge=0, lt=2**63, description="Everything random is drawn from it.")
+    name: str = Field(default="", max_length=200, description="A name for display.")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of all random numbers.")
     model: ModelSection = Field(default=ModelSection(), description="Which weights the run starts from.")
     engine: EngineSection = Field(default=EngineSection(), description="What samples the replies.")
-    sampling: SamplingSection = Field(default=SamplingSection(), description="How replies are drawn.")
+    sampling: SamplingSection = Field(default=SamplingSection(), description="How replies are sampled.")
     game: GameSection = Field(default=GameSection(), description="Which game is played.")
     data: DataSection = Field(default=DataSection(), description="Where the games start.")
     mixture: tuple[MixtureEntry, ...] = Field(
@@ -79,13 +79,13 @@ class RunConfig(Record):
     opponents: tuple[Opponent, ...] = Field(
         default=(),
         max_length=100,
-        description="Who sits where the learner does not: one entry is drawn for every game; empty = only mirror.",
+        description="Players of seats that the learner does not play: one entry is drawn per game; empty = mirror.",
     )
     rollout: RolloutSection = Field(default=RolloutSection(), description="How many games a step plays.")
     method: AnyMethod = Field(default=OmarConfig(), description="How outcomes become credit.")
-    learn: LearnSection = Field(default=LearnSection(), description="The update.")
+    learn: LearnSection = Field(default=LearnSection(), description="Optimizer and loss.")
     sft: SftConfig = Field(default=SftConfig(), description="The cold start.")
-    reward: RewardSection = Field(default=RewardSection(), description="What a game was worth.")
+    reward: RewardSection = Field(default=RewardSection(), description="Rewards and the quality filter.")
     judge: RemoteConfig | None = Field(default=None, description="The model that judges; empty = none.")
     evaluate: EvaluateSection = Field(default=EvaluateSection(), description="The head-to-head.")
     stop: StopSection = Field(default=StopSection(), description="When the run ends early.")

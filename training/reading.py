@@ -65,7 +65,7 @@ def _unwritable(value: object) -> str:
         return "" if -WIDEST <= value < WIDEST else "a whole number must fit into 64 bits"
     if isinstance(value, str):
         half = not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value)
-        return "the text holds half of a surrogate pair, which is no character" if half else ""
+        return "the text contains an unpaired surrogate, which is not a character" if half else ""
     return "" if value is None else f"{type(value).__name__} is no type of JSON"
 
 

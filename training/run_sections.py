@@ -42,27 +42,32 @@ class EngineSection(Record):
         default=0,
         ge=0,
         le=2**20,
-        description="Longest prompt and reply together, in tokens; older talk is dropped. 0 = the model's.",
+        description="Longest prompt and reply together, in tokens; older messages are dropped. 0 = the model's limit.",
     )
     max_running: int = Field(default=64, ge=1, le=4096, description="Replies sampled at once.")
     cache_gib: float = Field(
-        default=1.0, gt=0, le=1024, description="Memory for keys and values of running games, in GiB."
+        default=1.0, gt=0, le=1024, description="Memory for the key-value cache of running games, in GiB."
     )
 
 
 class SamplingSection(Sampling):
-    """How replies are drawn. The trained policy is softmax(logits / temperature) over the whole vocabulary."""
+    """How replies are sampled. The trained policy is softmax(logits / temperature) over the whole vocabulary."""
 
-    temperature: float = Field(default=1.0, gt=0, le=5, description="1 = as the model says; lower is more certain.")
+    temperature: float = Field(
+        default=1.0, gt=0, le=5, description="Softmax temperature: 1 = the model's distribution; lower is more certain."
+    )
     top_p: float = Field(
-        default=1.0, gt=0, le=1, description="Keep the likeliest tokens up to this mass. The loss ignores it."
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Nucleus sampling: the most likely tokens up to this probability mass. The loss ignores it.",
     )
     top_k: int = Field(
-        default=0, ge=0, le=10**6, description="Keep only this many tokens; 0 = all. The loss ignores it."
+        default=0, ge=0, le=10**6, description="Sample from this many most likely tokens; 0 = all. The loss ignores it."
     )
     max_tokens: int = Field(default=128, ge=1, le=LONGEST_REPLY, description="Longest reply in tokens.")
     stop: tuple[Text, ...] = Field(
-        default=(), max_length=16, description="Texts that end a reply, beside the model's own end of turn."
+        default=(), max_length=16, description="Texts that end a reply, in addition to the model's end of turn."
     )
 
 
@@ -81,7 +86,9 @@ class DataSection(Record):
     path: str = Field(
         default="", max_length=4096, description="A dataset file (JSONL). Empty = the sample dataset of the game."
     )
-    limit: int = Field(default=0, ge=0, le=10**9, description="Use only the first so many scenarios; 0 = all.")
+    limit: int = Field(
+        default=0, ge=0, le=10**9, description="Use only this many scenarios from the beginning; 0 = all."
+    )
     shuffle: bool = Field(default=True, description="A new order in every pass over the data, drawn from the seed.")
 
 
@@ -102,7 +109,7 @@ class RolloutSection(Record):
     probes: bool = Field(
         default=False,
         description="After every move, score what seats with local models would answer to the game's questions; "
-        "the game never hears of it.",
+        "the game is not affected.",
     )
     past_saved: int = Field(
         default=4,
@@ -140,7 +147,7 @@ class Opponent(Record):
     weight: float = Field(default=1.0, gt=0, le=1e6, description="How often it is drawn, relative to the others.")
     learner: Literal["one"] | Names = Field(
         default="one",
-        description="What the learner then holds: one seat, drawn for every game, or all seats with these roles.",
+        description="Seats of the learner: one, drawn for every game, or all seats with these roles.",
     )
 
 
@@ -158,7 +165,7 @@ class MixtureEntry(Record):
 
 
 class RewardSection(Record):
-    """What a game was worth to a seat, and which turns count as failed."""
+    """The reward of a seat, and the quality filter of turns."""
 
     source: Literal["auto", "outcome", "judge"] = Field(
         default="auto",
@@ -166,11 +173,14 @@ class RewardSection(Record):
     )
     scale: Literal["unit", "raw"] = Field(
         default="unit",
-        description="unit = moved and stretched so that the lowest possible return is 0 and the highest 1. "
-        "raw = as the game or the judge gives it; negotiation's returns are shares from 0 to 1 already.",
+        description="unit = linearly rescaled, so that the lowest possible return is 0 and the highest 1. "
+        "raw = the value of the game or judge; negotiation's returns are always shares from 0 to 1.",
     )
     malformed: float = Field(
-        default=0.0, ge=-10, le=0, description="Paid on every reply that does not parse or is not legal."
+        default=0.0,
+        ge=-10,
+        le=0,
+        description="Reward (at most 0) added for every reply that does not parse or is not legal.",
     )
     format: bool = Field(
         default=True, description="A reply that does not parse or is not legal fails the quality filter."
@@ -179,14 +189,17 @@ class RewardSection(Record):
         default=0.5,
         gt=0,
         le=1,
-        description="A turn fails if more than this share of its word triples are repeats; 1 = never.",
+        description="A turn fails if more than this share of its word trigrams are repeats; 1 = never.",
     )
     overlap: float = Field(
         default=0.6, gt=0, le=1, description="A turn fails if it copies more than this share from the rules; 1 = never."
     )
-    scripts: bool = Field(default=True, description="A turn that brings in a script nobody used before it fails.")
+    scripts: bool = Field(
+        default=True, description="A turn fails if it uses a writing system that has not occurred before."
+    )
     judge_filter: bool = Field(
-        default=False, description="Ask the judge, too, whether each turn is natural and reasoned."
+        default=False,
+        description="The judge also decides whether each turn is natural and reasoned; other turns fail.",
     )
 
 
@@ -202,13 +215,13 @@ class EvaluateSection(Record):
     model: str = Field(
         default="",
         max_length=4096,
-        description="For a head-to-head by itself: the model to be measured; empty = model.base.",
+        description="For a run of kind eval: the model that is evaluated; empty = model.base.",
     )
     opponent: str = Field(
         default="", max_length=4096, description="The other model; empty = what the run started from."
     )
     path: str = Field(
-        default="", max_length=4096, description="Dataset with the scenarios to be measured on; empty = data.path."
+        default="", max_length=4096, description="Dataset with the evaluation scenarios; empty = data.path."
     )
     temperature: float | None = Field(
         default=None, gt=0, le=5, description="Sampling temperature of all models; empty = sampling.temperature."
@@ -228,7 +241,7 @@ class EvaluateSection(Record):
         default="",
         max_length=4096,
         description="The common opponent. Empty = what the run started from (model.base), or the opponent, where "
-        "model.base itself is measured.",
+        "model.base itself is evaluated.",
     )
 
 
@@ -250,21 +263,21 @@ class CriticSection(Record):
         default=20,
         ge=1,
         le=10_000,
-        description="Steps that the running statistics span: each older step counts by 1/memory less.",
+        description="Horizon of the running statistics in steps: they decay by 1/memory per step.",
     )
 
 
 class LearnSection(Record):
-    """The update: how far each step moves, and what is counted in its loss."""
+    """The update: optimizer, loss terms and checkpoints."""
 
     steps: int = Field(default=50, ge=1, le=MOST_STEPS, description="Training steps: play, score, update.")
-    lora: MaybeLora = Field(default=LoraConfig(), description="Adapters; none = all weights are trained.")
+    lora: MaybeLora = Field(default=LoraConfig(), description="LoRA adapters; none = all weights are trained.")
     dtype: Dtype = Field(default="float32", description="Number format of the frozen weights under adapters.")
-    autocast: bool = Field(default=False, description="Compute in bfloat16; weights and updates keep their own format.")
-    lr: float = Field(default=1e-5, gt=0, le=10, description="Highest learning rate of the policy.")
-    warmup: int = Field(
-        default=0, ge=0, le=MOST_STEPS, description="Steps over which the policy's learning rate rises."
+    autocast: bool = Field(
+        default=False, description="Mixed precision: compute in bfloat16; weights and updates keep their own format."
     )
+    lr: float = Field(default=1e-5, gt=0, le=10, description="Peak learning rate of the policy.")
+    warmup: int = Field(default=0, ge=0, le=MOST_STEPS, description="Warm-up steps of the policy's learning rate.")
     critic: CriticSection = Field(default=CriticSection(), description="The value heads.")
     critic_lr: float | None = Field(
         default=None,
@@ -280,56 +293,63 @@ class LearnSection(Record):
         description="Updates of value heads of kind linear or mlp from the hidden states of one step.",
     )
     critic_warmup: int = Field(
-        default=10, ge=0, le=MOST_STEPS, description="First steps in which only the value heads learn."
+        default=10, ge=0, le=MOST_STEPS, description="Steps at the beginning in which only the value heads learn."
     )
-    critic_backbone: bool = Field(default=False, description="Let the value loss change the policy's layers, too.")
+    critic_backbone: bool = Field(default=False, description="Backpropagate the value loss into the policy's layers.")
     schedule: Literal["constant", "linear", "cosine"] = Field(
-        default="constant", description="Learning rate after warm-up."
+        default="constant", description="Learning rate schedule after warm-up."
     )
-    betas: tuple[Decay, Decay] = Field(default=(0.9, 0.95), description="Decay rates of AdamW's averages.")
+    betas: tuple[Decay, Decay] = Field(default=(0.9, 0.95), description="Betas of AdamW.")
     weight_decay: float = Field(default=0.0, ge=0, le=100, description="Weight decay of AdamW.")
-    max_grad_norm: float = Field(default=1.0, gt=0, le=1e12, description="Gradients are scaled down to this norm.")
-    epochs: int = Field(default=1, ge=1, le=16, description="Passes over a step's games.")
+    max_grad_norm: float = Field(default=1.0, gt=0, le=1e12, description="Gradient clipping: the largest norm.")
+    epochs: int = Field(default=1, ge=1, le=16, description="Epochs: passes over a step's games.")
     tokens_per_update: int = Field(
-        default=0, ge=0, le=10**9, description="Tokens that share one update; 0 = the whole step."
+        default=0, ge=0, le=10**9, description="Tokens per optimizer update; 0 = the whole step."
     )
     tokens_per_batch: int = Field(
-        default=8192, ge=64, le=2**24, description="Tokens of one forward pass: what bounds the memory."
+        default=8192, ge=64, le=2**24, description="Tokens per forward pass, which limits memory use."
     )
     logits_chunk: int = Field(default=512, ge=1, le=2**20, description="Positions whose logits are in memory at once.")
-    recompute: bool = Field(default=False, description="Recompute activations on the way back: slower, less memory.")
+    recompute: bool = Field(
+        default=False,
+        description="Gradient checkpointing: activations are recomputed in the backward pass; slower, less memory.",
+    )
     aggregate: Literal["token_mean", "turn_mean"] = Field(
-        default="token_mean", description="Every token counts the same; or every turn of a seat, then every seat."
+        default="token_mean",
+        description="Average of the loss: every token has the same weight; or every turn of a seat, then every seat.",
     )
     clip: float = Field(default=0.2, gt=0, le=1e6, description="PPO's clip range of the probability ratio.")
     dual_clip: float | None = Field(
-        default=None, gt=1, le=1e6, description="Bound of the loss of bad actions; empty = none."
+        default=None, gt=1, le=1e6, description="Dual clip: bound of the ratio for negative advantages; empty = none."
     )
     importance_cap: float = Field(
-        default=2.0, ge=1, le=1e6, description="Cap of the weight that corrects sampler against trainer."
+        default=2.0,
+        ge=1,
+        le=1e6,
+        description="Cap of the importance weight between trainer and sampler (truncated importance sampling).",
     )
     vf_coef: float = Field(
         default=0.5,
         ge=0,
         le=1e6,
-        description="Weight of the value loss in the policy's layers (learn.critic_backbone).",
+        description="Weight of the value loss where learn.critic_backbone is set.",
     )
     kl: Literal["none", "k1", "k2", "k3"] = Field(
         default="k2",
-        description="How the distance to the starting model pulls: k1 as a penalty in the reward; k2, k3 in the loss; "
-        "none = not at all.",
+        description="KL divergence from the starting model, by estimator: k1 as a penalty in the reward; k2, k3 in the "
+        "loss; none = no KL term.",
     )
-    kl_coef: float = Field(default=0.01, ge=0, le=1e6, description="Weight of that distance; 0 = it does not pull.")
+    kl_coef: float = Field(default=0.01, ge=0, le=1e6, description="Weight of the KL term; 0 = no penalty.")
     kl_measured: bool = Field(
         default=True,
-        description="Measure the distance even where it does not pull, for stop.kl_ceiling. Off saves a forward pass "
-        "(and, without adapters, a copy of the model) where learn.kl is none.",
+        description="Measure the KL divergence even where its weight is 0, for stop.kl_ceiling. Off saves a forward "
+        "pass (and, without adapters, a copy of the model) where learn.kl is none.",
     )
     ent_coef: float = Field(default=0.0, ge=0, le=1e6, description="Weight of the entropy bonus.")
     save_every: int = Field(default=10, ge=1, le=MOST_STEPS, description="Steps between checkpoints.")
-    keep: int = Field(default=3, ge=1, le=MOST_STEPS, description="Newest checkpoints that stay on disk.")
-    threads: int = Field(default=0, ge=0, le=1024, description="CPU threads; 0 = as many as there are.")
-    deterministic: bool = Field(default=False, description="Only algorithms that give the same bits every time.")
+    keep: int = Field(default=3, ge=1, le=MOST_STEPS, description="Number of newest checkpoints that are kept.")
+    threads: int = Field(default=0, ge=0, le=1024, description="CPU threads; 0 = all cores.")
+    deterministic: bool = Field(default=False, description="Use deterministic algorithms only.")
 
     @property
     def reads_reference(self) -> bool:
@@ -352,27 +372,27 @@ class StopSection(Record):
         default=1.0,
         gt=0,
         le=1e6,
-        description="Stop when entropy rises all the while, by more than this share of where it began.",
+        description="Stop when entropy rises in every step, in total by more than this share of its first value.",
     )
     kl_ceiling: float = Field(
         default=0.5,
         gt=0,
         le=1e6,
-        description="Stop when the policy is further than this from its start, in nats per token; "
-        "not watched where neither learn.kl nor learn.kl_measured computes it.",
+        description="Stop when the KL divergence from the starting model exceeds this, in nats per token; "
+        "unused where neither learn.kl nor learn.kl_measured computes it.",
     )
     hacking_failing: float = Field(
         default=0.3,
         gt=0,
         le=1,
-        description="Reward hacking: stop when more is earned than at the beginning, although this much more of all "
-        "turns fails, or this much less can be read; 1 = never.",
+        description="Reward hacking: stop when the reward is above its first values, although the share of failing "
+        "turns is higher, or the share of parsable replies lower, by more than this; 1 = never.",
     )
     hacking_length: float = Field(
         default=4.0,
         gt=1,
         le=1e6,
-        description="Reward hacking: stop when more is earned than at the beginning by replies more than this many "
+        description="Reward hacking: stop when the reward is above its first values with replies more than this many "
         "times as long.",
     )
     entropy_fall: float = Field(
@@ -386,7 +406,7 @@ class StopSection(Record):
         default=0.2,
         gt=0,
         le=1,
-        description="Falling legality: stop when the share of replies that can be read, as the mean of the last "
+        description="Falling legality: stop when the share of parsable replies, as the mean of the last "
         "`average` steps, is lower by more than this than the highest such mean so far; 1 = never.",
     )
     advantage_drift: float = Field(
@@ -394,7 +414,7 @@ class StopSection(Record):
         ge=0,
         le=1e6,
         description="Drifting advantages: stop when the mean advantage of the last `average` steps in which the policy "
-        "learned is further from 0 than this many standard deviations: all tokens are pushed the same way. 0 = never.",
+        "learned is further from 0 than this many standard deviations: all tokens are pushed one way. 0 = never.",
     )
     average: int = Field(default=3, ge=1, le=MOST_STEPS, description="Steps in a moving average.")
     patience: int = Field(default=5, ge=1, le=MOST_STEPS, description="Steps in a row that a rule must hold.")

@@ -33,7 +33,7 @@ class LoraConfig(Record):
 
 
 def _off(value: object, info: ValidationInfo) -> object:
-    """Return None for `false`. Data that was JSON goes on as JSON, which has lists where Python has tuples."""
+    """Return None for `false`. Data from JSON is validated as JSON, where a list stands for a tuple."""
     if value is False:
         return None
     if info.mode == "json" and isinstance(value, dict):
@@ -42,7 +42,7 @@ def _off(value: object, info: ValidationInfo) -> object:
 
 
 MaybeLora = Annotated[LoraConfig | None, BeforeValidator(_off)]
-"""Adapters, or none; TOML has no null, so `false` says none, too."""
+"""Adapters, or none; TOML has no null, so `false` means none as well."""
 
 
 class SftConfig(Record):
@@ -53,33 +53,37 @@ class SftConfig(Record):
         int, Field(ge=0, le=10**9, description="Stop after this many updates; 0 = after the epochs")
     ] = 0
     tokens_per_batch: Annotated[
-        int, Field(ge=64, le=2**24, description="Tokens of one forward pass, padding included: what bounds the memory")
+        int, Field(ge=64, le=2**24, description="Tokens per forward pass, padding included; this limits memory use")
     ] = 2048
-    batches_per_step: Annotated[int, Field(ge=1, le=10**6, description="Forward passes that share one update")] = 4
+    batches_per_step: Annotated[
+        int, Field(ge=1, le=10**6, description="Gradient accumulation: forward passes per update")
+    ] = 4
     max_length: Annotated[
         int,
         Field(
             ge=16,
             le=2**20,
-            description="Longest trace in tokens; a longer conversation goes on without its oldest messages",
+            description="Longest trace in tokens; a longer conversation continues without its oldest messages",
         ),
     ] = 2048
-    lr: Annotated[float, Field(gt=0, le=10, description="Highest learning rate")] = 2e-4
-    schedule: Annotated[Literal["constant", "linear", "cosine"], Field(description="Learning rate after warm-up")] = (
-        "cosine"
-    )
-    warmup: Annotated[float, Field(ge=0, lt=1, description="Share of the steps with a rising learning rate")] = 0.03
-    betas: Annotated[tuple[Decay, Decay], Field(description="Decay rates of AdamW's averages")] = (0.9, 0.95)
+    lr: Annotated[float, Field(gt=0, le=10, description="Peak learning rate")] = 2e-4
+    schedule: Annotated[
+        Literal["constant", "linear", "cosine"], Field(description="Learning rate schedule after warm-up")
+    ] = "cosine"
+    warmup: Annotated[
+        float, Field(ge=0, lt=1, description="Share of the steps in which the learning rate warms up")
+    ] = 0.03
+    betas: Annotated[tuple[Decay, Decay], Field(description="Betas of AdamW")] = (0.9, 0.95)
     weight_decay: Annotated[float, Field(ge=0, le=100, description="Weight decay of AdamW")] = 0.0
-    max_grad_norm: Annotated[float, Field(gt=0, le=1e12, description="Gradients are scaled down to this norm")] = 1.0
-    lora: Annotated[MaybeLora, Field(description="Adapters; none = all weights are trained")] = LoraConfig()
-    dtype: Annotated[Dtype, Field(description="bfloat16: frozen weights and computing; updates stay in float32")] = (
+    max_grad_norm: Annotated[float, Field(gt=0, le=1e12, description="Gradient clipping: the largest norm")] = 1.0
+    lora: Annotated[MaybeLora, Field(description="LoRA adapters; none = all weights are trained")] = LoraConfig()
+    dtype: Annotated[Dtype, Field(description="bfloat16: frozen weights and computation; updates stay in float32")] = (
         "float32"
     )
     save_every: Annotated[
         int, Field(ge=0, le=10**9, description="Updates between checkpoints; 0 = only at the end")
     ] = 0
-    keep: Annotated[int, Field(ge=1, le=MOST_STEPS, description="Newest checkpoints that stay on disk")] = 2
+    keep: Annotated[int, Field(ge=1, le=MOST_STEPS, description="Number of newest checkpoints that are kept")] = 2
 
     def rate(self, step: int, steps: int) -> float:
         """Return the learning rate of update `step` (from 0) of `steps`."""

@@ -159,7 +159,7 @@ def test_a_wrong_line_of_a_scenario_file_is_named(capsys, tmp_path):
     assert "is of the game dialogue" in capsys.readouterr().err
     file.write_text("", "utf-8")
     assert main([*PLAY, "--scenarios", str(file)]) == 2
-    assert "holds no scenario" in capsys.readouterr().err
+    assert "contains no scenario" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

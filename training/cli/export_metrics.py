@@ -21,7 +21,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     """Write the file; return its path and its numbers of steps and metrics."""
     rows = list(steps(RunDir(arguments.run_dir)))
     if not rows:
-        raise BadInput("the folder holds no attempt with metrics", str(arguments.run_dir))
+        raise BadInput("the folder contains no attempt with metrics", str(arguments.run_dir))
     path: Path = arguments.out / file_name(rows[0][1])
     if path.exists():
         raise BadInput("the file exists already; choose another folder, or delete it", str(path))

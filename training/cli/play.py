@@ -91,7 +91,7 @@ def _starts(game: str, path: Path | None, players: int) -> list[Scenario]:
         raise BadInput("no such file", str(path))
     scenarios = [line.scenario for line in dataset.read(path)]
     if not scenarios:
-        raise BadInput("the file holds no scenario", str(path))
+        raise BadInput("the file contains no scenario", str(path))
     if other := next((scenario for scenario in scenarios if scenario.game != game), None):
         raise BadInput(f"scenario {other.id} is of the game {other.game}, not {game}", str(path))
     return scenarios

@@ -62,12 +62,10 @@ class OmarConfig(MethodConfig):
     lam: float = Field(default=1.0, ge=0, le=1, description="GAE's λ from token to token inside a turn.")
     filter: Literal["off", "zero", "min"] = Field(
         default="min",
-        description="What a turn that fails the quality filters may earn. min: nothing above 0. zero: exactly 0 (the "
+        description="Advantage of a turn that fails the quality filters. min: at most 0. zero: exactly 0 (the "
         "paper; only where rewards cannot be negative). off: as any other turn.",
     )
-    whiten: bool = Field(
-        default=False, description="Shift and scale advantages to mean 0, variance 1 over the step's batch."
-    )
+    whiten: bool = Field(default=False, description="Whiten advantages to mean 0 and variance 1 over the step's batch.")
     elimination_discount: float = Field(
         default=0.75,
         ge=0,
