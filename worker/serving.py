@@ -26,7 +26,7 @@ class Serving:
         """Write the model's location; the random key is passed in the environment."""
         deployment = Deployment.objects.filter(run=run).first()
         if deployment is None or run.start_checkpoint is None:
-            raise BadInput("nobody waits for this model any more", run.name)
+            raise BadInput("no request waits for this model any more", run.name)
         model = put_checkpoint(run.start_checkpoint, folder)
         config = ServeConfig(
             model=str(model),

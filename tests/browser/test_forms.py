@@ -29,7 +29,7 @@ def file(text, called="own.json"):
 def test_an_account_from_its_beginning_to_its_end(visit, name):
     page = visit().page
     page.goto("/accounts/login/")
-    page.get_by_role("link", name="Make an account").click()
+    page.get_by_role("link", name="Create an account").click()
     page.locator("[name=username]").fill(name)
     for number in (1, 2):
         page.locator(f"[name=password{number}]").fill("salt and vinegar 7")
@@ -39,7 +39,7 @@ def test_an_account_from_its_beginning_to_its_end(visit, name):
 
     page.goto("/accounts/")
     page.get_by_label("Name").fill("notebook")
-    page.get_by_role("button", name="Make a key").click()
+    page.get_by_role("button", name="Create a key").click()
     assert len(page.locator("code.token").inner_text()) > 20
     page.get_by_role("button", name="Revoke").click()
     expect(page.locator("main")).not_to_contain_text("notebook…")
@@ -122,7 +122,7 @@ def test_a_dataset_is_imported_edited_forked_and_deleted(visit, name):
     expect(page.locator("dl.facts")).to_contain_text("at sea")
     page.get_by_text("Fork", exact=True).click()
     page.locator("details[open]").get_by_label("Name").fill(f"{name}-fork")
-    page.get_by_role("button", name="Copy into a dataset of mine").click()
+    page.get_by_role("button", name="Copy to a new dataset").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(f"{name}-fork v1")
     asked = []
     page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
@@ -178,7 +178,7 @@ def test_a_wrong_configuration_is_marked_where_it_is_wrong(visit, tiny):
     page.get_by_label("learn · lr", exact=True).fill("-1")
     page.locator("form").last.evaluate("form => { form.noValidate = true; }")
     page.get_by_role("button", name="Start the run").first.click()
-    expect(page.get_by_role("alert").first).to_contain_text("Nothing was started")
+    expect(page.get_by_role("alert").first).to_contain_text("The run was not started")
     assert "lr" in page.locator(".field", has=page.locator("[role=alert]")).last.inner_text()
     visitor.forget("400")
 

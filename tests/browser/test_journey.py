@@ -122,7 +122,7 @@ def sit_down_against_its_checkpoint(page: Page) -> None:
     page.goto(f"/checkpoints/?q={NAME}")
     page.locator("tbody tr", has_text=f"{NAME} run").first.get_by_role("rowheader").get_by_role("link").click()
     expect(page.get_by_text(f"{NAME} v1")).to_be_visible()
-    page.get_by_role("button", name="Sit down against it").click()
+    page.get_by_role("button", name="Play against it").click()
     choose(page, "Scenario", f"{NAME} v1")
     expect(page.get_by_label("Seat 2").locator("option:checked")).to_contain_text("Model:")
     page.get_by_text("The table:").click()

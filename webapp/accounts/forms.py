@@ -8,7 +8,7 @@ from webapp.accounts.models import Role
 class KeyForm(forms.Form):
     """A new API key."""
 
-    name = forms.CharField(max_length=80, label="Name", help_text="What the key is for, so that you know it again.")
+    name = forms.CharField(max_length=80, label="Name", help_text="What the key is for.")
 
 
 class PersonForm(forms.Form):

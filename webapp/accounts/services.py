@@ -85,5 +85,5 @@ def set_role(*, user: User, role: Role, active: bool) -> None:
     """
     admins = User.objects.select_for_update().filter(role=Role.ADMIN, is_active=True).order_by("pk")
     if [admin.pk for admin in admins] == [user.pk] and not (active and role == Role.ADMIN):
-        raise BadInput("this is the last administrator: make somebody else one first", user.username)
+        raise BadInput("this is the last administrator: make another person an administrator first", user.username)
     User.objects.filter(pk=user.pk).update(role=role, is_active=active)

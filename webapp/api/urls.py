@@ -104,7 +104,7 @@ def refuse_move(request: HttpRequest, error: IllegalMove) -> HttpResponse:
 @api.exception_handler(DataError)
 def refuse_unstorable(request: HttpRequest, error: DataError) -> HttpResponse:
     """422: a field holds a text or number that the database cannot store."""
-    why = "a text holds a NUL character, or a number is too large or a text too long to be stored"
+    why = "a text contains a NUL character, or a number is too large or a text too long to be stored"
     return _refuse(request, 422, why, _unstorable_field(request))
 
 

@@ -107,7 +107,7 @@ class JudgeForm(forms.Form):
 
     name = forms.CharField(max_length=120)
     remote = forms.ModelChoiceField(RemoteModel.objects.order_by("name"), label="Remote model")
-    temperature = forms.FloatField(min_value=0, max_value=2, initial=0, help_text="0 gives the steadiest values.")
+    temperature = forms.FloatField(min_value=0, max_value=2, initial=0, help_text="0 gives the most consistent values.")
 
 
 class FinishedMatches(forms.ModelMultipleChoiceField):

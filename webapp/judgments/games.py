@@ -98,7 +98,7 @@ def game_of(target: Target) -> GameRecord:
 def judgeable(target: Target) -> GameRecord:
     """Return the game for judging or export; raise `BadInput` if a player has withdrawn consent."""
     if target.match_id is not None and not Match.objects.exportable().filter(pk=target.match_id).exists():
-        raise BadInput("somebody at the table did not agree to its use")
+        raise BadInput("a player did not agree to its use")
     return game_of(target)
 
 

@@ -100,7 +100,7 @@ def judge_new(request: HttpRequest) -> HttpResponseBase:
         except BadInput as error:
             form.add_error("name", error.why)
         else:
-            messages.success(request, f"{judge} may judge now.")
+            messages.success(request, f"{judge} was added.")
             return redirect("judgments:list")
     return render(request, "judgments/judge_new.html", {"form": form}, status=400 if form.errors else 200)
 
@@ -110,5 +110,5 @@ def judge_new(request: HttpRequest) -> HttpResponseBase:
 def judge_delete(request: HttpRequest, pk: int) -> HttpResponseBase:
     judge = get_or_404(JudgeModel.objects.all(), pk=pk)
     if accepted(request, partial(services.remove_judge, judge=judge)):
-        messages.success(request, f"{judge} judges no longer.")
+        messages.success(request, f"{judge} was deleted.")
     return redirect("judgments:list")

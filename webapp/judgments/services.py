@@ -76,7 +76,7 @@ def _new_rubric(name: str, title: str, owner: User) -> Rubric:
     try:
         return Rubric.objects.create(name=name, title=title, owner=owner)
     except IntegrityError as error:
-        raise BadInput("somebody has just made a rubric of this name: look at it, or choose another title") from error
+        raise BadInput("a rubric of this name has just been created: view it, or choose another title") from error
 
 
 def may_change_rubric(rubric: Rubric, user: User) -> bool:
@@ -90,7 +90,7 @@ def add_judge(*, name: str, remote: RemoteModel, temperature: float) -> JudgeMod
     try:
         return JudgeModel.objects.create(name=name, remote=remote, temperature=temperature)
     except IntegrityError as error:
-        raise BadInput(f"a judge is called {name!r} already", "name") from error
+        raise BadInput(f"there is already a judge named {name!r}", "name") from error
 
 
 @transaction.atomic
@@ -110,7 +110,7 @@ def create_queue(
     people, matches = list(annotators), list(matches)
     agreed = set(Match.objects.exportable().filter(pk__in=[m.pk for m in matches]).values_list("pk", flat=True))
     if refused := [match.pk for match in matches if match.pk not in agreed]:
-        raise BadInput(f"match {refused[0]} is not over, or somebody there did not agree to be rated", "matches")
+        raise BadInput(f"match {refused[0]} is not over, or a player did not agree to be rated", "matches")
     if (judge is None) == (not people):
         raise BadInput("choose either a judge model or at least one annotator", "judge")
     judged_games: list[JudgedGame] = [*matches, *episodes, *conversations]
@@ -231,7 +231,7 @@ def delete_queue(*, queue: Queue) -> None:
     """Delete a queue in which nothing was judged; raise `BadInput` for any other, whose judgments would be lost."""
     list(queue.targets.select_for_update().values_list("pk"))  # a judgment of one of them waits until this is done
     if Judgment.objects.filter(target__queue=queue).exists():
-        raise BadInput("it holds judgments, which would be lost: it stays", queue.name)
+        raise BadInput("it has judgments, so it cannot be deleted", queue.name)
     Queue.objects.filter(pk=queue.pk).delete()
 
 
@@ -271,12 +271,12 @@ def annotate(*, target: Target, by: User, values: Mapping[str, Any] | None, reas
     checked = None if values is None else check_values(target.rubric(), values)
     comment = reason.strip()[:2000]
     if checked is None and not comment:
-        raise BadInput("say in a word why it cannot be scored", "reason")
+        raise BadInput("state briefly why it cannot be scored", "reason")
     if checked is not None and target.match_id and not Match.objects.exportable().filter(pk=target.match_id).exists():
-        raise BadInput("somebody at the table has taken back their yes: it is not judged any more", "target")
+        raise BadInput("a player has withdrawn consent: the game is no longer judged", "target")
     locked = Target.objects.select_for_update().filter(pk=target.pk).first()  # its state depends on all its judgments
     if locked is None:
-        raise BadInput("it has been taken out of the queue", "target")
+        raise BadInput("it was removed from the queue", "target")
     judgment = locked.judgments.filter(author=by).first()
     if judgment is None:
         judgment = Judgment(
@@ -317,7 +317,7 @@ def rate(
     """
     others = {seat.seat: seat for seat in by.match.seats.exclude(pk=by.pk)}
     if set(guesses) != set(others) or not set(values) <= set(others):
-        raise BadInput("say for every other seat whether it was a person or a model", "guess")
+        raise BadInput("guess for every other seat whether it was a person or a model", "guess")
     _close_rating(by, voted=True)
     for number, seat_values in values.items():
         if version is None or not (checked := check_values(_asked_of(by, version, number), seat_values, whole=False)):

@@ -135,7 +135,7 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
 def queue_retry(request: HttpRequest, pk: int) -> HttpResponseBase:
     queue = get_or_404(Queue.objects.changeable_by(current_user(request)), pk=pk)
     count = services.retry(queue=queue)
-    messages.info(request, f"{count} seats are judged again." if count else "Nothing was left to judge again.")
+    messages.info(request, f"{count} seats are judged again." if count else "No seat could be judged again.")
     return redirect("judgments:queue", queue.pk)
 
 
@@ -144,7 +144,7 @@ def queue_retry(request: HttpRequest, pk: int) -> HttpResponseBase:
 def queue_cancel(request: HttpRequest, pk: int) -> HttpResponseBase:
     queue = get_or_404(Queue.objects.changeable_by(current_user(request)), pk=pk)
     count = services.cancel(queue=queue)
-    messages.info(request, f"{count} seats wait no longer." if count else "Nothing was waiting any more.")
+    messages.info(request, f"Pending seats cancelled: {count}." if count else "No seat was pending.")
     return redirect("judgments:queue", queue.pk)
 
 

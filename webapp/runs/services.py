@@ -130,7 +130,7 @@ def _check_opponent(source: str) -> None:
 
 
 def _base_checkpoint(base: str) -> Checkpoint | None:
-    """The checkpoint of a configuration's base model; None for a model of the register."""
+    """The checkpoint of a configuration's base model; None for a registered model."""
     if base in bases.REGISTRY:
         return None
     checkpoint = Checkpoint.objects.filter(name=base).first()
@@ -192,7 +192,7 @@ def delete_run(*, run: Run) -> None:
     if locked.state in ALIVE:
         raise BadInput(f"it is {locked.state}: stop it first", locked.name)
     if count := locked.episodes.judged_by_others(locked.owner).count():
-        raise BadInput(f"it stays: other people have judged {count} of its conversations", locked.name)
+        raise BadInput(f"it cannot be deleted: other people have judged {count} of its conversations", locked.name)
     names = [f"runs/{run.pk}"]
     for checkpoint in locked.checkpoints.order_by("-step"):
         names += _delete_checkpoint(checkpoint)
@@ -233,7 +233,7 @@ def open_checkpoint(*, checkpoint: Checkpoint, open_to_players: bool) -> None:
 
 @transaction.atomic
 def add_base(*, name: str, source: str, model_roots: Sequence[Path]) -> Checkpoint:
-    """Add a base model: a folder below one of `MODEL_ROOTS`, a name of the register, or a hub name on this machine.
+    """Add a base model: a folder below one of `MODEL_ROOTS`, a registered name, or a hub name on this machine.
 
     Raises `BadInput` if it is not there or not safe to load; the weights are not read.
     """
@@ -259,7 +259,7 @@ def _from_hub_cache(name: str) -> Path:
 
 
 def register_bases() -> int:
-    """Clock step: create a row for every base model of the register that is prepared on this machine."""
+    """Clock step: create a row for every registered base model that is prepared on this machine."""
     ready = [entry for entry in bases.REGISTRY.values() if bases.is_prepared(entry)]
     rows = [Checkpoint(name=e.name, kind=Checkpoint.Kind.BASE, base=e.name, path=str(e.folder)) for e in ready]
     registered = set(Checkpoint.objects.filter(name__in=[e.name for e in ready]).values_list("name", flat=True))

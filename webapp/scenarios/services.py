@@ -128,7 +128,7 @@ def check_newest(version: DatasetVersion) -> None:
     """Raise `BadInput` if there is a later version, whose changes would be lost."""
     newest = version.dataset.versions.order_by("number").last()
     if newest is not None and newest.number != version.number:
-        raise BadInput(f"{newest} has been made since, and changes start from the newest version", "version")
+        raise BadInput(f"{newest} has been created since, and changes start from the newest version", "version")
 
 
 @transaction.atomic

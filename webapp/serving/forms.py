@@ -22,4 +22,4 @@ class RemoteForm(forms.Form):
         help_text="The environment variable that holds the key, ending in _API_KEY; never the key itself. "
         "The address's entry in MODEL_ADDRESSES must name it: ADDRESS=SOME_API_KEY.",
     )
-    open_to_players = forms.BooleanField(required=False, label="Players may sit down against it")
+    open_to_players = forms.BooleanField(required=False, label="Players may play against it")

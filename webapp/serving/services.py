@@ -236,7 +236,7 @@ def add_remote(*, by: User, name: str, address: str, model: str, secret_name: st
 def remove_remote(*, remote: RemoteModel) -> None:
     """Delete a remote model; raises `BadInput` if a match or a judge refers to it."""
     if Deployment.objects.filter(remote=remote, match_seats__isnull=False).exists():
-        raise BadInput("it sat at a match, whose record names it: it stays", remote.name)
+        raise BadInput("it played in a match, whose record names it, so it cannot be removed", remote.name)
     if RemoteModel.objects.filter(Q(pk=remote.pk), judges__isnull=False).exists():
         raise BadInput("a judge uses it: delete the judge first", remote.name)
     remote.delete()

@@ -75,7 +75,7 @@ def test_a_rematch_is_asked_for_after_the_rating(client_of, player, ben, two_peo
     page = client_of(ben).get(f"/play/{two_people.pk}/result/").content.decode()
     assert 'disabled aria-describedby="again-later"' in page
     answer = client_of(ben).post(f"/play/{two_people.pk}/again/", follow=True)
-    assert "say first what you think of this game" in answer.content.decode()
+    assert "rate this game first" in answer.content.decode()
     assert not Match.objects.filter(swapped_from=two_people).exists()
 
 

@@ -183,7 +183,7 @@ def test_the_result_reveals_and_leads_on(client_of, player, ben, two_people):
     assert "cold nights" in page
     assert "Rate this game, and see who it was" in page
     assert "> ben<" not in page, "what one takes the other for is asked first"
-    assert "Behind this step" in client_of(player).get(replay).content.decode()
+    assert "Details of this step" in client_of(player).get(replay).content.decode()
     assert client_of(player).get(replay).context["behind"] == []
     mine, other = two_people.seats.get(user=player), two_people.seats.get(user=ben)
     Guess.objects.create(by=mine, about=other, person=True)
@@ -204,7 +204,7 @@ def test_the_scrubber_goes_step_by_step(client_of, player, two_people):
     assert "gives up" not in start
     assert "gives up" in end
     for page in (start, end):  # where there is no step that way, the mark that stands there says what it is, too
-        assert page.count('aria-label="One step back"') == page.count('aria-label="One step on"') == 1
+        assert page.count('aria-label="One step back"') == page.count('aria-label="One step forward"') == 1
         assert page.count('role="button"') - page.count("aria-disabled") == 1
     assert client_of(player).get(replay, {"step": 2}).status_code == 404
     fragment = client_of(player).get(replay, {"step": 1}, HTTP_HX_REQUEST="true").content.decode()

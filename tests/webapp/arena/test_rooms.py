@@ -268,7 +268,7 @@ def test_many_begin_when_everybody_is_ready(client_of, player, ben, annotator):
     with pytest.raises(BadInput, match="empty seats"):
         tables.say_ready(match=match, user=ben)
     tables.take_seat(match=match, user=annotator)
-    with pytest.raises(BadInput, match="what may be stored"):
+    with pytest.raises(BadInput, match="question about consent"):
         tables.say_ready(match=match, user=annotator)
     tables.answer_consent(match=match, user=annotator, agreed=False)
     assert state(match) == Match.State.OPEN

@@ -64,7 +64,7 @@ def test_the_first_page_shows_what_is_ones_own(client_of, researcher, annotator,
     shown = page(client_of(player))
     assert "Running" not in shown
     assert "To judge" not in shown
-    assert "No table waits" in shown
+    assert "No table is waiting" in shown
 
 
 def test_a_game_is_offered_for_judging_only_if_everybody_agreed_to_its_use(client_of, researcher):

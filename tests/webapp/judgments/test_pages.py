@@ -461,9 +461,9 @@ def test_what_waits_is_cancelled_and_what_was_judged_stays(client_of, researcher
     cancel = reverse("judgments:queue-cancel", args=[judge_queue.pk])
     assert client_of(other_researcher).post(cancel).status_code == 404
     client = client_of(researcher)
-    assert "1 seats wait no longer" in client.post(cancel, follow=True).content.decode()
+    assert "Pending seats cancelled: 1." in client.post(cancel, follow=True).content.decode()
     assert list(judge_queue.targets.all()) == [first]
-    assert "Nothing was waiting" in client.post(cancel, follow=True).content.decode()
+    assert "No seat was pending" in client.post(cancel, follow=True).content.decode()
     services.retry(queue=judge_queue)
     client.post(cancel)
     assert judge_queue.targets.get().state == "unscored", "why it could not be scored is not lost"
@@ -479,7 +479,7 @@ def test_a_queue_without_judgments_is_deleted_and_then_its_judge(client_of, admi
     delete = reverse("judgments:queue-delete", args=[judge_queue.pk])
     assert "modelled was deleted" in client_of(researcher).post(delete, follow=True).content.decode()
     assert client_of(researcher).post(remove).status_code == 404
-    assert "judges no longer" in client_of(admin).post(remove, follow=True).content.decode()
+    assert "was deleted" in client_of(admin).post(remove, follow=True).content.decode()
     serving.remove_remote(remote=RemoteModel.objects.get())
     assert (Queue.objects.count(), JudgeModel.objects.count()) == (0, 0)
 

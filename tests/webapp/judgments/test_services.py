@@ -429,7 +429,7 @@ def test_a_target_that_was_cancelled_takes_no_judgment(researcher, judge, stub, 
     monkeypatch.setattr(services, "claim", lambda pk: services.cancel(queue=target.queue) and target)
     judging.judge_target(target.pk)
     services.record_verdict(target=target, verdict=None, why="too late")
-    with pytest.raises(BadInput, match="taken out of the queue"):
+    with pytest.raises(BadInput, match="removed from the queue"):
         services.annotate(target=target, by=researcher, values=FIVES)
     assert (stub.requests, Judgment.objects.count()) == ([], 0)
 

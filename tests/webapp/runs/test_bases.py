@@ -1,4 +1,4 @@
-"""Base models: those of the register that are prepared, and what an administrator adds; never one that may run code."""
+"""Base models: registered ones that are prepared, and what an administrator adds; never one that may run code."""
 
 import json
 

@@ -41,7 +41,7 @@ def judged_by_a_model(episode, owner):
 def test_a_run_whose_conversations_others_have_judged_stays(researcher, annotator, client_of, episode):
     judged_by_people(episode, researcher, annotator)
     answer = client_of(researcher).post(reverse("runs:delete", args=[episode.run_id]), follow=True)
-    assert "it stays: other people have judged 1 of its conversations" in answer.content.decode()
+    assert "it cannot be deleted: other people have judged 1 of its conversations" in answer.content.decode()
     assert (Run.objects.count(), Judgment.objects.count()) == (1, 2)
 
 

@@ -181,7 +181,7 @@ def test_a_conversation_reads_as_a_dialogue(page, researcher):
     episode = make_episode(make_run(researcher))
     listed = body(page("conversations", episode.run_id))
     assert "Step 1, no. 0" in listed
-    assert "ended so" in body(page("conversations", episode.run_id, query="?outcome=error"))
+    assert "has this outcome" in body(page("conversations", episode.run_id, query="?outcome=error"))
     shown = body(page("conversation", episode.run_id, 1, 0))
     for text in (
         "hello",
@@ -298,7 +298,7 @@ def test_a_checkpoint_that_was_deleted_meanwhile_stays_so(researcher):
 
 def test_the_configuration_says_what_each_field_means(page, researcher):
     shown = body(page("configuration", make_run(researcher).pk))
-    assert "Highest learning rate of the policy." in shown
+    assert "Peak learning rate of the policy." in shown
 
 
 def test_a_comparison_shows_where_configurations_differ(page, researcher):
@@ -463,7 +463,7 @@ def test_a_checkpoint_page_shows_where_it_comes_from(page, researcher):
     shown = body(page("checkpoint", parent.pk))
     tree = shown.split('<ul class="tree">')[1]
     assert tree.index(">tiny<") < tree.index(str(parent)) < tree.index(str(child))
-    assert "Sit down against it" in shown
+    assert "Play against it" in shown
     assert f"?checkpoint={parent.pk}" in shown
 
 
@@ -665,13 +665,13 @@ def test_the_metrics_are_offered_as_an_event_file(page, live_run, tmp_path):
 
 def test_after_an_alarm_the_page_offers_the_last_good_checkpoint(page, live_run):
     run = live_run
-    assert "Go on from checkpoint" not in body(page("detail", run.pk))
+    assert "Continue from checkpoint" not in body(page("detail", run.pk))
     checkpoint = make_checkpoint(run, step=8)
     alarm = {"step": 13, "why": "entropy collapse", "checkpoint": 8}
     run.events.create(attempt=run.attempts.get(), at=run.created_at, kind="watchdog", data=alarm)
     shown = body(page("detail", run.pk))
     assert f"?clone={run.pk}&amp;checkpoint={checkpoint.pk}" in shown
-    assert "Go on from checkpoint 8" in shown
+    assert "Continue from checkpoint 8" in shown
     assert "entropy collapse" in shown
     form = body(page("new", query=f"?clone={run.pk}&checkpoint={checkpoint.pk}"))
     assert f'<option value="{checkpoint.pk}" selected>' in form

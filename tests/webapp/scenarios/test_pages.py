@@ -267,7 +267,7 @@ def test_an_edit_that_cannot_be_played_blames_the_field(client, researcher):
 @pytest.mark.parametrize(
     "typed, why",
     [
-        ('["\\u0000"]', "holds a NUL character"),
+        ('["\\u0000"]', "contains a NUL character"),
         ('["\\ud800"]', "half of a surrogate pair"),
         ("[" * 100_000, "Enter a valid JSON"),
         ("9" * 5000, "Enter a valid JSON"),
@@ -297,13 +297,13 @@ def test_an_edit_of_an_older_version_is_refused_and_kept(client, researcher):
     refused = client.post(edit_address(version), {**data, form.add_prefix('["turn_limit"]'): "37"})
     page = refused.content.decode()
     assert refused.status_code == 409
-    assert f"{version.dataset.name} v2 has been made since" in page
+    assert f"{version.dataset.name} v2 has been created since" in page
     assert reverse("scenarios:newest", args=[version.dataset.name]) in page
     assert 'value="37"' in page
     assert 'value="three pens are too few"' in page
     newest = Dataset.objects.get().newest()
     assert (newest.number, newest.scenarios.get().data["settings"]["deal"]["items"][0]["count"]) == (2, 5)
-    assert "v2 has been made since" in client.get(edit_address(version)).content.decode(), "said before it is tried"
+    assert "v2 has been created since" in client.get(edit_address(version)).content.decode(), "said before it is tried"
 
 
 def test_a_preview_shows_the_new_rules_and_saves_nothing(client, researcher):

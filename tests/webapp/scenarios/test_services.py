@@ -81,7 +81,7 @@ def test_an_edit_that_would_drop_a_later_one_changes_nothing(researcher):
     first = stored_version(researcher)
     stored = first.scenarios.get()
     services.change_scenario(stored=stored, scenario=SCENARIO.with_seed(1), by=researcher)
-    with pytest.raises(BadInput, match="v2 has been made since"):
+    with pytest.raises(BadInput, match="v2 has been created since"):
         services.change_scenario(stored=stored, scenario=SCENARIO.with_seed(2), by=researcher)
     assert [line.scenario.seed for line in services.lines_of(first.dataset.newest())] == [1]
 

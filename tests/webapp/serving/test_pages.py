@@ -77,7 +77,7 @@ def test_many_deployments_come_in_pages_and_ask_for_their_own_page_anew(
     with django_assert_max_num_queries(7):
         page = client.get("/deployments/?sort=name&page=2").content.decode()
     assert "51–60 of 60" in page
-    assert page.count("Sit down against it") == 10
+    assert page.count("Play against it") == 10
     assert 'hx-get="/deployments/?sort=name&amp;page=2"' in page
 
 

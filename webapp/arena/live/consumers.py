@@ -158,9 +158,9 @@ class TableConsumer(AsyncWebsocketConsumer):
         if isinstance(last, str) and last.isascii() and last.isdigit() and len(last) < 10:
             last = int(last)
         if not isinstance(last, int) or isinstance(last, bool) or not 0 <= last < 10**9:
-            raise BadInput("must be the number of the last row you hold", "last")
+            raise BadInput("must be the number of the last row that you received", "last")
         if not isinstance(versions, dict) or not all(isinstance(value, str) for value in versions.values()):
-            raise BadInput("must map the parts you hold to their versions", "parts")
+            raise BadInput("must map the parts that you received to their versions", "parts")
         async with self.looking:
             self.client_versions = ClientVersions(last, versions)
         await self._look()

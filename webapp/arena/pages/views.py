@@ -176,7 +176,7 @@ def leave(request: HttpRequest, match_id: int) -> HttpResponse:
     try:
         tables.leave(match=match, user=user)
     except BadInput as error:
-        messages.error(request, f"You still sit there: {error.why}.")
+        messages.error(request, f"You did not leave the table: {error.why}.")
         return redirect("arena:table", match.pk)
     return render(request, "arena/left.html") if user.is_guest else redirect("arena:lobby")
 

@@ -31,7 +31,7 @@ def _text(data: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str) or len(value) > LONGEST or "\x00" in value:
         raise BadInput("must be a text of at most 20,000 characters", name)
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise BadInput("holds half of a surrogate pair, which is no character", name)
+        raise BadInput("contains an unpaired surrogate, which is not a character", name)
     return value.strip()
 
 

@@ -40,7 +40,7 @@ class NewTable(forms.Form):
     """
 
     game = forms.ChoiceField(label="Game")
-    scenario = forms.ChoiceField(label="Scenario", help_text="One of these starts, drawn by chance.")
+    scenario = forms.ChoiceField(label="Scenario", help_text="One of these scenarios, drawn at random.")
     deadline_s = forms.IntegerField(
         label="Seconds for a move",
         min_value=tables.DEADLINES[0],

@@ -199,7 +199,7 @@ def say_ready(*, match: Match, user: User) -> None:
     if seat is None:
         raise BadInput("you do not sit at this table")
     if seat.consent is None:
-        raise BadInput("say first what may be stored")
+        raise BadInput("answer the question about consent first")
     if locked.seats.filter(kind=MatchSeat.Kind.OPEN).exists():
         raise BadInput("there are empty seats: wait until somebody sits there")
     seat.ready = True
@@ -213,7 +213,7 @@ def fill(*, match: Match) -> None:
     """Fill every empty seat with a scripted player and begin, even if not everybody has pressed Ready."""
     locked = still_open(match)
     if locked.seats.filter(kind=MatchSeat.Kind.PERSON, consent=None).exists():
-        raise BadInput("somebody at the table has not answered yet what may be stored")
+        raise BadInput("a player has not answered the question about consent yet")
     empty = locked.seats.filter(kind=MatchSeat.Kind.OPEN)
     GuestLink.objects.filter(seat__in=empty).delete()
     empty.update(kind=MatchSeat.Kind.SCRIPTED, scripted=opponents.substitute(locked.game))
@@ -275,7 +275,7 @@ def answer_consent(*, match: Match, user: User, agreed: bool) -> None:
     if seat is None:
         raise BadInput("you do not sit at this table")
     if locked.state != Match.State.OPEN and agreed and seat.consent is False:
-        raise BadInput("the game has begun: a no cannot become a yes any more")
+        raise BadInput("the game has begun: a refusal cannot be changed any more")
     seat.consent, seat.consented_at = agreed, services.database_now()
     seat.save(update_fields=["consent", "consented_at"])
     if locked.state == Match.State.OPEN:
@@ -307,7 +307,7 @@ def again(*, match: Match, host: User) -> Match:
     if not before.over:
         raise BadInput("the game is not over yet")
     if Match.objects.filter(pk=before.pk).unrevealed_to(host).exists():
-        raise BadInput("say first what you think of this game: the new table would show who sat at this one")
+        raise BadInput("rate this game first: the new table would show who sat at this one")
     ongoing = before.rematches.filter(host=host, state__in=ALIVE)
     if rematch := ongoing.order_by("pk").first():
         return rematch

@@ -116,7 +116,7 @@ def delete(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @admins
 def add_base(request: HttpRequest) -> HttpResponse:
-    """Add a model folder, or a model of the register, as a base model."""
+    """Add a model folder, or a registered model, as a base model."""
     form = BaseForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data

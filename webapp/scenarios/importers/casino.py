@@ -56,7 +56,7 @@ def read(path: Path, progress: Progress) -> Reading:
             reading.lines.append(line)
         progress(number + 1, len(records))
     if not records:
-        reading.error(BadInput("the file holds no dialogue", path.name))
+        reading.error(BadInput("the file contains no dialogue", path.name))
     return reading
 
 

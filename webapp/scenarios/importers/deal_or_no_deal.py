@@ -71,7 +71,7 @@ def read(path: Path, progress: Progress) -> Reading:
                 reading.lines.append(_line(view, number, where))
                 previous = view
     if not reading.lines and not reading.errors:
-        reading.error(BadInput("the file holds no dialogue", path.name))
+        reading.error(BadInput("the file contains no dialogue", path.name))
     return reading
 
 

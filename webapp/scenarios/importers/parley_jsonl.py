@@ -28,5 +28,5 @@ def read(path: Path, progress: Progress) -> Reading:
         progress(number, len(raw_lines))
     reading.with_judgments = reading.judgments > 0
     if not reading.lines and not reading.errors:
-        reading.error(BadInput("the file holds no scenario", path.name))
+        reading.error(BadInput("the file contains no scenario", path.name))
     return reading

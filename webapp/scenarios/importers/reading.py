@@ -174,11 +174,11 @@ def storable(line: DatasetLine, where: str) -> DatasetLine:
         raise BadInput(why, f"{where}, scenario.id")
     text = line.dumps()
     if _NUL.search(text):
-        raise BadInput("a text holds a NUL character, which cannot be stored", where)
+        raise BadInput("a text contains a NUL character, which cannot be stored", where)
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise BadInput("a text holds half of a surrogate pair, which is no character", where) from error
+        raise BadInput("a text contains an unpaired surrogate, which is not a character", where) from error
     return line
 
 

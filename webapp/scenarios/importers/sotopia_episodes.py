@@ -94,7 +94,7 @@ def read(path: Path, progress: Progress) -> Reading:
     for key in sorted(scores.keys() - keys):
         reading.notice(f"{SCORES}, {key}", "scores of an episode that is not in this upload; left out")
     if not records:
-        reading.error(BadInput("the file holds no episode", path.name))
+        reading.error(BadInput("the file contains no episode", path.name))
     return reading
 
 

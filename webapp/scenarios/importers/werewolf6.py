@@ -78,7 +78,7 @@ def read(path: Path, progress: Progress) -> Reading:
                     reading.notice(f"{where}, turns.{turn}", why)
         progress(number, len(lines))
     if not lines:
-        reading.error(BadInput("the file holds no game", path.name))
+        reading.error(BadInput("the file contains no game", path.name))
     return reading
 
 

@@ -65,5 +65,5 @@ def _owner(username: str) -> User:
         owner.set_unusable_password()
         owner.save()
     if owner is None:
-        raise BadInput(f"nobody here is called {username!r}", "--owner")
+        raise BadInput(f"there is no user named {username!r}", "--owner")
     return owner
