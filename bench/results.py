@@ -116,7 +116,7 @@ def _hack(raw: Raw) -> Iterator[str]:
         yield f"`{name}` minus `off`: {_lead(last[name], last['off'], 2)}"
 
 
-def _smollm2(arena: Raw) -> Iterator[str]:
+def _smollm2(head_to_head: Raw) -> Iterator[str]:
     """Yield the rows of SmolLM2's head-to-heads, whose games are (model of the wolves, won) by start.
 
     All games are against the cold start's village, which has B's seats. In `base` both models are the cold start, so
@@ -125,7 +125,7 @@ def _smollm2(arena: Raw) -> Iterator[str]:
     games_by_start = {
         name: {
             start: [won for wolves, won in games if wolves in whose]
-            for start, games in arena[name]["wolves_won_by_start"].items()
+            for start, games in head_to_head[name]["wolves_won_by_start"].items()
         }
         for name, whose in (("base", "ab"), ("trained", "a"))
     }
@@ -139,8 +139,8 @@ def _smollm2(arena: Raw) -> Iterator[str]:
 
 def casino(raw: Raw) -> Iterator[str]:
     """Yield a row per head-to-head; the raw file has no values by scenario, so its stored intervals are used."""
-    for title, arena in raw["arenas"].items():
-        summary = arena["summary"]
+    for title, head_to_head in raw["arenas"].items():
+        summary = head_to_head["summary"]
         points = [Interval.from_dict(summary[group]["points"]) for group in ("a", "b", "difference")]
         agreement, parsed = (
             Interval.from_dict(x) for x in (summary["shared"]["agreement"], summary["a"]["parse_rate"])

@@ -121,7 +121,7 @@ def test_toml_says_none_by_false(tmp_path):
     assert settings.sft.lora is None
 
 
-def test_a_head_to_head_samples_as_training_does_unless_told_otherwise(tmp_path):
+def test_a_head_to_head_samples_as_training_does_by_default(tmp_path):
     data = {"sampling": {"temperature": 0.7}}
     resolved = config.resolve(config.parse(data), tmp_path)
     assert resolved.evaluate.temperature == resolved.head_to_head_sampling.temperature == 0.7

@@ -53,7 +53,7 @@ def test_a_member_that_does_not_fit_is_not_begun(tmp_path):
 
 
 @pytest.mark.parametrize("broken", [b'{"a": 1{"a": 2}', b"\xff\xfe", b"[1]", b"NaN", b"[" * 100_000])
-def test_a_broken_line_is_told_once_and_passed_over(tmp_path, caplog, broken):
+def test_a_broken_line_is_reported_once_and_skipped(tmp_path, caplog, broken):
     path = tmp_path / "events.jsonl"
     path.write_bytes(b'{"a": 0}\n' + broken + b'\n{"a": 3}\n')
     assert list(read_lines(path)) == [({"a": 0}, 9), ({"a": 3}, path.stat().st_size)]

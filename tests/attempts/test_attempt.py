@@ -22,7 +22,7 @@ def kinds(run_dir, attempt=1):
     return [event["kind"] for event, _ in read_lines(run_dir.attempt(attempt).events)]
 
 
-def test_loading_is_told_before_it_begins_and_the_start_after(tmp_path):
+def test_loading_is_reported_before_it_begins_and_the_start_after(tmp_path):
     run_dir, statuses = RunDir(tmp_path), []
 
     with atomic_directory(run_dir.attempt(1).checkpoint(3)) as folder:

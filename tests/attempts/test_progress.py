@@ -28,7 +28,7 @@ def lines(path):
     return [line for line, _ in read_lines(path)]
 
 
-def test_the_heartbeat_tells_phase_step_and_its_own_time(progress):
+def test_the_heartbeat_has_phase_step_and_time(progress):
     progress.phase("sampling", done=0, of=4)
     first = status(progress)
     assert {k: first[k] for k in ("phase", "step", "steps", "pid", "done", "of")} == {
@@ -50,7 +50,7 @@ def test_beats_are_not_written_more_often_than_they_can_be_read(progress, monkey
     assert (status(progress)["done"], status(progress)["of"]) == (1, 2)
 
 
-def test_metrics_that_are_not_finite_are_told_and_left_out(progress):
+def test_metrics_that_are_not_finite_are_reported_and_left_out(progress):
     progress.metrics(3, {"loss": 1.5, "kl": float("nan"), "gap": float("inf")})
     [line] = lines(progress.attempt.metrics)
     assert {k: v for k, v in line.items() if k != "at"} == {"step": 3, "loss": 1.5}
@@ -76,7 +76,7 @@ def test_finish_is_the_last_word(progress):
     assert lines(progress.attempt.events)[-1]["kind"] == "finished"
 
 
-def test_a_stop_is_heard_once_and_keeps_its_first_reason(progress):
+def test_a_stop_counts_once_and_keeps_its_first_reason(progress):
     progress.check()
     progress.attempt.ask("stop")
     with pytest.raises(StopRequested, match="control/stop"):
@@ -126,7 +126,7 @@ def listener(tmp_path, seconds, manners, stdin):
     )  # fmt: skip
 
 
-def test_the_end_of_a_held_pipe_asks_to_stop(tmp_path):
+def test_the_end_of_an_open_pipe_requests_a_stop(tmp_path):
     process = listener(tmp_path, 30, "polite", subprocess.PIPE)
     assert process.stdout.readline() == "ready\n"
     process.stdin.close()
@@ -178,7 +178,7 @@ RUNNERS = [
 
 
 @pytest.mark.parametrize("module, name", RUNNERS)
-def test_the_end_of_a_held_pipe_ends_a_process_that_still_loads(tmp_path, module, name):
+def test_the_end_of_an_open_pipe_ends_a_process_that_still_loads(tmp_path, module, name):
     process = loader(tmp_path, module, name, "late")
     try:
         assert process.stdout.readline() == "loading\n"
@@ -188,7 +188,7 @@ def test_the_end_of_a_held_pipe_ends_a_process_that_still_loads(tmp_path, module
         process.kill()
 
 
-def test_a_pipe_that_ends_before_loading_was_held_if_somebody_looked(tmp_path):
+def test_a_pipe_that_ends_before_loading_counts_as_open(tmp_path):
     process = loader(tmp_path, *RUNNERS[0], "early")
     try:
         assert process.stdout.readline() == "asked\n"
@@ -220,7 +220,7 @@ def test_the_command_line_looks_before_it_imports_what_learns():
     assert done.stdout == "False\n"
 
 
-def test_no_standard_input_is_no_wish(tmp_path):
+def test_a_missing_standard_input_is_no_stop_request(tmp_path):
     reader, writer = os.pipe()
     os.close(writer)  # a pipe that was at its end before we looked
     for stdin in (subprocess.DEVNULL, reader):

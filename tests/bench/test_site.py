@@ -19,7 +19,7 @@ def test_quantiles_of_each_run_and_their_spread():
 @pytest.mark.parametrize(
     "site, helps, ok", [([14, 16, 15], [0.6, 0.5, 0.4], (True, True)), ([16], [0.7], (False, False))]
 )
-def test_starts_are_held_against_their_limits(site, helps, ok):
+def test_start_times_are_compared_with_their_limits(site, helps, ok):
     result = start.summary(site, helps, [0.1] * len(helps))
     assert (result["site"]["ok"], result["command"]["ok"]) == ok
     assert result["command"]["above_s"] == pytest.approx(sorted(helps)[len(helps) // 2] - 0.1)

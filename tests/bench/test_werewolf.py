@@ -96,7 +96,7 @@ def episodes(won):
             for w in won]  # fmt: skip
 
 
-def test_an_arena_compares_the_starts_that_both_played():
+def test_a_head_to_head_compares_the_starts_that_both_played():
     result = werewolf.compared(episodes([1, 1, 1, None, 0]), episodes([0, 1, 0, 1, 0]))
     assert result["errors"] == 1
     assert result["won"] == {"trained": 0.75, "base": 0.25}

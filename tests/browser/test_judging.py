@@ -90,7 +90,7 @@ def test_what_swaps_elsewhere_leaves_the_log_where_it_is_read(visit, replay):
     assert log.evaluate("log => log.scrollHeight > log.clientHeight")
 
 
-def test_who_signed_out_in_another_tab_is_told_and_keeps_what_was_entered(visit, site):
+def test_signing_out_in_another_tab_is_reported_and_keeps_the_input(visit, site):
     visitor = visit("anna")
     page = visitor.page
     page.goto(site.seed("judging"))
@@ -142,7 +142,7 @@ def test_a_question_of_yes_or_no_hides_its_scale(visit, site):
     expect(low).to_be_visible()
 
 
-def test_who_looks_without_rating_is_told_so(visit, compared):
+def test_revealing_without_rating_is_confirmed(visit, compared):
     page = visit("pia").page
     page.goto(compared["rate"])
     page.get_by_role("button", name="Show me without rating").click()

@@ -136,7 +136,7 @@ def test_play_writes_a_dataset_of_the_starts_with_their_games(capsys, tmp_path):
         (["resume", "/no/run"], "/no/run", "not a run directory"),
     ],
 )
-def test_wrong_input_is_told_with_its_place_and_code_2(capsys, arguments, where, why):
+def test_wrong_input_is_reported_with_its_place_and_code_2(capsys, arguments, where, why):
     assert main([*arguments, "--json"]) == 2
     shown = capsys.readouterr()
     error = json.loads(shown.out)["error"]

@@ -126,7 +126,7 @@ async def test_logprobs_are_those_of_the_sampling_distribution(case, temperature
         assert np.abs(expected - sample.logprobs).max() <= GAP
 
 
-async def test_logprobs_stay_whole_under_top_p_and_top_k_and_the_cut_is_told(case):
+async def test_logprobs_stay_whole_under_top_p_and_top_k_and_the_cut_mass_is_reported(case):
     request = ask(2, temperature=0.8, top_k=5, top_p=0.8, max_tokens=20)
     sample = await case.engine.sample(request)
     assert np.abs(case.logprobs(request.prompt, sample.tokens, 0.8) - sample.logprobs).max() <= GAP

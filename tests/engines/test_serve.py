@@ -188,7 +188,7 @@ sys.exit(serve.main())
 
 
 @pytest.mark.parametrize("stdin, heard", [(subprocess.DEVNULL, "not asked"), (subprocess.PIPE, "asked")])
-def test_only_the_end_of_a_held_input_is_a_wish(tmp_path, stdin, heard):
+def test_only_the_end_of_an_open_input_is_a_stop_request(tmp_path, stdin, heard):
     write_json(RunDir(tmp_path).config, ServeConfig(model="m").to_dict())
     command = [sys.executable, "-c", WAITING, str(tmp_path)]
     with subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True) as process:

@@ -79,7 +79,7 @@ def test_the_first_stop_text_ends_the_reply(asked, stop, text):
     assert asked.requests[0].sampling.stop == stop
 
 
-def test_without_a_stop_text_all_is_told(asked):
+def test_without_a_stop_text_the_whole_reply_is_returned(asked):
     for more in ({}, {"stop": None}, {"stop": []}, {"stop": "wine"}):
         assert asked.choice(**more)["message"]["content"] == SAID
     assert asked.choice(stop=" You")["message"]["content"] == "I keep the food."
@@ -87,7 +87,7 @@ def test_without_a_stop_text_all_is_told(asked):
 
 
 @pytest.mark.parametrize("stop", ["", ["food", ""], 7, ["a", "b", "c", "d", "e"]])
-def test_a_wrong_stop_text_is_told(asked, stop):
+def test_a_wrong_stop_text_is_reported(asked, stop):
     status, body = asked(stop=stop)
     assert status == 400
     assert body["error"]["message"].startswith("stop")

@@ -39,7 +39,7 @@ def test_temperature_two_takes_square_roots():
     "top_k,top_p,last,cut",
     [(2, 1.0, 1, 0.3), (0, 0.5, 1, 0.3), (0, 0.39, 0, 0.6), (3, 0.5, 1, 0.3), (1, 1.0, 0, 0.6), (0, 0.95, 3, 0.0)],
 )
-def test_what_is_cut_is_never_drawn_and_is_told(top_k, top_p, last, cut):
+def test_tokens_that_are_cut_are_never_drawn_and_their_mass_is_reported(top_k, top_p, last, cut):
     token, logprob, discarded = drawn(0.999999, top_k=top_k, top_p=top_p)
     assert token == last
     assert logprob == pytest.approx([0.4, 0.3, 0.2, 0.1][last], abs=1e-6)  # whole, not renormalised
@@ -106,7 +106,7 @@ def test_the_store_finds_the_longest_start_and_forgets_the_oldest():
     assert known(store, [*fourth, 5]) == []
 
 
-def test_starts_of_equal_hash_are_told_apart(monkeypatch):
+def test_starts_of_equal_hash_are_distinguished(monkeypatch):
     monkeypatch.setattr("training.engines.local.kv._starts", lambda tokens: iter([7] * (len(tokens) // BLOCK)))
     store = PrefixStore(capacity=10_000)
     one, other = list(range(BLOCK)), list(range(50, 50 + BLOCK))

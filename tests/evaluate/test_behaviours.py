@@ -91,7 +91,7 @@ def test_without_a_judgment_there_is_no_table():
     assert report(GAMES, SOTOPIA).tables == (), "no question of that rubric is one of yes or no"
 
 
-def test_only_an_episode_that_tells_who_survived_as_what_is_a_game():
+def test_only_an_episode_with_roles_and_survivors_counts_as_a_game():
     scenario = Scenario(id="v", game="werewolf", seats=("A", "B"))
     metrics = {0: {"survived": 1.0}, 1: {"survived": 0.0}}
     game = judged_game(Episode(scenario=scenario, roles=("seer", "werewolf"), seat_metrics=metrics), ())

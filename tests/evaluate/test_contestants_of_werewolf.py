@@ -62,7 +62,7 @@ async def test_the_learner_holds_the_wolves_that_this_start_has():
     assert len({job.policies for job in jobs}) > 1  # roles are dealt anew with every seed
 
 
-async def test_numbers_by_role_are_counted_over_the_seats_that_held_it():
+async def test_numbers_by_role_are_means_over_the_seats_with_the_role():
     jobs = [Job(number, start.with_seed(number + 1), ("random",) * 6) for number, start in enumerate(villages(10))]
     episodes = await collect(jobs, {"random": chance}, lanes=4, rules=RolloutPolicy())
     numbers = by_role((episode, seat_numbers(episode)) for episode in episodes)

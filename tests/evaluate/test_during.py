@@ -27,7 +27,7 @@ def test_the_learner_meets_the_named_opponent_every_other_step(tmp_path):
     assert event["difference.return"] == pytest.approx(event["a.return"] - event["b.return"])
 
 
-def test_an_arena_leaves_the_training_as_it_was(tmp_path):
+def test_a_head_to_head_does_not_change_the_training(tmp_path):
     config, run_dir = make_run(tmp_path / "with", steps=2, evaluate={**EVALUATE, "every": 1})
     plain, alone = make_run(tmp_path / "without", steps=2)
     during.run(config, run_dir)
@@ -47,7 +47,7 @@ def test_an_arena_leaves_the_training_as_it_was(tmp_path):
     assert {trace.policy for trace in traces} == {LEARNER}
 
 
-def test_both_sides_sample_at_the_arenas_temperature(tmp_path, monkeypatch):
+def test_both_sides_sample_at_the_temperature_of_the_head_to_head(tmp_path, monkeypatch):
     made = []
 
     class Noted(ModelPlayer):
@@ -63,7 +63,7 @@ def test_both_sides_sample_at_the_arenas_temperature(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", [{"opponent": "nobody"}, {"path": "inputs/none.jsonl"}])
-def test_an_arena_that_could_not_be_held_is_refused_before_the_run(tmp_path, wrong):
+def test_a_head_to_head_that_cannot_be_played_is_refused_before_the_run(tmp_path, wrong):
     config, run_dir = make_run(tmp_path)
     config = config.model_copy(update={"evaluate": config.evaluate.model_copy(update={**EVALUATE, **wrong})})
     with pytest.raises(BadInput, match="no such"):

@@ -37,7 +37,7 @@ async def held(a, b, count=6, conversations=12, seed=0, **more):
     return await play(pairs, a, b, lanes=4, rules=RolloutPolicy(seed=seed), **more)
 
 
-def test_every_scenario_is_held_in_both_seatings():
+def test_every_scenario_is_played_in_both_seatings():
     pairs = pairings(biased.scenarios(5), 10, 0)
     assert [(p.scenario.id, p.names) for p in pairs] == [
         (f"s{i}", n) for i in range(5) for n in (("a", "b"), ("b", "a"))

@@ -79,7 +79,7 @@ def test_a_model_that_does_not_care_is_random():
     assert len(engine.prompts) == len(policy) == 12
 
 
-def test_every_state_that_was_asked_about_is_told():
+def test_progress_is_reported_for_every_state():
     progress = []
     engine = Engine(lambda prompt, answer: 0.5)
     asyncio.run(model_policy(points("kuhn_poker"), engine, CHAT, lambda done, of: progress.append((done, of))))
@@ -108,7 +108,7 @@ def test_a_prompt_is_what_the_seat_would_be_asked_in_a_game():
     "game, policy, where",
     [("hanabi", "random", "game"), ("kuhn_poker", "cfr", "policy"), ("kuhn_poker", "no such model", "model")],
 )
-def test_what_does_not_fit_is_told_with_its_place(game, policy, where, capsys):
+def test_wrong_arguments_are_reported_with_their_place(game, policy, where, capsys):
     with pytest.raises(BadInput) as refused:
         run(game, policy, engine="auto", device="cpu", dtype="float32", on_progress=None)
     assert refused.value.where == where

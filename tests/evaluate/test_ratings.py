@@ -229,7 +229,7 @@ def test_a_log_without_results_rates_nobody(log):
     assert why(ladder) == {seat.who: "few" for played in log for seat in played.seats}
 
 
-def test_a_model_against_itself_tells_of_the_seat_alone():
+def test_a_model_against_itself_measures_only_the_seat():
     itself = [duel(100 + n, "ann", "ann", 1.0) for n in range(40)]
     before, after = fit(both_ways(6, 3), **FEW), fit(both_ways(6, 3) + itself, **FEW)
     assert after.seats[0].mean > before.seats[0].mean + 100

@@ -97,7 +97,7 @@ def test_probes_are_kept_with_the_episodes_and_change_nothing(head_to_head, tmp_
         assert all(sum(belief.probabilities.values()) == pytest.approx(1) for belief in episode.beliefs)
 
 
-def test_wolves_meet_a_common_village_unless_told_otherwise(head_to_head):
+def test_wolves_meet_a_common_village_by_default(head_to_head):
     village = dealt("villager", "werewolf", "villager", day_limit=1, wolf_talk=0)
     sections = {"start_from": village, "game": {"name": "werewolf"}, "model": {"base": "random", "device": "cpu"}}
     side = {"model": "scripted", "opponent": "random", "side": ["werewolf"]}
@@ -239,7 +239,7 @@ def test_a_side_that_does_not_exist_is_refused_before_anything_runs(
     assert not list(tmp_path.glob("run*/attempts"))
 
 
-def test_a_wish_to_stop_is_heard(head_to_head, monkeypatch):
+def test_a_stop_request_is_followed(head_to_head, monkeypatch):
     from training.attempts.progress import Progress
 
     monkeypatch.setattr(Progress, "stopping", property(lambda self: True))

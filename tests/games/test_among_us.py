@@ -429,7 +429,7 @@ def test_what_does_not_fit_is_refused(scenario, where):
         make(scenario)
 
 
-def test_label_tells_the_public_and_private_the_rest():
+def test_label_states_the_public_part_and_private_the_rest():
     spec = REGISTRY["among_us"]
     stated = among_us(CREW[:3], 1, [[[0, 0], [1, 0], [1, 0]]] * 3)
     assert spec.label(stated) == "2 by 1 rooms, 3 tasks each, 3 players"

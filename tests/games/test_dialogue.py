@@ -120,7 +120,7 @@ def test_strangers_play_under_neutral_names(seats, relationship, seats_in_play):
         ({"age": 7}, "Ben: 7-year-old."),
     ],
 )
-def test_an_occupation_is_told_as_it_is_written(profile, shown):
+def test_an_occupation_is_shown_as_it_is_written(profile, shown):
     game = make(dialogue([{"goal": "Mine"}, {"goal": "Theirs", "profile": profile}], relationship=2))
     about = next(line for line in game.observe(0).messages[0].text.splitlines() if line.startswith("About the other"))
     assert about == f"About the other: {shown}"
@@ -162,7 +162,7 @@ def test_own_goal_with_its_parts_is_for_the_own_seat_only():
     assert "Be kind" not in make(dialogue(show_hints=False)).observe(0).messages[0].text
 
 
-def test_kinds_of_turns_are_told_to_others():
+def test_kinds_of_turns_are_shown_to_others():
     game = make(dialogue())
     start = len(game.observe(1).messages)
     say(game, 0, "Hello Ben.")
@@ -321,7 +321,7 @@ def test_the_tool_seat_reports_facts_and_nothing_else(move):
         game.step({TOOL: move})
 
 
-def test_given_rounds_are_told_and_do_not_count():
+def test_given_rounds_are_shown_and_do_not_count():
     game = make(dialogue(given=OPENING_TURNS, turn_limit=4))
     assert said(game, 0, 1) == [
         (None, 'So far:\nAda says: "Good morning."\nBen (non-verbal): waves'),
@@ -341,7 +341,7 @@ def test_giving_up_loses_and_only_that():
     assert said(game, 1)[-2:] == [(None, "Ada gives up the game."), (None, "The conversation is over.")]
 
 
-def test_who_does_not_answer_is_told_by_the_game():
+def test_the_game_reports_a_seat_that_does_not_answer():
     game = make(dialogue())
     game.step({0: game.default(0).model_copy(update={"origin": "timeout", "text": "never shown"})})
     assert said(game, 1)[-1] == (None, "Ada does not answer.")

@@ -118,7 +118,7 @@ def test_who_gives_up_gets_nothing_and_the_other_its_alternative():
 
 
 @pytest.mark.parametrize("limit", [2, 5, 14])
-def test_the_turn_limit_ends_without_a_deal_and_is_told(limit):
+def test_the_turn_limit_ends_without_a_deal_and_is_announced(limit):
     game = casino(turn_limit=limit)
     assert f"After {limit} turns" in game.observe(0).messages[0].text
     for turn in range(limit):

@@ -141,7 +141,7 @@ def test_a_doctor_may_protect_the_same_player_again():
         assert not dead(game)
 
 
-def test_each_potion_works_once_and_without_the_antidote_the_witch_is_told_nothing():
+def test_each_potion_works_once_and_without_the_antidote_the_witch_learns_nothing():
     game = make(dealt("werewolf", "witch", *["villager"] * 5, **QUIET))
     go(game, Ada="<kill>Cleo</kill>")
     go(game, Ben="<save/>")
@@ -495,7 +495,7 @@ def test_probes_follow_every_speech_and_only_speeches():
     assert not any(make(dealt(*SIX)).probes() for _ in steps(make(dealt(*SIX)), 1))
 
 
-def test_who_gave_up_is_asked_no_more_and_others_cannot_tell_when():
+def test_a_seat_that_gave_up_is_asked_no_more_and_others_do_not_see_when():
     silent, gone = make(dealt(*SIX)), make(dealt(*SIX))
     seer = silent.roles().index("seer")
     others = [viewer for viewer in (*range(6), SPECTATOR) if viewer != seer]

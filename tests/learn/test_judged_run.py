@@ -121,7 +121,7 @@ def test_the_judge_is_closed_when_the_run_ends(judged, connections, answer):
     assert closed == asked
 
 
-def test_the_judge_of_an_arena_during_the_run_is_closed_too(judged, connections):
+def test_the_judge_of_a_head_to_head_during_the_run_is_closed_too(judged, connections):
     stub, config, run_dir = judged
     stub.answer = obliging
     evaluate = config.evaluate.model_copy(update={"every": 1, "conversations": 2, "opponent": "scripted"})
@@ -132,7 +132,7 @@ def test_the_judge_of_an_arena_during_the_run_is_closed_too(judged, connections)
     assert closed >= asked
 
 
-def test_the_judge_scores_the_arena_during_the_run(judged):
+def test_the_judge_scores_the_head_to_head_during_the_run(judged):
     stub, config, run_dir = judged
     stub.answer = obliging
     section = {"every": 1, "conversations": 2, "opponent": "scripted", "judge": True}

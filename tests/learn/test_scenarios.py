@@ -141,7 +141,7 @@ def test_a_file_of_two_games_gives_a_run_its_own(tmp_path, caplog):
     assert ids(read_scenarios(two, path).scenarios) == expected["negotiation"][:2]
 
 
-def test_an_arena_draws_from_its_own_game(tmp_path):
+def test_a_head_to_head_draws_from_its_own_game(tmp_path):
     from training.evaluate.run import draw
 
     expected = mixed(tmp_path / "mixed.jsonl")

@@ -186,7 +186,7 @@ def test_one_bad_update_among_good_ones_is_survived_and_three_in_a_row_are_not(b
     assert "3 updates in a row" in result["why"]
 
 
-def test_bad_input_is_told_before_anything_is_written(base, dataset, tmp_path):
+def test_bad_input_is_reported_before_anything_is_written(base, dataset, tmp_path):
     empty = tmp_path / "bare.jsonl"
     first = json.loads(dataset.read_text().splitlines()[0])
     empty.write_text(json.dumps(first["scenario"]) + "\n")

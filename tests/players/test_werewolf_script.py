@@ -116,14 +116,14 @@ def voted(game, seat):
     return reply(game.scenario, seat, game.observe(seat), 1, "scripted")
 
 
-def test_villagers_vote_for_whom_an_unopposed_seer_has_found():
+def test_villagers_vote_for_the_wolf_that_an_unopposed_seer_names():
     for guilty in (0, 1, 3):
         claim = f"I am the seer. I looked at {TOWN[guilty]}: {TOWN[guilty]} is a werewolf."
         game = at_the_vote({2: claim})
         assert all(voted(game, seat) == f"<vote>{TOWN[guilty]}</vote>" for seat in (4, 5))
 
 
-def test_whom_a_seer_found_innocent_is_spared():
+def test_a_player_that_a_seer_cleared_is_spared():
     claim = "I am the seer. I looked at Dan: Dan is not a werewolf."
     game = at_the_vote({2: claim})
     assert all(voted(game, seat) not in ("<vote>Dan</vote>", "<vote>Cleo</vote>") for seat in (4, 5))
@@ -158,14 +158,14 @@ def test_guards_watch_over_a_claimed_seer_when_they_may():
     assert voted(game, 3) == "<guard>Cleo</guard>"
 
 
-def test_a_witch_poisons_whom_a_seer_has_found():
+def test_a_witch_poisons_the_wolf_that_a_seer_names():
     game = at_the_vote({2: "I am the seer. I looked at Ben: Ben is a werewolf."})
     while game.to_act() != {3} or "Night 2" not in game.phase(ALL):
         game.step({seat: game.default(seat) for seat in game.to_act()})
     assert voted(game, 3) == "<poison>Ben</poison>"
 
 
-def test_the_notebook_reads_what_was_told():
+def test_the_notebook_reads_the_lines_of_the_log():
     game = at_the_vote(
         {0: "I suspect Cleo.", 2: "I am the seer. I looked at Ben: Ben is a werewolf.", 4: "I think Dan is a werewolf."}
     )

@@ -49,7 +49,7 @@ def test_a_seats_numbers_by_hand():
     assert numbers[2]["failing"] == 0.5
 
 
-def test_the_mean_over_the_seats_that_held_a_role():
+def test_the_mean_over_the_seats_with_a_role():
     first, other = (
         episode(),
         episode(roles=("villager", "wolf", "seer"), seat_metrics={0: {"won": 0.0}, 1: {"won": 1.0}}),

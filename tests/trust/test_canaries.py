@@ -81,7 +81,7 @@ class Viewer:
 
 
 @pytest.mark.parametrize("secrets", TABLES)
-def test_a_secret_is_told_to_nobody_else(secrets, client_of, db):
+def test_a_secret_reaches_nobody_else(secrets, client_of, db):
     match, people = seated(secrets[0].scenario)
     viewers = [Viewer(match, place, people, client_of) for place in (SPECTATOR, *range(len(people)))]
     occurrences = 0

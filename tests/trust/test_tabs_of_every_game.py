@@ -146,7 +146,7 @@ def open_table(scenario):
 
 
 @pytest.mark.parametrize("game", REGISTRY)
-def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(game, notified, client_of, db):
+def test_a_tab_that_received_every_frame_shows_what_a_fresh_page_shows(game, notified, client_of, db):
     match, people = open_table(CASES[game][0].with_seed(4))
     users = {SPECTATOR: somebody("watcher")} | dict(enumerate(people[:3]))
     tabs = [Tab(match, viewer, user, client_of(user)) for viewer, user in users.items()]

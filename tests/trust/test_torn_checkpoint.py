@@ -142,7 +142,7 @@ def test_only_the_checkpoint_that_is_gone_on_from_is_hashed(run, toy, monkeypatc
     assert sorted(hashed) == [path for path in files(run) if path.name != store.MANIFEST]
 
 
-def test_a_torn_one_is_told_without_reading_it(run):
+def test_a_torn_checkpoint_is_reported_without_reading_it(run):
     folder = run.attempt(1).checkpoint(2)
     assert store.looks_complete(folder)
     for file in files(run):

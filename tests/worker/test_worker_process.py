@@ -56,7 +56,7 @@ def state(run):
     return Run.objects.values_list("state", flat=True).get(pk=run.pk)
 
 
-def test_a_worker_that_is_told_to_leave_saves_and_another_goes_on(worker, make_run):
+def test_a_worker_that_shuts_down_saves_and_another_continues(worker, make_run):
     run = make_run(steps=60, seconds=0.1)
     first = worker()
     wait_until(lambda: run.metrics.count() >= 3, seconds=60)

@@ -349,7 +349,7 @@ def test_what_the_other_player_said_is_read_after_ones_own_guess(call, researche
     assert authors(call) == ["model:m", "model:m", f"person:{player.pk}"]
 
 
-def test_ones_own_judgment_is_read_while_the_game_is_not_told(call, researcher, player):
+def test_an_own_judgment_is_readable_before_the_reveal(call, researcher, player):
     queue = people_queue(researcher, finished_match(player), [researcher])
     values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
     added = call.post("judgments", target=queue.targets.first().pk, values=values)

@@ -47,7 +47,7 @@ def guess(match, user):
     Guess.objects.create(by=mine, about=match.seats.exclude(pk=mine.pk).get(), person=True)
 
 
-def test_marks_of_a_list_tell_after_the_reveal(client_of, player, ben, annotator, two_people):
+def test_marks_of_a_list_show_kinds_after_the_reveal(client_of, player, ben, annotator, two_people):
     Match.objects.update(visibility="public")
     host, other, stranger = client_of(player), client_of(ben), client_of(annotator)
     assert marks(host) == {"Ann": "person", "Ben": "person"}, "the host chose them"
@@ -60,7 +60,7 @@ def test_marks_of_a_list_tell_after_the_reveal(client_of, player, ben, annotator
     assert marks(other) == {"Ann": "person", "Ben": "person"}
 
 
-def test_a_rematch_tells_its_host_nothing_new(client_of, player, ben, two_people):
+def test_a_rematch_reveals_nothing_to_its_host(client_of, player, ben, two_people):
     finish(two_people)
     guess(two_people, ben)
     client_of(ben).post(f"/play/{two_people.pk}/again/")
@@ -127,7 +127,7 @@ def test_a_player_sees_the_same_of_a_person_and_of_a_scripted_player(client_of, 
     assert "Ben: taken" in person
 
 
-def test_only_the_host_is_told_who_still_reads(player, ben, two_people):
+def test_only_the_host_sees_who_still_reads(player, ben, two_people):
     Match.objects.update(state="open")
     two_people.seats.update(consent=None)
     match = Match.objects.get()
@@ -136,7 +136,7 @@ def test_only_the_host_is_told_who_still_reads(player, ben, two_people):
     assert re.findall(r'<span class="quiet">(.*?)</span>', blind) == ["", "you"]
 
 
-def test_an_annotator_judges_before_being_told(client_of, player, ben, annotator, researcher, two_people):
+def test_an_annotator_judges_before_the_reveal(client_of, player, ben, annotator, researcher, two_people):
     finish(two_people)
     Match.objects.update(visibility="public")
     client, caller = client_of(annotator), Caller(annotator)
@@ -160,7 +160,9 @@ def test_an_annotator_judges_before_being_told(client_of, player, ben, annotator
     assert "once you have judged it" not in client.get(result).content.decode()
 
 
-def test_who_played_and_rated_stays_told_when_the_game_is_to_be_judged(client_of, player, ben, researcher, two_people):
+def test_a_player_who_rated_keeps_the_reveal_when_the_game_is_to_be_judged(
+    client_of, player, ben, researcher, two_people
+):
     finish(two_people)
     two_people.seats.filter(user=ben).update(user=researcher)
     result = f"/play/{two_people.pk}/result/"
@@ -204,7 +206,7 @@ def replaced(host, place, ben):
     )
 
 
-def test_letting_a_bot_move_tells_the_host_nothing_of_who_sat_there(player, ben, model):
+def test_letting_a_bot_move_does_not_reveal_to_the_host_who_sat_there(player, ben, model):
     places = [tables.Place(user=ben), tables.Place(scripted="scripted"), tables.Place(deployment=model)]
     assert len({replaced(player, place, ben) for place in places}) == 1
 
@@ -230,7 +232,7 @@ def test_a_host_who_had_the_seats_drawn_does_not_know_what_sits_where(client_of,
     assert "taken" not in LINE.findall(client_of(player).get("/play/").content.decode())[0]
 
 
-def test_who_is_ready_tells_the_others_nothing(player, ben, annotator):
+def test_being_ready_reveals_nothing_to_the_others(player, ben, annotator):
     """Only people press Ready, so a seat that is seen to have done so would be known for a person."""
     places = [*(tables.Place(user=user) for user in (player, ben, annotator)), tables.Place(scripted="scripted")]
     match = tables.create(host=player, start=tables.Start(vigil.vigil(4)), places=places, consent=True)

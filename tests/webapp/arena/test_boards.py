@@ -56,7 +56,7 @@ def test_a_hidden_phase_offers_only_its_seat_anything_and_a_clock(client_of, pla
     assert "data-until" not in sleeper, "a clock that starts anew would tell of each hidden step"
 
 
-def test_the_clock_does_not_tell_who_has_moved(client_of, ben, player, three):
+def test_the_clock_does_not_reveal_who_has_moved(client_of, ben, player, three):
     by_day(client_of, three, ben)
     before = {viewer: client_state.look(three, viewer).deadline for viewer in (0, 1, 2, SPECTATOR)}
     assert len(set(before.values())) == 1

@@ -72,7 +72,7 @@ def test_a_deadlock_costs_a_match_one_tick(late, monkeypatch):
 
 
 @pytest.mark.parametrize("model, ends_as", [("ready", Match.State.RUNNING), ("failed", Match.State.ABORTED)])
-def test_models_that_wake_up_or_fail_need_no_scenario_to_be_told_of(player, model, ends_as):
+def test_models_that_start_or_fail_are_reported_without_a_scenario(player, model, ends_as):
     checkpoint = Checkpoint.objects.create(name="x", kind="base", base="x", path="/nowhere")
     places = [tables.Place(deployment=serving.of_checkpoint(checkpoint)), tables.Place(user=player)]
     match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
@@ -82,5 +82,5 @@ def test_models_that_wake_up_or_fail_need_no_scenario_to_be_told_of(player, mode
     assert state(match) == ends_as
 
 
-def test_everybody_at_a_stored_match_is_told(two_people):
+def test_everybody_at_a_stored_match_is_notified(two_people):
     assert services.viewers_of(two_people.pk) == services.viewers(services.scenario_of(two_people))

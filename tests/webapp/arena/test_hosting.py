@@ -227,7 +227,7 @@ def test_pages_moves_and_polls_are_presence(client_of, player, ben, two_people):
 
 @pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_stand_in_at_night_tells_nothing_of_who_acts(player, ben, annotator, seed):
+def test_a_stand_in_at_night_does_not_reveal_who_acts(player, ben, annotator, seed):
     """Seat 0 is gone; whether it is the one that acts in this night changes nothing that seat 2 sees."""
     places = [tables.Place(user=user) for user in (player, ben, annotator)]
     match = tables.create(host=player, start=tables.Start(vigil.vigil(3, seed=seed)), places=places, consent=True)
@@ -317,7 +317,7 @@ async def test_who_is_sent_away_loses_the_socket(monkeypatch, client_of, player,
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_an_open_socket_is_presence_and_a_pause_is_told(monkeypatch, client_of, player, ben, two_people):
+async def test_an_open_socket_is_presence_and_a_pause_is_announced(monkeypatch, client_of, player, ben, two_people):
     from webapp.asgi import application
 
     monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 0.3)

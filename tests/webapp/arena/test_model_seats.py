@@ -109,7 +109,7 @@ def test_a_failing_model_falls_back_to_the_default(match, stub, fault):
     assert len(stub.requests) <= 3
 
 
-def test_a_model_that_recovers_is_heard(match, stub):
+def test_a_model_that_recovers_plays(match, stub):
     stub.script(Status(500), "here I am")
     play(match.due.get().pk)
     assert only_move(match).move["text"] == "here I am"

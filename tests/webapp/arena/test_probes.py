@@ -116,7 +116,7 @@ def test_beliefs_are_for_who_may_know_of_models_once_it_is_over(match, stub, cli
     assert "Who watched?" not in shown(player, viewer=ALL), "it would tell who is a model before the rating"
 
 
-def test_roles_are_told_at_the_end_to_who_may_see_all(match, stub, client_of, player, ben):
+def test_roles_are_revealed_at_the_end_to_those_who_may_see_all(match, stub, client_of, player, ben):
     stub.script("<answer><B></answer>", "Ada")
     address = f"/play/{match.pk}/replay/"
     roles = r'<span class="role">(\w+)</span>'

@@ -171,7 +171,7 @@ def test_rules_can_be_chosen_for_a_table(client_of, player):
     assert match.rules == {name: settings[name] for name in ("roles", "rounds", "reveal", "tie", "max_words")}
 
 
-def test_chosen_rules_are_told_before_the_game_and_at_its_end_and_kept_at_a_rematch(client_of, player, person):
+def test_chosen_rules_are_shown_before_the_game_and_at_its_end_and_kept_at_a_rematch(client_of, player, person):
     said = "reveal no, rounds 2"
     new_table(client_of(player), seat_1="open", **ruled(rounds="2", reveal="false"))
     match = Match.objects.get()
@@ -195,7 +195,7 @@ def test_chosen_rules_are_told_before_the_game_and_at_its_end_and_kept_at_a_rema
         ("roles", "werewolf, werewolf, werewolf, seer, villager, villager", "fewer of them"),
     ],
 )
-def test_wrong_rules_are_told_at_their_field(client_of, player, field, value, why):
+def test_wrong_rules_are_reported_at_their_field(client_of, player, field, value, why):
     page = new_table(client_of(player), **ruled(**{field: value}))
     assert page.status_code == 400
     form = page.context["form"].rules

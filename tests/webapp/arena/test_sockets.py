@@ -220,7 +220,7 @@ ENDINGS = [
 ]
 
 
-def test_every_service_that_tells_viewers_has_a_case(ben):
+def test_every_service_that_notifies_viewers_has_a_case(ben):
     """`tables.fill` has its case where every game is played: `tests.trust.test_tabs_of_every_game`; a table that waits
     for its models begins in `test_blinding`.
     """
@@ -250,7 +250,7 @@ async def test_only_hints_bring_what_a_model_and_the_clock_do(application, clien
     await tab.leave()
 
 
-async def test_a_tab_that_heard_everything_shows_what_a_fresh_page_shows(application, client_of, player, ben):
+async def test_a_tab_that_received_every_frame_shows_what_a_fresh_page_shows(application, client_of, player, ben):
     places = [tables.Place(user=player), tables.Place()]
     match = await sync(
         tables.create, host=player, start=tables.Start(negotiation()), places=places, consent=True, visibility="open"
@@ -425,7 +425,7 @@ async def test_strangers_do_not_get_in(application, client_of, annotator, two_pe
         assert not await socket.connect()
 
 
-async def test_who_gets_up_is_told_to_stay_away(application, client_of, player, ben):
+async def test_a_player_who_leaves_loses_the_socket(application, client_of, player, ben):
     """Else the old tab would show what the seat's next holder may see."""
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = await sync(tables.create, host=player, start=tables.Start(negotiation()), places=places, consent=True)
@@ -466,7 +466,7 @@ def test_versions_follow_content():
     assert fragments.version("a") == fragments.version("a") != fragments.version("b")
 
 
-async def test_a_joint_step_tells_the_others_nothing(application, client_of, player, ben):
+async def test_a_joint_step_reveals_nothing_to_the_others(application, client_of, player, ben):
     """Whether the other has moved already is not to be seen, neither from frames nor from their number."""
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = await sync(

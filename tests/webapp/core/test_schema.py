@@ -75,6 +75,6 @@ def test_what_is_chosen_instead_has_its_type(name, entered, value):
 
 
 @pytest.mark.parametrize("name, entered", [("count", "6"), ("tie", "coin"), ("words", "red, green"), ("share", "nan")])
-def test_what_cannot_be_chosen_is_told_at_its_field(name, entered):
+def test_an_invalid_choice_is_reported_at_its_field(name, entered):
     form = SchemaForm(dict.fromkeys(SIMPLE), CHOICES, {f'f-["{name}"]': entered}, empty_text="as it is")
     assert list(form.errors) == [f'["{name}"]']

@@ -171,7 +171,7 @@ def test_what_others_said_is_withheld_with_its_reasons(client_of, researcher, an
     assert client.get(address).content.decode().count("COMMENT") == 2
 
 
-def test_judgments_are_a_layer_of_the_replay_for_who_judges_and_is_told(client_of, researcher, player, admin, person):
+def test_judgments_are_a_layer_of_the_replay_for_those_who_may_read_them(client_of, researcher, player, admin, person):
     match = finished_match(researcher, player)
     judged_by_a_model(researcher, match, reason="<i>{}</i>")
     replay, layer = reverse("arena:replay", args=[match.pk]), reverse("judgments:of-match", args=[match.pk])
@@ -706,7 +706,7 @@ def test_every_rubric_after_a_game_is_a_game_and_a_shipped_rubric():
     assert {record.name for record in RATED_AFTER.values()} <= RUBRICS.keys()
 
 
-def test_who_looks_without_rating_is_told_and_may_not_vote_later(client_of, researcher, player):
+def test_revealing_without_rating_is_confirmed_and_excludes_a_later_vote(client_of, researcher, player):
     match = finished_match(researcher, player)
     client, address = client_of(player), reverse("judgments:rate", args=[match.pk])
     page = client.post(address, {"reveal": "1"}, follow=True).content.decode()

@@ -100,7 +100,7 @@ def test_colluders_gain_nothing_by_guests_and_a_second_seat(league, researcher, 
         )
 
 
-def test_the_clock_tells_workers_of_a_changed_log_until_it_is_fitted(league, player, monkeypatch):
+def test_the_clock_notifies_workers_of_a_changed_log_until_it_is_fitted(league, player, monkeypatch):
     sent = []
     monkeypatch.setattr(queue, "publish", lambda task, *args, **_: sent.append((task, args)))
     step = clock.STEPS["ladder.refit"].work

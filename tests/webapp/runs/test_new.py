@@ -103,7 +103,7 @@ def test_a_wrong_value_is_marked_on_its_field_and_nothing_starts(client, base):
     assert Run.objects.count() == 0
 
 
-def test_what_only_the_whole_configuration_can_tell_is_marked_too(client, base):
+def test_errors_of_the_whole_configuration_are_marked_too(client, base):
     data = filled(client)
     data['config-["engine", "window"]'] = "10"
     response = send(client, data)

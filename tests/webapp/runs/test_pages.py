@@ -95,7 +95,7 @@ def test_htmx_gets_the_rows_only(page, researcher):
     assert "<html" not in part
 
 
-def test_the_header_tells_the_truth_about_progress(page, live_run):
+def test_the_header_states_the_progress(page, live_run):
     shown = body(page("detail", live_run.pk))
     assert "No progress for 1 min" in shown
     assert "in phase sampling" in shown
@@ -278,7 +278,7 @@ def test_a_run_that_was_deleted_meanwhile_is_refused(researcher, work):
         work(run=run)
 
 
-def test_who_stops_a_run_that_is_being_deleted_is_told(page, researcher, monkeypatch):
+def test_stopping_a_run_that_is_being_deleted_is_refused_with_a_reason(page, researcher, monkeypatch):
     run = make_run(researcher)
 
     def deleted(*, run):
@@ -316,7 +316,7 @@ def test_too_many_runs_are_not_compared_in_part(page, researcher):
     assert "Select two to 8 runs to compare, not 9." in answer.content.decode()
 
 
-def test_an_arena_shows_intervals_for_both_sides(page, researcher):
+def test_a_head_to_head_shows_intervals_for_both_sides(page, researcher):
     one = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 10}
     result = {
         "summary": {
@@ -375,7 +375,7 @@ def test_a_verdict_names_both_models(page, researcher, difference, scenarios, ve
     assert "cold <start>" not in shown
 
 
-def test_models_of_the_same_name_are_told_apart(page, researcher):
+def test_models_of_the_same_name_are_distinguished(page, researcher):
     run = make_run(researcher, kind="eval", result={"summary": {"a": {}, "b": {}, "difference": {}}})
     shown = body(page("evaluation", run.pk))
     for place in ("(measured)", "(opponent)"):
@@ -415,7 +415,7 @@ def test_a_runs_page_opens_on_the_tab_that_has_something(page, researcher):
     assert "Points, learner" in shown
 
 
-def test_an_arena_with_a_judge_shows_both_sides_as_bars_on_each_scale(page, researcher):
+def test_a_head_to_head_with_a_judge_shows_both_sides_as_bars_on_each_scale(page, researcher):
     def around(mean):
         return {"mean": mean, "low": mean - 0.5, "high": mean + 0.5, "n": 10}
 
@@ -479,7 +479,7 @@ def test_a_checkpoint_page_shows_what_it_scored_with_intervals(page, researcher)
         assert text in shown
 
 
-def test_the_other_side_of_an_arena_shows_it_too_with_the_lead_turned_round(page, researcher):
+def test_the_opponents_page_shows_the_head_to_head_with_the_sign_reversed(page, researcher):
     a, b = make_checkpoint(make_run(researcher), name="c1"), make_checkpoint(make_run(researcher), name="c2")
     summary = {"a": {"points": {"mean": 0.5, "low": 0.4, "high": 0.6}}, "used": 98,
              "b": {"points": {"mean": 0.375, "low": 0.25, "high": 0.45}},

@@ -115,7 +115,7 @@ PRIORITIES = ("Camper 1: food 5, firewood 4, water 3", "Camper 2: water 5, food 
 """Of the one dialogue in `files`, by hand."""
 
 
-def test_scenarios_of_one_title_are_told_apart_in_the_preview_and_the_dataset(client, player, client_of):
+def test_scenarios_of_one_title_are_distinguished_in_the_preview_and_the_dataset(client, player, client_of):
     def swapped(dialogue):
         info = dialogue["participant_info"]
         values = info["mturk_agent_1"]["value2issue"]

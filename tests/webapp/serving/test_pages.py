@@ -94,7 +94,7 @@ def test_what_can_have_the_focus_keeps_it_when_the_list_is_replaced(client_of, a
     assert len(names) == len(set(names)) == len(controls)
 
 
-def test_an_admin_adds_a_remote_model_and_is_told_what_is_wrong(client_of, admin, monkeypatch):
+def test_an_admin_adds_a_remote_model_and_reads_what_is_wrong(client_of, admin, monkeypatch):
     monkeypatch.setenv("MODEL_ADDRESSES", "https://models.example.org/v1")
     client = client_of(admin)
     data = {"name": "far", "address": "https://evil.example/v1", "model": "m", "secret": ""}
@@ -137,7 +137,7 @@ def test_the_table_says_waking_up_and_the_clock_starts_when_it_is_ready(client_o
     assert "thinking" in page
 
 
-def test_only_who_chose_the_seats_reads_that_it_is_a_model_that_wakes_up(client_of, person, waiting):
+def test_only_the_host_who_chose_the_seats_reads_that_a_model_is_starting(client_of, person, waiting):
     watcher = client_of(person("player", "watcher"))
     Match.objects.update(visibility="open")
     page = watcher.get(f"/play/{waiting.pk}/").content.decode()
@@ -158,7 +158,7 @@ def test_a_model_that_cannot_start_ends_the_match(client_of, player, researcher,
     assert "no such file" in client_of(researcher).get("/deployments/").content.decode()
 
 
-def test_a_model_that_never_wakes_up_ends_the_match(waiting):
+def test_a_model_that_never_starts_ends_the_match(waiting):
     services.settle()
     waiting.due.update(created_at=table.database_now() - timedelta(minutes=16))
     assert clock.start_clocks() == 1
