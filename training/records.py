@@ -1,4 +1,4 @@
-"""What travels between the parts: scenarios, moves, traces, episodes, credit, judgments.
+"""The shared data types: scenarios, moves, traces, episodes, credit, judgments.
 
 Everything that is written to disk is a frozen pydantic model that refuses unknown fields; `Scenario` and `Episode`
 carry a format version. `training.reading` reads them. What only lives inside one training step (`ScoredEpisode`,
@@ -48,7 +48,7 @@ class Scenario(Record):
         default=0,
         ge=0,
         lt=2**63,
-        description="All chance in the game comes from it. 0: whoever plays it draws a new one; any other is kept.",
+        description="Seed of all randomness in the game. 0: a new seed is drawn for every game.",
     )
 
     @model_validator(mode="after")
@@ -82,7 +82,7 @@ class Argument(Record):
 
 
 class Action(Record):
-    """Something a seat may do now, declared as data: the grammar for parsing and the button at the table.
+    """A legal action of a seat, declared as data, from which the parser's grammar and the table's buttons are made.
 
     A reply performs it by the tag `<name>…</name>`; the one action with `bare` is performed by a reply without a tag.
     `text` says whether speech beside the tag belongs to the move; `private` words beside it are the seat's reasoning,
@@ -97,10 +97,9 @@ class Action(Record):
 
 
 class Message(Record):
-    """One line that a viewer was shown. `author` None: the game speaks.
+    """One line of a viewer's log. `author` is None for the lines of the game itself.
 
-    A message by a seat exists only for what that seat itself said (moves of origin `seat`); defaults, time-outs and
-    forfeits are reported by the game. In a joint step a viewer's own message comes before the others'.
+    Only moves of origin `seat` have that seat as author; the game reports defaults, time-outs and forfeits. In a joint step a viewer's own message comes before the others'.
     """
 
     author: Seat | None
@@ -109,7 +108,7 @@ class Message(Record):
 
 
 class Observation(Record):
-    """All that a viewer was ever shown, in order, and what it may do now.
+    """Everything that a viewer has been shown, in order, and its legal actions.
 
     `messages` only grows from one observation to the next; its first message is the rules and the viewer's private
     brief. `actions` is empty unless the viewer is to act. `max_chars` and `max_words` bound free text; 0 = no bound.
@@ -122,7 +121,7 @@ class Observation(Record):
 
 
 class Cell(Record):
-    """One field of a board: what stands there, how a screen reader says it, and the legal choice that it stands for.
+    """One cell of a board: its content, its label for screen readers, and the legal choice that it makes.
 
     `choice` is a value of the one choice argument of the one offered action; empty where nothing can be chosen.
     """
@@ -133,16 +132,16 @@ class Cell(Record):
 
 
 class Zone(Record):
-    """One part of what a viewer sees on the table: rows of cells (a board, a hand of cards, who is where)."""
+    """One area of the table: rows of cells (a board, a hand of cards, the players in each room)."""
 
     title: str
     rows: tuple[tuple[Cell, ...], ...]
 
 
 class Probe(Record):
-    """A question put to a seat beside the game: it enters no log, and its answer changes nothing.
+    """A question to a seat outside the game: it enters no log, and its answer does not affect the game.
 
-    `truth` are the right choices, which the seat is not told; empty where there is no right answer.
+    `truth` are the right choices, which the seat does not see; empty where there is no right answer.
     """
 
     question: str
@@ -151,7 +150,7 @@ class Probe(Record):
 
 
 class Belief(Record):
-    """How a seat answered a probe: the probability of every choice, after `after` moves of the episode."""
+    """A seat's answer to a probe: the probability of every choice, after `after` moves of the episode."""
 
     seat: Seat
     after: int = Field(ge=0)
@@ -165,7 +164,7 @@ ArgValue = int | str
 
 
 class Move(Record):
-    """What a seat did. `text` is all that others may read of it: the reply without private reasoning, tags included.
+    """The action of a seat. `text` is its public part: the reply with its tag, without private reasoning.
 
     Origins: `seat` = chosen; `default` = refusals used up; `timeout` = the deadline; `forfeit` = resigned, or refusals
     used up where that forfeits; `tool` = a fact from outside.
@@ -185,7 +184,7 @@ class SeatMove(Record):
 
 
 class Turn(Record):
-    """One attempt of one seat, refused ones too. `passed` = parsed and legal.
+    """One attempt of a seat to move, refused or not. `passed` = parsed and legal.
 
     Exactly one of `move` and `error` is set. `private` is the text inside <think>, never shown to others. `move_index`
     is the place in `Episode.moves` that this attempt filled, None for a refused one.
@@ -206,14 +205,14 @@ class Turn(Record):
 
 
 class Trace(Record):
-    """One growing token sequence of one seat: tokens in, tokens out, nothing is ever re-encoded.
+    """One growing token sequence of one seat. No token is encoded twice.
 
-    All four sequences have one entry a token. `mask` is 1 where the token was sampled; `turn` is the index into
+    All four sequences have one entry per token. `mask` is 1 where the token was sampled; `turn` is the index into
     `Episode.turns` for sampled tokens, -1 elsewhere; `logprobs` are the engine's, of the sampling distribution
     (temperature applied), 0 where mask is 0. A branch names its `parent` as (index into `Episode.traces`, length): it
-    is whole by itself, for it repeats its parent's first `length` tokens, masked 0 (what was sampled is the parent's).
-    `policy` says who sampled: only `LEARNER` traces receive credit. `versions` are (position, step) in order: from that
-    position on, tokens were sampled with the learner's weights after that training step; empty where nobody counts.
+    repeats its parent's first `length` tokens with mask 0, since the parent counts those that were sampled.
+    `policy` is the policy that sampled: only `LEARNER` traces receive credit. `versions` are (position, step) in order: from that
+    position on, tokens were sampled with the learner's weights after that training step; empty where versions are not counted.
     """
 
     seat: Seat
@@ -249,7 +248,7 @@ class Episode(Record):
 
     An imported or exported conversation is an Episode without traces. `metrics` are numbers of the whole game and
     `seat_metrics` those of each seat, such as `eliminated`: 1 if the seat was eliminated before the final round, else
-    0. `roles` has one name a seat, as the game reports them at its end; empty where the game has no roles.
+    0. `roles` has one name per seat, as the game reports them at its end; empty where the game has no roles.
     """
 
     version: Version = 1
@@ -299,7 +298,7 @@ class Judgment(Record):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a method asks of rollout and trainer.
+    """What a method requires from rollout and trainer.
 
     `critic` names the value heads; `group` is what one call of `credit` receives: the seats of one conversation,
     all episodes of a same-start set, or all episodes of a game in the batch. `probes` turns the game's probes on.
@@ -312,13 +311,13 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class ScoredEpisode:
-    """An episode with everything credit may depend on.
+    """An episode with all inputs of credit assignment.
 
     `turn_rewards` and `passed` have one entry per `episode.turns`; `passed` is legality and every quality filter.
     `logprobs[i]` and `values[head][i]` belong to `episode.traces[i]`, one entry per token: `logprobs[i][t]` is the
     trainer's log-probability of token t; `values[head][i][p]` is read from the hidden state after token p, so the
-    value *before* token t is at p = t - 1. `token_rewards[i][t]` is paid for token t itself (a penalty on leaving the
-    reference, say); empty when there are none.
+    value *before* token t is at p = t - 1. `token_rewards[i][t]` is the reward of token t itself (such as a KL
+    penalty); empty when there are none.
     """
 
     episode: Episode
