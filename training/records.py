@@ -99,7 +99,8 @@ class Action(Record):
 class Message(Record):
     """One line of a viewer's log. `author` is None for the lines of the game itself.
 
-    Only moves of origin `seat` have that seat as author; the game reports defaults, time-outs and forfeits. In a joint step a viewer's own message comes before the others'.
+    Only moves of origin `seat` have that seat as author; the game reports defaults, time-outs and forfeits. In a joint
+    step a viewer's own message comes before the others'.
     """
 
     author: Seat | None
@@ -211,8 +212,9 @@ class Trace(Record):
     `Episode.turns` for sampled tokens, -1 elsewhere; `logprobs` are the engine's, of the sampling distribution
     (temperature applied), 0 where mask is 0. A branch names its `parent` as (index into `Episode.traces`, length): it
     repeats its parent's first `length` tokens with mask 0, since the parent counts those that were sampled.
-    `policy` is the policy that sampled: only `LEARNER` traces receive credit. `versions` are (position, step) in order: from that
-    position on, tokens were sampled with the learner's weights after that training step; empty where versions are not counted.
+    `policy` is the policy that sampled: only `LEARNER` traces receive credit. `versions` are (position, step) in order:
+    from that position on, tokens were sampled with the learner's weights after that training step; empty where
+    versions are not counted.
     """
 
     seat: Seat

@@ -70,7 +70,7 @@ def put_dataset(version: DatasetVersion, folder: RunDir) -> Path:
 
 
 def put_checkpoint(checkpoint: Checkpoint, folder: RunDir) -> Path | str:
-    """A local folder with a checkpoint's files, or a registered model's name; raises `BadInput` if they are gone."""
+    """A local folder with a checkpoint's files, or a registered model's name; raises `BadInput` if they are missing."""
     if checkpoint.kind == Checkpoint.Kind.BASE and checkpoint.name in bases.REGISTRY:
         return checkpoint.name
     if Path(checkpoint.path).is_absolute():
@@ -111,7 +111,7 @@ class Training:
     """Self-play training, cold start and evaluation: the training command line, which resumes where the run stopped."""
 
     def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
-        """Check and write the configuration once; fetch what is needed of the checkpoints that another node wrote."""
+        """Check and write the configuration once; fetch the required files of checkpoints from other nodes."""
         if not folder.config.exists():
             config = configs.resolve(configs.parse(filled_in(run, folder)), settings.BASE_DIR)
             write_json(folder.config, config.to_dict())

@@ -1,4 +1,4 @@
-"""Who calls: an API key in `Authorization: Bearer …`, acting as its person; and what may not be seen is 404."""
+"""Authentication by an API key in `Authorization: Bearer …`; objects that its owner may not see are 404."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webapp.accounts.services import TooManyFailures, user_of_key
 
 
 class Key(HttpBearer):
-    """An API key of a person, made on their account page; with `researchers` only theirs and admins' open anything."""
+    """An API key, created on the account page; with `researchers` only keys of researchers and administrators work."""
 
     def __init__(self, *, researchers: bool = False) -> None:
         super().__init__()

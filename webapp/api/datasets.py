@@ -38,7 +38,7 @@ def get_dataset(request: HttpRequest, name: str) -> Dataset:
 def import_dataset(
     request: HttpRequest, format: Form[str], name: Form[str], files: File[list[UploadedFile]]
 ) -> Status[dict[str, object]]:
-    """Import one upload; with any error nothing is stored and the status is 422."""
+    """Import one upload. If it has an error, nothing is stored and the status is 422."""
     user = caller(request)
     importers.check_upload(format, [(file.name or "", file.size or 0) for file in files])
     with tempfile.TemporaryDirectory(prefix="parley-api-") as folder:
@@ -54,7 +54,7 @@ def import_dataset(
 
 @router.get("/{name}/versions/{number}/export", response=str)
 def export_version(request: HttpRequest, name: str, number: int) -> StreamingHttpResponse:
-    """One version as JSONL, one scenario a line."""
+    """One version as JSONL, one scenario per line."""
     version = get_or_404(DatasetVersion.objects.visible_to(caller(request)), dataset__name=name, number=number)
     lines = streaming.lines(line.dumps() for line in services.lines_of(version))
     return streaming.stream(request, lines, "application/jsonl; charset=utf-8")

@@ -1,4 +1,4 @@
-"""Judgments over the API: read them, see what is assigned and open, add one's own."""
+"""Judgments over the API: read judgments, list the assigned seats, add judgments."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _visible(request: HttpRequest) -> JudgmentQuerySet:
 @router.get("", response=list[Shown])
 @paginate(LimitOffsetPagination)
 def list_judgments(request: HttpRequest, queue: int | None = None, match: int | None = None) -> JudgmentQuerySet:
-    """Judgments in the order they were made: annotators' own; researchers' all, but of seats they are yet to judge."""
+    """Judgments in order of creation: an annotator's own, or all except of seats yet to be judged."""
     filters = Q()
     if queue is not None:
         filters &= Q(target__queue=queue)
@@ -66,7 +66,7 @@ def list_judgments(request: HttpRequest, queue: int | None = None, match: int | 
 @router.get("/targets", response=list[TargetOut])
 @paginate(LimitOffsetPagination)
 def list_targets(request: HttpRequest, queue: int | None = None) -> TargetQuerySet:
-    """What is assigned to the caller and not judged yet, in the order of the queues."""
+    """The seats that are assigned to the caller and not judged yet, in the order of the queues."""
     user = caller(request)
     if not user.is_annotator:
         raise Http404

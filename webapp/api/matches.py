@@ -1,4 +1,4 @@
-"""Matches over the API: set up, look from one's own place, move. The same services as the table's pages."""
+"""Matches over the API: set up a table, read it, move. The services are those of the table's pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ router = Router(tags=["matches"])
 
 
 def match_as_seen(match: Match, user: User) -> dict[str, object]:
-    """Return a match from this person's place: rows, actions, and result and players once they may see all of it."""
+    """Return a match as this person sees it: rows, actions, and the result and players once those are revealed."""
     viewer = access.viewer_of(match, user)
     state = client_state.look(match, viewer, user)
     revealed = ALL in access.viewpoints(match, user)
@@ -56,14 +56,14 @@ def _seat(seat: MatchSeat, *, revealed: bool, you: bool) -> dict[str, object]:
 @router.get("", response=list[MatchLineOut])
 @paginate(LimitOffsetPagination)
 def list_matches(request: HttpRequest, state: str = "") -> MatchQuerySet:
-    """Matches of which the caller may see something, newest first."""
+    """Matches that the caller may see, newest first."""
     matches = Match.objects.visible_to(caller(request)).order_by("-pk")
     return matches.filter(state=state) if state else matches
 
 
 @router.post("", response={201: MatchOut})
 def create_match(request: HttpRequest, data: MatchIn) -> Status[dict[str, object]]:
-    """Set up a table; it begins at once if everybody is there and has agreed."""
+    """Set up a table. The game begins at once if all seats are taken and everybody has answered about consent."""
     user = caller(request)
     if user.is_guest:
         raise Http404

@@ -64,7 +64,7 @@ def get_run(request: HttpRequest, pk: int) -> Run:
 
 @router.get("/{int:pk}/metrics", response=list[MetricOut])
 def get_metrics(request: HttpRequest, pk: int, since: int = -1) -> list[dict[str, object]]:
-    """The numbers of every step above `since`, thinned evenly to about 600."""
+    """The metrics of the steps above `since`, thinned evenly to about 600."""
     rows = get_or_404(_runs(request), pk=pk).metrics.since(since)
     return [{"step": step, "at": at, "values": values} for step, at, values in rows]
 
@@ -75,7 +75,7 @@ def _own(request: HttpRequest, pk: int) -> Run:
 
 @router.post("/{int:pk}/stop", response=RunOut)
 def stop_run(request: HttpRequest, pk: int) -> Run:
-    """Ask a run to save and stop; asking twice changes nothing."""
+    """Request that a run saves and stops. Repeated requests change nothing."""
     services.stop_run(run=_own(request, pk))
     return get_or_404(_runs(request), pk=pk)
 

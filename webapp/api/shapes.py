@@ -1,4 +1,4 @@
-"""What the API takes and gives; the OpenAPI description is made of these."""
+"""Requests and responses of the API, from which the OpenAPI document is generated."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DatasetOut(Schema):
 
 
 class ImportOut(Schema):
-    """What an import read; with errors nothing was stored."""
+    """The result of an import; with errors nothing was stored."""
 
     scenarios: int
     conversations: int
@@ -75,7 +75,7 @@ class RunIn(Schema):
     """A run to start: its configuration, and what it starts from."""
 
     config: dict[str, Any] = Field(description="A RunConfig; what is left out keeps its default.")
-    dataset: str | None = Field(None, description="Name of a dataset; its newest version unless `version` is given.")
+    dataset: str | None = Field(None, description="Name of a dataset; the newest version unless `version` is set.")
     version: int | None = None
     start_checkpoint: int | None = Field(None, description="Id of a checkpoint.")
     opponent_checkpoint: int | None = Field(None, description="Id of a checkpoint, for evaluations.")
@@ -83,7 +83,7 @@ class RunIn(Schema):
 
 
 class MetricOut(Schema):
-    """The numbers of one training step."""
+    """The metrics of one training step."""
 
     step: int
     at: datetime
@@ -91,7 +91,7 @@ class MetricOut(Schema):
 
 
 class CheckpointOut(Schema):
-    """One checkpoint or base model. Where it comes from and what it scores is for researchers, null for others."""
+    """One checkpoint or base model. Its origin and scores are null for callers who are not researchers."""
 
     id: int
     name: str
@@ -132,7 +132,7 @@ class SeatOut(Schema):
 
 
 class MessageOut(Schema):
-    """One line that the caller may see. `author` null: the game speaks."""
+    """One line that the caller may see. `author` is null for lines of the game."""
 
     number: int
     author: int | None
@@ -141,7 +141,7 @@ class MessageOut(Schema):
 
 
 class MatchOut(Schema):
-    """A match as the caller sees it from their place. `turn` is how often they have moved."""
+    """A match as the caller sees it. `turn` is the number of moves that the caller has made."""
 
     id: int
     game: str
@@ -156,7 +156,7 @@ class MatchOut(Schema):
 
 
 class PlaceIn(Schema):
-    """Who is to sit at a seat; an empty place is for whoever comes."""
+    """The player of a seat. An empty place can be taken by anybody."""
 
     me: bool = False
     checkpoint: int | None = None
@@ -179,7 +179,7 @@ class MatchIn(Schema):
 
 
 class MoveIn(Schema):
-    """A move of the caller's seat at its turn `turn`, from 0; sent again it is answered with what is stored."""
+    """A move of the caller's seat at its turn `turn`, from 0; a repeated request returns the stored move."""
 
     turn: int
     action: str = ""

@@ -107,9 +107,7 @@ class ScenarioForm(SchemaForm):
             )
             for n, name in enumerate(scenario.seats)
         }
-        help_text = (
-            "All chance in the game comes from it. 0: training draws a new one each time; any other is replayed."
-        )
+        help_text = "Seed of all randomness in the game. 0: training draws a new one each time; any other is replayed."
         seed = forms.IntegerField(min_value=0, max_value=2**63 - 1, initial=scenario.seed, help_text=help_text)
         self.fields = {**seats, "seed": seed, **self.fields}
         self.preview: list[tuple[str, Observation]] = []

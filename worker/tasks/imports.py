@@ -1,4 +1,4 @@
-"""The tasks that read an uploaded dataset, and store it once somebody has said yes."""
+"""The tasks that read an uploaded dataset, and store it after confirmation."""
 
 from celery import shared_task
 from django.db import close_old_connections
@@ -9,7 +9,7 @@ from webapp.scenarios import imports
 
 @shared_task(name=READ_IMPORT.name)
 def read_import(pk: int) -> None:
-    """Read and check the upload if nobody does; its page then waits for a yes."""
+    """Read and check the upload unless another worker does; its page then asks for confirmation."""
     try:
         imports.read_import(pk=pk)
     finally:
@@ -18,7 +18,7 @@ def read_import(pk: int) -> None:
 
 @shared_task(name=STORE_IMPORT.name)
 def store_import(pk: int) -> None:
-    """Store the accepted upload if nobody does."""
+    """Store the confirmed upload unless another worker does."""
     try:
         imports.store_import(pk=pk)
     finally:

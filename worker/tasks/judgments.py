@@ -9,7 +9,7 @@ from webapp.judgments.judging import judge_target as judge
 
 @shared_task(name=JUDGE.name)
 def judge_target(pk: int) -> None:
-    """Score the target if nobody does; a failure is recorded as "could not score"."""
+    """Score the target unless another worker does; a failure is recorded as "could not score"."""
     try:
         judge(pk)
     finally:

@@ -9,7 +9,7 @@ from webapp.ladder import services
 
 @shared_task(name=RATE.name)
 def refit(game: str) -> None:
-    """Fit the game's ladder anew if its log has changed and nobody else is at it."""
+    """Fit the game's ladder if its log has changed and no other worker fits it."""
     try:
         services.refit(game=game)
     finally:

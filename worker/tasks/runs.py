@@ -9,7 +9,7 @@ from worker.supervise import supervise
 
 @shared_task(name=SUPERVISE.name)
 def supervise_run(run_id: int) -> None:
-    """Claim the run if it is queued, and stay with its process until it ends."""
+    """Claim the run if it is queued, and supervise its process until it ends."""
     try:
         supervise(run_id)
     finally:

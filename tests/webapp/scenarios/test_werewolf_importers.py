@@ -1,4 +1,4 @@
-"""Recorded games of Werewolf: our engine follows them, and what chance decided is read from what came of it."""
+"""Recorded games of Werewolf: the engine replays them, and random outcomes are inferred from what follows."""
 
 import json
 
@@ -95,7 +95,10 @@ def test_an_action_at_a_player_that_our_rules_do_not_allow_is_not_dropped(tmp_pa
         assert reading.lines == []
         (notice,) = reading.notices
         at = turns.index(new)
-        assert notice["why"] == f"left out: turn {at} is '{new.partition(': ')[2]}', which our rules do not allow there"
+        assert (
+            notice["why"]
+            == f"left out: turn {at} is '{new.partition(': ')[2]}', which Parley's rules do not allow there"
+        )
 
 
 def test_words_that_name_no_player_are_a_notice_and_skipping_is_none(tmp_path):
@@ -118,7 +121,7 @@ def test_words_that_name_no_player_are_a_notice_and_skipping_is_none(tmp_path):
     [
         (files.SIX_SAVED, files.WOLVES, "another winner"),
         (files.SIX_SAVED[:-1], files.VILLAGE, "ends before"),
-        ([*files.SIX_SAVED, 'Ana: "Well."'], files.VILLAGE, "goes on for 1 turns"),
+        ([*files.SIX_SAVED, 'Ana: "Well."'], files.VILLAGE, "has 1 turns after the end"),
         (["Ana: kill Bo", *files.SIX_SAVED], files.VILLAGE, "turn 0 is Ana's"),
     ],
 )
@@ -198,12 +201,15 @@ def left_out(tmp_path, **changes):
     [
         ({"Day 1 Daytime: suicide": 7}, "entries that this reader does not know: Day 1 Daytime, suicide"),
         ({"Day 2 Night: Hunter": 7}, "entries that this reader does not know: Day 2 Night, Hunter"),
-        ({"Day 2 Night: Death Message": [1, 4]}, "Day 2 Night: [1, 4] died in the record, [1] by our rules"),
-        ({"Day 2 Daytime: Voting Result": 8}, "Day 2 Daytime: 8 was voted out in the record, 3 by our rules"),
-        ({"Day 2 Daytime: Voting Result": -1}, "-1 was voted out in the record, 3 by our rules"),
-        ({"Day 1 Night: Witch antidote": 4}, "Day 1 Night, Witch antidote: our rules do not allow save at 4 there"),
-        ({"Day 2 Night: Seer": 6}, "Day 2 Night, Seer: our rules do not allow inspect at 6 there"),
-        ({"Day 2 Night: Witch": 3}, "our rules do not ask for Day 2 Night, Witch"),
+        ({"Day 2 Night: Death Message": [1, 4]}, "Day 2 Night: [1, 4] died in the record, [1] by Parley's rules"),
+        ({"Day 2 Daytime: Voting Result": 8}, "Day 2 Daytime: 8 was voted out in the record, 3 by Parley's rules"),
+        ({"Day 2 Daytime: Voting Result": -1}, "-1 was voted out in the record, 3 by Parley's rules"),
+        (
+            {"Day 1 Night: Witch antidote": 4},
+            "Day 1 Night, Witch antidote: Parley's rules do not allow save at 4 there",
+        ),
+        ({"Day 2 Night: Seer": 6}, "Day 2 Night, Seer: Parley's rules do not allow inspect at 6 there"),
+        ({"Day 2 Night: Witch": 3}, "Parley's rules do not request Day 2 Night, Witch"),
         ({"Day 1 Daytime: Voting Pattern (Round 2)": {"7": 6}}, "ends before the game does"),
     ],
 )
@@ -217,7 +223,7 @@ def test_what_is_recorded_after_our_end_is_not_dropped(tmp_path):
     state["Day 3 Night"] = {"Werewolf": 4, "Death Message": [4]}
     state["Day 3 Daytime"] = {"Voting Pattern": {"2": 7, "5": 2}}
     why = left_out(tmp_path, game_state=state)
-    assert "our rules do not ask for Day 3 Night, Werewolf; Day 3 Daytime, Voting Pattern, 2; " in why
+    assert "Parley's rules do not request Day 3 Night, Werewolf; Day 3 Daytime, Voting Pattern, 2; " in why
 
 
 def test_what_was_said_after_our_end_is_not_dropped(tmp_path):
@@ -231,8 +237,8 @@ def test_the_fate_of_every_player_is_compared(tmp_path):
     fates = dict.fromkeys(map(str, range(1, 10)), "in_game") | {"1": "killed", "3": "exiled", "6": "exiled"}
     assert len(nine(tmp_path, game_state=files.nine()["game_state"] | {"final": fates}).lines) == 1
     for number, fate, why in (
-        ("4", "killed", "Player 4 is in_game by our rules, not killed"),
-        ("3", "shot", "Player 3 is exiled by our rules, not shot"),
+        ("4", "killed", "Player 4 is in_game by Parley's rules, not killed"),
+        ("3", "shot", "Player 3 is exiled by Parley's rules, not shot"),
         ("9", "suicide", "entries that this reader does not know: final, 9: suicide"),
     ):
         assert why in left_out(tmp_path, game_state=files.nine()["game_state"] | {"final": fates | {number: fate}})

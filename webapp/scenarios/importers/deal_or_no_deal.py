@@ -55,7 +55,7 @@ class View:
 
 
 def read(path: Path, progress: Progress) -> Reading:
-    """Read every line, join the two views of a dialogue, and count the ones that stand alone as notices."""
+    """Read every line, join the two views of a dialogue, and report lines without a counterpart as notices."""
     reading = Reading()
     texts = read_text(path).splitlines()
     previous: View | None = None
@@ -163,7 +163,7 @@ def _with_turn_limit(scenario: Scenario, limit: int) -> Scenario:
 
 
 def _turn_limit(view: View, moves: int) -> int:
-    """Return the record's length where talk ended without a deal and without leaving, so that the record ends there."""
+    """Return the record's length if it ended without a deal and without leaving, as the turn limit of the record."""
     return max(2, moves) if view.refusal in {"disagree", "disconnect"} else max(TURN_LIMIT, moves)
 
 
@@ -175,7 +175,7 @@ def _ending(view: View, selector: Seat, you_seat: Seat) -> list[SeatMove]:
             SeatMove(seat=selector, move=Move(action="propose", args=dict(args))),
             SeatMove(seat=1 - selector, move=Move(action="accept")),
         ]
-    # A game needs two turns to reach its limit; a record broken off before that ends by leaving, too.
+    # A game needs two turns to reach its limit; an earlier interrupted record ends by leaving as well.
     if view.refusal == "no_agreement" or len(view.talk) < 3:
         return [SeatMove(seat=selector, move=Move(action="walk_away"))]
     return []

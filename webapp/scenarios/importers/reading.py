@@ -31,7 +31,7 @@ MAX_NOTICES = 2_000
 """The largest number of listed notices: an upload of a few megabytes may cause one per line."""
 
 LONGEST_TEXT = 600
-"""Characters of a place or a reason in a report, which a file's own keys may fill."""
+"""Characters of a place or a reason in a report; both may contain keys of the file."""
 
 LONGEST_SOURCE = 200
 """Characters of where a conversation came from, as `StoredConversation` holds them."""
@@ -166,7 +166,7 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def storable(line: DatasetLine, where: str) -> DatasetLine:
-    """Return the line; raise `BadInput` for text that no database holds, or an id that makes no address of its own."""
+    """Return the line; raise `BadInput` for text that the database cannot store, or an id without a unique address."""
     _check_lengths(line, where)
     key = line.scenario.id
     if not _PRINTED.fullmatch(key) or {"", ".", ".."} & set(key.split("/")) or key.endswith("/edit"):
@@ -225,7 +225,7 @@ def _check_types(scenario: Scenario) -> None:
 
 
 def played(scenario: Scenario, moves: Iterable[SeatMove], source: str, where: str) -> Conversation:
-    """Return a conversation in which every move has its canonical text, with the returns of our engine.
+    """Return a conversation in which every move has its canonical text, with the returns of Parley's engine.
 
     Raises `BadInput` naming the move that our rules do not allow.
     """

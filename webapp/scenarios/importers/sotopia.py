@@ -61,7 +61,7 @@ class Tables:
     relationships: dict[str, SourceRecord] = field(default_factory=dict)
 
     def add(self, table: str, key: str, record: SourceRecord) -> None:
-        """File a record; raise `BadInput` if the id is there already."""
+        """Add a record; raise `BadInput` if its id is taken."""
         records: dict[str, SourceRecord] = getattr(self, table)
         if key in records:
             raise BadInput(f"a second record with the id {key!r}; the first is at {records[key].where}", record.where)

@@ -39,14 +39,14 @@ from webapp.scenarios.importers.reading import (
 EPISODES, SCORES = "episodes.jsonl", "scores.json"
 DIMENSIONS = {dimension.name: dimension for dimension in SOTOPIA.dimensions}
 NAMES = {"financial_and_material_benefits" if name == "financial" else name: name for name in DIMENSIONS}
-"""Our dimension of each of SOTOPIA's."""
+"""Parley's name of each of SOTOPIA's dimensions."""
 OVERALL = "overall_score"
 ACQUAINTANCES = 2
 DEFAULTS = DialogueSettings.model_fields
 
 
 class LeftOut(Exception):
-    """An episode that is well-formed, but cannot become a conversation of ours; the text says why."""
+    """An episode that is well-formed, but cannot be converted to a conversation; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def _digest(episode: Episode) -> str:
 
 
 def _from_prompt(record: Mapping[str, Any], key: str, where: str) -> Recorded:
-    """Read the form in which the judge's prompt holds context and turns; it does not tell the relationship."""
+    """Read the form in which the judge's prompt contains context and turns; it does not state the relationship."""
     prompt = need(record, "rewards_prompt", str, where)
     context = texts.parse_context(prompt)
     steps, due = list[tuple[tuple[Seat, Move], ...]](), 0
@@ -229,7 +229,7 @@ def _scenarios(recorded: Recorded, where: str) -> tuple[Scenario, Scenario]:
 
 
 def _as_played(steps: Sequence[Sequence[tuple[Seat, Move]]]) -> dict[str, Any]:
-    """Return the settings under which the recorded turns are possible, and after which nobody is left to act."""
+    """Return the settings under which the recorded turns are possible, and after which no seat has to act."""
     acts = [act for step in steps for act in step]
     seats = [seat for seat, _ in acts]
     longest = max(len(move.text) + len(str(move.args.get("what", ""))) for _, move in acts)
@@ -326,7 +326,7 @@ def _value(name: str, value: object, where: str) -> float:
 
 
 def _compare(values: Mapping[str, float], overall: object, where: str, reading: Reading) -> None:
-    """Report a stated mean that is not the mean of the values; the values are what is kept."""
+    """Report a stated mean that is not the mean of the values; only the values are stored."""
     mean = sum(values.values()) / len(values)
     if isinstance(overall, int | float) and not math.isclose(overall, mean, abs_tol=0.01):
         reading.notice(

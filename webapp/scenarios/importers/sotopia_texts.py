@@ -14,7 +14,7 @@ from training.errors import BadInput
 from training.records import Move, Seat
 
 UNKNOWN = "Unknown"
-"""What stands in an agent's context for a background or a goal that the agent does not know."""
+"""The text in an agent's context for a background or a goal that the agent does not know."""
 
 _TURN = re.compile(r"^Turn #(\d+)[,:]?(?:[ \t]+|$)", re.MULTILINE)
 _PERSON = re.compile(
@@ -89,7 +89,7 @@ def profile(name: str, background: str) -> dict[str, Any]:
 
 
 def closeness(context: Context, seat: Seat) -> int:
-    """Return the relationship's code by how much an agent's own context tells of the other one.
+    """Return the relationship's code from what an agent's own context states about the other one.
 
     SOTOPIA shows friends and closer people the personality, acquaintances the public part, and strangers nothing.
     """

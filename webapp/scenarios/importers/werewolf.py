@@ -1,7 +1,7 @@
 """Shared code of the readers of recorded Werewolf games: the engine replays the record move by move.
 
-`follow` raises `BadInput` where the record leaves our rules. It reports every death with its day and cause, so that a
-reader can compare them with the record's.
+`follow` raises `BadInput` where Parley's rules do not allow the record. It reports every death with its day and cause,
+so that a reader can compare them with the record's.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from webapp.scenarios.importers.reading import played, storable
 Offers = Mapping[Seat, Mapping[str, Action]]
 """The actions of each seat that is to act, by name."""
 Decide = Callable[[Offers, str], Mapping[Seat, Move | None]]
-"""Return what these seats did in the record, in a phase such as `Day 2: vote`; None = nothing that our rules allow."""
+"""Return the recorded moves of seats in a phase such as `Day 2: vote`; None = no legal move."""
 
 LIMIT = 400
-"""Moves after which a record is taken to run in circles."""
+"""Moves after which a record counts as endless."""
 
 
 def scenario(key: str, roles: Sequence[Role], names: Sequence[str], settings: dict[str, Any]) -> Scenario:
-    """Return a recorded game's start: its settings state what chance decided, and spectators see all at once."""
+    """Return a recorded game's start: its settings state the random outcomes, and spectators see all immediately."""
     stated = {"roles": list(roles), "deal": list(roles), "wolf_talk": 0, "max_words": 0, "spectator_delay": 0}
     data = {"id": key, "game": "werewolf", "settings": {**stated, **settings}, "seats": list(names), "seed": 1}
     return Scenario.from_dict(data)
@@ -37,7 +37,7 @@ def scenario(key: str, roles: Sequence[Role], names: Sequence[str], settings: di
 
 @dataclass(frozen=True, order=True)
 class Death:
-    """Who died on which day, or in the night before it, and of what: `killed`, `poisoned`, `exiled` or `shot`."""
+    """A death on a day, or in the night before it. `cause` is `killed`, `poisoned`, `exiled` or `shot`."""
 
     day: int
     seat: Seat
@@ -45,7 +45,7 @@ class Death:
 
 
 def follow(start: Scenario, decide: Decide, where: str) -> tuple[list[SeatMove], list[Death]]:
-    """Return the moves of a record as our engine asks for them, and the deaths that come of them.
+    """Return the moves of a record in the engine's order, and the resulting deaths.
 
     A seat that did nothing legal plays the default.
     """
@@ -53,7 +53,7 @@ def follow(start: Scenario, decide: Decide, where: str) -> tuple[list[SeatMove],
     poisoned: set[Seat] = set()
     while acting := sorted(game.to_act()):
         if len(moves) > LIMIT:
-            raise BadInput("does not come to an end", where)
+            raise BadInput("does not end", where)
         offers = {seat: {action.name: action for action in game.observe(seat).actions} for seat in acting}
         decided = decide(offers, game.phase(ALL))
         joint = {seat: decided.get(seat) or game.default(seat) for seat in acting}
@@ -84,23 +84,23 @@ def speak(text: str) -> Move | None:
 
 
 def leading(moves: Iterable[Move | None]) -> list[str]:
-    """Return the target of most moves, several in a tie."""
+    """Return the most frequent target of the moves, or several in a tie."""
     targets = [str(move.args[TARGET]) for move in moves if move is not None]
     counts = Counter(target for target in targets if target != NOBODY)
     return [name for name, count in counts.items() if count == max(counts.values())]
 
 
 def line(start: Scenario, moves: Sequence[SeatMove], source: str, winners: set[Seat], where: str) -> DatasetLine:
-    """Return conversation and start; raise `BadInput` if others have won than the record says.
+    """Return conversation and start; raise `BadInput` if the winners differ from the record's.
 
-    What chance decided stays with the conversation. Whoever plays from the start is dealt anew: in a file in which the
-    same seats always have the same roles, nothing would be hidden.
+    The random outcomes stay in the conversation. A new game from the start is dealt anew: if the same seats always had
+    the same roles, nothing would be hidden.
     """
     conversation = played(start, moves, source, where)
     won = {seat for seat, value in conversation.episode.returns.items() if value}
     if won != winners:
         raise BadInput(
-            f"ends with another winner: the record has seats {sorted(winners)}, our rules {sorted(won)}", where
+            f"ends with another winner: the record has seats {sorted(winners)}, Parley's rules {sorted(won)}", where
         )
     anew = redrawn(start, 0)
     settings = {name: value for name, value in anew.settings.items() if name != "spectator_delay"}

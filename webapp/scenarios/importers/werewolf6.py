@@ -1,11 +1,11 @@
-"""Reads six-player Werewolf games of language models: JSONL, one game a line, answers as JSON texts.
+"""Reads six-player Werewolf games of language models: JSONL, one game per line, answers as JSON texts.
 
 The first player listed is a villager, then a werewolf, the seer, the other werewolf, the witch and a villager. A split
-vote of the wolves and a tie of the village were decided by chance; what came of it is read from who goes on acting,
-and tried until the rest of the record fits. The record states no deaths: they follow from who acts, turn by turn. A
-game is left out with a notice if our rules do not bring it to the recorded winner, or if an action at one of its
-players is none of ours, such as a vote for somebody dead. Words that name no action at a player are a notice, too: the
-player does nothing there.
+vote of the wolves and a tie of the village were decided by chance; the outcome is inferred from the players that
+continue to act, by trying the possibilities until the rest of the record fits. The record states no deaths: they follow
+from who acts, turn by turn. A game is left out with a notice if it does not end with the recorded winner under Parley's
+rules, or if a recorded action at one of its players is not legal, such as a vote for a dead player. Words that name no
+action at a player cause a notice as well: the player does nothing there.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from webapp.scenarios.importers.reading import Progress, Reading, need, noted, r
 
 ROLES: tuple[Role, ...] = ("villager", "werewolf", "seer", "werewolf", "witch", "villager")
 DAYS = 50
-"""More than any record has."""
+"""More days than any record has."""
 SKIPPED = re.compile(r"\W*(skip|none|pass|nothing|no action|do nothing)\b", re.IGNORECASE)
-"""Words for doing nothing on purpose."""
+"""Words with which a player passes."""
 MOST_WAYS = 100
-"""In which one record is read: a few ties leave a few each."""
+"""Combinations of tie outcomes that are tried for one record."""
 SETTINGS = {
     "order": "seat",
     "reveal": False,
@@ -45,7 +45,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Answer:
-    """One turn of the record: who answered what; `said` and `done` are empty for what could not be read."""
+    """One turn of the record. `said` and `done` are empty where the answer could not be parsed."""
 
     seat: Seat
     said: str = ""
@@ -58,7 +58,7 @@ class Answer:
 
 
 def read(path: Path, progress: Progress) -> Reading:
-    """Read every game; one that does not fit the format is an error, one that leaves our rules a notice."""
+    """Read every game; one that does not fit the format is an error, one that is not legal is a notice."""
     reading = Reading()
     lines = [text for text in read_bytes(path).splitlines() if text.strip()]
     for number, text in enumerate(lines, 1):
@@ -93,7 +93,7 @@ def _names(record: Any, where: str) -> list[str]:
 
 
 def _winners(record: Any, where: str) -> set[Seat]:
-    """Return the seats with the recorded reward 1; nobody where the game was broken off."""
+    """Return the seats with the recorded reward 1; none where the game was interrupted."""
     rewards = need(record, "rewards", list, where)
     if len(rewards) != len(ROLES):
         raise BadInput(f"expected {len(ROLES)} numbers, not {len(rewards)}", f"{where}, rewards")
@@ -116,7 +116,7 @@ def _answer(seat: Seat, response: str, reading: Reading, where: str) -> Answer:
         content_of = json.loads(response)
         kind, content = content_of["action_type"], content_of["argument"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        reading.notice(where, "an answer that is no JSON with an action; the player does nothing there")
+        reading.notice(where, "an answer that is not JSON with an action; the player does nothing there")
         return Answer(seat)
     return Answer(seat, done=str(content)) if kind == "action" else Answer(seat, said=str(content))
 
@@ -127,7 +127,7 @@ Event = Literal["speakers", "prey", "vote"]
 
 
 class Chance(Exception):
-    """Chance decided something here that is not stated yet; `events` are what it may have been, the likeliest first."""
+    """A random outcome is not stated yet; `events` are the possible ones, the most likely first."""
 
     def __init__(self, event: Event, day: int, seats: Sequence[Seat]) -> None:
         super().__init__(event)
@@ -141,7 +141,7 @@ Ignored = list[tuple[int, str]]
 def _line(
     key: str, names: list[str], answers: list[Answer], winners: set[Seat], where: str
 ) -> tuple[DatasetLine, Ignored]:
-    """Go through the record; where chance decided something, state it and begin anew, until one way fits all of it."""
+    """Replay the record; at a random outcome, state one and restart, until a combination fits the whole record."""
     seats = list(range(len(names)))
     ways: list[list[dict[str, Any]]] = [
         [{"event": "speakers", "day": day, "seats": seats} for day in range(1, DAYS + 1)]
@@ -157,25 +157,25 @@ def _line(
             problem = problem or error
         if not ways:
             break
-    raise problem or BadInput("chance decided too much", where)
+    raise problem or BadInput("too many random outcomes", where)
 
 
 def _followed(
     key: str, names: list[str], answers: list[Answer], winners: set[Seat], fixed: list[dict[str, Any]], where: str
 ) -> tuple[DatasetLine, Ignored]:
-    """Return the game in which chance decided what `fixed` states."""
+    """Return the game with the random outcomes that `fixed` states."""
     longest = max((len(answer.said) for answer in answers), default=0)
     settings = {**SETTINGS, "fixed": fixed, "max_chars": max(1000, longest)}
     start = werewolf.scenario(key, ROLES, names, settings)
     reader = _Reader(names, answers, fixed, winners, where)
     moves, _ = werewolf.follow(start, reader.decide, where)
     if remaining := len(answers) - reader.at:
-        raise BadInput(f"goes on for {remaining} turns after the end that our rules come to", where)
+        raise BadInput(f"has {remaining} turns after the end under Parley's rules", where)
     return werewolf.line(start, moves, f"werewolf6:{key.rpartition('-')[2]}", winners, where), reader.ignored
 
 
 class _Reader:
-    """Goes through the answers as the engine asks for moves. `at` is the first that is not read yet."""
+    """Returns the answers as the engine asks for moves. `at` is the index of the next one."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class _Reader:
         self._victim: str | None = None
 
     def decide(self, offers: werewolf.Offers, _phase: str) -> Mapping[Seat, Move | None]:
-        """Return what the seats did; raise `BadInput` if others are next in the record."""
+        """Return the seats' moves; raise `BadInput` if other seats are next in the record."""
         moves: dict[Seat, Move | None] = {}
         for _ in offers:
             if self.at == len(self._answers):
@@ -201,14 +201,16 @@ class _Reader:
             answer = self._answers[self.at]
             if answer.seat not in offers or answer.seat in moves:
                 expected = ", ".join(self._names[seat] for seat in offers.keys() - moves.keys())
-                raise BadInput(f"turn {self.at} is {self._names[answer.seat]}'s; our rules ask {expected}", self._where)
+                raise BadInput(
+                    f"turn {self.at} is {self._names[answer.seat]}'s; Parley's rules expect {expected}", self._where
+                )
             moves[answer.seat] = self._move(answer, offers[answer.seat])
             self.at += 1
         self._settle(offers, moves)
         return moves
 
     def _move(self, answer: Answer, offered: Mapping[str, Action]) -> Move | None:
-        """Return what a player did; raise `BadInput` for an action at a player of the game that our rules do not allow.
+        """Return a player's move; raise `BadInput` for an illegal action at a player of the game.
 
         Words without such an action are noted as ignored.
         """
@@ -222,7 +224,9 @@ class _Reader:
             saved = verb == "save" and "save" in offered and target == self._victim
             move = Move(action="save") if saved else werewolf.aim(offered, verb, target)
             if move is None:
-                raise BadInput(f"turn {self.at} is '{verb} {target}', which our rules do not allow there", self._where)
+                raise BadInput(
+                    f"turn {self.at} is '{verb} {target}', which Parley's rules do not allow there", self._where
+                )
             return move
         self._ignore(answer.said or answer.done)
         return Move(action="pass") if "pass" in offered and answer.done else None
@@ -232,7 +236,7 @@ class _Reader:
             self.ignored.append((self.at, words))
 
     def _settle(self, offers: werewolf.Offers, moves: Mapping[Seat, Move | None]) -> None:
-        """After a vote of the wolves or of the village: find out what chance made of a tie."""
+        """After a vote of the wolves or of the village: infer how a tie was broken."""
         voting: Event | None = None
         pack = [move for seat, move in moves.items() if "kill" in offers[seat]]
         if pack:
@@ -249,7 +253,7 @@ class _Reader:
             self._victim = self._names[stated] if len(leaders) > 1 and stated is not None else (*leaders, None)[0]
 
     def _likeliest(self, voting: Event, leaders: Sequence[str]) -> list[str]:
-        """Return the tied, first who does not act any more, or whom the witch saved."""
+        """Return the tied players, first those that do not act afterwards, or that the witch saved."""
         answers, saved = self._answers[self.at :], None
         if voting == "prey" and answers and ROLES[answers[0].seat] == "witch" and not answers[0].said:
             saved, answers = (
@@ -260,5 +264,5 @@ class _Reader:
         return sorted(leaders, key=lambda name: (name in active, not self._fits(name), name != saved))
 
     def _fits(self, name: str) -> bool:
-        """Return whether the death of a player, where nobody acts afterwards, helps the recorded winners."""
+        """Return whether the death of a player who does not act afterwards helps the recorded winners."""
         return self._names.index(name) not in self._winners

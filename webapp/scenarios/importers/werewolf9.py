@@ -1,7 +1,7 @@
-"""Reads nine-player Werewolf games of people: one JSON file a game, with roles, nights, votes and what was said.
+"""Reads nine-player Werewolf games of people: one JSON file per game, with roles, nights, votes and what was said.
 
 Players are called by number. What a player said stands under "Day n Daytime - [p] is speaking", again as "(round 2)"
-before a second vote, and as last words; the order of these keys is the order of speaking. Our engine plays the record
+before a second vote, and as last words; the order of these keys is the order of speaking. The engine plays the record
 under each variant of the rules that may have been used. A game is imported only if all of it fits: every recorded
 action is played, and every death has the recorded day and cause. Otherwise it is left out with a notice that says what
 does not fit. Source: Wu et al., "Enhance Reasoning for Large Language Models in the Game Werewolf", 2024.
@@ -26,7 +26,7 @@ from webapp.scenarios.importers.reading import Progress, Reading, load_json, nee
 
 SETTINGS = {"order": "seat", "reveal": False, "tie": "runoff"}
 VARIANTS: dict[str, tuple[str, ...]] = {"wolf_win": ("side",), "last_words": ("voted", "all")}
-"""The settings that records may differ in, the usual value first; all other values of `wolf_win` are tried, too."""
+"""The settings that records may differ in, the usual value first; all other values of `wolf_win` are tried as well."""
 WINNERS = {"Werewolves Win": True, "The good side wins": False}
 """Whether the wolves have won, by the words of the record."""
 SPEECH = re.compile(r"Day (\d+) Daytime - \[(\d+)\] (is speaking|gives the last words)( \(round 2\))?")
@@ -41,10 +41,10 @@ KNOWN = {
     "Daytime": {*BALLOTS.values(), EXILED},
     "": {"roles", FINAL, "Game Result", "Automatically Passed for Not Speaking", "player_id"},
 }
-"""The entries of nights, of days, and beside them."""
+"""The known entries of nights, of days, and of the whole record."""
 ALIVE = "in_game"
 FATES = {ALIVE, "killed", "poisoned", "exiled", "shot"}
-"""What `final` may say of a player; the causes are those of `werewolf.Death`."""
+"""The known values of `final`; the causes are those of `werewolf.Death`."""
 
 
 def read(path: Path, progress: Progress) -> Reading:
@@ -147,7 +147,7 @@ def _name(number: object) -> str:
 
 
 class _Reader:
-    """Answers what the engine asks from the record of nights, votes and speeches, and remembers what it has used."""
+    """Returns moves from the record of nights, votes and speeches, and tracks the entries that are used."""
 
     def __init__(self, state: Mapping[str, Any], audio: Mapping[str, Any], where: str) -> None:
         self._state, self._where = state, where
@@ -164,7 +164,7 @@ class _Reader:
         self.fixed = [{"event": event, "day": day, "seats": seats} for (event, day), seats in spoke.items()]
 
     def decide(self, offers: werewolf.Offers, phase: str) -> Mapping[Seat, Move | None]:
-        """Return what the seats did; raise `BadInput` for a recorded action that our rules do not offer."""
+        """Return the seats' moves; raise `BadInput` for a recorded action that Parley's rules do not offer."""
         return {seat: self._move(seat, offered, phase) for seat, offered in offers.items()}
 
     def _move(self, seat: Seat, offered: Mapping[str, Action], phase: str) -> Move | None:
@@ -204,7 +204,7 @@ class _Reader:
             return None
         move = werewolf.aim(offered, name, NOBODY if number == -1 else _name(number))
         if move is None and number != -1:
-            raise BadInput(f"{entry}: our rules do not allow {name} at {number} there", self._where)
+            raise BadInput(f"{entry}: Parley's rules do not allow {name} at {number} there", self._where)
         self._unplayed.pop(entry, None)
         return move or (Move(action="pass") if "pass" in offered else None)
 
@@ -212,25 +212,27 @@ class _Reader:
         return need(self._state, key, dict, self._where) if key in self._state else {}
 
     def _saved(self, offered: Mapping[str, Action], night: Mapping[str, Any], entry: str) -> Move:
-        """Return that the witch saves whom the wolves attacked: the antidote can be given to nobody else."""
+        """Return the move with which the witch saves the wolves' victim, the only player whom she can save."""
         if "save" not in offered or night[ANTIDOTE] != night.get(NIGHT["kill"]):
-            raise BadInput(f"{entry}: our rules do not allow save at {night[ANTIDOTE]} there", self._where)
+            raise BadInput(f"{entry}: Parley's rules do not allow save at {night[ANTIDOTE]} there", self._where)
         self._unplayed.pop(entry, None)
         return Move(action="save")
 
     def check_played(self) -> None:
-        """Raise `BadInput` if the record holds actions for which our rules did not ask."""
+        """Raise `BadInput` if the record has actions that Parley's rules did not request."""
         if unplayed := list(self._unplayed):
             more = f" and {len(unplayed) - 3} more" if len(unplayed) > 3 else ""
-            raise BadInput(f"our rules do not ask for {'; '.join(unplayed[:3])}{more}", self._where)
+            raise BadInput(f"Parley's rules do not request {'; '.join(unplayed[:3])}{more}", self._where)
 
     def check_deaths(self, deaths: Sequence[werewolf.Death]) -> None:
-        """Raise `BadInput` if others died, on another day or of something else than the record says."""
+        """Raise `BadInput` if the deaths differ from the record in player, day or cause."""
         self._check_days(deaths)
         causes = {str(death.seat + 1): death.cause for death in deaths}
         for number, fate in self._part(FINAL).items():
             if causes.get(number, ALIVE) != fate:
-                raise BadInput(f"{_name(number)} is {causes.get(number, ALIVE)} by our rules, not {fate}", self._where)
+                raise BadInput(
+                    f"{_name(number)} is {causes.get(number, ALIVE)} by Parley's rules, not {fate}", self._where
+                )
 
     def _check_days(self, deaths: Sequence[werewolf.Death]) -> None:
         for key in self._state:
@@ -240,14 +242,14 @@ class _Reader:
             night = [d.seat + 1 for d in deaths if d.day == day and d.cause in ("killed", "poisoned")]
             exiled = [d.seat + 1 for d in deaths if d.day == day and d.cause == "exiled"] or [-1]
             if DEATHS in part and sorted(part[DEATHS]) != night:
-                raise BadInput(f"{key}: {part[DEATHS]} died in the record, {night} by our rules", self._where)
+                raise BadInput(f"{key}: {part[DEATHS]} died in the record, {night} by Parley's rules", self._where)
             if EXILED in part and [part[EXILED]] != exiled:
-                why = f"{key}: {part[EXILED]} was voted out in the record, {exiled[0]} by our rules"
+                why = f"{key}: {part[EXILED]} was voted out in the record, {exiled[0]} by Parley's rules"
                 raise BadInput(why, self._where)
 
 
 def _actions(state: Mapping[str, Any]) -> list[str]:
-    """Return the entries of nights and days in which somebody did something; -1 stands for nobody."""
+    """Return the entries of nights and days in which a player acted; -1 stands for nobody."""
     actions = []
     for key, part in state.items():
         if not PART.fullmatch(key):
