@@ -40,13 +40,13 @@ def parser() -> ArgumentParser:
     games = add("games", "the cost of a turn of each game, beside TextArena where it has the game", parents=(common,))
     games.add_argument("--games", type=COUNT, default=200, metavar="N", help="games of each kind per round (200)")
     games.add_argument("--rounds", type=COUNT, default=5, metavar="N", help="counted rounds of each (5)")
-    games.add_argument("--seed", type=SEED, default=1, metavar="S", help="everything random is drawn from it (1)")
+    games.add_argument("--seed", type=SEED, default=1, metavar="S", help="random seed (1)")
     _site(partial(add, parents=(common,)))
     intervals = add(
         "intervals", "how often intervals at 95 per cent cover the mean, by method and kind of data", parents=(common,)
     )
     intervals.add_argument("--samples", type=COUNT, default=2000, metavar="N", help="samples of each kind (2000)")
-    intervals.add_argument("--seed", type=SEED, default=0, metavar="S", help="everything random is drawn from it (0)")
+    intervals.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed (0)")
     results = add("results", "the tables of docs/results from their raw numbers", parents=(common,))
     results.add_argument(
         "--dir", type=Path, default=Path("docs/results"), metavar="DIR", help="the pages and their raw numbers"

@@ -32,7 +32,7 @@ UNSAFE = frozenset(
 
 
 class BaseModel(Record):
-    """One line of the register. `source`: `package` and `project` need no download, `hub` does."""
+    """One line of the registry. `source`: `package` and `project` need no download, `hub` does."""
 
     name: str
     title: str
@@ -123,7 +123,7 @@ def models_root() -> Path:
 
 
 def find(name: str) -> BaseModel | None:
-    """Return the register's entry of a short name or hub name, None for anything else."""
+    """Return the registry's entry of a short name or hub name, None for anything else."""
     return REGISTRY.get(name) or next((e for e in REGISTRY.values() if e.hub and e.hub == name), None)
 
 
@@ -181,7 +181,7 @@ def _preparation_file(entry: BaseModel) -> Path:
 
 
 def resolve(name_or_path: str | Path, roots: Sequence[Path] | None = None) -> Path:
-    """Return the checked model folder behind a registered name, a hub name of the register, or a path.
+    """Return the checked model folder behind a registered name, a hub name of the registry, or a path.
 
     With `roots` a path must lie below one of them. Raises `BadInput` if nothing is there or it is not safe to load.
     """

@@ -62,24 +62,28 @@ def build() -> ArgumentParser:
     add = partial(_command, commands, common)
 
     add("games", "list the games", "training.cli.games")
-    add("methods", "list the methods of training", "training.cli.methods")
+    add("methods", "list the training methods", "training.cli.methods")
     _play(add("play", "play games between players that need no local model", "training.cli.play"))
-    _run(add("sft", "cold start: learn from conversations", "training.cli.runs"), "sft")
+    _run(add("sft", "cold start: supervised training on recorded conversations", "training.cli.runs"), "sft")
     _run(add("run", "start a run of the kind that its configuration names", "training.cli.runs"), None)
     resume = add(
         "resume",
-        "resume a run from its newest complete checkpoint, or start one that was only prepared",
+        "resume a run from its newest complete checkpoint, or from the beginning if it has none",
         "training.cli.runs",
     )
     resume.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
     _attempt(resume)
     resume.set_defaults(resume=True)
     _run(
-        add("eval", "head-to-head: two models swap seats in the same conversations", "training.cli.runs"),
+        add("eval", "head-to-head: two models play the same scenarios in both seatings", "training.cli.runs"),
         "eval",
     )
     _nashconv(
-        add("nashconv", "how far a policy of Kuhn or Leduc poker is from an equilibrium", "training.cli.nashconv")
+        add(
+            "nashconv",
+            "NashConv, the distance from an equilibrium, of a policy in Kuhn or Leduc poker",
+            "training.cli.nashconv",
+        )
     )
     _behaviours(add("behaviours", "what surviving and eliminated players of Werewolf did", "training.cli.behaviours"))
     _export_metrics(
@@ -111,7 +115,7 @@ def _play(parser: ArgumentParser) -> None:
         help="one player per seat, separated by commas: scripted, random, mcts:100, …",
     )
     parser.add_argument("--episodes", type=COUNT, default=10, metavar="N", help="games to play (10)")
-    parser.add_argument("--seed", type=SEED, default=0, metavar="S", help="everything random is drawn from it (0)")
+    parser.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed (0)")
     parser.add_argument(
         "--scenarios",
         type=Path,
@@ -123,7 +127,10 @@ def _play(parser: ArgumentParser) -> None:
         "--retries", type=RETRIES, default=0, metavar="N", help="further attempts after a refused reply (0)"
     )
     parser.add_argument(
-        "--on-refused", choices=("default", "forfeit"), default="default", help="what follows when attempts are used up"
+        "--on-refused",
+        choices=("default", "forfeit"),
+        default="default",
+        help="the move after the last refused attempt",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the episodes as JSONL to a new file")
     parser.add_argument(
@@ -155,16 +162,20 @@ def _attempt(parser: ArgumentParser) -> None:
 def _nashconv(parser: ArgumentParser) -> None:
     parser.add_argument("game", metavar="GAME", help="kuhn_poker or leduc_poker")
     parser.add_argument("policy", metavar="POLICY", help="random, nash, cfr, or a model: registered name or folder")
-    parser.add_argument("--engine", default="auto", metavar="NAME", help="what scores a model's answers (auto)")
+    parser.add_argument("--engine", default="auto", metavar="NAME", help="engine that scores a model's answers (auto)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where a model runs (cpu)")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of a model's weights")
+    parser.add_argument(
+        "--dtype", choices=("float32", "bfloat16"), default="float32", help="number format of a model's weights"
+    )
 
 
 def _behaviours(parser: ArgumentParser) -> None:
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help="judged games: a dataset (JSONL) or a run's episodes (.gz)"
     )
-    parser.add_argument("--seed", type=SEED, default=0, metavar="S", help="has no effect: nothing is drawn (0)")
+    parser.add_argument(
+        "--seed", type=SEED, default=0, metavar="S", help="has no effect: the report is deterministic (0)"
+    )
 
 
 def _export_metrics(parser: ArgumentParser) -> None:
@@ -175,10 +186,10 @@ def _export_metrics(parser: ArgumentParser) -> None:
 def _models(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION")
     parser.set_defaults(action="list")
-    listing = actions.add_parser("list", help="list the register of base models (what `models` alone does)")
+    listing = actions.add_parser("list", help="list the registry of base models (what `models` alone does)")
     prepare = actions.add_parser("prepare", help="convert, pretrain or download base models")
     prepare.add_argument("names", nargs="+", metavar="NAME", help="name of a model, as `models` lists it")
-    prepare.add_argument("--force", action="store_true", help="make it anew even if it is complete")
+    prepare.add_argument("--force", action="store_true", help="prepare it again even if it is complete")
     for parser_, action in ((listing, "list"), (prepare, "prepare")):
         parser_.add_argument("--json", action="store_true", default=SUPPRESS, help="print one JSON object")
         parser_.set_defaults(action=action)

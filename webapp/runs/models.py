@@ -34,7 +34,7 @@ class Run(models.Model):
     config = models.JSONField(help_text="The resolved RunConfig.")
     method = models.CharField(max_length=40, blank=True)
     game = models.CharField(max_length=40, blank=True)
-    base = models.CharField(max_length=200, blank=True, help_text="Base model's name in the register.")
+    base = models.CharField(max_length=200, blank=True, help_text="Base model's name in the registry.")
     dataset_version = models.ForeignKey(
         "scenarios.DatasetVersion", null=True, blank=True, on_delete=models.PROTECT, related_name="runs"
     )
@@ -150,7 +150,7 @@ class PlayedEpisode(models.Model):
 
 
 class Checkpoint(models.Model):
-    """A model folder: written by a run, or a base model from the register or added by an admin."""
+    """A model folder: written by a run, or a base model from the registry or added by an admin."""
 
     class Kind(models.TextChoices):
         BASE = "base", "base model"

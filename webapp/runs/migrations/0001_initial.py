@@ -63,7 +63,7 @@ class Migration(migrations.Migration):
                 ('config', models.JSONField(help_text='The resolved RunConfig.')),
                 ('method', models.CharField(blank=True, max_length=40)),
                 ('game', models.CharField(blank=True, max_length=40)),
-                ('base', models.CharField(blank=True, help_text="Base model's name in the register.", max_length=200)),
+                ('base', models.CharField(blank=True, help_text="Base model's name in the registry.", max_length=200)),
                 ('step', models.PositiveIntegerField(default=0)),
                 ('steps', models.PositiveIntegerField(default=0, help_text='Planned number of training steps.')),
                 ('key_metric', models.FloatField(blank=True, null=True)),

@@ -19,7 +19,7 @@ MODELS = ("a", "b")
 WIDTH, MIDDLE = 200, 100
 """The width and the middle (zero) of the plot's coordinates."""
 NAMES: dict[str, tuple[str, str]] = {
-    "points": ("Points", "What a model's seats earn by the game's own count."),
+    "points": ("Points", "The points of the model's seats, as the game counts them."),
     "return": ("Return", "The game's result as training counts it: in negotiation, a share of what could be reached."),
     "won": ("Games won", "Share of games that the model's side wins."),
     "wolves_win": ("Wolves win", "Share of games that the werewolves win, whoever plays them."),
@@ -27,9 +27,9 @@ NAMES: dict[str, tuple[str, str]] = {
     "efficiency": ("Efficiency", "Joint points as a share of the most that both together could earn."),
     "joint_points": ("Joint points", "What both seats earn together."),
     "pareto": ("Pareto-optimal deals", "Share of conversations with a deal that no other improves for both."),
-    "nash_product": ("Nash product", "Product of what both gain over no deal, as a share of the game's range."),
-    "parse_rate": ("Readable replies", "Share of replies that could be read as a move."),
-    "legal_rate": ("Legal replies", "Share of replies that were a legal move."),
+    "nash_product": ("Nash product", "Product of both gains over no deal, each as a share of the seat's maximum."),
+    "parse_rate": ("Parse rate", "Share of replies that could be parsed as a move."),
+    "legal_rate": ("Legal move rate", "Share of replies that were a legal move."),
     "failing": ("Failing replies", "Share of replies that fail a quality filter."),
     "defaults": ("Default moves", "Moves per conversation that the game made after refused replies."),
     "forfeits": ("Forfeits", "Seats per conversation that gave up after refused replies."),

@@ -62,7 +62,7 @@ def tree(checkpoint: Checkpoint) -> list[Node]:
 def note(base: str) -> str:
     """The note on a base model, shown with it and its descendants, such as "dequantised from 4 bits".
 
-    It comes from the register, or from the folder of a model added by an admin. Empty if there is none.
+    It comes from the registry, or from the folder of a model added by an admin. Empty if there is none.
     """
     entry = bases.find(base)
     if entry is not None:
