@@ -193,7 +193,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("check", help="compare the locks with their sources, the floors and the registries")
-    updating = commands.add_parser("update", help="write the locks anew")
+    updating = commands.add_parser("update", help="resolve and write the locks")
     updating.add_argument("--upgrade", action="store_true", help="take the newest versions instead of keeping pins")
     arguments = parser.parse_args()
     return check() if arguments.command == "check" else update(upgrade=arguments.upgrade)

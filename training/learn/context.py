@@ -1,4 +1,4 @@
-"""Everything a training run is made of, built from its configuration and, when it goes on, from a checkpoint.
+"""The parts of a training run, built from its configuration and, on resume, from a checkpoint.
 
 Raises `BadInput` for whatever in the configuration, the data or the checkpoint does not fit; nothing is written here.
 """

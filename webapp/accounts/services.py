@@ -72,7 +72,7 @@ def create_guest(*, shown_name: str) -> User:
 
 @transaction.atomic
 def set_password(*, user: User, password: str) -> None:
-    """Give somebody a new password; whoever is signed in with the old one is signed out, API keys stay."""
+    """Set a person's password. All sessions are signed out; API keys stay valid."""
     user.set_password(password)
     user.save(update_fields=["password"])
 

@@ -28,8 +28,8 @@ def _apart(match_id: int, work: Callable[[], object]) -> bool:
     except (OperationalError, InterfaceError) as error:  # a deadlock, say: the next tick tries again
         logger.warning("match %s has to wait for the next tick: %s", match_id, error)
     except Exception:  # the root of this match's task
-        logger.exception("match %s cannot go on", match_id)
-        services.abort(match_id=match_id, why="it could not go on after a mistake on our side")
+        logger.exception("match %s failed", match_id)
+        services.abort(match_id=match_id, why="it ended because of an internal error")
     return False
 
 

@@ -1,4 +1,4 @@
-"""The cache: Redis while it answers, else this process's own memory, so that counters of failed tries go on counting.
+"""The cache: Redis while it answers, else this process's own memory, so that failed attempts are still counted.
 
 No call raises or waits because of Redis: see `webapp.core.circuit`.
 """

@@ -54,7 +54,7 @@ def tick(now: float | None = None) -> dict[str, int]:
         step.due = now + step.every
         try:
             done[step.name] = step.work()
-        except Exception:  # a step is a task and this its root: whatever fails in one, the others' deadlines go on
+        except Exception:  # the root of a task: a failing step does not delay the others' deadlines
             logger.exception("clock step %s failed", step.name)
             done[step.name] = -1
     return done
@@ -69,7 +69,7 @@ def run(should_stop: Callable[[], bool], pause: float = 0.5) -> None:
         try:
             failed = sorted(step for step, count in done.items() if count < 0)
             beat(Heartbeat.Kind.CLOCK, name, failed=failed, pid=os.getpid())
-        except Error as error:  # without a database there is nobody to tell, so go on trying
+        except Error as error:  # without a database there is no heartbeat either: retry
             logger.warning("clock could not beat: %s", error)
         close_old_connections()
         time.sleep(max(0.0, pause - (time.monotonic() - started)))

@@ -274,7 +274,7 @@ def join(needed: list[Server] | None = None, root: Path | None = None) -> None:
 
 
 def leave(needed: list[Server], root: Path, pid: int, *, last: bool = False) -> None:
-    """Stop using the servers; whoever leaves last (or says `last`) stops them. A forked child does nothing."""
+    """Stop using the servers; the last user (or a call with `last`) stops them. A forked child does nothing."""
     if pid != os.getpid():
         return
     with _locked(root) as path:

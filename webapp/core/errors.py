@@ -24,7 +24,7 @@ def bad_request(request: HttpRequest, exception: Exception | None = None, field:
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """403: refused whoever asks."""
+    """403: refused for everybody."""
     return _page(
         request,
         403,

@@ -12,7 +12,7 @@ from django.template.loader_tags import BlockNode
 from training.errors import BadInput
 
 STOP_ASKING = 286
-"""The status that tells htmx that there will be nothing new."""
+"""The status with which htmx stops polling."""
 
 
 def wants_fragment(request: HttpRequest) -> bool:

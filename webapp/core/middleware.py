@@ -53,13 +53,13 @@ def loggable_path(path: str) -> str:
 
 
 def _user_id(request: HttpRequest) -> object:
-    """The id of whoever was signed in, by session or API key; `-` where the request did not ask who it is."""
+    """The id of the signed-in person, by session or API key; `-` where the request did not read it."""
     user = getattr(request, "auth", None) or getattr(request, "_cached_user", None)
     return getattr(user, "pk", None) or "-"
 
 
 class JsonErrorsMiddleware:
-    """Gives every error below `/api/` the API's form, whoever refused it: `{"where": …, "why": …}`."""
+    """Gives every error below `/api/` the API's form: `{"where": …, "why": …}`."""
 
     def __init__(self, get_response: Next) -> None:
         self.get_response = get_response

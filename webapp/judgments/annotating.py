@@ -49,7 +49,7 @@ def annotate(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def _judged(request: HttpRequest, queue: Queue) -> HttpResponseBase:
-    """Store a judgment and go on to the next target; a refused one comes back with the reason."""
+    """Store a judgment and show the next target; a refused one is shown again with the reason."""
     user = current_user(request)
     target = get_or_404(queue.targets.with_games(), pk=request.POST.get("target", ""))
     form = _form(queue, target, request.POST)

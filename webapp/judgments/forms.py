@@ -125,7 +125,7 @@ class ConversationVersions(forms.ModelChoiceField):
 
 
 class QueueForm(forms.Form):
-    """What is to be judged, by which rubric, and by whom.
+    """The seats to be judged, the rubric and the judges.
 
     No field is called like a method of the form's element (`matches`): scripts would find the field in its place.
     """

@@ -42,7 +42,7 @@ def test_a_match_that_cannot_be_played_ends_and_the_next_deadline_is_kept(late, 
     assert sound.moves.get().move["origin"] == "timeout"
     assert (state(broken), broken.due.count()) == (Match.State.ABORTED, 0)
     assert f"match {broken.pk} cannot go on" in caplog.text
-    assert "mistake on our side" in Match.objects.get(pk=broken.pk).aborted_why
+    assert "internal error" in Match.objects.get(pk=broken.pk).aborted_why
 
 
 def test_a_match_whose_moves_do_not_replay_ends_too(late):

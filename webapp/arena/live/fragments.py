@@ -98,5 +98,5 @@ def frame(
 
 
 def refusal(text: str) -> str:
-    """The frame that tells the sender why a move was refused (empty: clears the last refusal)."""
+    """The frame with the reason why the sender's move was refused (empty: clears the last refusal)."""
     return format_html('<p id="refusal" class="refusal" role="alert" hx-swap-oob="true">{}</p>', text)

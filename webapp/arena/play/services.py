@@ -132,7 +132,7 @@ def submit(
     if match.state != Match.State.RUNNING:
         raise IllegalMove("this game is not running")
     if match.paused_at is not None:
-        raise IllegalMove("the game is paused by its host: move when it goes on")
+        raise IllegalMove("the game is paused by its host: move when it resumes")
     if state is None:
         raise IllegalMove("the game has moved on since you saw it: look again, then move")
     if seat not in state.due():

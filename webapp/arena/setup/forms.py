@@ -99,7 +99,7 @@ class NewTable(forms.Form):
         models = [(f"checkpoint:{model.pk}", f"Model: {model.name}") for model in self.checkpoints]
         models += [(f"deployment:{model.pk}", f"Model: {model}") for model in self.remotes]
         scripted = [(f"scripted:{name}", label) for name, label in opponents.choices(self.spec)]
-        people = [("me", "You"), ("open", "Empty: whoever comes, or a guest by link")]
+        people = [("me", "You"), ("open", "Empty: anybody, or a guest by link")]
         label = f"Seat {number + 1}" if self.stored is None else str(self.stored.data["seats"][number])
         other = f"checkpoint:{checkpoint}" if any(model.pk == checkpoint for model in self.checkpoints) else None
         initial = "me" if number == 0 else (other or f"scripted:{opponents.substitute(self.spec.name)}")

@@ -94,7 +94,7 @@ def query(context: Context, **changes: Any) -> str:
 
 @register.simple_block_tag(takes_context=True)
 def filters(context: Context, content: str, target: str = "results", sort: str | None = None) -> SafeString:
-    """The form above a list, around its fields: it asks this page anew while one types, and fills `target`.
+    """The form above a list, around its fields: it requests this page again on every input, and fills `target`.
 
     `sort`: the order that stays, where the list's heads choose it.
     """
