@@ -13,7 +13,7 @@ SETTINGS = {
 
 
 class Bucket(Storage):
-    """Answers as an S3 bucket does: no `path`, a missing folder lists as empty, and deleting what is gone is fine."""
+    """Behaves as an S3 bucket: no `path`, a missing folder is listed as empty, and deleting a missing file succeeds."""
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""The run configuration: every shipped file, every field's meaning, and what is said about wrong values."""
+"""The run configuration: every shipped file, every field's description, and errors for wrong values."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Dataset files: what a line is, and what is said of a wrong one."""
+"""Dataset files: the form of a line, and errors for wrong ones."""
 
 import json
 import os

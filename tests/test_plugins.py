@@ -1,4 +1,4 @@
-"""What installed distributions add: found by entry points, loaded late, and never able to break the rest."""
+"""Plugins of installed distributions: discovered by entry points, loaded lazily, isolated from each other."""
 
 import importlib
 import logging

@@ -1,4 +1,4 @@
-"""An attempt from its preparation to its end: what is raised, what becomes a failed run, and what stays of either."""
+"""An attempt from its preparation to its end: raised errors, failed runs, and the files that remain."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Heartbeat, metrics, events, episodes, and what a process hears."""
+"""Heartbeat, metrics, events, episodes, and control requests."""
 
 import json
 import logging

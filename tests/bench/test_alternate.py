@@ -1,4 +1,4 @@
-"""Taking turns: the order, what is not counted, and medians by hand."""
+"""Alternating runs: the order, uncounted runs, and medians by hand."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Counts that no measurement can be made with are refused before one begins."""
+"""Counts with which nothing can be measured are refused before a measurement begins."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The negotiation part of the miniature: what is compared, what is kept, and what an interruption leaves."""
+"""The negotiation part of the miniature: comparisons, stored rows, and interruptions."""
 
 import pytest
 

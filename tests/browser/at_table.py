@@ -46,7 +46,7 @@ def propose(page: Page) -> None:
 
 
 def play_to_the_end(page: Page, opening: str, seconds: float) -> None:
-    """Talk first, then propose, accept what is offered; until the game is over. Models may take `seconds` to wake."""
+    """Talk first, then propose, accept what is offered; until the game is over. Models may take `seconds` to start."""
     connected(page)
     expect(page.locator(".turn")).to_have_text(TURN, timeout=seconds * 1000)
     say(page, opening)

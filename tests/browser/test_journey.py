@@ -79,7 +79,7 @@ def choose(page: Page, label: str, option: str) -> None:
 
 
 def watch_it_learn(page: Page, run: str) -> None:
-    """State, step and curves change by themselves: what was put into the page is still there at the end."""
+    """State, step and curves are updated; text that was entered into the page stays."""
     page.evaluate("window.stayed = true")
     header = page.locator("#run-header")
     expect(header).to_contain_text(re.compile("queued|starting|running"))

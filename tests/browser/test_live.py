@@ -1,4 +1,4 @@
-"""A run's page tells the truth while nobody reloads it: silence, stopping, a site that is away."""
+"""A run's page stays correct without a reload: silence, stopping, an unavailable site."""
 
 import re
 

@@ -20,7 +20,7 @@ QUIET = {"elements": [], "ran": None}
 
 
 def shown(text):
-    """The payloads whose number stands in a text, told apart by it."""
+    """The payloads whose number occurs in a text."""
     return {number for number in range(len(PAYLOADS)) if re.search(rf"\bp{number:02d} ", text)}
 
 

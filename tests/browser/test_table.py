@@ -165,7 +165,7 @@ def test_a_lost_connection_loses_nothing(visit, site):
 
 
 def said_by_all(page: Page) -> list[str]:
-    """The log without the mark of one's own lines."""
+    """The log without the mark of the reader's own lines."""
     return [line.replace(" (you)", "") for line in said(page)]
 
 

@@ -1,4 +1,4 @@
-"""The thread that owns vLLM, with a stand-in for vLLM: whoever asks is answered, however the engine ends."""
+"""The thread that owns vLLM, with a fake vLLM: every request is answered, even if the engine fails."""
 
 import asyncio
 import sys

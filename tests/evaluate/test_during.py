@@ -1,4 +1,4 @@
-"""The head-to-head during a training run: held every so many steps, with the weights as they are then."""
+"""The head-to-head during a training run: played every so many steps, with the current weights."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The head-to-head: who sat where, what cancels, what is counted and what is left out."""
+"""The head-to-head: seatings, cancelled advantages, counted and excluded conversations."""
 
 import json
 import random

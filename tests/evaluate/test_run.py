@@ -1,4 +1,4 @@
-"""A head-to-head as a run: what is written, under which conditions, and how failures end."""
+"""A head-to-head as a run: its files, its conditions and its failures."""
 
 import gzip
 import json

@@ -56,7 +56,7 @@ def targets(game, name):
 
 
 def vote(game, *votes):
-    """The ballot that is open: by seat, whom each of those who act votes for."""
+    """The open ballot: the vote of each acting seat."""
     go(game, **{game.names[s]: f"<vote>{to}</vote>" for s, to in zip(sorted(game.to_act()), votes, strict=True)})
 
 

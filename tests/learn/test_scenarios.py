@@ -1,4 +1,4 @@
-"""The order of starts, and what becomes of inputs when a run directory is made."""
+"""The order of starts, and the inputs of a new run directory."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""From episodes to credit: who is grouped with whom, and the divergence as a reward."""
+"""From episodes to credit: groups, and the KL divergence as a reward."""
 
 import numpy as np
 import pytest

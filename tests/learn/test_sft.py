@@ -122,7 +122,7 @@ def test_it_learns_and_leaves_a_plain_model_with_its_provenance(base, dataset, t
 
 
 class StopAt:
-    """A stand-in for somebody who asks to stop while update `step` + 1 is being made."""
+    """Requests a stop during update `step` + 1."""
 
     def __init__(self, monkeypatch, step):
         update = cold_start.ColdStart.on_update

@@ -1,4 +1,4 @@
-"""The script of Among Us: what it says and whom it votes for follows from what its seat has seen and heard."""
+"""The script of Among Us: its speech and votes follow from its seat's observation."""
 
 from tests.games.cases.among_us import CREW, among_us
 from tests.games.play import reply

@@ -27,7 +27,7 @@ SCENARIOS = {
 
 
 class Recorder(ScriptedEngine):
-    """Remembers every prompt with what was sampled from it."""
+    """Records every prompt with its sample."""
 
     def __init__(self, script=say_anything):
         super().__init__(script)

@@ -23,7 +23,7 @@ def jobs(count, *scenarios, policies=(LEARNER, LEARNER)):
 
 
 class Slow(ScriptedEngine):
-    """Takes a time that depends on the request, and knows how many it held at once."""
+    """Takes a time that depends on the request, and counts concurrent requests."""
 
     def __init__(self, script=say_anything, fail=frozenset()):
         super().__init__(script)

@@ -1,4 +1,4 @@
-"""Questions beside the game: known scores give known probabilities, and nothing of them is ever seen again."""
+"""Probes: known scores give known probabilities, and no probe affects the game."""
 
 import asyncio
 import math

@@ -49,7 +49,7 @@ def lint(folder):
 
 
 def broken(output):
-    """What `lint-imports` says is broken, without its list of what is not."""
+    """The contracts that `lint-imports` reports as broken."""
     return output.partition("Broken contracts")[2]
 
 

@@ -15,7 +15,7 @@ from training.text.template import ChatTokenizer
 
 
 def spans(found):
-    """What was learned and before what: (seat, prefix, sampled tokens) of every sampled stretch."""
+    """The learned tokens with their contexts: (seat, prefix, sampled tokens) of every sampled stretch."""
     out = []
     for trace in found:
         for turn in dict.fromkeys(t for t in trace.turn if t >= 0):

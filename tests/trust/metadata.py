@@ -33,7 +33,7 @@ SAID = re.compile(r'<span class="said">(.*?)</span></li>', re.DOTALL)
 MASKED = re.compile(
     rf'{SAID.pattern}|csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"|data-part="\w+"|datetime="[^"]*"', re.DOTALL
 )
-"""What a classifier is not given: what was said, tokens, and hashes and times that are unlike at every table."""
+"""Excluded from the classifier's features: speech, tokens, and hashes and times that differ at every table."""
 PERSON, MODEL, SCRIPT = "person", "model", "scripted"
 
 
@@ -64,7 +64,7 @@ def person_takes(chance):
 
 
 def words(chance, seen):
-    """A move of nobody in particular: (action, arguments, what is said)."""
+    """A move without a seat: (action, arguments, speech)."""
     said = " ".join(chance.choices(WORDS, k=chance.randint(3, 12)))
     names = {action.name: action for action in seen.actions}
     if "reject" in names:
@@ -175,7 +175,7 @@ class Meeting:
         worker.play(due_id)
 
     def go_away(self):
-        """Somebody at seat 0 is not heard of, if people can be, until a stand-in moves; then the clock looks."""
+        """The person at seat 0 is absent until a stand-in moves; then the clock runs."""
         for seconds in (40, 400):
             self.match.seats.filter(seat=0, kind=PERSON).update(seen_at=self.clock.now() - timedelta(seconds=seconds))
             steps.stand_in()
@@ -193,7 +193,7 @@ class Meeting:
 
 
 def facts(received):
-    """What a classifier learns from: counts of all markup and words outside of what was said; times and sizes."""
+    """The classifier's features: counts of all markup and words outside of speech; times and sizes."""
     counts = Counter()
     waits, theirs, sizes = [], [], []
     for (before, _), (at, sent) in itertools.pairwise([(received[0][0], ""), *received]):

@@ -24,7 +24,7 @@ def people_of(scenario: Scenario) -> list[User]:
 
 
 def seated(scenario: Scenario) -> tuple[Match, list[User]]:
-    """A running match with a person at every seat, open to whoever watches; the first of them is its host."""
+    """A running match with a person at every seat, open to spectators; the first person is the host."""
     people = people_of(scenario)
     return _begun(scenario, people[0], [tables.Place(user=user) for user in people]), people
 

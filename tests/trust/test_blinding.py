@@ -39,7 +39,7 @@ def meet(monkeypatch, person, admin):
 
 
 def right_guesses(rows, labels):
-    """How many tables each classifier tells that was fitted to the others: a linear one, a tree, a tree of numbers."""
+    """The number of tables that each classifier, fitted to the others, predicts: linear, tree, tree on numbers."""
     linear = make_pipeline(DictVectorizer(sparse=False), StandardScaler(), LogisticRegression(C=0.1, max_iter=2000))
     tree = make_pipeline(DictVectorizer(sparse=False), DecisionTreeClassifier(max_depth=2, random_state=0))
     folds = StratifiedKFold(8, shuffle=True, random_state=0)

@@ -47,7 +47,7 @@ def transcript(text):
 
 
 class Obedient:
-    """A chat model that says what the last line of the other seat told it to say, and keeps what it was asked."""
+    """A chat model that repeats the text requested by the other seat's last line, and records its requests."""
 
     def __init__(self):
         self.asked = []

@@ -33,7 +33,7 @@ def killed(*arguments: object) -> dict[str, list[int]]:
 
 
 def history(run_dir: RunDir) -> list[dict]:
-    """The run's metrics as everybody reads them: an attempt supersedes what is above the step it started from."""
+    """The run's metrics as a reader merges them: an attempt supersedes lines above the step from which it started."""
     lines: list[dict] = []
     for number in run_dir.attempts():
         files = run_dir.attempt(number)

@@ -37,7 +37,7 @@ def deployment(stub, admin):
 
 
 def others_move(match, seats):
-    """Everybody else makes the default as a move of their own time; return what is stored."""
+    """Play the default for all other seats; return the stored moves."""
     now = services.fold(match)
     return {
         seat: services.submit(match_id=match.pk, seat=seat, step=now.step, move=now.game.default(seat)).pk

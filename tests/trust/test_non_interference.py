@@ -115,7 +115,7 @@ WORLDS = {
 
 
 def two_worlds(name, viewer, seed):
-    """Two scenarios that differ only in what is hidden from `viewer`: the other seats' private sides."""
+    """Two scenarios that differ only in information hidden from `viewer`: the other seats' private sides."""
     build, side, _ = WORLDS[name]
     worlds = []
     for label in ("one", "two"):

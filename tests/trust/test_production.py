@@ -1,4 +1,4 @@
-"""Production settings: clean under Django's own check, and refusing what is only fit for trying out."""
+"""Production settings: clean under Django's own check, and without the settings of a trial."""
 
 import os
 import subprocess

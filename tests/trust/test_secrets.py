@@ -184,7 +184,7 @@ def work(run_id):
 
 
 def pages(client, key, judged, run, match, serve):
-    """Every page, export and answer of the API that is about what was done, as somebody gets it: address, content."""
+    """Every page, export and API response about the tested actions, as (address, content)."""
     bearer = {"Authorization": f"Bearer {key}"}
     client.post(f"/judgments/queues/{judged.pk}/export/", {"name": "judged"})
     checkpoint = run.checkpoints.get().pk

@@ -176,7 +176,7 @@ def test_a_tab_that_received_every_frame_shows_what_a_fresh_page_shows(game, not
 
 @pytest.mark.parametrize("game", REGISTRY)
 def test_what_a_tab_holds_is_its_viewers_log_without_a_gap(game, client_of, db):
-    """Hints get lost and tabs are loaded anew at random, within steps too; every viewer's numbers are its own."""
+    """Hints are lost and tabs reloaded at random, within steps as well; every viewer has its own row numbers."""
     chance = random.Random(game)
     match, people = seated(CASES[game][0].with_seed(4))
     viewers = [SPECTATOR, *range(len(people))]

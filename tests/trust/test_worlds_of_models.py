@@ -46,7 +46,7 @@ class Step:
 
 
 def played(pair, chance):
-    """Both worlds, played by chance until the rules tell what was hidden; a tool says what it says at the table."""
+    """Both worlds, played at random until the rules reveal what was hidden; the tool answers as at the table."""
     a, b = (make(scenario.with_seed(SEED)) for scenario in (pair.a, pair.b))
     steps = []
     while a.to_act() and not pair.until(a):

@@ -84,7 +84,7 @@ def test_a_process_of_a_living_worker_is_left_alone(make_run, family):
 
 
 def test_a_process_of_a_worker_that_was_started_anew_under_its_id_is_killed(make_run, family):
-    """In a container a worker has the same name and process id after every start; only the start time tells."""
+    """In a container a worker has the same name and process id after every start; only the start time differs."""
     process, members = family
     node, pid, started = lifecycle.identity().rsplit(":", 2)
     attempt_of(make_run, process, worker=f"{node}:{pid}:{float(started) - 100:.2f}", state="lapsed")

@@ -1,4 +1,4 @@
-"""What every game's cases are made of."""
+"""The parts of every game's cases."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -33,7 +33,7 @@ class Route:
     kind: str = "page"  # page | api (refuses with 401 instead of a redirect)
 
     def body(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """What is sent to the address with these arguments."""
+        """The requests that are sent to the address with these arguments."""
         return self.data(arguments) if callable(self.data) else self.data
 
 

@@ -70,7 +70,7 @@ class Tab:
         self.closed: int | None = None
 
     async def load(self):
-        """Load the page anew, as pressing reload does."""
+        """Reload the page."""
         self.page = Page(await self.fetch())
         return self
 
@@ -128,7 +128,7 @@ class Tab:
         await self.socket.say(json.dumps(fields))
 
     async def leave(self) -> None:
-        """Lose the connection: what was on its way is gone."""
+        """Lose the connection with all messages in flight."""
         if self.socket is not None:
             await self.socket.leave()
             self.socket = None

@@ -233,7 +233,7 @@ def test_a_host_who_had_the_seats_drawn_does_not_know_what_sits_where(client_of,
 
 
 def test_being_ready_reveals_nothing_to_the_others(player, ben, annotator):
-    """Only people press Ready, so a seat that is seen to have done so would be known for a person."""
+    """Only people press Ready, so a seat that shows it would be recognised as a person."""
     places = [*(tables.Place(user=user) for user in (player, ben, annotator)), tables.Place(scripted="scripted")]
     match = tables.create(host=player, start=tables.Start(vigil.vigil(4)), places=places, consent=True)
     for user in (ben, annotator):

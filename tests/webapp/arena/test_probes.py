@@ -1,4 +1,4 @@
-"""Probes at the table: which seats are asked, what is read of an answer, and who gets to see it when."""
+"""Probes at the table: which seats are asked, how answers are parsed, and who sees them when."""
 
 import re
 

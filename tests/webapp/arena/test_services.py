@@ -1,4 +1,4 @@
-"""Moves: one service, one row each, whoever sends them and however often."""
+"""Moves: one service, and one row per move, for every sender and after repeated requests."""
 
 from datetime import timedelta
 

@@ -135,7 +135,7 @@ def away(match):
 
 
 def events(ben):
-    """Every way in which people change a match, as (service, what is done), in an order that can be played."""
+    """Every way in which people change a match, as (service, call), in a playable order."""
     return [
         ("links.invite", lambda match: links.invite(match=match, number=1)),
         ("unclaimed", lambda match: match.seats.get(seat=1).guest_link.delete()),
@@ -206,7 +206,7 @@ MODEL_EVENTS = [
     ("services.submit", lambda match: [model_is("cold"), say(match, 0, "still there?")], WAITING),
     ("clock.start_clocks", model_is_lost, "a model could not be started"),
 ]
-"""What models, workers and the clock do, in an order that can be played: service, what is done, what people read."""
+"""What models, workers and the clock do, in a playable order: service, call, text that people read."""
 WATCHED_EVENTS = [
     ("tables.begin_with_models", model_begins, "Ann is to move"),
     ("services.submit", lambda match: say(match, 0, "hello"), "Ben is to move"),
@@ -467,7 +467,7 @@ def test_versions_follow_content():
 
 
 async def test_a_joint_step_reveals_nothing_to_the_others(application, client_of, player, ben):
-    """Whether the other has moved already is not to be seen, neither from frames nor from their number."""
+    """Neither frames nor their number reveal whether the other seat has moved."""
     places = [tables.Place(user=player), tables.Place(user=ben)]
     match = await sync(
         tables.create, host=player, start=tables.Start(dialogue(order="simultaneous")), places=places, consent=True

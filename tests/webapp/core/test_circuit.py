@@ -1,4 +1,4 @@
-"""After one failure nobody waits for Redis until it answers again; the cache goes on in memory."""
+"""After one failure no request waits for Redis until it answers again; the cache continues in memory."""
 
 import time
 

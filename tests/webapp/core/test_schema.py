@@ -1,4 +1,4 @@
-"""Forms from pydantic models: what is left empty stays what it was."""
+"""Forms from pydantic models: empty fields keep their values."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Exports and downloads under the ASGI server: sent while they are made, a piece at a time, ended when nobody reads."""
+"""Exports and downloads under the ASGI server: streamed piece by piece, ended when the client disconnects."""
 
 import asyncio
 import hashlib
@@ -78,7 +78,7 @@ def signed_in(client, researcher):
 
 @pytest.fixture
 def made(monkeypatch):
-    """Counts the lines that were made, out of `LINES` of about half a kilobyte; the last entry says that it ended."""
+    """Counts the generated lines, out of `LINES` of about half a kilobyte; the last entry marks the end."""
     counted = []
 
     def many(_version):

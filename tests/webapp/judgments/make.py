@@ -67,7 +67,7 @@ TALK = ((0, "talk", {}, "One pen is enough for me."), (1, "talk", {}, "Then I ta
 
 
 def conversation(number=0, judgments=(), scenario=SCENARIO):
-    """An imported conversation over three pens, with what was judged of it."""
+    """An imported conversation over three pens, with its judgments."""
     moves = tuple(
         SeatMove(seat=seat, move=Move(action=action, args=args, text=text or f"<{action}>"))
         for seat, action, args, text in TALK

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Fewer draws of the bootstrap: what is stored and compared is the same."""
+    """Fewer draws of the bootstrap; the stored and compared fields are the same."""
     fit = ratings.fit
     monkeypatch.setattr(ratings, "fit", lambda matches: fit(matches, resamples=20))
 

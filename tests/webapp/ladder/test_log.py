@@ -1,4 +1,4 @@
-"""Which matches count, and what is read of them."""
+"""Which matches count, and the data that is read from them."""
 
 import pytest
 from django.utils import timezone

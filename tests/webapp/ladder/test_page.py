@@ -1,4 +1,4 @@
-"""The page of the ladder: what it says, to whom, and that it tells nobody who sat at a table they are yet to rate."""
+"""The page of the ladder: its contents by reader, and that it does not reveal players of tables yet to be rated."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""The stored ladder is the log's, number for number, whoever fits it and however often."""
+"""The stored ladder equals the fit of the log, number for number, after any sequence of fits."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -22,7 +22,7 @@ GAME = "negotiation"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Fewer draws of the bootstrap: what is stored and compared is the same."""
+    """Fewer draws of the bootstrap; the stored and compared fields are the same."""
     fit = ratings.fit
     monkeypatch.setattr(ratings, "fit", lambda played: fit(played, resamples=20))
 

@@ -1,4 +1,4 @@
-"""Judged conversations when their run is deleted, or goes on from before them."""
+"""Judged conversations when their run is deleted, or resumes from an earlier step."""
 
 import pytest
 from django.urls import reverse

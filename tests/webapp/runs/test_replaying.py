@@ -1,4 +1,4 @@
-"""Episodes of many seats: who had which role, who heard what, every viewpoint step by step, and beliefs over time."""
+"""Episodes of many seats: roles, recipients of messages, every viewpoint step by step, and beliefs over time."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Importers: what is read, what is refused and where, on small files in the real formats."""
+"""Importers: what they read and refuse, with the place, on small files in the real formats."""
 
 import json
 import math

@@ -218,7 +218,7 @@ def test_a_game_of_nine_that_our_rules_do_not_repeat_is_left_out(tmp_path, entri
 
 
 def test_what_is_recorded_after_our_end_is_not_dropped(tmp_path):
-    """Three wolves are as many as the rest after the second vote; a day that goes on was played by other rules."""
+    """Three wolves are as many as the rest after the second vote; a day that continues was played by other rules."""
     state = files.nine()["game_state"]
     state["Day 3 Night"] = {"Werewolf": 4, "Death Message": [4]}
     state["Day 3 Daytime"] = {"Voting Pattern": {"2": 7, "5": 2}}
