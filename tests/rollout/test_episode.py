@@ -31,11 +31,11 @@ class Recorder(ScriptedEngine):
 
     def __init__(self, script=say_anything):
         super().__init__(script)
-        self.requests = []
+        self.recorded = []
 
     async def sample(self, request):
         sample = await super().sample(request)
-        self.requests.append((list(request.prompt), sample, request.seed))
+        self.recorded.append((list(request.prompt), sample, request.seed))
         return sample
 
 
@@ -68,7 +68,7 @@ def test_what_the_engine_was_given_is_the_trace(scenario, family):
     )
     episode = play_models(scenario, engine, family=family, rules=RolloutPolicy(seed=5, retries=1))
     assert episode.error is None
-    assert len(engine.requests) == len(episode.turns) > 2
+    assert len(engine.recorded) == len(episode.turns) > 2
     sampled = []
     for trace in episode.traces:
         for turn in dict.fromkeys(t for t in trace.turn if t >= 0):
@@ -76,7 +76,7 @@ def test_what_the_engine_was_given_is_the_trace(scenario, family):
             end = start + trace.turn.count(turn)
             assert episode.turns[turn].seat == trace.seat
             sampled.append((list(trace.tokens[:start]), trace.tokens[start:end]))
-    requested = [(prompt, sample.tokens) for prompt, sample, _ in engine.requests if sample.tokens]
+    requested = [(prompt, sample.tokens) for prompt, sample, _ in engine.recorded if sample.tokens]
     assert sorted(sampled) == sorted(requested)
 
 
@@ -102,7 +102,7 @@ def test_every_prompt_is_the_observation_rendered_at_once(scenario, family):
     episode = asyncio.run(play(scenario, [Watched(0), Watched(1)], rules=RolloutPolicy(seed=1, retries=1)))
     assert episode.error is None
     assert episode.metrics["refusals"] > 0
-    assert sorted(prompt for prompt, _, _ in engine.requests) == sorted(expected)
+    assert sorted(prompt for prompt, _, _ in engine.recorded) == sorted(expected)
     for prompt in expected:
         assert prompt.count(turn_start(family)) >= 2
 
@@ -136,7 +136,7 @@ def test_seeds_come_from_the_place_of_the_request():
     episode = asyncio.run(play(scenario, [make(scenario, 0), make(scenario, 1)], rules=rules, number=11))
     asked = {seat: sum(turn.seat == seat for turn in episode.turns) for seat in (0, 1)}
     expected = {derive(7, "sample", 3, 11, seat, turn) for seat in (0, 1) for turn in range(asked[seat])}
-    assert {seed for _, _, seed in engine.requests} == expected
+    assert {seed for _, _, seed in engine.recorded} == expected
 
 
 def test_private_reasoning_stays_private():
@@ -183,7 +183,7 @@ def test_a_forfeit_ends_a_game_of_two_as_that_seats_loss():
 
 def test_a_lost_engine_makes_an_error_record_and_keeps_what_was_said():
     def script(request):
-        if engine.requests == 4:
+        if engine.recorded == 4:
             raise EngineError("out of memory")
         return reply_tokens("Hello.")
 
@@ -295,7 +295,7 @@ def test_a_window_overflow_is_counted_as_branches():
     episode = play_models(dialogue(turn_limit=30), engine, sampling=SAMPLING, window=700)
     assert episode.error is None
     assert episode.metrics["branches"] >= 1
-    assert max(len(prompt) for prompt, _, _ in engine.requests) <= 700 - SAMPLING.max_tokens
+    assert max(len(prompt) for prompt, _, _ in engine.recorded) <= 700 - SAMPLING.max_tokens
     for at, trace in enumerate(episode.traces):
         if trace.parent is not None:
             assert episode.traces[trace.parent[0]].seat == trace.seat
