@@ -8,7 +8,7 @@ import torch
 
 from tests.methods.episodes import scored, trace
 from training.learn.batch import Item
-from training.learn.critic import Critic
+from training.learn.critic import MOST_FEATURES, Critic
 from training.learn.score import Rollout, begin_critic, give_credit
 from training.methods.omar import OmarConfig
 from training.rewards import Score
@@ -17,9 +17,9 @@ from training.run_sections import LearnSection
 SIZE, ROWS = 64, 128
 
 
-def critic(kind="ridge", names=("turn",), **learn):
+def critic(kind="ridge", names=("turn",), size=SIZE, **learn):
     section = LearnSection.from_dict({"critic": {"kind": kind}, "critic_passes": 16, **learn})
-    return Critic(names, SIZE, section, seed=1)
+    return Critic(names, size, section, seed=1)
 
 
 def linear_gaussian(seed, r2, steps):
@@ -79,6 +79,40 @@ def test_a_ridge_against_the_closed_form():
     features = (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-6 * x.var(0).mean())
     slope = np.linalg.solve(features.T @ features / ROWS + 3.0 * np.eye(SIZE), features.T @ (y - y.mean()) / ROWS)
     np.testing.assert_allclose(one.value("turn", states).numpy(), y.mean() + features @ slope, atol=1e-3)
+
+
+def long_states(seed, r2, steps, size=8192):
+    """The steps of `linear_gaussian`, whose states lie in `SIZE` random directions of a space of `size` dimensions."""
+    directions = torch.randn(SIZE, size, generator=torch.Generator().manual_seed(seed)) / SIZE**0.5
+    for states, targets in linear_gaussian(seed, r2, steps):
+        yield states @ directions, targets
+
+
+def test_a_ridge_on_long_states_needs_bounded_memory_and_reaches_four_fifths():
+    one = critic(size=8192)
+    for states, targets in long_states(0, 0.6, 5):
+        one.fit({"turn": (states, targets)}, 1e-3)
+    fresh = [value_r2(one, states, targets) for states, targets in list(long_states(0, 0.6, 25))[5:]]
+    assert np.mean(fresh) >= 0.8 * 0.6
+    stored = {name: tensor.nbytes for name, tensor in one.heads["turn"].state_dict().items()}
+    assert stored["cross"] == 8 * MOST_FEATURES**2  # not the 512 MiB of 8192² moments
+    assert sum(stored.values()) < 9 * 2**20
+    assert one.heads["turn"].projection.nbytes == 4 * MOST_FEATURES * 8192
+
+
+def test_the_value_of_a_long_state_is_that_of_its_projection():
+    one = critic(size=3000)
+    states, targets = next(long_states(0, 0.6, 1, size=3000))
+    one.fit({"turn": (states, targets)}, 1e-3)
+    head = one.heads["turn"]
+    # a second implementation: project every state, then apply the solution
+    scale = (states.var(0, unbiased=False) * (1 + 1e-6)).rsqrt()
+    features = ((states - states.mean(0)) * scale) @ head.projection
+    values = (features.double() - head.mean_x) @ head.solutions[head.chosen] + head.mean_y
+    np.testing.assert_allclose(one.value("turn", states).numpy(), values.numpy(), atol=1e-3)
+    restored = critic(size=3000)
+    restored.load_state_dict(one.state_dict())
+    assert torch.equal(restored.value("turn", states), one.value("turn", states))
 
 
 @pytest.mark.parametrize("kind", ["linear", "mlp"])

@@ -24,6 +24,8 @@ UNTRIED = 3.0
 """The strength used until a further step has shown which one predicts best."""
 SMALL = 1e-6
 """Least variance of a feature as a share of the mean variance: a feature that never moved must not explode later."""
+MOST_FEATURES = 1024
+"""Widest input of a ridge head: its moments take 8·1024² bytes = 8 MiB, and a solution about a second of one core."""
 
 Rows = tuple["Tensor", "Tensor"]
 """Features (N, H) and targets (N,) of one head, from one training step."""
@@ -40,6 +42,10 @@ class RidgeHead(nn.Module):
     The strength of the penalty is the one whose earlier solutions predicted the following steps best, the mean alone
     included; those predictions are out of sample because each step is predicted before it is added. Buffers are
     float64, so that a restored head continues bit for bit.
+
+    States longer than K = `MOST_FEATURES` are standardised by the first step's statistics and projected at random to
+    K numbers. Ridge regression depends on inner products of states alone, and their relative error is about 1/√K
+    (Johnson and Lindenstrauss, 1984). Memory, whatever the length H: 8·K² bytes of moments, and 4·K·H of projection.
     """
 
     count: Tensor
@@ -52,20 +58,36 @@ class RidgeHead(nn.Module):
     solutions: Tensor
     errors: Tensor
     chosen: Tensor
+    centre: Tensor
+    spread: Tensor
+    projection: Tensor
 
     def __init__(self, size: int, decay: float) -> None:
         super().__init__()
         self.decay = decay
-        zeros = {"count": (), "mean_y": (), "sum_x": (size,), "sum_y": (), "cross": (size, size), "sum_xy": (size,)}
-        zeros |= {"mean_x": (size,), "solutions": (len(ALPHAS) + 1, size), "errors": (len(ALPHAS) + 1,)}
+        self.projected = size > MOST_FEATURES
+        width = min(size, MOST_FEATURES)
+        zeros = {"count": (), "mean_y": (), "sum_x": (width,), "sum_y": (), "cross": (width, width), "sum_xy": (width,)}
+        zeros |= {"mean_x": (width,), "solutions": (len(ALPHAS) + 1, width), "errors": (len(ALPHAS) + 1,)}
         for name, shape in zeros.items():
             self.register_buffer(name, torch.zeros(shape, dtype=torch.float64))
         self.register_buffer("chosen", torch.tensor(ALPHAS.index(UNTRIED)))
+        if self.projected:
+            self.register_buffer("centre", torch.zeros(size))
+            self.register_buffer("spread", torch.ones(size))
+            # the same numbers in every process, so a checkpoint does without them
+            directions = torch.randn(size, width, generator=torch.Generator().manual_seed(0)) / width**0.5
+            self.register_buffer("projection", directions, persistent=False)
 
     def forward(self, states: Tensor) -> Tensor:
         """Return values (…) of states (…, H)."""
-        weight = self.solutions[self.chosen].to(states.dtype)
-        return (states - self.mean_x.to(states.dtype)) @ weight + self.mean_y.to(states.dtype)
+        dtype = states.dtype
+        weight, mean = self.solutions[self.chosen], self.mean_x
+        constant = self.mean_y
+        if self.projected:  # one vector of length H in place of the projection of every state
+            constant = constant - mean @ weight
+            weight, mean = self.spread * (self.projection @ weight.to(self.projection.dtype)), self.centre
+        return (states - mean.to(dtype)) @ weight.to(dtype) + constant.to(dtype)
 
     def begin(self, mean: float) -> None:
         """Predict `mean` until the first fit."""
@@ -74,7 +96,7 @@ class RidgeHead(nn.Module):
     @torch.no_grad()
     def fit(self, states: Tensor, targets: Tensor) -> None:
         """Add one step's rows, choose the strength of the penalty, and solve again."""
-        x, y = states.double(), targets.double()
+        x, y = self._features(states).double(), targets.double()
         if self.count > 0:
             predictions = (x - self.mean_x) @ self.solutions.T + self.mean_y
             self.errors.mul_(self.decay).add_(((predictions - y[:, None]) ** 2).sum(0))
@@ -83,6 +105,15 @@ class RidgeHead(nn.Module):
         for name, moment in (added | {"cross": x.T @ x, "sum_xy": x.T @ y}).items():
             getattr(self, name).mul_(self.decay).add_(moment)
         self._solve()
+
+    def _features(self, states: Tensor) -> Tensor:
+        """Return what is regressed on, (N, min(H, K)), for states (N, H); the first call sets the scale of states."""
+        if not self.projected:
+            return states
+        if self.count == 0:
+            self.centre.copy_(states.mean(0))
+            self.spread.copy_(_scale(states.var(0, unbiased=False)))
+        return ((states - self.centre) * self.spread) @ self.projection
 
     def _solve(self) -> None:
         count = self.count
