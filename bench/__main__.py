@@ -92,7 +92,9 @@ def _site(add: Callable[..., ArgumentParser]) -> None:
 
 
 def _critic(command: ArgumentParser) -> None:
-    command.add_argument("dataset", type=Path, metavar="FILE", help="dataset file with recorded negotiations (JSONL)")
+    command.add_argument(
+        "dataset", type=Path, metavar="FILE", help="dataset file with recorded negotiations (JSONL), or a run directory"
+    )
     command.add_argument("--model", default="smollm2-135m", metavar="MODEL", help="registered name or folder")
     command.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of the weights (float32)")
     command.add_argument("--threads", type=COUNT_OR_0, default=0, metavar="N", help="CPU threads; 0 = all")
@@ -106,8 +108,8 @@ def _critic(command: ArgumentParser) -> None:
 def _miniature(command: ArgumentParser) -> None:
     command.add_argument(
         "part",
-        choices=("toy", "negotiation", "werewolf", "hack"),
-        help="the task; hack: Werewolf with a planted bug, by quality filter",
+        choices=("toy", "negotiation", "werewolf", "hack", "critic"),
+        help="the task; hack: Werewolf with a planted bug, by quality filter; critic: item negotiation, by value head",
     )
     command.add_argument(
         "--forms", default="", metavar="A,B", help="forms of credit (hack: filters), compared with the first (all)"
@@ -118,7 +120,7 @@ def _miniature(command: ArgumentParser) -> None:
         type=COUNT_OR_0,
         default=0,
         metavar="N",
-        help="training steps (toy: at most 1500; negotiation: 60; else 150)",
+        help="training steps (toy: at most 1500; negotiation: 60; critic: 30; else 150)",
     )
     command.add_argument(
         "--conversations", type=COUNT, default=1000, metavar="N", help="conversations of a head-to-head (1000)"

@@ -1,18 +1,21 @@
 """The critic: how well hidden states predict a seat's return, and how much of that the value heads reach step by step.
 
-Recorded conversations of a dataset are read as traces. Each turn's state is the hidden state before its first token,
-and its target is the seat's return, discounted by the turns that follow. The bound is the best ridge regression on all
-other scenarios' states (cross-validated, strength chosen inside each fold). `reached` feeds the conversations step by
-step, in several orders, and predicts each step before learning from it, as training does. States are computed once with
-a frozen model, so the numbers are an upper limit for a run in which the policy changes.
+The conversations are those of a dataset, read as traces, or those that a run has played. Each turn's state is the
+hidden state before its first token. Its target is the discounted sum of what the seat earns from this turn on, as in
+training. The bound is the best ridge regression on all other scenarios' states (cross-validated, strength chosen inside
+each fold). `reached` feeds the conversations step by step, in several orders, and predicts each step before learning
+from it, as training does. States are computed once with a frozen model, so the numbers are an upper limit for a run in
+which the policy changes.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,17 +24,22 @@ import torch
 
 from bench.recorded_conversations import conditions, device, use_threads
 from training import bases, dataset
-from training.engines.local.loading import load_full, load_tokenizer
+from training.engines.local.loading import load_merged, load_tokenizer
 from training.errors import BadInput
 from training.learn.critic import Critic
+from training.methods.advantages import gae
+from training.methods.trajectories import seat_trajectories
+from training.records import LEARNER, Episode, ScoredEpisode, Trace
 from training.run_sections import LearnSection
+from training.rundir import RunDir
 from training.seeding import rng
-from training.store import sha256
+from training.store import loads, sha256
 from training.text.conversations import traces
 from training.text.template import ChatTokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from transformers import PreTrainedModel
 
     Floats = NDArray[np.float64]
 
@@ -67,7 +75,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     return {
         "measurement": "critic",
         "conditions": conditions(arguments, threads),
-        "dataset": {"file": arguments.dataset.name, "sha256": sha256(arguments.dataset)},
+        "dataset": {"file": arguments.dataset.name, "sha256": digest(arguments.dataset)},
         "conversations": count,
         "turns": len(states.targets),
         "gamma_turn": arguments.gamma,
@@ -81,7 +89,7 @@ def cached(arguments: Namespace) -> States:
     """Return the states from the folder `--cache`, after computing them if they are missing there."""
     if arguments.cache is None:
         return compute(arguments)
-    key = f"{sha256(arguments.dataset)} {arguments.model} {arguments.dtype} {arguments.conversations} {arguments.gamma}"
+    key = f"{digest(arguments.dataset)} {arguments.model} {arguments.dtype} {arguments.conversations} {arguments.gamma}"
     file: Path = arguments.cache / f"states-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
     if not file.exists():
         arguments.cache.mkdir(parents=True, exist_ok=True)
@@ -93,28 +101,84 @@ def cached(arguments: Namespace) -> States:
 
 @torch.no_grad()
 def compute(arguments: Namespace) -> States:
-    """Return the states before every turn of the dataset's first conversations."""
+    """Return the states before every turn of the first conversations."""
     folder = bases.resolve(arguments.model)
     chat = ChatTokenizer(load_tokenizer(folder))
-    model = load_full(folder, arguments.dtype).to(device()).eval()
-    features, targets, scenarios, conversations, count = [], [], [], [], 0
-    for number, line in enumerate(dataset.read_game(arguments.dataset, "negotiation")):
-        for conversation in line.conversations[: max(0, arguments.conversations - count)]:
-            count += 1
-            for trace in traces(conversation.episode, chat):
-                reward = conversation.episode.returns.get(trace.seat)
-                first = [at for at, turn in enumerate(trace.turn) if turn >= 0 and turn != trace.turn[at - 1]]
-                if reward is None or not first:
-                    continue
-                ids = torch.tensor([trace.tokens], device=device())
-                hidden = model.base_model(input_ids=ids, use_cache=False).last_hidden_state[0]
-                features.append(hidden[[at - 1 for at in first]].double().cpu().numpy())
-                targets += [reward * arguments.gamma**left for left in range(len(first) - 1, -1, -1)]
-                scenarios += [number] * len(first)
-                conversations += [count] * len(first)
+    model = load_merged(folder, arguments.dtype).to(device())
+    features, targets, scenarios, conversations = [], [], [], []
+    numbers: dict[str, int] = {}
+    for count, scored in enumerate(islice(played(arguments.dataset, chat), arguments.conversations)):
+        number = numbers.setdefault(scored.episode.scenario.id, len(numbers))
+        hidden = [_hidden(model, trace) if trace.policy == LEARNER else None for trace in scored.episode.traces]
+        for trajectory in seat_trajectories(scored, scored.returns):
+            earned = gae(trajectory.rewards.tolist(), [0.0] * len(trajectory.turns), arguments.gamma, 1.0)
+            for turn, target in zip(trajectory.turns, earned, strict=True):
+                states = hidden[turn.trace]
+                assert states is not None, "trajectories are the learner's"
+                features.append(states[turn.first - 1])
+                targets.append(float(target))
+                scenarios.append(number)
+                conversations.append(count)
     if not features:
         raise BadInput("no negotiation with a result and turns", str(arguments.dataset))
-    return States(np.concatenate(features), np.array(targets), np.array(scenarios), np.array(conversations))
+    return States(np.stack(features), np.array(targets), np.array(scenarios), np.array(conversations))
+
+
+def _hidden(model: PreTrainedModel, trace: Trace) -> Floats:
+    ids = torch.tensor([trace.tokens], device=device())
+    states: Floats = model.base_model(input_ids=ids, use_cache=False).last_hidden_state[0].double().cpu().numpy()
+    return states
+
+
+def played(path: Path, chat: ChatTokenizer) -> Iterator[ScoredEpisode]:
+    """Yield the conversations of a dataset, or those of a run directory in the order in which they were played.
+
+    Both seats of a dataset's conversations count, in a run's those of the learner, in a head-to-head's those of both
+    models.
+    """
+    if not path.is_dir():
+        for line in dataset.read_game(path, "negotiation"):
+            for conversation in line.conversations:
+                episode = conversation.episode
+                yield from _scored(episode.model_copy(update={"traces": traces(episode, chat)}), {})
+        return
+    for episodes in _files(path):
+        with gzip.open(episodes) as file:
+            for record in map(loads, file):
+                yield from _scored(Episode.from_dict(record["episode"]), record)
+
+
+def _files(path: Path) -> list[Path]:
+    """Return a dataset's file, or a run's files of episodes by step, each as the newest attempt has it."""
+    if not path.is_dir():
+        return [path]
+    run = RunDir(path)
+    files = {file.name: file for number in run.attempts() for file in run.attempt(number).index.parent.glob("*.gz")}
+    return [files[name] for name in sorted(files)]
+
+
+def digest(path: Path) -> str:
+    """Return the hash of a dataset's bytes, or that of the hashes of a run's files of episodes."""
+    hashes = [sha256(file) for file in _files(path)]
+    return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
+
+
+def _scored(episode: Episode, record: Mapping[str, Any]) -> Iterator[ScoredEpisode]:
+    """Yield the episode with its rewards, unless it failed or a seat has no result."""
+    results = record.get("returns") or episode.returns
+    returns = {int(seat): value for seat, value in results.items() if value is not None}
+    if episode.error or len(returns) < len(episode.scenario.seats):
+        return
+    if all(trace.policy != LEARNER for trace in episode.traces):
+        relabelled = tuple(trace.model_copy(update={"policy": LEARNER}) for trace in episode.traces)
+        episode = episode.model_copy(update={"traces": relabelled})
+    count = len(episode.turns) or len(episode.moves)
+    yield ScoredEpisode(
+        episode=episode,
+        returns=returns,
+        turn_rewards=tuple(record.get("turn_rewards", (0.0,) * count)),
+        passed=(True,) * count,
+    )
 
 
 def bound(states: States) -> dict[str, Any]:
@@ -171,8 +235,9 @@ def stepwise(states: States, kind: str, batch: int, order: int) -> dict[str, lis
     """Return per step the `value_r2` and explained variance of conversations that the critic has not seen yet."""
     learn = LearnSection.from_dict(KINDS[kind])
     critic = Critic((HEAD,), states.features.shape[1], learn, order)
-    shuffled = list(np.unique(states.conversation))
-    rng(order, "critic").shuffle(shuffled)
+    scenarios = list(np.unique(states.scenario))
+    rng(order, "critic").shuffle(scenarios)
+    shuffled = [each for number in scenarios for each in np.unique(states.conversation[states.scenario == number])]
     value_r2, explained = [], []
     for start in range(0, len(shuffled) - batch + 1, batch):
         chosen = np.isin(states.conversation, shuffled[start : start + batch])

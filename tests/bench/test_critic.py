@@ -1,9 +1,17 @@
 """The measurement of the critic on rows whose best R² is known."""
 
+from argparse import Namespace
+
 import numpy as np
 import pytest
+import torch
 
-from bench.critic import States, bound, interval, stepwise, summary
+from bench.critic import States, bound, compute, interval, stepwise, summary
+from tests.methods.episodes import scored, trace
+from tests.toy_models import write_random_llama
+from training.engines.local.loading import load_full
+from training.rundir import RunDir
+from training.store import append_member
 
 
 def synthetic(r2, scenarios=60, turns=6, size=16, seed=0):
@@ -41,3 +49,34 @@ def test_the_default_critic_comes_near_step_by_step():
     scores = summary(rows)
     assert scores["after_step_5"] >= 0.8 * 0.6
     assert scores["lowest_five_step_mean"] > 0
+
+
+def write_run(root, episodes):
+    """A run directory whose first step has these scored episodes."""
+    attempt = RunDir(root).attempt(1)
+    attempt.index.parent.mkdir(parents=True)
+    for one in episodes:
+        record = {"episode": one.episode.to_dict(), "turn_rewards": list(one.turn_rewards)}
+        record["returns"] = {str(seat): value for seat, value in one.returns.items()}
+        append_member(attempt.episodes(1), record)
+    return root
+
+
+def test_the_rows_of_a_run(tmp_path):
+    # seat 0 has two turns, pays 0.2 for the first and earns 0.5: 0.5·0.5 − 0.2 = 0.05, then 0.5; seat 1 has one turn
+    both = [trace(".00.22", seat=0), trace("..1", seat=1)]
+    game = scored(both, {0: 0.5, 1: 0.25}, rewards=[-0.2, 0.0, 0.0])
+    # only the learner's traces count, unless it is a head-to-head, where nobody is the learner
+    against = scored([both[0], both[1].model_copy(update={"policy": "past 0"})], {0: 1.0, 1: 0.0}, start=("t", 0))
+    match = scored([one.model_copy(update={"policy": "a"}) for one in both], {0: 1.0, 1: 0.0}, start=("s", 0))
+    folder = write_run(tmp_path / "run", [game, against, match])
+    model = write_random_llama(tmp_path / "model")
+    settings = {"model": str(model), "dtype": "float32", "conversations": 10, "gamma": 0.5}
+    states = compute(Namespace(dataset=folder, **settings))
+    assert states.targets.tolist() == pytest.approx([0.05, 0.5, 0.25, 0.5, 1.0, 0.5, 1.0, 0.0])
+    assert states.scenario.tolist() == [0, 0, 0, 1, 1, 0, 0, 0]
+    assert states.conversation.tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
+    with torch.no_grad():
+        hidden = load_full(model, "float32").base_model(torch.tensor([both[0].tokens])).last_hidden_state[0]
+    before_first_tokens = hidden[[0, 3]].double()
+    np.testing.assert_allclose(states.features[:2], before_first_tokens, atol=1e-6)
