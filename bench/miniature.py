@@ -2,9 +2,9 @@
 
 `toy`: steps until the reward holds at 90 %. `negotiation`: a training run per form and seed with the real trainer, then
 a head-to-head of its last checkpoint against the frozen cold start, seats swapped on every scenario. `werewolf` and
-`hack` are in `bench.werewolf`. Intervals are 95 %, Student's t over seeds; each head-to-head has an interval over
-scenarios as well. A failed run is reported, not left out. Each row is stored in `row.json` of its folder, and the same
-command continues where it was interrupted.
+`hack` are in `bench.werewolf`, `critic` is in `bench.baselines`. Intervals are 95 %, Student's t over seeds; each
+head-to-head has an interval over scenarios as well. A failed run is reported, not left out. Each row is stored in
+`row.json` of its folder, and the same command continues where it was interrupted.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from bench import baselines
 from bench.rows import against, metrics_of, over_seeds, stored_row, unless_interrupted
 from training.errors import BadInput
 from training.methods.omar import OmarConfig
@@ -52,6 +53,8 @@ def main(arguments: Namespace) -> dict[str, Any]:
         return toy(forms, arguments.seeds, arguments.steps)
     if arguments.dir is None:
         raise BadInput("training runs need a directory", "--dir")
+    if arguments.part == "critic":
+        return baselines.critic(forms, arguments.seeds, arguments.steps, arguments.dir.absolute())
     if arguments.part == "negotiation":
         return negotiation(forms, arguments.seeds, arguments.steps, arguments.conversations, arguments.dir)
     from bench import werewolf
@@ -68,6 +71,8 @@ def _known(part: str) -> Collection[str]:
         from bench.werewolf import FILTERS
 
         return FILTERS
+    if part == "critic":
+        return baselines.FORMS
     return ("default",) if part == "werewolf" else tuple(FORMS)
 
 
