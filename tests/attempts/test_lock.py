@@ -95,7 +95,7 @@ def test_a_holder_on_another_host_counts_for_as_long_as_it_renews(tmp_path, age,
         assert json.loads(path.read_text()) == data
 
 
-def test_a_torn_lock_is_nobodys(tmp_path):
+def test_a_torn_lock_has_no_owner(tmp_path):
     (tmp_path / "lock.json").write_text('{"host": "some')
     with hold(RunDir(tmp_path)):
         pass

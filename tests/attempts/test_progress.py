@@ -198,7 +198,7 @@ def test_a_pipe_that_ends_before_loading_counts_as_open(tmp_path):
         process.kill()
 
 
-def test_without_standard_input_loading_goes_on(tmp_path):
+def test_without_standard_input_loading_continues(tmp_path):
     process = loader(tmp_path, *RUNNERS[0], "late", stdin=subprocess.DEVNULL)
     try:
         assert process.stdout.readline() == "loading\n"
@@ -209,7 +209,7 @@ def test_without_standard_input_loading_goes_on(tmp_path):
         process.wait()
 
 
-def test_the_command_line_looks_before_it_imports_what_learns():
+def test_the_command_line_watches_its_input_before_it_imports_torch():
     code = (
         "import sys\nfrom argparse import Namespace\nfrom pathlib import Path\n"
         "from training.cli import runs\nfrom training.errors import BadInput\n"

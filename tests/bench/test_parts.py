@@ -122,7 +122,7 @@ def test_wrong_input_exits_2(capsys, wrong):
     assert main(["miniature", part, *wrong]) == 2
 
 
-def test_a_comparison_that_was_broken_off_goes_on(tmp_path, monkeypatch):
+def test_an_interrupted_comparison_continues(tmp_path, monkeypatch):
     measured = []
 
     def measure(form, seed, steps, conversations, folder):

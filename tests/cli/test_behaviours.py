@@ -97,7 +97,7 @@ def test_games_that_nobody_judged_say_so(capsys, tmp_path):
      (gzip.compress(b'{"episode": {"version": 2}}\n'), "version"), (None, "no such file")],
     ids=["plain", "list", "torn", "newer", "none"],  # what gzip writes holds the time
 )  # fmt: skip
-def test_a_file_that_is_none_is_wrong_input(capsys, tmp_path, content, why):
+def test_an_unreadable_file_is_wrong_input(capsys, tmp_path, content, why):
     path = tmp_path / "e.jsonl.gz"
     if content is not None:
         path.write_bytes(content)

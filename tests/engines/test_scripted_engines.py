@@ -81,7 +81,7 @@ def test_cuts_discard_mass_but_do_not_change_the_logprobs(cut, kept, discarded):
         assert exp(sample.logprobs[0]) == pytest.approx((1, 2, 5)[sample.tokens[0]] / 8)
 
 
-def test_sampling_goes_on_to_a_stop_token_or_the_length():
+def test_sampling_continues_to_a_stop_token_or_the_length():
     engine = BigramEngine(TABLE)
     sample = ask(engine, prompt=[2], max_tokens=50, stop=[0])
     assert (sample.tokens, sample.finish) == ((0,), "stop")

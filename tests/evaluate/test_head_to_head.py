@@ -126,7 +126,7 @@ async def test_scripted_players_negotiate_and_the_games_own_numbers_come_out():
     assert mixed.shared["agreement"].mean < summary.shared["agreement"].mean
 
 
-async def test_unread_replies_and_forfeits_go_to_who_wrote_them():
+async def test_unparsed_replies_and_forfeits_count_for_their_model():
     class Mumbles(biased.Says):
         async def act(self, seat, seen, seed):
             return Reply(text="")
@@ -212,7 +212,7 @@ def test_what_could_not_be_scored_is_counted_and_left_out():
     assert (summary.scored, summary.unscored) == ({"sotopia": 11}, {"sotopia": 1})
 
 
-async def test_the_judge_reads_every_seat_under_both_rubrics_and_not_who_sat_there():
+async def test_the_judge_reads_every_seat_under_both_rubrics_without_the_players_names():
     from training.engines.base import ChatReply
     from training.rewards.judge import Judge
 
@@ -293,7 +293,7 @@ def test_without_sides_each_holds_half_and_the_half_moves_on(monkeypatch):
     assert set(counts.values()) == {6}  # everybody's seat as often
 
 
-async def test_the_wolves_rate_of_winning_by_who_played_them(hidden):
+async def test_the_wolves_win_rate_by_their_player(hidden):
     # A says 2 everywhere, B says 1: whoever is A wins, so wolves win when A holds them, and only then.
     matches = await play(
         pairings(hidden_roles.scenarios(4), 8, 0, ("werewolf",), "each_other"),

@@ -56,7 +56,7 @@ def test_there_is_a_point_for_every_information_state(game, states):
         assert point.observation.messages[-1].text.startswith("Information of Turn-")
 
 
-def test_random_kuhn_is_eleven_twelfths_away():
+def test_random_kuhn_has_nash_conv_eleven_twelfths():
     assert run("kuhn_poker", "random", engine="", device="", dtype="", on_progress=None) == {
         "game": "kuhn_poker",
         "policy": "random",
@@ -67,7 +67,7 @@ def test_random_kuhn_is_eleven_twelfths_away():
     }
 
 
-def test_the_equilibrium_is_not_away_and_has_its_value():
+def test_the_equilibrium_has_nash_conv_zero_and_its_value():
     result = run("kuhn_poker", "nash", engine="", device="", dtype="", on_progress=None)
     assert result["nash_conv"] == pytest.approx(0, abs=1e-12)
     assert result["value"] == pytest.approx(-1 / 18)
@@ -86,12 +86,12 @@ def test_progress_is_reported_for_every_state():
     assert progress == [(done, 12) for done in range(1, 13)]
 
 
-def test_a_model_that_plays_the_equilibrium_by_what_it_reads_is_not_away():
+def test_a_model_that_plays_the_equilibrium_has_nash_conv_zero():
     policy, _ = asked("kuhn_poker", equilibrium)
     assert measure("kuhn_poker", policy)["nash_conv"] == pytest.approx(0, abs=1e-9)
 
 
-def test_a_model_that_always_bets_is_beaten_by_who_bets_the_king_and_passes_the_jack():
+def test_a_model_that_always_bets_loses_to_betting_the_king_and_passing_the_jack():
     """Against it a Jack loses 1, a Queen that calls wins and loses 2 as often, a King wins 2: 1/3 for each seat."""
     policy, _ = asked("kuhn_poker", lambda prompt, answer: 1 - 1e-15 if "BET" in answer else 1e-15)
     assert measure("kuhn_poker", policy)["nash_conv"] == pytest.approx(2 / 3)

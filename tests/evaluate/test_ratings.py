@@ -58,7 +58,7 @@ def test_the_prior_is_a_drawn_game_of_each_against_the_average():
     assert (rated["ann"] - rated["ben"]) / POINTS == pytest.approx(expected, abs=1e-4)
 
 
-def test_who_has_won_all_games_has_an_interval_with_width():
+def test_a_player_who_won_all_games_has_an_interval_with_width():
     ladder = fit(both_ways(5, 0), resamples=200)
     best = ladder.ratings[0]
     assert best.who == "ann"
@@ -116,7 +116,7 @@ def test_a_seats_worth_stands_under_its_own_number():
     assert worth[0].mean > 100 > -100 > worth[2].mean
 
 
-def test_who_always_had_the_better_seat_is_not_overrated():
+def test_a_player_who_always_had_the_better_seat_is_not_overrated():
     """Equal players; the first seat wins three of four games, and Ann sits there always, the others in turn."""
     log, number = [], itertools.count()
     for _ in range(40):
@@ -131,7 +131,7 @@ def test_who_always_had_the_better_seat_is_not_overrated():
     assert share == 0.75, "a plain win rate would put Ann 190 points above the others"
 
 
-def test_who_always_had_the_strong_role_is_not_overrated():
+def test_a_player_who_always_had_the_strong_role_is_not_overrated():
     """Three seats a match, one wolf, who beats both others in three of four matches; Ann is always the wolf."""
     log, number = [], itertools.count()
     names = ("ann", "ben", "cleo", "dan")
@@ -194,14 +194,14 @@ def test_too_few_games_are_said_instead_of_a_number():
     assert why(fit([*log, duel(200, "cleo", "ann", 1.0)], **FEW)) == {}
 
 
-def test_who_has_not_met_the_others_has_no_number_until_somebody_joins_the_two():
+def test_an_unconnected_player_has_no_rating_until_the_groups_are_connected():
     apart = [duel(100 + n, "cleo", "dan", float(n % 2)) for n in range(6)]
     assert why(fit(both_ways(4, 2) + apart, **FEW)) == {"cleo": "apart", "dan": "apart"}
     assert why(fit([*both_ways(4, 2), *apart, duel(200, "cleo", "ann", 1.0)], **FEW)) == {}
 
 
 @pytest.mark.parametrize("ties", [0, 40])
-def test_who_only_shared_results_is_apart_however_much_they_played(ties):
+def test_a_player_with_only_shared_results_is_unconnected(ties):
     team = [
         RatedGame(
             id=500 + n, seats=tuple(RatedSeat(who=who, role="villager", value=1.0) for who in ("xan", "yve", "zoe"))

@@ -68,7 +68,7 @@ def to_meeting(**more):
 # --- time ---
 
 
-def test_going_and_working_take_three_rounds_and_who_waits_is_asked_when_it_sees_something():
+def test_going_and_working_take_three_rounds_and_a_waiting_player_is_asked_at_an_event():
     game = ship()
     assert asked(game) == list(CREW)
     step(game, Ada="<go>east</go>", Ben="<wait/>", Cleo="<go>east</go>", Dan="<wait/>", Eva="<wait/>")
@@ -94,7 +94,7 @@ def test_going_and_working_take_three_rounds_and_who_waits_is_asked_when_it_sees
     assert asked(game) == ["Dan", "Eva"]
 
 
-def test_who_works_or_walks_sees_nothing_and_the_imposter_that_pretends_sees_all():
+def test_crewmates_at_work_or_on_the_way_see_nothing_and_a_pretending_imposter_sees_all():
     game = ship(imposter=0, rooms=[[[0, 0]]] * 5)
     step(game, Ada="<task/>", Ben="<task/>", Cleo="<go>east</go>", Dan="<wait/>", Eva="<wait/>")
     leaves = "Round 0, room (0,0): Cleo leaves to the east."
@@ -309,7 +309,7 @@ def test_probes_before_the_discussion_and_after_every_message_for_each_living_cr
 # --- who gives up ---
 
 
-def test_who_gives_up_waits_says_nothing_and_skips_from_then_on():
+def test_a_player_who_gives_up_waits_says_nothing_and_skips():
     game = to_meeting()
     order = [game.names.index(n) for n in last(game, SPECTATOR).split("order: ")[1].rstrip(".").split(", ")]
     game.step({order[0]: FORFEIT})
@@ -332,7 +332,7 @@ def test_when_all_give_up_the_game_runs_to_its_end():
 # --- what is hidden ---
 
 
-def test_unseen_deeds_change_nothing_for_who_is_elsewhere():
+def test_unseen_actions_change_nothing_for_players_elsewhere():
     """Whether Ben kills Cleo or Eva in the east, or nobody, or they leave again: Ada, in the west, reads the same."""
     views = []
     for ben, cleo, eva in (

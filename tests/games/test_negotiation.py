@@ -74,7 +74,7 @@ def test_a_deal_by_hand():
     )
 
 
-def test_after_a_proposal_only_an_answer_is_possible_and_who_rejects_speaks_next():
+def test_after_a_proposal_only_an_answer_is_possible_and_a_rejecting_seat_speaks_next():
     game = casino()
     say(game, 0, "<propose>food 3, water 3, firewood 3</propose>")
     assert [action.name for action in game.observe(1).actions] == ["accept", "reject", "walk_away"]
@@ -109,7 +109,7 @@ def test_walking_away_leaves_both_with_their_own_alternative():
     assert game.metrics()["walk_away"] == 1
 
 
-def test_who_gives_up_gets_nothing_and_the_other_its_alternative():
+def test_a_seat_that_gives_up_gets_nothing_and_the_other_its_alternative():
     game = casino()
     game.step({0: FORFEIT})
     assert game.returns() == pytest.approx({0: 0, 1: 5 / 36})

@@ -120,7 +120,7 @@ def test_each_player_has_one_more_turn_after_the_last_card():
 
 @pytest.mark.parametrize("cards", list(permutations(range(3), 2)))
 @pytest.mark.parametrize("moves, pot", [("pp", 1), ("bb", 2), ("pbb", 2), ("bp", None), ("pbp", None)])
-def test_kuhn_pays_the_higher_card_or_who_was_not_answered(cards, moves, pot):
+def test_kuhn_pays_the_higher_card_or_the_unanswered_bet(cards, moves, pot):
     game = make(strategic("kuhn_poker", fixed=cards))
     for letter in moves:
         (seat,) = game.to_act()
@@ -142,7 +142,7 @@ def test_kuhn_pays_the_higher_card_or_who_was_not_answered(cards, moves, pot):
         ("openspiel:liars_dice", {}, [], 1),
     ],
 )
-def test_who_gives_up_loses_what_is_at_stake(game, settings, moves, loss):
+def test_giving_up_loses_the_stake(game, settings, moves, loss):
     made = make(strategic(game, **settings))
     for choice in moves:
         (seat,) = made.to_act()
@@ -153,7 +153,7 @@ def test_who_gives_up_loses_what_is_at_stake(game, settings, moves, loss):
     assert made.returns() == {seat: -loss, 1 - seat: loss if game != "hanabi" else 0}
 
 
-def test_among_more_than_two_who_gives_up_plays_defaults_and_is_not_asked_again():
+def test_in_a_larger_game_a_seat_that_gives_up_plays_defaults_and_is_not_asked_again():
     seats = ("Ada", "Ben", "Cleo", "Dan")
     game = make(Scenario(id="x", game="openspiel:euchre", seats=seats, seed=1))
     theirs = pyspiel.load_game("euchre").new_initial_state()
@@ -223,7 +223,7 @@ def test_marks_are_all_that_is_ever_offered(scenario):
 
 
 @pytest.mark.parametrize("name", ["tic_tac_toe", "connect_four"])
-def test_cells_stand_for_the_legal_choices_of_who_is_to_move(name):
+def test_cells_stand_for_the_legal_choices_of_the_seat_to_move(name):
     game = make(strategic(name))
     for moves in steps(game, 2):
         (seat,) = moves
@@ -314,7 +314,7 @@ def test_every_game_that_is_not_refused_plays_to_its_end():
     assert played_elsewhere(names) == names
 
 
-def test_moves_that_are_hidden_reach_only_who_made_them():
+def test_hidden_moves_reach_only_their_seat():
     game, _ = played(strategic("openspiel:dark_hex"), 4)
     heard = {viewer: [m.author for m in game.observe(viewer).messages] for viewer in (0, 1, SPECTATOR, ALL)}
     assert 1 not in heard[0]

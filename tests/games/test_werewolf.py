@@ -315,7 +315,7 @@ def test_hunters_shoot_each_other_in_turn_and_the_dead_speak_last():
     assert game.phase(3) == "Day 1: discussion"
 
 
-def test_what_the_dead_go_on_to_see_is_a_setting():
+def test_what_the_dead_see_is_a_setting():
     for dead_see in ("public", "all"):
         game = make(dealt(*SIX, dead_see=dead_see))
         silent_until(game, "vote")

@@ -19,7 +19,7 @@ def optimizer_after(steps, parameters):
     return optimizer
 
 
-def test_an_optimizer_goes_on_where_it_was():
+def test_an_optimizer_resumes_its_state():
     first = [torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.zeros(2, 2))]
     one = optimizer_after(3, first)
     data, tensors = checkpoint.pack_optimizer(one)
@@ -57,7 +57,7 @@ def draws():
     return random.random(), float(np.random.rand()), torch.rand(2).tolist()  # noqa: NPY002
 
 
-def test_generators_go_on_where_they_were():
+def test_generators_resume_their_state():
     checkpoint.seed_generators(5)
     draws()
     random.gauss(0, 1)

@@ -127,7 +127,7 @@ def test_new_scales_of_targets_change_no_prediction(kind):
 
 
 @pytest.mark.parametrize("kind", ["ridge", "linear", "mlp"])
-def test_a_copy_goes_on_bit_for_bit(kind):
+def test_a_copy_continues_bit_for_bit(kind):
     first, second = critic(kind), critic(kind)
     steps = list(linear_gaussian(0, 0.5, 4))
     for states, targets in steps[:2]:

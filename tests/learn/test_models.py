@@ -91,7 +91,7 @@ def test_saved_merged_checkpoint_is_a_plain_model_with_the_adapted_distribution(
     assert "Made for a test" in (folder / "README.md").read_text()
 
 
-def test_adapter_checkpoint_goes_on_or_merges_onto_its_base(base, tmp_path):
+def test_adapter_checkpoint_resumes_or_merges_onto_its_base(base, tmp_path):
     model, tokenizer = models.load(base, lora=LORA)
     expected = logits(train_adapters(model))
     folder = write(model, tokenizer, tmp_path / "adapter", adapter_only=True, parent=str(base))

@@ -53,7 +53,7 @@ def test_only_the_learners_traces_have_credit(whole):
     assert len(policies) >= 3
 
 
-def test_the_numbers_say_who_was_met(whole):
+def test_the_numbers_name_the_opponents(whole):
     lines = [line for line, _ in read_lines(whole.attempt(1).metrics)]
     met = {name: sum(line.get(f"games_against {name}", 0) for line in lines) for name in ("past", "scripted")}
     assert met["past"] > 0 < met["scripted"]
@@ -67,7 +67,7 @@ def test_what_the_pool_may_still_draw_stays_on_disk(whole):
     assert [step for step, _ in whole.attempt(1).checkpoints()] == [3, 4]
 
 
-def test_a_run_that_stops_goes_on_to_the_same_bits(whole, tmp_path):
+def test_a_run_that_stops_and_resumes_ends_with_the_same_bits(whole, tmp_path):
     parts = another(whole, tmp_path)
 
     async def stop_after_two(running, step):
@@ -90,7 +90,7 @@ def test_a_saved_step_that_is_gone_is_named(whole):
     assert whole.checkpoint_of(3).name == "step_000003"
 
 
-def test_a_source_that_is_none_is_refused_before_anything_is_written(tmp_path):
+def test_an_unknown_source_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(BadInput, match="mirror here"):
         parse({"opponents": [{"source": "learner"}], "learn": {"steps": 20}})
     config, run_dir = make_run(tmp_path, opponents=[{"source": "mirror"}, {"source": "nobody"}])

@@ -59,7 +59,7 @@ def test_a_start_with_a_seed_of_its_own_is_the_same_in_every_pass():
     assert len({jobs(config, starts(count=1), step)[0].scenario.seed for step in (1, 2, 3)}) == 3
 
 
-def test_steps_go_on_where_the_last_one_ended_with_seeds_of_their_own():
+def test_steps_continue_the_order_of_starts_with_new_seeds():
     config = RunConfig().model_copy(update={"rollout": RunConfig().rollout.model_copy(update={"scenarios": 5})})
     steps = [[job.scenario for job in jobs(config, starts(shuffle=False), step)] for step in (1, 2)]
     assert [ids(step) for step in steps] == [ids(starts(shuffle=False).scenarios)] * 2

@@ -136,7 +136,7 @@ class StopAt:
 
 
 @pytest.mark.parametrize("lora", [{"rank": 4, "alpha": 8, "dropout": 0.1}, None])
-def test_a_stopped_run_goes_on_to_the_same_bits(base, dataset, tmp_path, monkeypatch, lora):
+def test_a_stopped_run_resumes_to_the_same_bits(base, dataset, tmp_path, monkeypatch, lora):
     config = configure(base, dataset, lora=lora)
     whole, broken = RunDir(tmp_path / "whole"), RunDir(tmp_path / "broken")
     steps = cold_start.run(config, whole)["step"]

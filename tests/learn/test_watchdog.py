@@ -93,7 +93,7 @@ def test_missing_numbers_are_no_alarm():
     assert [dog.see({}) for _ in range(5)] == [""] * 5
 
 
-def test_it_goes_on_after_a_restart():
+def test_it_continues_after_a_restart():
     first, second = Watchdog(RULES), Watchdog(RULES)
     for _ in range(2):
         first.see({"kl": 1.0, "entropy": 2.0})

@@ -63,7 +63,7 @@ def report(*, witness):
     return game
 
 
-def test_who_saw_the_kill_says_so_and_all_believe_it():
+def test_a_witness_reports_the_kill_and_all_believe_it():
     game = report(witness=True)
     speak(game)
     assert all("I saw Ben kill Cleo in room (1,0) in round 3" in line for line in said(game, "Eva"))
@@ -71,7 +71,7 @@ def test_who_saw_the_kill_says_so_and_all_believe_it():
     assert votes(game)["Ben"] not in ("Ben", "Eva")
 
 
-def test_who_stood_by_a_body_without_a_report_is_suspected():
+def test_a_player_beside_an_unreported_body_is_suspected():
     game = report(witness=False)
     speak(game, Ben="I was alone.")
     assert said(game, "Eva")[0].endswith("in round 4 I was in room (1,0) with Ben.")
@@ -95,7 +95,7 @@ def test_a_contradiction_with_what_one_saw_is_a_lie():
     assert {votes(game)[name] for name in ("Ada", "Dan")} == {"skip"}
 
 
-def test_who_claims_to_have_seen_a_reporter_kill_lies():
+def test_a_claim_to_have_seen_a_reporter_kill_is_a_lie():
     game = report(witness=True)
     speak(game, Eva="Hello.", Ben="I saw Eva kill Cleo in room (1,0).")
     assert {votes(game)[name] for name in ("Ada", "Dan")} == {"Ben"}

@@ -40,7 +40,7 @@ def test_games_end_by_themselves_and_neither_side_always_wins():
         assert all(game.metrics()["days"] <= 5 for game in games)
 
 
-def test_who_has_spoken_leaves_the_floor_to_others():
+def test_a_speaker_leaves_the_floor_to_others():
     rounds = 0
     for seed in range(20):
         game = game_of(
@@ -129,7 +129,7 @@ def test_a_player_that_a_seer_cleared_is_spared():
     assert all(voted(game, seat) not in ("<vote>Dan</vote>", "<vote>Cleo</vote>") for seat in (4, 5))
 
 
-def test_who_is_called_a_wolf_and_is_none_votes_for_the_liar():
+def test_a_villager_accused_by_a_false_seer_votes_for_the_liar():
     game = at_the_vote({0: "I am the seer. I looked at Eve: Eve is a werewolf."})
     assert voted(game, 4) == "<vote>Ada</vote>"
 

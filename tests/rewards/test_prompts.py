@@ -80,7 +80,7 @@ def test_no_text_changes_the_instructions_or_the_structure(injection):
 
 
 @pytest.mark.parametrize("injection", INJECTIONS[::7])
-def test_neither_does_a_display_name(injection):
+def test_no_display_name_changes_the_instructions_or_the_structure(injection):
     messages = rubric_messages(SOTOPIA, transcript("Hello", "Hi", seats=(injection, "Ben")), 0)
     assert messages[0] == rubric_messages(SOTOPIA, transcript("Hello", "Hi"), 0)[0]
     assert len(messages[1].content.splitlines()) == len(messages[1].content.split("\n")) == 7

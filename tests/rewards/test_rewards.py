@@ -95,7 +95,7 @@ async def test_each_seat_is_judged_by_its_own_values():
     assert "Get the kitchen cleaned." in text
 
 
-async def test_the_judge_as_filter_only_takes_away():
+async def test_the_judge_as_filter_only_fails_turns():
     model = Answers(passed=lambda turn: turn != 2)
     reward = build(RewardSection(judge_filter=True), GAMES["negotiation"], Judge(model, "j"))
     played = episode(negotiation(), "Hi", ("<x", "unread"), "Bye", "So?", "Food?", returns={0: 0.5, 1: 0.5})
@@ -126,7 +126,7 @@ def test_every_reward_declares_finite_bounds(name, game):
 
 
 @pytest.mark.parametrize("scale, least", [("raw", -30 / 7), ("unit", 0.0)])
-async def test_who_forfeits_gets_the_least_and_is_not_judged(scale, least):
+async def test_a_forfeit_gets_the_lowest_return_and_is_not_judged(scale, least):
     model = Answers(values=lambda seat, name: RANGES[name][1])
     played = episode(dialogue(), "Hi")
     gone = SeatMove(seat=1, move=FORFEIT)

@@ -63,7 +63,7 @@ def test_copying_the_instructions_fails():
     assert fit(episode(scenario, copied), RewardSection(repetition=1.0, overlap=1.0)) == (True,)
 
 
-def test_a_script_that_somebody_used_is_nobodys_fault():
+def test_a_writing_system_that_occurred_before_passes():
     scenario = dialogue(scene="Они говорят по-русски.")
     assert fit(episode(scenario, "Привет!", "Hello!"), RewardSection()) == (True, True)
 

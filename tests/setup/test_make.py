@@ -168,7 +168,7 @@ def test_that_word_costs_no_import_of_torch():
 @pytest.mark.parametrize(
     "name, text", [("PORT", "abc"), ("PORT", "99999"), ("PORT", "0"), ("SERVE_SLOTS", "x"), ("TRAIN_SLOTS", "-1")]
 )
-def test_a_wrong_number_is_said_before_anything_starts(tmp_path, monkeypatch, capsys, name, text):
+def test_a_wrong_number_is_reported_before_anything_starts(tmp_path, monkeypatch, capsys, name, text):
     monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
     for variable in ("PORT", "SERVE_SLOTS", "TRAIN_SLOTS"):
         monkeypatch.delenv(variable, raising=False)

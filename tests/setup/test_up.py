@@ -163,7 +163,7 @@ def test_a_launcher_that_is_killed_takes_everything_with_it(env, up):
 
 
 @pytest.mark.parametrize("arguments", [[], ["--demo"]])
-def test_a_database_without_tables_is_said_in_one_line(arguments):
+def test_a_database_without_tables_is_reported_in_one_line(arguments):
     home = Path(tempfile.mkdtemp(prefix="parley-up-"))
     env = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL", "PORT"}}
     running = Running(env | {"PARLEY_HOME": str(home), "PYTHONUNBUFFERED": "1"}, *arguments)

@@ -70,7 +70,7 @@ def test_text_of_a_person_never_becomes_a_special_token():
     assert trace.tokens.count(end) == 3
 
 
-def test_a_long_conversation_goes_on_in_branches():
+def test_a_long_conversation_continues_in_branches():
     speak = [SeatMove(seat=at % 2, move=Move(action="speak", text=f"Line {at}, what now?")) for at in range(40)]
     bare = Episode(scenario=dialogue(turn_limit=40), moves=tuple(speak))
     branches = traces(bare, ChatTokenizer(tokenizer("chatml")), window=600)

@@ -41,7 +41,7 @@ def test_own_words_are_the_assistants_and_all_else_is_one_user_message():
     assert [message["role"] for message in chat(SEEN, ALL, NAMES)] == ["system", "user"]
 
 
-def test_news_are_what_chat_adds():
+def test_news_are_the_messages_that_chat_adds():
     whole = chat(SEEN, 0, NAMES)
     at_first = heard(*[(m.author, m.text) for m in SEEN.messages[:2]])
     later = heard(*[(m.author, m.text) for m in SEEN.messages[:5]])

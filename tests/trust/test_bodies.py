@@ -38,7 +38,7 @@ def asked(path, pieces, claimed=None):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("claimed", [None, b"10"], ids=["no length", "an understated one"])
-def test_a_body_that_goes_on_is_cut_off(claimed):
+def test_an_endless_body_is_cut_off(claimed):
     statuses, taken = asked("/accounts/login/", 10_000, claimed)
     assert statuses == [413]
     assert taken == USUAL // PIECE + 1

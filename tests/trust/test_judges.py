@@ -96,7 +96,7 @@ def test_a_judge_that_obeys_the_transcript_leaves_no_value_on_the_site(researche
 
 
 @pytest.mark.parametrize("silence", ["", " ", "\u200b"])
-def test_who_says_nothing_is_quoted_as_saying_nothing(silence):
+def test_silence_is_quoted_as_silence(silence):
     """No game takes an empty reply as speech, but records may hold one: it stays a line of its own."""
     empty, spoken = (spoken_lines(text, "Hi") for text in (silence, "Hello"))
     for build in (lambda t: rubric_messages(SOTOPIA, t, 1), lambda t: quality_messages(t, 0, [1])):

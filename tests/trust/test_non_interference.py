@@ -331,7 +331,7 @@ def test_hidden_facts_change_nothing_that_a_seat_learns_from_an_export(name, peo
         assert "canary-one-" not in text
 
 
-def test_who_may_export_does_find_the_secrets(people, client_of):
+def test_an_export_contains_the_secrets(people, client_of):
     """Else equal refusals would prove nothing."""
     from webapp.accounts.services import create_key
 

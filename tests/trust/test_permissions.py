@@ -56,7 +56,7 @@ def test_a_role_gets_what_the_matrix_says(route, role, whose, person, client_of)
 
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if not r.public], ids=lambda r: f"{r.name}-{r.method}")
-def test_who_is_not_signed_in_learns_nothing(route, person, client_of):
+def test_without_signing_in_nothing_is_revealed(route, person, client_of):
     owner = person("researcher", "somebody")
     response = ask(route, client_of(None), route.make(owner) if route.make else {})
     if route.kind == "api":

@@ -90,7 +90,7 @@ def test_ten_outages_lose_no_run_and_workers_consume_again_within_thirty_seconds
     assert not any(processes_of(run) for run in runs)
 
 
-def test_a_run_goes_on_while_the_broker_is_away(broker, worker, make_run):
+def test_a_run_continues_without_the_broker(broker, worker, make_run):
     run = make_run(steps=40, seconds=0.1)
     wait_until(lambda: attempts.repeat_hints() == 0, seconds=60, pause=0.5)
     wait_until(run.metrics.exists, seconds=30)

@@ -87,7 +87,7 @@ def test_a_run_is_given_its_checkpoints_as_local_folders(make_run, quick, tmp_pa
         assert (tmp_path / "inputs" / name / "model.safetensors").read_bytes() == b"weights"
 
 
-def test_a_checkpoint_whose_files_are_gone_is_said(make_run, quick, tmp_path, stored):
+def test_a_checkpoint_with_missing_files_is_reported(make_run, quick, tmp_path, stored):
     run = make_run()
     run.start_checkpoint = make_checkpoint(None, name="start", base="tiny")
     stored.clear()
@@ -128,7 +128,7 @@ def test_a_run_leaves_its_episodes_and_checkpoints_in_the_bucket(make_run, quick
     assert list(quick.RUNS_ROOT.iterdir()) == []
 
 
-def test_episodes_can_be_read_while_the_run_goes_on(make_run, quick, monkeypatch):
+def test_episodes_can_be_read_during_the_run(make_run, quick, monkeypatch):
     run = make_run(steps=5)
     readable = []
     record = attempts.record
@@ -161,7 +161,7 @@ def test_a_download_that_was_cut_off_is_no_checkpoint(make_run, quick, tmp_path,
     assert not (target / "manifest.json").exists()
 
 
-def test_another_node_goes_on_from_the_checkpoint_in_the_bucket(make_run, quick, monkeypatch):
+def test_another_node_resumes_from_the_checkpoint_in_the_bucket(make_run, quick, monkeypatch):
     run = make_run(steps=12, crash_at=7)
     supervise(run.pk)
     assert Run.objects.get().state == "queued"

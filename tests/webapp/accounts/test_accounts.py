@@ -35,7 +35,7 @@ def test_an_inactive_person_does_not_get_in(client, player):
     assert "_auth_user_id" not in client.session
 
 
-def test_who_signs_up_is_a_player(client):
+def test_a_new_account_is_a_player(client):
     data = {"username": "nina", "password1": "a long pass phrase", "password2": "a long pass phrase"}
     assert client.post(reverse("account_signup"), data).status_code == 302
     assert User.objects.get(username="nina").role == Role.PLAYER
@@ -225,7 +225,7 @@ def test_many_people_come_in_pages_of_few_queries(client_of, admin, django_asser
     assert "101–120 of 120" in answer.content.decode()
 
 
-def test_who_changes_a_person_comes_back_to_the_same_page(client_of, admin, player):
+def test_changing_a_person_returns_to_the_same_page(client_of, admin, player):
     change = {"role": "annotator", "active": "on", "back": "role=player&page=1"}
     answer = client_of(admin).post(reverse("accounts:change-person", args=[player.pk]), change)
     assert answer["Location"] == reverse("accounts:people") + "?role=player&page=1"

@@ -280,7 +280,7 @@ def test_an_impossible_move_changes_nothing(call, researcher):
     assert "not running" in refused.json()["why"]
 
 
-def test_a_judgment_is_added_by_who_is_assigned(call, researcher, annotator):
+def test_a_judgment_is_added_by_the_assigned_annotator(call, researcher, annotator):
     queue = people_queue(researcher, told(finished_match(researcher), researcher), [annotator])
     target = queue.targets.first()
     values = {dimension.name: 6 for dimension in CONDUCT.dimensions}

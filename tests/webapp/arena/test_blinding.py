@@ -79,7 +79,7 @@ def test_a_rematch_is_asked_for_after_the_rating(client_of, player, ben, two_peo
     assert not Match.objects.filter(swapped_from=two_people).exists()
 
 
-def test_a_rematch_is_not_there_for_who_has_not_rated_the_game_before(client_of, player, ben, two_people):
+def test_a_rematch_is_hidden_until_the_earlier_game_is_rated(client_of, player, ben, two_people):
     Match.objects.update(visibility="public")
     finish(two_people)
     guess(two_people, player)
@@ -212,7 +212,7 @@ def test_letting_a_bot_move_does_not_reveal_to_the_host_who_sat_there(player, be
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_a_host_who_had_the_seats_drawn_does_not_know_what_sits_where(client_of, player, ben, shuffled):
+def test_a_host_who_had_the_seats_drawn_does_not_know_the_players(client_of, player, ben, shuffled):
     places = [tables.Place(user=player), tables.Place(user=ben), tables.Place(scripted="scripted")]
     match = tables.create(
         host=player, start=tables.Start(vigil.vigil(3)), places=places, consent=True, shuffled=shuffled

@@ -40,14 +40,14 @@ class Number(int):
     at = -1e9
 
 
-async def test_who_asks_at_the_same_time_shares_a_look():
+async def test_concurrent_requests_share_a_snapshot():
     feed = Slow()
     asking = [asyncio.create_task(feed.look()) for _ in range(9)]
     feed.go_on.release()
     assert set(await asyncio.gather(*asking)) == {1}
 
 
-async def test_who_asks_during_a_look_gets_the_next_one():
+async def test_a_request_during_a_snapshot_gets_the_next_one():
     feed = Slow()
     first = asyncio.create_task(feed.look())
     assert await asyncio.to_thread(feed.began.wait, 5)
@@ -71,7 +71,7 @@ async def test_a_look_that_was_broken_off_is_made_anew_for_the_others():
     assert await other == 2
 
 
-async def test_an_earlier_look_will_do_for_who_says_so(monkeypatch):
+async def test_an_earlier_snapshot_is_reused_on_request(monkeypatch):
     feed = Slow()
     feed.go_on.release(2)
     seen = await feed.look()
@@ -80,7 +80,7 @@ async def test_an_earlier_look_will_do_for_who_says_so(monkeypatch):
     assert await feed.look() == 2
 
 
-def test_what_is_kept_between_looks_changes_nothing(monkeypatch, ben, two_people):
+def test_state_that_is_kept_between_snapshots_changes_nothing(monkeypatch, ben, two_people):
     now = services.database_now()
     monkeypatch.setattr(services, "database_now", lambda: now)
     kept = MatchFeed(two_people.pk, 1)
@@ -97,7 +97,7 @@ def test_nothing_new_makes_no_frame(ben, two_people):
     assert feed.see().frame_for(ben, versions) == ("", versions)
 
 
-def test_nobody_looks_from_where_they_do_not_sit(player, two_people):
+def test_nobody_reads_another_seats_viewpoint(player, two_people):
     snapshot = MatchFeed(two_people.pk, 1).see()
     with pytest.raises(AccessLost):
         snapshot.frame_for(player, ClientVersions(0))
@@ -118,7 +118,7 @@ def gone_for(match, seconds):
     match.seats.filter(seat=1).update(seen_at=services.database_now() - timedelta(seconds=seconds))
 
 
-def test_who_seems_to_have_left_is_counted_down(player, two_people):
+def test_an_absent_person_has_a_countdown(player, two_people):
     Match.objects.update(deadline_s=200)
     gone_for(two_people, 20)
     assert "seems to be away" not in status(two_people, player), "a reload takes no half a minute"

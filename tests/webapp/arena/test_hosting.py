@@ -93,7 +93,7 @@ def test_pausing_is_for_running_games_and_once(player, two_people):
         hosting.resume(match=two_people)
 
 
-def test_a_game_whose_host_paused_it_and_left_goes_on(player, ben, two_people):
+def test_a_game_resumes_after_its_host_paused_it_and_left(player, ben, two_people):
     due = two_people.due.get().deadline
     hosting.pause(match=two_people)
     assert clock.go_on() == 0
@@ -129,7 +129,7 @@ def test_a_persons_move_does_not_outrun_the_host(player, ben, two_people, monkey
     assert two_people.moves.count() == 0
 
 
-def test_a_stand_ins_move_does_not_outrun_who_comes_back(player, ben, two_people, monkeypatch):
+def test_a_stand_ins_move_does_not_outrun_a_returning_person(player, ben, two_people, monkeypatch):
     hosting.replace(match=two_people, number=0)
     claim = model_seats.claim(due_id=two_people.due.get().pk)
     first(lambda: hosting.take_back(match=two_people, user=player), services, "submit", monkeypatch)
@@ -161,7 +161,7 @@ def test_a_move_that_the_clock_outruns_is_not_taken_for_the_next_turn(player, be
 # --- away ---
 
 
-def test_who_is_gone_for_a_moves_time_is_replaced_and_can_come_back(client_of, player, ben, two_people):
+def test_an_absent_person_is_replaced_and_can_come_back(client_of, player, ben, two_people):
     Match.objects.update(deadline_s=90)
     gone_for(two_people, 0, 85)
     gone_for(two_people, 1, 5)
@@ -208,7 +208,7 @@ def test_nobody_is_replaced_within_a_minute(two_people, seconds, count):
     assert clock.stand_in() == count
 
 
-def test_who_is_back_before_the_clock_looks_keeps_the_seat(player, two_people):
+def test_a_person_who_returns_before_the_clock_runs_keeps_the_seat(player, two_people):
     gone_for(two_people, 0, 9999)
     assert hosting.away(limit=9) == [(two_people.pk, 0)]
     hosting.note_presence(match_id=two_people.pk, user=player)
@@ -272,7 +272,7 @@ def test_a_bot_is_offered_where_none_is_known_to_move(client_of, player, ben, tw
     assert not offered(two_people), "it could only be refused"
 
 
-def test_who_is_sent_away_is_gone_and_the_game_stays_out_of_exports(client_of, player, ben, two_people):
+def test_sending_a_person_away_frees_the_seat_and_excludes_the_game_from_exports(client_of, player, ben, two_people):
     agreed_at = two_people.seats.get(seat=1).consented_at
     client_of(player).post(f"/play/{two_people.pk}/kick/1/")
     seat = two_people.seats.get(seat=1)
@@ -304,7 +304,7 @@ def test_before_the_game_a_seat_is_only_freed(player, ben):
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_who_is_sent_away_loses_the_socket(monkeypatch, client_of, player, ben, two_people):
+async def test_a_person_who_is_sent_away_loses_the_socket(monkeypatch, client_of, player, ben, two_people):
     from webapp.asgi import application
 
     monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 0.3)

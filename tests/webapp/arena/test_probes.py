@@ -74,7 +74,7 @@ def test_an_answer_that_says_nothing_is_no_belief_and_the_move_stays(match, stub
     assert not over.beliefs.exists()
 
 
-def test_who_did_not_move_itself_is_not_asked(match, stub):
+def test_a_seat_that_did_not_move_itself_is_not_asked(match, stub):
     stub.answer = Status(500)
     over = play_out(match)
     assert over.moves.get(seat=1).move["origin"] == "default"
@@ -96,7 +96,7 @@ def test_a_choice_is_read_only_where_it_is_plain(reply, choice):
     assert probes.read(reply, Probe(question="?", choices=("Ada", "Ada Lovelace", "Bo"))) == choice
 
 
-def test_beliefs_are_for_who_may_know_of_models_once_it_is_over(match, stub, client_of, player, admin):
+def test_beliefs_are_shown_after_the_game_to_those_who_may_know_the_models(match, stub, client_of, player, admin):
     stub.script("<answer><B></answer>", "Ada")
     address = f"/play/{match.pk}/replay/"
     play(match.due.get(seat=1).pk)

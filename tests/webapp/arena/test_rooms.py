@@ -79,7 +79,7 @@ def test_a_table_of_six_is_made_in_two_clicks(client_of, player, samples):
     assert list(match.seats.order_by("seat").values_list("name", flat=True)) == match.scenario["seats"]
 
 
-def test_who_chooses_to_sits_where_they_say(client_of, player, samples):
+def test_a_host_can_choose_every_seat(client_of, player, samples):
     client = client_of(player)
     form = client.get("/play/new/", {"game": "vigil"}).context["form"]
     data = {name: field.initial for name, field in form.fields.items() if name != "shuffled"}
@@ -281,7 +281,7 @@ def test_many_begin_when_everybody_is_ready(client_of, player, ben, annotator):
     assert state(match) == Match.State.RUNNING
 
 
-def test_who_gets_up_makes_everybody_press_again(player, ben, annotator):
+def test_when_a_player_leaves_everybody_presses_ready_again(player, ben, annotator):
     match = table(player, ben, annotator)
     tables.answer_consent(match=match, user=ben, agreed=True)
     tables.say_ready(match=match, user=player)
@@ -329,7 +329,7 @@ def test_a_guest_who_opens_the_table_s_link_again_keeps_the_seat(client_of, play
     assert "already" in browser.get(link).content.decode()
 
 
-def test_who_was_sent_away_does_not_come_back_by_the_same_link(client_of, player):
+def test_a_person_who_was_sent_away_does_not_return_by_the_same_link(client_of, player):
     match = table(player, empty=2)
     link, browser = f"/play/join/{links.open_link(match=match)}/", client_of(None)
     browser.post(link, {"shown_name": "Zoe"})

@@ -23,7 +23,7 @@ def lines():
     logger.removeHandler(handler)
 
 
-def test_a_line_says_who_asked_for_what_and_what_came_of_it(researcher, client_of, client, lines):
+def test_a_line_has_the_person_the_request_and_the_status(researcher, client_of, client, lines):
     client_of(researcher).get("/runs/?q=secret")
     key = create_key(user=researcher, name="k")[1]
     client.get("/api/v1/runs", headers={"Authorization": f"Bearer {key}"})

@@ -43,7 +43,7 @@ def test_it_beats_while_it_runs_and_leaves_no_row_behind(steps):
 
 
 @pytest.mark.parametrize("wrong", [OperationalError("server closed"), InterfaceError("connection is closed")])
-def test_it_goes_on_while_the_database_is_away(db, steps, monkeypatch, caplog, wrong):
+def test_it_continues_without_the_database(db, steps, monkeypatch, caplog, wrong):
     ticks, away = [], Mock(side_effect=wrong)
     clock.register("due")(lambda: ticks.append(1) or 0)
     clock.STEPS["due"].every = 0

@@ -49,7 +49,7 @@ def test_numbers_choices_and_known_words_take_one_field_each():
     assert [name for name, described in CHOICES["properties"].items() if takes_one_field(described, CHOICES)] == SIMPLE
 
 
-def test_what_may_be_kept_is_none_until_somebody_chooses():
+def test_an_optional_field_is_none_until_a_person_chooses():
     form = SchemaForm(dict.fromkeys(SIMPLE), CHOICES, {}, empty_text="as it is")
     assert form.is_valid()
     assert form.document() == dict.fromkeys(SIMPLE)

@@ -118,7 +118,7 @@ def test_an_export_is_sent_while_it_is_made(surface, researcher, signed_in, made
     assert made[-1] == "ended"
 
 
-def test_who_leaves_ends_the_export(researcher, signed_in, made):
+def test_a_client_that_disconnects_ends_the_export(researcher, signed_in, made):
     version = stored_version(researcher)
     pieces = []
     ask(reverse("scenarios:export", args=[version.dataset.name, 1]), signed_in, pieces.append, leave=True)

@@ -127,7 +127,7 @@ def test_a_queue_over_a_dataset_is_judged_like_any_other(stored, client_of, rese
     assert (row.conversation.position, row.match, row.episode, row.values) == (0, None, None, values(3))
 
 
-def test_no_dataset_is_offered_to_who_may_not_see_it(stored, client_of, annotator, researcher):
+def test_no_dataset_is_offered_to_a_person_who_may_not_see_it(stored, client_of, annotator, researcher):
     assert client_of(annotator).get(reverse("judgments:of-version", args=["imported", 1])).status_code == 404
     assert client_of(researcher).get(reverse("judgments:of-version", args=["imported", 2])).status_code == 404
     queue = conversation_queue(researcher, stored, [annotator])
@@ -174,7 +174,7 @@ def test_authors_are_compared_on_the_datasets_page(stored, client_of, researcher
     assert "3 of 6" in text
 
 
-def test_the_queues_page_compares_with_who_judged_the_same_seats_elsewhere(stored, client_of, researcher):
+def test_the_queues_page_compares_with_other_authors_of_the_same_seats(stored, client_of, researcher):
     other = imported(researcher, conversation(9, (outside("nobody here", 0, values(1)),)), name="other")
     queue = conversation_queue(researcher, stored)
     for target in queue.targets.all():
@@ -241,7 +241,7 @@ def test_the_api_names_the_conversation(stored, researcher, annotator):
     assert {item["author"] for item in theirs} == {GPT, RATER, f"person:{annotator.pk}"}
 
 
-def test_what_came_with_a_conversation_is_withheld_from_who_has_yet_to_judge_it(stored, researcher, other_researcher):
+def test_imported_judgments_are_hidden_from_an_annotator_until_their_own(stored, researcher, other_researcher):
     queue = conversation_queue(researcher, stored, [researcher])
     readable = Judgment.objects.readable_by(researcher)
     assert (readable.count(), Judgment.objects.readable_by(other_researcher).count()) == (0, 9)

@@ -224,7 +224,7 @@ def test_an_export_that_cannot_be_made_says_why(client_of, researcher, annotator
     assert Dataset.objects.count() == 0
 
 
-def test_who_has_seats_left_exports_nothing(client_of, researcher, annotator):
+def test_an_annotator_with_seats_left_exports_nothing(client_of, researcher, annotator):
     queue = people_queue(researcher, told(finished_match(researcher), researcher), [researcher, annotator])
     judge(queue, [annotator], [3])
     client, address = client_of(researcher), reverse("judgments:queue-export", args=[queue.pk])
@@ -238,7 +238,7 @@ def test_who_has_seats_left_exports_nothing(client_of, researcher, annotator):
     assert client.post(address, {"name": "judged"}).status_code == 302
 
 
-def test_who_played_and_has_not_rated_reads_no_judgment_of_the_game(client_of, researcher):
+def test_a_player_reads_no_judgment_of_the_game_before_rating(client_of, researcher):
     match = finished_match(researcher)
     modelled = judged_by_a_model(researcher, match, reason="THE MODEL")
     unscored = people_queue(researcher, match)
@@ -290,7 +290,7 @@ def test_a_wrong_rubric_says_what_is_wrong(client_of, researcher, change, why):
 
 
 @pytest.mark.parametrize("title", ["公平", "7 ways"])
-def test_a_title_that_makes_no_name_is_said_at_the_title(client_of, researcher, title):
+def test_a_title_that_makes_no_name_is_reported_at_the_title(client_of, researcher, title):
     for address in (reverse("judgments:rubric-new"), reverse("judgments:rubric-edit", args=["sotopia"])):
         refused = client_of(researcher).post(address, {**rubric_data(), "title": title})
         assert refused.status_code == 400
@@ -352,7 +352,7 @@ def test_a_player_rates_and_then_sees_who_it_was(client_of, researcher, player):
     assert (Judgment.objects.count(), Guess.objects.count()) == (1, 1)
 
 
-def test_only_who_sat_there_rates(client_of, researcher, other_researcher):
+def test_only_players_rate(client_of, researcher, other_researcher):
     match = finished_match(researcher)
     assert client_of(other_researcher).get(reverse("judgments:rate", args=[match.pk])).status_code == 404
 
@@ -380,7 +380,7 @@ def test_what_others_said_is_shown_after_ones_own_judgment(client_of, researcher
     assert list(after.context["results"]) == ["person"]
 
 
-def test_results_do_not_tell_a_player_who_it_was_before_the_guess(client_of, researcher):
+def test_results_do_not_reveal_players_before_the_guess(client_of, researcher):
     match = finished_match(researcher)
     queue = people_queue(researcher, match)
     judge(queue, [researcher], [3])
@@ -391,7 +391,7 @@ def test_results_do_not_tell_a_player_who_it_was_before_the_guess(client_of, res
     assert sorted(client.get(address).context["results"]) == ["a scripted player", "person"]
 
 
-def test_a_match_is_a_link_only_for_who_may_open_it(client_of, researcher, other_researcher, annotator):
+def test_a_match_is_a_link_only_for_those_who_may_open_it(client_of, researcher, other_researcher, annotator):
     match = finished_match(researcher)
     queue = people_queue(researcher, match, [annotator])
     services.annotate(target=queue.targets.first(), by=annotator, values=None, reason="too short")
@@ -403,7 +403,9 @@ def test_a_match_is_a_link_only_for_who_may_open_it(client_of, researcher, other
         assert client_of(user).get(link).status_code == status
 
 
-def test_coverage_offers_a_retry_to_who_may_change_the_queue(client_of, researcher, other_researcher, judge_queue):
+def test_coverage_offers_a_retry_to_those_who_may_change_the_queue(
+    client_of, researcher, other_researcher, judge_queue
+):
     address, retry = (reverse(f"judgments:{name}", args=[judge_queue.pk]) for name in ("queue", "queue-retry"))
     client, part = client_of(researcher), {"headers": {"HX-Request": "true"}}
     waiting = client.get(address, **part)
@@ -551,7 +553,7 @@ def rival(model):
 
 
 @pytest.mark.parametrize("model", [Rubric, JudgeModel])
-def test_who_saves_the_same_name_in_the_same_moment_reads_so(client_of, admin, model):
+def test_saving_the_same_name_at_the_same_moment_is_reported(client_of, admin, model):
     RemoteModel.objects.create(name="judge", address="http://127.0.0.1:9/v1", model="m", added_by=admin)
     faster = rival(model)
     pre_save.connect(faster, sender=model)

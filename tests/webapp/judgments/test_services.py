@@ -323,7 +323,7 @@ def test_after_the_guess_the_rest_is_optional(researcher, player):
     assert Judgment.objects.get().values == {"mutual_benefit": 4}
 
 
-def test_who_looks_without_rating_has_no_vote_any_more(researcher, player):
+def test_revealing_without_rating_excludes_a_later_vote(researcher, player):
     match = finished_match(researcher, player)
     assert Match.objects.unrevealed_to(player).exists()
     services.reveal_unrated(by=seat_of(match, player))
@@ -435,7 +435,7 @@ def test_a_target_that_was_cancelled_takes_no_judgment(researcher, judge, stub, 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_who_judge_a_seat_at_once_neither_hides_the_others_score(researcher, annotator):
+def test_two_simultaneous_judgments_of_a_seat_are_both_kept(researcher, annotator):
     target = people_queue(researcher, finished_match(researcher), [researcher, annotator]).targets.first()
     with transaction.atomic():
         services.annotate(target=target, by=researcher, values=FIVES)

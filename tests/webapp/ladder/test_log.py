@@ -70,7 +70,7 @@ def test_a_match_by_rules_that_its_host_chose_does_not_count(researcher, player,
     assert players() == []
 
 
-def test_guests_have_no_name_and_a_match_among_guests_is_nobodys(researcher, player, person, good):
+def test_guests_have_no_name_and_a_match_among_guests_rates_nobody(researcher, player, person, good):
     ann, ben = person("guest", "guest-a"), person("guest", "guest-b")
     played(ann, ben, returns=(1.0, 0.0), host=researcher)
     played(player, ann, returns=(1.0, 0.0), host=researcher)

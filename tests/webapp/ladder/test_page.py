@@ -135,7 +135,7 @@ def blind(page):
     return re.sub(r'<time .*?</time>|[\w-]{60,}|nonce="[^"]*"', "", page)
 
 
-def test_a_ladder_is_open_to_who_is_yet_to_rate_and_tells_them_nothing(client_of, league, researcher, player, good):
+def test_a_ladder_is_open_before_rating_and_reveals_nothing(client_of, league, researcher, player, good):
     services.refit(game=GAME)
     before = blind(html(client_of(player)))
     match = played(player, good, returns=(1.0, 0.0), host=researcher, rated=False)
@@ -149,7 +149,7 @@ def test_a_ladder_is_open_to_who_is_yet_to_rate_and_tells_them_nothing(client_of
 
 
 @pytest.mark.parametrize("hours, counts", [(23, False), (25, True)])
-def test_who_does_not_rate_keeps_a_match_out_for_a_day(league, researcher, player, good, hours, counts):
+def test_an_unrated_match_is_kept_out_for_a_day(league, researcher, player, good, hours, counts):
     ended = timezone.now() - timedelta(hours=hours)
     match = played(player, good, returns=(0.0, 1.0), host=researcher, rated=False, ended_at=ended)
     assert (match.pk in log.numbers(GAME)) == counts
@@ -162,7 +162,7 @@ def test_a_ladder_is_open_to_an_administrator_who_is_yet_to_judge(client_of, lea
     assert "<table" in html(client_of(admin))
 
 
-def test_worlds_that_differ_in_who_sat_there_give_the_same_page_before_and_after_the_fit(
+def test_worlds_that_differ_in_their_players_give_the_same_page_before_and_after_the_fit(
     client_of, league, researcher, player, good, person
 ):
     """Once a model of many games sits there, once a person of none: the page of who has not rated is the same."""

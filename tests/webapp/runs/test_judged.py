@@ -60,7 +60,7 @@ def test_what_only_its_owner_has_judged_goes_with_the_run(researcher, episode):
 
 
 @pytest.mark.parametrize("start, lost", [(2, 2), (3, 0)])
-def test_a_run_that_goes_on_from_before_them_says_that_judgments_are_gone(researcher, annotator, episode, start, lost):
+def test_a_run_that_resumes_from_an_earlier_step_reports_deleted_judgments(researcher, annotator, episode, start, lost):
     judged_by_people(episode, researcher, annotator)
     run = episode.run
     Run.objects.filter(pk=run.pk).update(state="queued")

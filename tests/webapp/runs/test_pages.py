@@ -506,7 +506,7 @@ def test_a_checkpoint_can_be_served_from_its_page(page, researcher):
     assert "Served: ready" in shown
 
 
-def test_what_has_to_be_said_of_a_base_model_is_said_of_all_that_came_of_it(page, researcher, tmp_path):
+def test_the_notice_of_a_base_model_is_shown_for_all_its_descendants(page, researcher, tmp_path):
     said = "dequantised from 4 bits"
     base = Checkpoint.objects.create(name="smollm2-135m", kind="base", base="smollm2-135m", path="/nowhere")
     run = make_run(researcher, base="smollm2-135m", result={"summary": {"used": 1}, "conditions": {}}, kind="eval")

@@ -78,7 +78,7 @@ def test_a_yes_reads_nothing_itself(client_of, researcher, monkeypatch):
     assert (response.status_code, Import.objects.get().state) == (302, "storing")
 
 
-def test_a_name_taken_meanwhile_is_said_at_the_yes(researcher):
+def test_a_name_taken_meanwhile_is_reported_at_confirmation(researcher):
     made = casino_import(researcher)
     imports.read_import(pk=made.pk)
     services.create_dataset(name="camp", owner=researcher, lines=[])
@@ -87,7 +87,7 @@ def test_a_name_taken_meanwhile_is_said_at_the_yes(researcher):
     assert Import.objects.get().state == "waiting"
 
 
-def test_a_name_taken_after_the_yes_is_said_on_the_page(researcher, client_of):
+def test_a_name_taken_after_confirmation_is_reported_on_the_page(researcher, client_of):
     made = casino_import(researcher)
     imports.read_import(pk=made.pk)
     imports.accept_import(pk=made.pk)
@@ -133,7 +133,7 @@ def test_an_upload_whose_request_died_is_forgotten_after_an_hour(researcher, med
     assert (forget_unfinished(), Import.objects.count(), kept(media)) == (1, 0, [])
 
 
-def test_an_upload_that_is_gone_is_said_and_not_tried_again(researcher, sent):
+def test_a_missing_upload_is_reported_and_not_retried(researcher, sent):
     made = casino_import(researcher)
     default_storage.delete(f"{made.folder}/casino.json")
     imports.read_import(pk=made.pk)

@@ -58,7 +58,7 @@ def test_the_whole_way_of_an_upload(client):
     assert "casino-7" in client.get(watched["HX-Redirect"]).content.decode()
 
 
-def test_who_watches_an_import_hears_each_state_once(client):
+def test_a_watched_import_reports_each_state_once(client):
     address = post_upload(client)["Location"]
     made = Import.objects.get()
 

@@ -134,7 +134,7 @@ def test_the_command_writes_to_standard_output_what_it_writes_to_a_file(research
 
 
 @pytest.mark.parametrize("arguments", [["nope"], ["camp", "--number", "9"]])
-def test_an_export_of_nothing_is_said_and_exits_2(researcher, capsys, arguments):
+def test_an_empty_export_is_reported_and_exits_2(researcher, capsys, arguments):
     imported(researcher)
     with pytest.raises(CommandError) as refused:
         call_command("export_dataset", *arguments)

@@ -241,7 +241,7 @@ def test_two_files_are_uploaded_together_and_one_log_alone(researcher, settings,
 
 
 @pytest.mark.django_db
-def test_the_page_of_a_scenario_shows_who_judged_and_how(client_of, researcher, settings, tmp_path):
+def test_the_page_of_a_scenario_shows_authors_and_values(client_of, researcher, settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "files"
     made = uploaded(researcher, ("log.jsonl", files.episode_log()))
     imports.accept_import(pk=made.pk)

@@ -38,7 +38,7 @@ def test_a_split_vote_and_a_tie_fall_as_the_record_shows(tmp_path):
     assert [e.move.text for e in episode.moves if e.seat == 2 and e.move.action == "speak"] == ["Di is a wolf."]
 
 
-def test_of_two_who_leave_in_either_order_it_is_the_one_that_fits_the_rest(tmp_path):
+def test_of_two_possible_orders_of_leaving_the_one_that_fits_the_record_is_chosen(tmp_path):
     """Ana and Bo tie, and neither acts again: Ana's leaving would help the winners more, but Di kills her at night."""
     turns = [
         *("Bo: kill Ana", "Di: kill Ana", "Cy: inspect Ed", "Ed: save Ana"),

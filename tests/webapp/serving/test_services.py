@@ -76,7 +76,7 @@ def test_every_start_has_a_key_of_its_own(make):
     assert len(keys) == 2
 
 
-def test_a_failure_is_said_and_the_next_need_tries_again(make):
+def test_a_failure_is_reported_and_the_next_request_tries_again(make):
     deployment = make()
     services.request(deployment=deployment)
     services.settle()
@@ -207,7 +207,7 @@ def test_one_that_no_worker_has_taken_stops_at_once_and_frees_its_slot(make, set
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_waits_for_one_of_two_models_holds_up_nobody_at_the_other(make, player):
+def test_waiting_for_one_model_does_not_delay_another(make, player):
     """Else two tables with the same models at opposite seats could wait for each other."""
     from tests.webapp.arena.conftest import negotiation
     from webapp.arena.setup import tables
