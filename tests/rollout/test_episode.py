@@ -183,7 +183,7 @@ def test_a_forfeit_ends_a_game_of_two_as_that_seats_loss():
 
 def test_a_lost_engine_makes_an_error_record_and_keeps_what_was_said():
     def script(request):
-        if engine.recorded == 4:
+        if engine.requests == 4:
             raise EngineError("out of memory")
         return reply_tokens("Hello.")
 
