@@ -33,7 +33,7 @@ def test_the_next_seat_is_there_before_the_first_is_saved(visit, site):
     expect(shown).to_have_attribute("data-mark", "the same element")
     expect(page.locator("#next > .two")).to_have_count(1)
     page.get_by_role("button", name="Could not score").click()
-    expect(page.get_by_role("alert")).to_contain_text("say in a word")
+    expect(page.get_by_role("alert")).to_contain_text("state briefly")
     page.get_by_label("Comment").first.fill("too short")
     page.get_by_role("button", name="Could not score").click()
     expect(page.get_by_text("2 of 4 done")).to_be_visible()

@@ -213,7 +213,7 @@ def test_people_are_filtered_and_sorted_by_their_address(client_of, admin, playe
     services.create_guest(shown_name="Somebody")
     answer = client_of(admin).get(reverse("accounts:people") + query)
     assert [person.username for person in answer.context["page"]] == names
-    assert ("Nobody matches" in answer.content.decode()) == (not names)
+    assert ("No person matches" in answer.content.decode()) == (not names)
 
 
 def test_many_people_come_in_pages_of_few_queries(client_of, admin, django_assert_max_num_queries):

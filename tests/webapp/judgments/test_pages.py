@@ -489,7 +489,7 @@ def test_a_queue_without_judgments_is_deleted_and_then_its_judge(client_of, admi
 def test_a_queue_with_judgments_is_not_deleted(client_of, researcher, judge_queue):
     services.record_verdict(target=judge_queue.targets.first(), verdict=None, why="SAID")
     delete = reverse("judgments:queue-delete", args=[judge_queue.pk])
-    assert "it holds judgments" in client_of(researcher).post(delete, follow=True).content.decode()
+    assert "it has judgments" in client_of(researcher).post(delete, follow=True).content.decode()
     assert (Queue.objects.count(), Judgment.objects.count()) == (1, 1)
 
 
@@ -566,7 +566,7 @@ def test_saving_the_same_name_at_the_same_moment_is_reported(client_of, admin, m
     finally:
         pre_save.disconnect(faster, sender=model)
     assert answer.status_code == 400
-    assert {Rubric: "just made a rubric of this name", JudgeModel: "already"}[model] in answer.content.decode()
+    assert {Rubric: "a rubric of this name has just been created", JudgeModel: "already"}[model] in answer.content.decode()
 
 
 def test_anchors_have_an_end(client_of, researcher):

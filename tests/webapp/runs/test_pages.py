@@ -391,7 +391,7 @@ def test_the_plot_draws_shares_on_one_axis_around_zero(page, researcher):
     assert (marks["turns"].low, marks["turns"].high) == (123.8, 195)
     shown = body(page("evaluation", run.pk))
     assert 'x1="62.0" x2="100.0"' in shown
-    assert "Share of replies that could be read as a move." in shown
+    assert "Share of replies that could be parsed as a move." in shown
     assert "style=" not in shown.split('class="forest"')[1].split("</figure>")[0]
 
 

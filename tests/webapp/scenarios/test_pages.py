@@ -268,7 +268,7 @@ def test_an_edit_that_cannot_be_played_blames_the_field(client, researcher):
     "typed, why",
     [
         ('["\\u0000"]', "contains a NUL character"),
-        ('["\\ud800"]', "half of a surrogate pair"),
+        ('["\\ud800"]', "unpaired surrogate"),
         ("[" * 100_000, "Enter a valid JSON"),
         ("9" * 5000, "Enter a valid JSON"),
         ("[NaN]", "Enter a valid JSON"),
