@@ -566,7 +566,9 @@ def test_saving_the_same_name_at_the_same_moment_is_reported(client_of, admin, m
     finally:
         pre_save.disconnect(faster, sender=model)
     assert answer.status_code == 400
-    assert {Rubric: "a rubric of this name has just been created", JudgeModel: "already"}[model] in answer.content.decode()
+    assert {Rubric: "a rubric of this name has just been created", JudgeModel: "already"}[
+        model
+    ] in answer.content.decode()
 
 
 def test_anchors_have_an_end(client_of, researcher):

@@ -339,7 +339,7 @@ def test_a_head_to_head_shows_intervals_for_both_sides(page, researcher):
         assert text in shown
 
 
-def arena_of(researcher, difference, scenarios=40, **config):
+def head_to_head_of(researcher, difference, scenarios=40, **config):
     """A head-to-head with these differences, of two models that have names."""
     estimates = {
         name: {"mean": m, "low": low, "high": high, "n": scenarios} for name, (m, low, high) in difference.items()
@@ -368,7 +368,7 @@ def arena_of(researcher, difference, scenarios=40, **config):
     ],
 )  # fmt: skip
 def test_a_verdict_names_both_models(page, researcher, difference, scenarios, verdict):
-    run = arena_of(researcher, difference, scenarios, side=["werewolf"])
+    run = head_to_head_of(researcher, difference, scenarios, side=["werewolf"])
     shown = body(page("evaluation", run.pk))
     assert verdict in shown
     assert ("fewer than 30" in shown) == (scenarios < 30)
@@ -383,7 +383,9 @@ def test_models_of_the_same_name_are_distinguished(page, researcher):
 
 
 def test_the_plot_draws_shares_on_one_axis_around_zero(page, researcher):
-    run = arena_of(researcher, {"won": (0.25, 0.0, 0.5), "parse_rate": (-0.1, -0.2, 0.0), "turns": (4.0, 2.0, 8.0)})
+    run = head_to_head_of(
+        researcher, {"won": (0.25, 0.0, 0.5), "parse_rate": (-0.1, -0.2, 0.0), "turns": (4.0, 2.0, 8.0)}
+    )
     marks = {row.name: row.mark for row in evaluation.of_run(run)["rows"]}
     # half a plot, less its margin, is 95: for the widest share 0.5, and for turns their own 8
     assert (marks["won"].low, marks["won"].mean, marks["won"].high) == (100, 147.5, 195)
@@ -400,7 +402,7 @@ def test_a_runs_page_opens_on_the_tab_that_has_something(page, researcher):
         shown = body(page("detail", run.pk, query=query)).split('class="tabs"')[1].split("</nav>")[0]
         return shown.split('aria-current="page">')[1].split("<")[0]
 
-    assert tab(arena_of(researcher, {"points": (1.0, 0.5, 1.5)})) == "Evaluation"
+    assert tab(head_to_head_of(researcher, {"points": (1.0, 0.5, 1.5)})) == "Evaluation"
     failed = make_run(researcher, state="failed", error="no model")
     assert tab(failed) == "Log"
     assert tab(failed, "?tab=curves") == "Curves"
