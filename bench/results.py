@@ -23,6 +23,9 @@ FORMS = {
     "paper": "the paper's form",
     "flat": "`flat`",
     "turn_only": "`turn_only`",
+    "two_levels_turns": "default, γ_turn = 1, λ_turn = 0.5",
+    "two_levels_95": "default, γ_turn = 1, both λ 0.95",
+    "one_level_95": "`flat`, λ = 0.95",
 }
 
 
@@ -68,6 +71,7 @@ def toy(raw: Raw) -> Iterator[str]:
         noise = f"{ratios['blank']:.1f} | {ratios['converged']:.1f}"
         yield f"| {title} | {seeds} | {fmean(values):.1f} | {low:.1f} to {high:.1f} | {lead} | {noise} |"
     yield f"γ_turn = 1 minus `flat`: {_lead(steps['undiscounted'], steps['flat'], 1)}"
+    yield f"both λ 0.95 minus `flat` with λ = 0.95: {_lead(steps['two_levels_95'], steps['one_level_95'], 1)}"
 
 
 def miniature(raw: Raw) -> Iterator[str]:
@@ -82,6 +86,22 @@ def miniature(raw: Raw) -> Iterator[str]:
             f"{fmean(run[name]['mean'] for run in runs[form]):.2f}" for name in ("agreement", "parse_rate")
         )
         yield f"| {FORMS[form]} | {seeds} | {fmean(values):.3f} | {low:.3f} to {high:.3f} | {lead} | {rates} |"
+
+
+def hierarchy(raw: Raw) -> Iterator[str]:
+    """Yield the numbers of a row per task: both forms with their settings and differences, then those at equal λ."""
+    for task in raw["tasks"].values():
+        arms = task["arms"]
+        flat, turns = (arms[form]["settings"] for form in ("flat", "hierarchical"))
+        success = {arm: row["success"] for arm, row in arms.items()}
+        leads = " | ".join(_lead(success[arm], success["flat"], 3) for arm in ("hierarchical", "matched"))
+        yield (
+            f"| {fmean(success['flat']):.3f} (λ {flat['lam']:g}) | {fmean(success['hierarchical']):.3f} "
+            f"(λ {turns['lam']:g}, λ_turn {turns['lam_turn']:g}) | {leads} |"
+        )
+    for name, row in raw["equal_lambda"].items():
+        means = " | ".join(f"{fmean(row[form]):.3f}" for form in ("flat", "hierarchical"))
+        yield f"| `{name}` | {means} | {_lead(row['hierarchical'], row['flat'], 3)} |"
 
 
 def werewolf(raw: Raw) -> Iterator[str]:
@@ -202,6 +222,7 @@ def _signed(value: float, digits: int) -> str:
 PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "toy": toy,
     "miniature": miniature,
+    "hierarchy": hierarchy,
     "werewolf": werewolf,
     "casino": casino,
     "intervals": intervals,

@@ -123,7 +123,7 @@ def _tokens(recorded: Sequence[Sequence[RecordedRequest]]) -> int:
 
 
 def _where(comparison: dict[str, Any]) -> dict[str, float]:
-    """Return the seconds that a round spends in vLLM, and those that it spends around vLLM."""
+    """Return raw vLLM's median seconds, and how many more Parley's side took (negative within noise)."""
     ours, theirs = comparison["a"]["seconds"]["all"], comparison["b"]["seconds"]["all"]
     return {"vllm_s": theirs, "around_it_s": ours - theirs}
 

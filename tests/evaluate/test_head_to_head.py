@@ -212,6 +212,17 @@ def test_what_could_not_be_scored_is_counted_and_left_out():
     assert (summary.scored, summary.unscored) == ({"sotopia": 11}, {"sotopia": 1})
 
 
+def test_a_judged_number_has_the_interval_of_its_own_scale():
+    """Secrets are scored from -10 to 0: two scenarios without any differ from others by up to 10, not by up to 1."""
+    pairs = pairings(biased.scenarios(2), 4, 0)
+    judgments = {p.number: [judged(p.number, seat, secret=0.0) for seat in (0, 1)] for p in pairs}
+    summary = summarise([match(p, {0: 0.0, 1: 0.0}) for p in pairs], judgments)
+    unseen = 1 - 0.025**0.5
+    secret = summary.a["sotopia.secret"]
+    assert (secret.low, secret.high) == pytest.approx((-10 * unseen, 0))
+    assert summary.difference["sotopia.secret"].high == pytest.approx(10 * unseen)
+
+
 async def test_the_judge_reads_every_seat_under_both_rubrics_without_the_players_names():
     from training.engines.base import ChatReply
     from training.rewards.judge import Judge

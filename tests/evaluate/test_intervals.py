@@ -90,6 +90,23 @@ def test_a_difference_that_never_varies_is_bounded_by_what_could_be_unseen():
     assert (points.low, points.mean, points.high) == (2, 2, 2)
 
 
+def test_equal_values_on_a_scale_are_no_proportion():
+    """SOTOPIA's secrets go from -10 to 0: a mean of 0 in all scenarios may be lower in others, never higher."""
+    unseen = 1 - 0.025 ** (1 / 30)
+    secrets = interval([0.0] * 30, scale=(-10, 0))
+    assert (secrets.low, secrets.mean, secrets.high) == pytest.approx((-10 * unseen, 0, 0))
+    ones = interval([1.0, 0.0, 1.0], scale=(-10, 0))
+    assert (ones.low, ones.high) == pytest.approx(over_seeds([1.0, 0.0, 1.0]))
+    gap = paired([0.0] * 30, [0.0] * 30, scale=(-10, 0))
+    assert (gap.low, gap.high) == pytest.approx((-10 * unseen, 10 * unseen))
+
+
+def test_a_single_scenario_has_the_width_of_its_scale():
+    assert (interval([1.0]).low, interval([1.0]).high) == pytest.approx((0.025, 1))
+    one = paired([0.7], [0.2])  # 0.975 of all scenarios may differ otherwise, by -1 to 1
+    assert (one.low, one.mean, one.high) == pytest.approx((0.5 - 0.975 * 1.5, 0.5, 0.5 + 0.975 * 0.5))
+
+
 def test_a_paired_difference_is_students_t_of_the_differences():
     a, b = np.random.default_rng(2).random((2, 20))
     expected = stats.ttest_rel(a, b).confidence_interval(0.95)

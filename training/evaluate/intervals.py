@@ -23,11 +23,13 @@ ENOUGH = 30
 """With at least this many values, Student's t is within about two points of its level on exponential data."""
 CAUTION = f"fewer than {ENOUGH}: on skewed values an interval covers the truth less often than its level says"
 METHOD = "95 %, Student's t over scenarios; exact (Clopper-Pearson) for proportions of scenarios"
+UNIT = (0.0, 1.0)
+"""The scale of shares."""
 
 
 class Interval(Record):
-    """An estimate with its interval. `n` is the number of seeds, scenarios or games; with a single one the interval has
-    no width.
+    """An estimate with its interval. `n` is the number of seeds, scenarios or games. A single value has an interval
+    without width, unless it is 0 or 1 or its scale is known.
     """
 
     mean: float
@@ -70,35 +72,50 @@ def over_scenarios(values: Sequence[float], level: float = 0.95, seed: int = 0) 
     return _student(data, level)
 
 
-def interval(values: Sequence[float], level: float = 0.95) -> Interval:
-    """Return the mean of one value per scenario with its interval `over_scenarios`.
+def interval(values: Sequence[float], level: float = 0.95, scale: tuple[float, float] | None = None) -> Interval:
+    """Return the mean of one value per scenario with its interval.
 
-    For a paired comparison use `paired`. Raises `BadInput` for no values, NaN or infinity.
+    `scale` are the lowest and the highest possible value. On the scale 0 to 1, and without a scale, values that are all
+    0 or 1 are a proportion as in `over_scenarios`. On any scale, equal values get an interval that allows for the
+    largest share of scenarios with other values that is compatible with the data. For a paired comparison use `paired`.
+    Raises `BadInput` for no values, NaN or infinity.
     """
     data = _numbers(values)
     if data.size == 0:
         raise BadInput("no scenario has a value, so there is no mean", "values")
-    low, high = (data[0], data[0]) if data.size == 1 else over_scenarios(data.tolist(), level)
-    return _interval(float(data.mean()), low, high, data.size, level)
+    mean = float(data.mean())
+    if scale in (None, UNIT) and np.isin(data, UNIT).all():
+        low, high = _exact(int(data.sum()), data.size, level)
+    elif scale and np.ptp(data) == 0:
+        low, high = _unvaried(mean, scale, data.size, level)
+    else:
+        low, high = _student(data, level) if data.size > 1 else (mean, mean)
+    return _interval(mean, low, high, data.size, level)
 
 
-def paired(first: Sequence[float], second: Sequence[float], level: float = 0.95) -> Interval:
+def paired(
+    first: Sequence[float],
+    second: Sequence[float],
+    level: float = 0.95,
+    scale: tuple[float, float] | None = None,
+) -> Interval:
     """Return the mean difference first - second over scenarios; each scenario has one value of either kind.
 
-    If the difference is the same in every scenario and all values are between 0 and 1, the interval allows for the
-    largest share of scenarios with another difference that is compatible with the data (`_unseen`).
+    If the difference is the same in every scenario, and the values have a `scale` or are all between 0 and 1, the
+    interval allows for the largest share of scenarios with another difference that is compatible with the data.
     """
     a, b = _numbers(first), _numbers(second)
     if a.size != b.size or a.size == 0:
         raise BadInput("a paired difference needs as many values of either kind, at least one", "values")
     differences = a - b
     mean = float(differences.mean())
-    if a.size == 1:
-        return _interval(mean, mean, mean, 1, level)
-    if np.ptp(differences) == 0 and all(0 <= value <= 1 for value in (*a, *b)):
-        unseen = _unseen(a.size, level)
-        return _interval(mean, mean - unseen * (mean + 1), mean + unseen * (1 - mean), a.size, level)
-    low, high = _student(differences, level)
+    if scale is None and all(0 <= value <= 1 for value in (*a, *b)):
+        scale = UNIT
+    if scale and np.ptp(differences) == 0:
+        width = scale[1] - scale[0]
+        low, high = _unvaried(mean, (-width, width), a.size, level)
+    else:
+        low, high = _student(differences, level) if a.size > 1 else (mean, mean)
     return _interval(mean, low, high, a.size, level)
 
 
@@ -166,9 +183,12 @@ def _exact(successes: int, n: int, level: float) -> tuple[float, float]:
     return float(bounds.low), float(bounds.high)
 
 
-def _unseen(n: int, level: float) -> float:
-    """Return the Clopper-Pearson upper bound for the share of an outcome that none of `n` scenarios has."""
-    return _exact(0, n, level)[1]
+def _unvaried(mean: float, ends: tuple[float, float], n: int, level: float) -> tuple[float, float]:
+    """Return the interval of `n` equal values: others are at most as frequent as the Clopper-Pearson bound for an
+    outcome that none of `n` scenarios has, and as far away as the scale's ends.
+    """
+    unseen = _exact(0, n, level)[1]
+    return mean - unseen * (mean - ends[0]), mean + unseen * (ends[1] - mean)
 
 
 def _interval(mean: float, low: float, high: float, n: int, level: float) -> Interval:

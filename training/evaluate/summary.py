@@ -16,7 +16,18 @@ from training.evaluate.head_to_head import NAMES, Match, Name
 from training.evaluate.intervals import CAUTION, ENOUGH, Interval, interval, paired
 from training.reading import Record
 from training.records import Judgment, Seat
+from training.rewards.rubrics import RUBRICS
 from training.rollout.roles import Numbers, by_role, seat_numbers
+
+SCALES = {
+    name: scale
+    for rubric in RUBRICS.values()
+    for name, scale in (
+        *((f"{rubric.name}.{dimension.name}", (dimension.low, dimension.high)) for dimension in rubric.dimensions),
+        (f"{rubric.name}.mean", rubric.mean_range()),
+    )
+}
+"""The lowest and the highest possible value of each judged number."""
 
 
 class Summary(Record):
@@ -62,8 +73,9 @@ def summarise(matches: Sequence[Match], judgments: Mapping[int, Sequence[Judgmen
         means = [pair for row in rows if (pair := _both(row, name))]
         if means:
             a, b = zip(*means, strict=True)
-            sides["a"][name], sides["b"][name] = interval(a), interval(b)
-            difference[name] = paired(a, b)
+            scale = SCALES.get(name.partition("/")[0])
+            sides["a"][name], sides["b"][name] = interval(a, scale=scale), interval(b, scale=scale)
+            difference[name] = paired(a, b, scale=scale)
     shared = {name: _shared(rows, name) for name in sorted({name for each in conversations for name in each.shared})}
     return Summary(
         conversations=len(matches),

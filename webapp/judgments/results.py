@@ -2,7 +2,8 @@
 
 All authors' values for one seat are averaged first, then a player's seats in one game (several scripted players, say,
 or people), so the game is the unit: seats of one game are not independent. The interval (95 %) is Student's t over
-games, exact (Clopper-Pearson) for shares of games that all answer yes or no, and absent for a single game.
+games, exact (Clopper-Pearson) for shares of games that all answer yes or no, wide enough for unseen values where all
+games have the same value, and absent for a single game.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from training.errors import BadInput
+from training.evaluate import intervals
 from training.rewards.rubrics import Dimension
 from webapp.accounts.models import User
 from webapp.arena.models import Match, MatchSeat
@@ -22,9 +24,6 @@ from webapp.judgments.models import Judgment, Queue, Target
 
 UNRATED = "shown once you have rated the game"
 UNKNOWN = "unknown"
-LEVEL = 0.95
-ENOUGH = 30
-"""From this number of games on, Student's t has about nominal coverage on skewed values, too."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +53,20 @@ class Estimate:
         return 0.0 if self.mean is None else (self.mean - scale.low) / (scale.high - scale.low)
 
 
-def interval(values: Iterable[float], *, yes_no: bool = False) -> tuple[float | None, float | None, float | None]:
-    """Return mean, low and high of one value per game; `yes_no`: values that are all 0 or 1 are a proportion."""
-    from scipy import stats
+def interval(
+    values: Iterable[float], scale: tuple[float, float] | None = None
+) -> tuple[float | None, float | None, float | None]:
+    """Return mean, low and high of one value per game; `scale` are the lowest and the highest possible value.
 
+    A single game has an interval only on the scale 0 to 1.
+    """
     data = list(values)
     if not data:
         return None, None, None
-    centre = mean(data)
-    if yes_no and set(data) <= {0.0, 1.0}:
-        exact = stats.binomtest(int(sum(data)), len(data)).proportion_ci(LEVEL, method="exact")
-        return centre, float(exact.low), float(exact.high)
-    if len(data) == 1:
-        return centre, None, None
-    half = float(stats.t.ppf((1 + LEVEL) / 2, len(data) - 1) * stats.sem(data))
-    return centre, centre - half, centre + half
+    if len(data) == 1 and scale != intervals.UNIT:
+        return data[0], None, None
+    estimate = intervals.interval(data, scale=scale)
+    return estimate.mean, estimate.low, estimate.high
 
 
 def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]]:
@@ -101,7 +99,7 @@ def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]
 def estimate(dimension: Dimension, games: Iterable[Sequence[float]]) -> Estimate:
     """Return the estimate from the values of the judged seats, game by game."""
     means = [mean(seats) for seats in games]
-    return Estimate(dimension, *interval(means, yes_no=dimension.yes_no), len(means))
+    return Estimate(dimension, *interval(means, (dimension.low, dimension.high)), len(means))
 
 
 def players_of(queue: Queue, user: User | None = None) -> dict[int, str]:

@@ -14,6 +14,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from training.errors import BadInput
+from training.evaluate.intervals import ENOUGH
 from webapp.accounts.permissions import annotators, current_user, get_or_404, researchers
 from webapp.arena.models import Match
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block, render_page, wants_fragment
@@ -119,7 +120,7 @@ def _queue_context(request: HttpRequest, queue: Queue) -> dict[str, Any]:
         "results": {} if remaining else results.of_queue(queue, user),
         "table": None if remaining else behaviours.of_queue(queue),
         "comparison": None if remaining else comparison.of_queue(queue),
-        "enough": results.ENOUGH,
+        "enough": ENOUGH,
         "unscored": [] if remaining else unscored,
         "readable": set(Match.objects.visible_to(user).filter(pk__in=matches).values_list("pk", flat=True)),
         "page": page,

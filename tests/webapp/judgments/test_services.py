@@ -276,15 +276,19 @@ def test_an_episode_that_cannot_be_read_has_unknown_players_and_no_page(research
 
 
 def test_one_game_has_no_interval():
-    assert results.interval([3.0]) == (3.0, None, None)
+    assert results.interval([3.0], (1, 5)) == (3.0, None, None)
     assert results.interval([]) == (None, None, None)
 
 
 def test_a_share_of_games_has_an_exact_interval_also_where_all_are_alike():
     # Clopper and Pearson: of 10 games without a yes the upper end is 1 - 0.025 ** (1 / 10).
-    assert results.interval([0.0] * 10, yes_no=True) == pytest.approx((0, 0, 1 - 0.025**0.1))
-    assert results.interval([1.0] * 10, yes_no=True) == pytest.approx((1, 0.025**0.1, 1))
-    mean, low, high = results.interval([0.5, 1.0], yes_no=True)
+    unseen = 1 - 0.025**0.1
+    assert results.interval([0.0] * 10, (0, 1)) == pytest.approx((0, 0, unseen))
+    assert results.interval([1.0] * 10, (0, 1)) == pytest.approx((1, 1 - unseen, 1))
+    # on a longer scale the unseen games may lie at either end
+    assert results.interval([4.0] * 10, (1, 5)) == pytest.approx((4, 4 - 3 * unseen, 4 + unseen))
+    assert results.interval([1.0] * 10, (1, 5)) == pytest.approx((1, 1, 1 + 4 * unseen))
+    mean, low, high = results.interval([0.5, 1.0], (0, 1))
     assert (mean, high - mean) == (0.75, pytest.approx(12.7062 * 0.25, rel=1e-5)), "seats of a game may differ"
     assert low == pytest.approx(mean - 12.7062 * 0.25, rel=1e-5)
 
