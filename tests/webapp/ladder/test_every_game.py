@@ -22,13 +22,6 @@ from webapp.ladder.models import Standing
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Fewer draws of the bootstrap; the stored and compared fields are the same."""
-    fit = ratings.fit
-    monkeypatch.setattr(ratings, "fit", lambda matches: fit(matches, resamples=20))
-
-
 def play(scenario, number, person):
     """A game at the table; one person and two scripts, who sit one seat further in every match."""
     seats = range(len(scenario.seats))

@@ -10,7 +10,6 @@ from django.utils import timezone
 
 from tests.webapp.judgments.make import people_queue
 from tests.webapp.ladder.make import model, played
-from training.evaluate import ratings
 from webapp.judgments import services as judging
 from webapp.ladder import log, services
 from webapp.ladder.models import Fit, Standing
@@ -18,13 +17,6 @@ from webapp.ladder.models import Fit, Standing
 pytestmark = pytest.mark.django_db
 GAME = "negotiation"
 ADDRESS = "/ladder/"
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Fewer draws of the bootstrap."""
-    fit = ratings.fit
-    monkeypatch.setattr(ratings, "fit", lambda played: fit(played, resamples=20))
 
 
 def html(client, query=""):

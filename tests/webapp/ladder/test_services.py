@@ -20,13 +20,6 @@ pytestmark = pytest.mark.django_db
 GAME = "negotiation"
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Fewer draws of the bootstrap; the stored and compared fields are the same."""
-    fit = ratings.fit
-    monkeypatch.setattr(ratings, "fit", lambda played: fit(played, resamples=20))
-
-
 def test_the_stored_ratings_are_those_that_the_log_gives(league):
     fit = services.refit(game=GAME)
     again = ratings.fit(log.read(log.numbers(GAME)))
