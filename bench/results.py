@@ -23,7 +23,6 @@ FORMS = {
     "paper": "the paper's form",
     "flat": "`flat`",
     "turn_only": "`turn_only`",
-    "two_levels_turns": "default, γ_turn = 1, λ_turn = 0.5",
     "two_levels_95": "default, γ_turn = 1, both λ 0.95",
     "one_level_95": "`flat`, λ = 0.95",
 }
