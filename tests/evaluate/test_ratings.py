@@ -117,7 +117,7 @@ def test_the_interval_covers_the_true_rating_of_two_players(games, odds):
 
 def test_more_games_make_the_interval_narrower():
     """Its width falls with the root of the number of games: nine times as many, a third of it."""
-    widths = [(found := fit(both_ways(20 * times, 10 * times)).ratings[0].points).high - found.low for times in (1, 9)]
+    widths = [(top := fit(both_ways(20 * times, 10 * times)).ratings[0].points).high - top.low for times in (1, 9)]
     assert widths[0] / widths[1] == pytest.approx(3, rel=0.25)
 
 

@@ -185,8 +185,10 @@ def verdict(run: Run, summary: Mapping[str, Any]) -> str:
     metric = title_of(name)[0].lower() + title_of(name)[1:]
     if count == 1:
         return f"One scenario cannot tell {first} and {second} apart."
+    if estimate["low"] == estimate["high"]:
+        return f"The difference of {first} and {second} in {metric} is the same{over}: {estimate['mean']:g}."
     if estimate["low"] <= 0 <= estimate["high"]:
-        return f"{first} and {second} are indistinguishable in {metric}: {_spread(estimate, name, 1)}{over}."
+        return f"No difference of {first} and {second} in {metric} is shown: {_spread(estimate, name, 1)}{over}."
     sign = 1 if estimate["mean"] > 0 else -1
     better, other = (first, second) if sign > 0 else (second, first)
     return f"{better} is better than {other} in {metric}, by {_spread(estimate, name, sign)}{over}."
