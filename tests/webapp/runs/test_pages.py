@@ -357,7 +357,8 @@ def head_to_head_of(researcher, difference, scenarios=40, **config):
     "difference, scenarios, verdict",
     [
         ({"points": (0.02, -0.03, 0.07)}, 40,
-         "No difference of omar step 30 and cold &lt;start&gt; in points is shown: 0.02 ± 0.05 points over 40 scenarios."),
+         ("No difference of omar step 30 and cold &lt;start&gt; in points is shown: "
+          "0.02 ± 0.05 points over 40 scenarios.")),
         ({"points": (0.0, 0.0, 0.0)}, 40,
          "The difference of omar step 30 and cold &lt;start&gt; in points is the same over 40 scenarios: 0."),
         ({"points": (6.0, 4.0, 8.0), "won": (0.0, -1.0, 1.0)}, 40,
