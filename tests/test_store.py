@@ -58,8 +58,8 @@ def test_a_broken_line_is_reported_once_and_skipped(tmp_path, caplog, broken):
     path.write_bytes(b'{"a": 0}\n' + broken + b'\n{"a": 3}\n')
     assert list(read_lines(path)) == [({"a": 0}, 9), ({"a": 3}, path.stat().st_size)]
     assert list(read_lines(path, 9)) == [({"a": 3}, path.stat().st_size)]
-    (told,) = caplog.messages
-    assert told == f"{path}: the line at byte 9 is no JSON object and is skipped"
+    (warning,) = caplog.messages
+    assert warning == f"{path}: the line at byte 9 is no JSON object and is skipped"
 
 
 @pytest.fixture

@@ -184,8 +184,8 @@ def test_weights_come_from_a_folder_too_and_must_be_complete(toy, tmp_path):
         await engine.load_weights(other)
         return await engine.score([5], [[6, 7]]), await expected.score([5], [[6, 7]])
 
-    found, wanted = asyncio.run(main())
-    assert found == wanted
+    logprobs, wanted = asyncio.run(main())
+    assert logprobs == wanted
     fewer = TransformersEngine(toy)
     with pytest.raises(EngineError, match="no weights came for"):
         asyncio.run(fewer.load_weights(list(fewer._model.named_parameters())[:-1]))
@@ -212,10 +212,10 @@ def test_a_score_behind_what_was_sampled_reads_only_what_is_new(toy, monkeypatch
             await engine.score(prefix, names),
         )
 
-    found, wanted, read, again = asyncio.run(main())
-    assert found == pytest.approx(wanted, abs=1e-4)
+    logprobs, wanted, read, again = asyncio.run(main())
+    assert logprobs == pytest.approx(wanted, abs=1e-4)
     assert read[0] == 3  # the token drawn last and the two behind it; 43 were known
-    assert again == found  # scoring leaves the stored prefix as it was
+    assert again == logprobs  # scoring leaves the stored prefix as it was
 
 
 def test_what_others_have_read_is_not_read_again(toy, monkeypatch):
@@ -234,10 +234,10 @@ def test_what_others_have_read_is_not_read_again(toy, monkeypatch):
         request = SampleRequest([*rules, 8, 7, 6], Sampling(max_tokens=4), 2)
         return await engine.sample(request), await fresh.sample(request), read
 
-    found, wanted, read = asyncio.run(main())
+    sample, wanted, read = asyncio.run(main())
     assert read[0] == 3
-    assert found.tokens == wanted.tokens
-    assert found.logprobs == pytest.approx(wanted.logprobs, abs=1e-5)
+    assert sample.tokens == wanted.tokens
+    assert sample.logprobs == pytest.approx(wanted.logprobs, abs=1e-5)
 
 
 def test_models_with_windows_of_attention_are_refused(toy, monkeypatch):

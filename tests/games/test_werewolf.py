@@ -469,7 +469,7 @@ def test_dealt_roles_are_the_stated_ones(seed, roles):
 
 def test_every_seat_is_dealt_every_role():
     dealt_to = [{make(werewolf().with_seed(seed)).roles()[seat] for seed in range(60)} for seat in range(6)]
-    assert all(found == set(SIX) for found in dealt_to)
+    assert all(roles == set(SIX) for roles in dealt_to)
 
 
 # --- probes, claims, settings ----------------------------------------------------------------------------------------

@@ -61,11 +61,11 @@ def test_which_divergence_a_term_descends(kind, forward):
     logits = T([1.0, 0.0, -1.0], dtype=torch.double, requires_grad=True)
     logp = torch.log_softmax(logits, -1)
     (logp.exp().detach() * losses.kl(kind, logp, ref)).sum().backward()
-    found, logits.grad = logits.grad.clone(), None
+    gradient, logits.grad = logits.grad.clone(), None
     logp = torch.log_softmax(logits, -1)
     true = (logp.exp() * (logp - ref)).sum() if forward else (ref.exp() * (ref - logp)).sum()
     true.backward()
-    assert found.tolist() == pytest.approx(logits.grad.tolist())
+    assert gradient.tolist() == pytest.approx(logits.grad.tolist())
 
 
 MASKS = [np.array([0, 1, 1, 0, 1], dtype=bool), np.array([0, 1, 0], dtype=bool)]

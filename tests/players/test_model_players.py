@@ -38,10 +38,10 @@ def test_a_remote_player_sends_the_observation_as_a_chat():
     game.step({0: Move(action="talk", text="Hello.")})
     game.step({1: Move(action="talk", text="Hi!")})
     asyncio.run(player.act(0, game.observe(0), 1))
-    messages, given, seed = remote.asked[1]
+    messages, parameters, seed = remote.asked[1]
     assert [message.role for message in messages] == ["system", "user", "assistant", "user"]
     assert [message.model_dump() for message in messages] == chat(game.observe(0), 0, scenario.seats)
-    assert (given, seed) == (sampling, 1)
+    assert (parameters, seed) == (sampling, 1)
     assert 0 <= remote.asked[0][2] < 2**31
 
 

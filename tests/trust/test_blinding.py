@@ -45,7 +45,7 @@ def right_guesses(rows, labels):
     folds = StratifiedKFold(8, shuffle=True, random_state=0)
     numbers = [{name: value for name, value in row.items() if not name.startswith(("text", "form"))} for row in rows]
     tried = [(linear, rows), (tree, rows), (tree, numbers)]
-    guesses = [cross_val_predict(model, given, labels, cv=folds) for model, given in tried]
+    guesses = [cross_val_predict(model, features, labels, cv=folds) for model, features in tried]
     return [sum(guess == label for guess, label in zip(made, labels, strict=True)) for made in guesses]
 
 

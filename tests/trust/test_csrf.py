@@ -20,7 +20,7 @@ def test_a_post_without_a_token_is_refused(route, admin):
 
 
 def test_no_page_is_exempt():
-    exempt = {found.name for found in walk() if getattr(found.view, "csrf_exempt", False)}
+    exempt = {route.name for route in walk() if getattr(route.view, "csrf_exempt", False)}
     api = {route.name for route in ROUTES if route.kind == "api"} | {"account_logout"}
     assert exempt <= api
 

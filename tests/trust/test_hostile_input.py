@@ -194,7 +194,7 @@ def test_a_models_reply_with_a_nul_is_a_move_like_any_other(player):
 
 @pytest.mark.parametrize("page", ["upload", "fork"])
 def test_a_name_that_is_taken_between_check_and_use_is_refused_in_the_form(page, researcher, client_of, monkeypatch):
-    given, checked = version(researcher), services.check_name
+    dataset_version, checked = version(researcher), services.check_name
 
     def taken_right_after(name):
         checked(name)
@@ -203,7 +203,7 @@ def test_a_name_that_is_taken_between_check_and_use_is_refused_in_the_form(page,
     monkeypatch.setattr(services, "check_name", taken_right_after)
     file = SimpleUploadedFile("own.jsonl", line_with().encode())
     body = {"format": "jsonl", "chosen": file, "name": "wanted"}
-    address = reverse("scenarios:upload") if page == "upload" else reverse("scenarios:fork", kwargs=given)
+    address = reverse("scenarios:upload") if page == "upload" else reverse("scenarios:fork", kwargs=dataset_version)
     response = client_of(researcher).post(address, body)
     assert response.status_code == 400
     assert "exists already" in response.content.decode()

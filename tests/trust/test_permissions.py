@@ -17,16 +17,16 @@ def test_every_route_is_listed_with_every_method_it_takes(db, client_of):
     """A method is refused before anything else is looked at, so that nobody need be signed in to find out which."""
     client = client_of(None)
     taken = {
-        (found.pattern, method)
-        for found in walk()
+        (route.pattern, method)
+        for route in walk()
         for method in METHODS
-        if client.generic(method, found.address).status_code != 405
+        if client.generic(method, route.address).status_code != 405
     }
-    patterns = {found.name: found.pattern for found in walk()}
+    patterns = {route.name: route.pattern for route in walk()}
     listed = {(patterns.get(route.name, route.name), route.method) for route in ROUTES}
     assert taken - listed == set(), "routes and methods that no file of tests/trust/matrix lists"
     assert listed - taken == set(), "listed routes and methods that do not exist"
-    assert {found.name for found in walk()} == {route.name for route in ROUTES}
+    assert {route.name for route in walk()} == {route.name for route in ROUTES}
 
 
 def test_every_socket_route_is_listed():

@@ -287,7 +287,7 @@ LIKE_A_KEY = re.compile("|".join(KEYS).encode())
 
 
 def keys_in(content):
-    return [found.group()[:60] for found in LIKE_A_KEY.finditer(content)]
+    return [match.group()[:60] for match in LIKE_A_KEY.finditer(content)]
 
 
 def test_nothing_in_the_project_looks_like_a_key():

@@ -21,8 +21,8 @@ MOST_WORLDS = 5
 """Of one game, taken evenly from all that it has."""
 
 
-def few(found):
-    return found[:: -(-len(found) // MOST_WORLDS)]
+def few(parameters):
+    return parameters[:: -(-len(parameters) // MOST_WORLDS)]
 
 
 PAIRS = [pytest.param(pair, id=f"{game}-{pair.name}-{pair.viewer}") for game in WORLDS for pair in few(WORLDS[game])]

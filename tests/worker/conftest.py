@@ -73,10 +73,10 @@ def background():
 def wait_until(true, seconds=20.0, pause=0.05):
     """Wait until `true()` is; fails with what it last returned."""
     deadline = time.monotonic() + seconds
-    while not (found := true()):
-        assert time.monotonic() < deadline, f"still {found!r} after {seconds} s"
+    while not (value := true()):
+        assert time.monotonic() < deadline, f"still {value!r} after {seconds} s"
         time.sleep(pause)
-    return found
+    return value
 
 
 def processes_of(run):

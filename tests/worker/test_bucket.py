@@ -133,9 +133,9 @@ def test_episodes_can_be_read_during_the_run(make_run, quick, monkeypatch):
     readable = []
     record = attempts.record
 
-    def recorded(**given):
-        record(**given)
-        episodes = given["batch"].episodes
+    def recorded(**batch_fields):
+        record(**batch_fields)
+        episodes = batch_fields["batch"].episodes
         records = [files.read_member(line["file"], line["offset"], line["length"]) for line in episodes]
         readable.extend(record["episode"]["scenario"] for record in records)
 

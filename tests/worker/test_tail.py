@@ -63,7 +63,7 @@ def test_long_files_come_in_pieces_and_checkpoints_only_after_their_lines(attemp
     tail.done(first)
     second = tail.read()
     assert steps(second) == [4, 5]
-    assert [(found["step"], found["kind"], found["path"]) for found in second.checkpoints] == [
+    assert [(checkpoint["step"], checkpoint["kind"], checkpoint["path"]) for checkpoint in second.checkpoints] == [
         (5, "full", "checkpoints/run-7-step-5")
     ]
     tail.done(second)
@@ -76,7 +76,9 @@ def test_a_torn_checkpoint_is_not_seen(attempt):
     with atomic_directory(attempt.checkpoint(2)) as folder:
         (folder / "config.json").write_text("{}")
     (attempt.checkpoint(2) / "config.json").write_text("changed")
-    assert [(found["step"], found["kind"]) for found in reader(attempt).read().checkpoints] == [(1, "adapter")]
+    assert [(checkpoint["step"], checkpoint["kind"]) for checkpoint in reader(attempt).read().checkpoints] == [
+        (1, "adapter")
+    ]
 
 
 def test_a_checkpoint_that_is_pruned_while_it_is_looked_at_is_passed_over(attempt, monkeypatch):
@@ -90,7 +92,7 @@ def test_a_checkpoint_that_is_pruned_while_it_is_looked_at_is_passed_over(attemp
         return True
 
     monkeypatch.setattr(module, "looks_complete", look)
-    assert [found["step"] for found in reader(attempt).read().checkpoints] == [2]
+    assert [checkpoint["step"] for checkpoint in reader(attempt).read().checkpoints] == [2]
 
 
 def test_a_line_that_cannot_be_read_does_not_hide_the_next(attempt):

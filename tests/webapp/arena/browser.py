@@ -28,7 +28,7 @@ def element(html: str, start: int) -> str:
 
 
 def parts_in(html: str) -> dict[str, str]:
-    return {found[1]: element(html, found.start()).replace(' hx-swap-oob="true"', "") for found in PART.finditer(html)}
+    return {match[1]: element(html, match.start()).replace(' hx-swap-oob="true"', "") for match in PART.finditer(html)}
 
 
 class Page:
@@ -43,10 +43,10 @@ class Page:
     def apply(self, frame: str) -> None:
         self.parts.update(parts_in(frame))
         self.rows += ROW.findall(frame)
-        if found := LAST.search(frame):
-            self.last = int(found[1])
-        if found := REFUSAL.search(frame):
-            self.refusal = found[1]
+        if match := LAST.search(frame):
+            self.last = int(match[1])
+        if match := REFUSAL.search(frame):
+            self.refusal = match[1]
 
     def greeting(self) -> str:
         versions = {name: PART.match(html)[2] for name, html in self.parts.items()}

@@ -131,8 +131,10 @@ def test_only_the_host_sees_who_still_reads(player, ben, two_people):
     Match.objects.update(state="open")
     two_people.seats.update(consent=None)
     match = Match.objects.get()
-    told, blind = (fragments.contents(client_state.look(match, *who))["situation"] for who in ((0, player), (1, ben)))
-    assert "ben, reading" in told
+    revealed, blind = (
+        fragments.contents(client_state.look(match, *who))["situation"] for who in ((0, player), (1, ben))
+    )
+    assert "ben, reading" in revealed
     assert re.findall(r'<span class="quiet">(.*?)</span>', blind) == ["", "you"]
 
 

@@ -87,5 +87,5 @@ def test_the_ladder_is_that_of_the_replayed_moves(game, player):
     }
     assert services.differences(game) == []
     assert Standing.objects.get(user=player).played == LEAST_GAMES
-    roles = {seat.role for found in again for seat in found.seats}
+    roles = {seat.role for match in again for seat in match.seats}
     assert set(fit.roles) == roles - {""}

@@ -33,10 +33,10 @@ def test_people_models_and_scripts_have_one_name_each(researcher, player, good):
 def test_a_match_that_was_played_is_read_as_the_table_wrote_it(player):
     match = finished_match(player)
     Match.objects.update(ended_at=timezone.now() - log.HELD_BACK)
-    (found,) = read()
-    assert found.id == match.pk
-    assert {str(n): seat.value for n, seat in enumerate(found.seats)} == match.returns
-    assert [seat.moves for seat in found.seats] == [1, 1]
+    (log_match,) = read()
+    assert log_match.id == match.pk
+    assert {str(n): seat.value for n, seat in enumerate(log_match.seats)} == match.returns
+    assert [seat.moves for seat in log_match.seats] == [1, 1]
 
 
 def test_in_a_game_of_sides_it_counts_which_side_has_won(player, good, researcher):

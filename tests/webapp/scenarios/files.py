@@ -201,10 +201,10 @@ SIX = ("Ana", "Bo", "Cy", "Di", "Ed", "Flo")
 """A villager, a wolf, the seer, a wolf, the witch and a villager."""
 
 
-def six(told, winners, **changes):
+def six(turn_texts, winners, **changes):
     """A line of six-player Werewolf; each turn is `name: kill Ana` or `name: "words"`; `name:` is unreadable."""
     answers = []
-    for turn in told:
+    for turn in turn_texts:
         name, _, rest = turn.partition(": ")
         kind, text = ("speak", rest.strip('"')) if rest.startswith('"') else ("action", rest)
         response = json.dumps({"action_type": kind, "argument": text}) if rest else "no JSON"

@@ -351,7 +351,7 @@ TWICE = {
 
 @pytest.mark.parametrize("format", TWICE)
 def test_a_fault_of_a_reader_is_an_error_of_each_record(tmp_path, monkeypatch, format):
-    def fails(*given):
+    def fails(*args):
         raise LookupError("no such thing")
 
     reader, last, text = TWICE[format]

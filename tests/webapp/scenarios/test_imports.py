@@ -73,7 +73,7 @@ def test_an_upload_is_read_by_a_worker_and_stored_by_one_on_a_yes(
 def test_a_yes_reads_nothing_itself(client_of, researcher, monkeypatch):
     made = casino_import(researcher)
     imports.read_import(pk=made.pk)
-    monkeypatch.setattr(imports.importers, "read", lambda *given: pytest.fail("the request read the upload"))
+    monkeypatch.setattr(imports.importers, "read", lambda *args: pytest.fail("the request read the upload"))
     response = client_of(researcher).post(reverse("scenarios:import-store", args=[made.pk]))
     assert (response.status_code, Import.objects.get().state) == (302, "storing")
 
@@ -115,7 +115,7 @@ def test_a_file_that_fails_leaves_no_row_and_no_file(researcher, media, monkeypa
 
 
 def test_a_transaction_that_fails_leaves_no_row_and_no_file(researcher, media, monkeypatch):
-    def fails(*given):
+    def fails(*args):
         raise DatabaseError("the connection is lost")
 
     monkeypatch.setattr(queue, "send", fails)
@@ -235,9 +235,9 @@ def test_one_that_is_dropped_while_it_is_stored_is_not_stored(researcher, monkey
     imports.accept_import(pk=made.pk)
     read = imports.importers.read
 
-    def dropped_meanwhile(*given):
+    def dropped_meanwhile(*args):
         imports.drop_import(pk=made.pk)
-        return read(*given)
+        return read(*args)
 
     monkeypatch.setattr(imports.importers, "read", dropped_meanwhile)
     assert imports.store_import(pk=made.pk) is None

@@ -90,7 +90,7 @@ def test_what_can_have_the_focus_keeps_it_when_the_list_is_replaced(client_of, a
     part = client_of(admin).get("/deployments/?sort=-state", HTTP_HX_REQUEST="true").content.decode()
     assert all(f">{word}</button>" in part for word in ("Serve", "Stop", "Remove"))
     controls = re.findall(r"<(?:a|button)\b[^>]*>", part)
-    names = [found[1] for control in controls if (found := re.search(r' id="([^"]+)"', control))]
+    names = [match[1] for control in controls if (match := re.search(r' id="([^"]+)"', control))]
     assert len(names) == len(set(names)) == len(controls)
 
 
