@@ -71,7 +71,7 @@ ZERO = {"name": "omar", "filter": "zero"}
         ({"method": {"name": "omar", "turn_value": "last_token"}}, "method.turn_value", "its advantage vanishes"),
         ({"method": ZERO, "reward": {"scale": "raw", "malformed": -0.1}}, "method.filter", "use min"),
         ({"method": ZERO, "learn": {"kl": "k1"}}, "method.filter", "use min"),
-        ({"game": {"name": "chess"}}, "game.name", "known: among_us, connect_four, dialogue"),
+        ({"game": {"name": "chess"}}, "game.name", "known: among_us, "),
         ({"game": {"name": "dialogue"}}, "judge", "needs a judge"),
         ({"game": DIALOGUE, "reward": {"source": "outcome"}, "judge": JUDGE}, "reward.source", "only a judge"),
         ({"reward": {"judge_filter": True}}, "judge", "needs a judge"),

@@ -146,10 +146,18 @@ CONFIGURED = """
     assert config.parse(made.to_dict()) == made
     assert type(config.parse({}).method).__name__ == type(config.parse({"method": {}}).method).__name__ == "OmarConfig"
     assert type(config.parse({"method": {"gamma_turn": 0.5}}).method).__name__ == "OmarConfig"
-    try:
-        config.parse({"method": {"name": "nothing", "strength": "much"}})
-    except config.BadInput as error:
-        assert "strength" in error.where, error.where
+    for name, field in (("nothing", "strength"), ("omar", "gamma"), ("other", "name")):
+        try:
+            config.parse({"method": {"name": name, field: "much" if field != "name" else name}})
+        except config.BadInput as error:
+            assert error.where == f"method.{field}", error.where
+        else:
+            raise AssertionError(name)
+    described = config.schema()["properties"]["method"]["discriminator"]
+    assert described == {
+        "propertyName": "name",
+        "mapping": {"omar": "#/$defs/OmarConfig", "nothing": "#/$defs/NothingConfig"},
+    }
     """
 
 

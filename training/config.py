@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic.config import JsonDict
 
 from training import bases, games, players, rewards
 from training.engines.base import Sampling
@@ -58,6 +60,14 @@ else:
     _CLASSES = tuple(Annotated[method, Tag(name)] for name, method in REGISTRY.items())
     AnyMethod = Annotated[reduce(or_, _CLASSES), Discriminator(_method)] if len(_CLASSES) > 1 else _CLASSES[0]
 
+_BY_NAME: JsonDict = {
+    "discriminator": {
+        "propertyName": "name",
+        "mapping": {name: f"#/$defs/{method.__name__}" for name, method in REGISTRY.items()},
+    }
+}
+"""What the schema says of the section `method`, so that forms describe the fields of the method that it names."""
+
 
 class RunConfig(Record):
     """Everything that determines a run. Sections that its kind does not use keep their defaults."""
@@ -82,13 +92,35 @@ class RunConfig(Record):
         description="Players of seats that the learner does not play: one entry is drawn per game; empty = mirror.",
     )
     rollout: RolloutSection = Field(default=RolloutSection(), description="How many games a step plays.")
-    method: AnyMethod = Field(default=OmarConfig(), description="How outcomes become credit.")
+    method: AnyMethod = Field(
+        default=OmarConfig(), description="How outcomes become credit.", json_schema_extra=_BY_NAME
+    )
     learn: LearnSection = Field(default=LearnSection(), description="Optimizer and loss.")
     sft: SftConfig = Field(default=SftConfig(), description="The cold start.")
     reward: RewardSection = Field(default=RewardSection(), description="Rewards and the quality filter.")
     judge: RemoteConfig | None = Field(default=None, description="The model that judges; empty = none.")
     evaluate: EvaluateSection = Field(default=EvaluateSection(), description="The head-to-head.")
     stop: StopSection = Field(default=StopSection(), description="When the run ends early.")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Build from JSON data; raise `BadInput` naming the field that is wrong.
+
+        A field of a method is named `method.FIELD`, however many methods there are: pydantic adds the method's name.
+        """
+        section = data.get("method") if isinstance(data, Mapping) else None
+        name = section.get("name", DEFAULT_METHOD) if isinstance(section, Mapping) else DEFAULT_METHOD
+        if isinstance(name, str) and name not in REGISTRY:
+            known = ", ".join(map(repr, REGISTRY))
+            REGISTRY.refuse(name, f"unknown method {name!r}; known: {known}", "method.name")
+        try:
+            return super().from_dict(data)
+        except BadInput as error:
+            tagged = f"method.{name}."
+            where = error.where
+            raise BadInput(
+                error.why, f"method.{where[len(tagged) :]}" if where.startswith(tagged) else where
+            ) from error
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
