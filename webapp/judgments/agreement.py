@@ -6,7 +6,7 @@ same ratio for two authors and two answers, where the expected disagreement is t
 full agreement, 0 is what chance gives.
 
 Intervals are jackknife intervals with Student's t, leaving out one game at a time, since seats of one game depend on
-each other. They cover 91 to 97 % at a level of 95 % from ten games on, and less where almost all agree on yes or no.
+each other. They cover about their level from ten games on, and kappa's much less where almost all answers are the same.
 """
 
 from __future__ import annotations

@@ -57,9 +57,9 @@ def test_raters_of_a_known_reliability(share):
     assert row.high - row.low < 0.04
 
 
-def yes_or_no(draw, seats, trust=0.8):
-    """Two raters who each see the truth (yes in 0.4 of cases) with probability `trust` and otherwise toss a coin."""
-    truth = draw.random(seats) < 0.4
+def yes_or_no(draw, seats, trust=0.8, yes=0.4):
+    """Two raters who each see the truth (`yes` in 0.4 of cases) with probability `trust` and otherwise toss a coin."""
+    truth = draw.random(seats) < yes
     return np.stack([np.where(draw.random(seats) < trust, truth, draw.random(seats) < 0.5) for _ in "ab"], axis=1)
 
 
@@ -96,6 +96,15 @@ def test_the_interval_covers_the_kappa_of_raters_who_toss_coins():
     draw = np.random.default_rng(6)
     rows = [agreement.kappa("", [[pair] for pair in yes_or_no(draw, 60)]) for _ in range(300)]
     assert 0.9 <= sum(row.low <= KAPPA <= row.high for row in rows) / 300 <= 0.99
+
+
+def test_the_interval_of_kappa_is_too_narrow_where_yes_is_rare():
+    """The docs warn of it. By hand: yes in 0.8 x 0.05 + 0.2 x 0.5 = 0.14, covariance 0.64 x 0.05 x 0.95."""
+    draw, kappa = np.random.default_rng(8), 0.64 * 0.05 * 0.95 / (0.14 * 0.86)
+    rows = [agreement.kappa("", [[pair] for pair in yes_or_no(draw, 20, yes=0.05)]) for _ in range(300)]
+    bounds = [(row.low, row.high) for row in rows if row.low is not None]
+    assert len(bounds) > 200
+    assert sum(low <= kappa <= high for low, high in bounds) / len(bounds) < 0.9
 
 
 def test_an_interval_needs_three_games_that_differ():
