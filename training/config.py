@@ -132,7 +132,8 @@ class RunConfig(Record):
             raise BadInput(f"{count} games in a step are more than {MOST_GAMES}: lower it", "rollout.games")
         if self.kind == "train":
             self._check_training()
-        head_to_head = self.kind == "eval" or (self.kind == "train" and self.evaluate.every > 0)
+        during = self.kind == "train" and (self.evaluate.every > 0 or self.evaluate.at_end)
+        head_to_head = self.kind == "eval" or during
         if head_to_head and self.evaluate.judge and self.judge is None:
             raise BadInput("a head-to-head with a judge needs the section judge: address and model", "judge")
         return self

@@ -209,6 +209,10 @@ class EvaluateSection(Record):
     every: int = Field(
         default=0, ge=0, le=MOST_STEPS, description="Training steps between head-to-heads during a run; 0 = none."
     )
+    at_end: bool = Field(
+        default=False,
+        description="Play one after the last training step, too, and report it as a head-to-head by itself does.",
+    )
     conversations: int = Field(
         default=100, ge=2, le=100_000, description="Conversations per head-to-head, both seatings counted."
     )

@@ -176,6 +176,19 @@ def test_eval_plays_a_head_to_head(place, capfd):
     assert {name for name in {**numbers["difference"], **numbers["shared"]} if f"\n{name} " not in shown} == set()
 
 
+def test_a_training_run_ends_with_the_sentence_on_its_head_to_head(place, capfd):
+    file = place / "run.toml"
+    file.write_text(file.read_text("utf-8").replace("conversations = 2", "conversations = 4\nat_end = true"), "utf-8")
+    two = samples.load("items")[:2]
+    (place / "data.jsonl").write_text("".join(dumps(scenario.to_dict()) + "\n" for scenario in two), "utf-8")
+    assert main(["run", str(file), "--dir", str(place / "one"), "--json"]) == 0
+    result = json.loads(capfd.readouterr().out)
+    assert (result["kind"], result["step"], result["summary"]["conversations"]) == ("train", 2, 4)
+    assert result["verdict"].endswith(" over 2 scenarios.")
+    assert main(["run", str(file), "--dir", str(place / "two")]) == 0
+    assert capfd.readouterr().out.splitlines()[-1] == result["verdict"]
+
+
 @pytest.mark.parametrize(
     "old, new, where",
     [

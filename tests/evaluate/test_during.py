@@ -1,10 +1,14 @@
-"""The head-to-head during a training run: played every so many steps, with the current weights."""
+"""The head-to-heads of a training run: every so many steps with the weights as they are then, and after the last."""
+
+import json
 
 import pytest
 
 from tests.learn.small_runs import make_run
-from training.errors import BadInput
+from training.attempts.progress import Progress
+from training.errors import BadInput, EngineError
 from training.evaluate import during
+from training.evaluate import run as evaluation
 from training.learn import context
 from training.players.model import ModelPlayer
 from training.records import LEARNER, Episode
@@ -63,9 +67,79 @@ def test_both_sides_sample_at_the_temperature_of_the_head_to_head(tmp_path, monk
 
 
 @pytest.mark.parametrize("wrong", [{"opponent": "nobody"}, {"path": "inputs/none.jsonl"}])
-def test_a_head_to_head_that_cannot_be_played_is_refused_before_the_run(tmp_path, wrong):
+@pytest.mark.parametrize("when", [{"every": 2}, {"every": 0, "at_end": True}])
+def test_a_head_to_head_that_cannot_be_played_is_refused_before_the_run(tmp_path, when, wrong):
     config, run_dir = make_run(tmp_path)
-    config = config.model_copy(update={"evaluate": config.evaluate.model_copy(update={**EVALUATE, **wrong})})
+    config = config.model_copy(update={"evaluate": config.evaluate.model_copy(update={**EVALUATE, **when, **wrong})})
     with pytest.raises(BadInput, match="no such"):
         during.run(config, run_dir)
     assert run_dir.attempts() == []
+
+
+# --- after the last step ---
+
+AT_END = {"at_end": True, "conversations": 6}
+
+
+def report(run_dir, attempt=1):
+    return json.loads((run_dir.attempt(attempt).root / "evaluation.json").read_text())
+
+
+def test_a_run_ends_with_the_report_that_a_head_to_head_of_its_last_checkpoint_has(tmp_path, monkeypatch):
+    phases = []
+    beat = Progress._write
+    monkeypatch.setattr(Progress, "_write", lambda self: (phases.append((self._phase, dict(self._facts))), beat(self)))
+    config, run_dir = make_run(tmp_path, steps=2, evaluate=AT_END)
+    result = during.run(config, run_dir)
+    written = report(run_dir)
+    assert result["result"] == "succeeded"
+    assert {name: result[name] for name in written} == written
+    assert ("evaluating", {"done": 0, "of": 6}) in phases
+    a, b = written["conditions"]["a"], written["conditions"]["b"]
+    assert (a["source"], a["step"]) == ("attempts/0001/checkpoints/step_000002", 2)
+    assert b["source"] == config.model.base
+    assert written["verdict"].startswith(f"{a['title']} ")
+    # by itself: the checkpoint, read from its folder, against the same opponent in the same conversations
+    alone = config.model_copy(
+        update={"kind": "eval", "evaluate": config.evaluate.model_copy(update={"model": str(run_dir.checkpoint_of(2))})}
+    )
+    again = evaluation.run(alone, run_dir, 2)
+    assert again["summary"] == written["summary"]
+    assert again["verdict"] == written["verdict"]
+    assert again["summary"]["conversations"] == again["summary"]["used"] == 6
+
+
+def test_a_head_to_head_that_failed_is_played_again_by_a_resume(tmp_path, monkeypatch):
+    config, run_dir = make_run(tmp_path, steps=2, evaluate=AT_END)
+    conversations = evaluation.HeadToHead.conversations
+
+    async def fail(self, progress):
+        raise EngineError("out of memory")
+
+    monkeypatch.setattr(evaluation.HeadToHead, "conversations", fail)
+    failed = during.run(config, run_dir)
+    assert failed["result"] == "failed"
+    assert "summary" not in failed
+    assert "head-to-head after the last step failed: out of memory; checkpoint 2 is saved" in failed["why"]
+    monkeypatch.setattr(evaluation.HeadToHead, "conversations", conversations)
+    resumed = during.run(config, run_dir)
+    assert (resumed["result"], resumed["attempt"], resumed["step"]) == ("succeeded", 2, 2)
+    assert not run_dir.attempt(2).metrics.exists()  # no step was repeated
+    plain, whole = make_run(tmp_path / "whole", steps=2, evaluate=AT_END)
+    assert report(run_dir, 2)["summary"] == during.run(plain, whole)["summary"]
+
+
+def test_a_stop_during_the_last_head_to_head_keeps_the_run(tmp_path, monkeypatch):
+    config, run_dir = make_run(tmp_path, steps=2, evaluate=AT_END)
+    phase = Progress.phase
+
+    def stop_when_evaluating(self, name, **facts):
+        phase(self, name, **facts)
+        if name == "evaluating":
+            self.stop("asked by a test")
+
+    monkeypatch.setattr(Progress, "phase", stop_when_evaluating)
+    stopped = during.run(config, run_dir)
+    assert (stopped["result"], stopped["why"]) == ("stopped", "asked by a test")
+    assert run_dir.latest_checkpoint()[0] == 2
+    assert not (run_dir.attempt(1).root / "evaluation.json").exists()

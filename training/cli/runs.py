@@ -97,9 +97,11 @@ def _take_back(run_dir: RunDir, new_folders: Sequence[Path]) -> None:
 
 def show(result: dict[str, Any]) -> str:
     """Return the result of the run, one fact per line; for a head-to-head, one number per line."""
-    facts = {name: value for name, value in result.items() if name not in {"summary", "conditions"}}
+    facts = {name: value for name, value in result.items() if name not in {"summary", "conditions", "verdict"}}
     lines = [f"{name}: {value}" for name, value in facts.items() if value not in ("", None)]
-    return "\n".join([*lines, *(_head_to_head(Summary.from_dict(result["summary"])) if "summary" in result else ())])
+    if "summary" in result:
+        lines += [*_head_to_head(Summary.from_dict(result["summary"])), result["verdict"]]
+    return "\n".join(lines)
 
 
 def _head_to_head(summary: Summary) -> list[str]:

@@ -1,6 +1,7 @@
-"""The head-to-head during training: the learner against the run's starting model, or another opponent.
+"""The head-to-heads of a training run: the learner against the run's starting model, or another opponent.
 
-A failure of an opponent's engine ends the run like a failure of the learner's engine.
+They are played every `evaluate.every` steps, and with `evaluate.at_end` after the last one. A failure of an opponent's
+engine ends the run like a failure of the learner's engine; the run's checkpoints stay.
 """
 
 from __future__ import annotations
@@ -10,36 +11,70 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from training.config import RunConfig
+from training.errors import BadInput, OutsideError, boundary
 from training.evaluate.run import HeadToHead, common_opponent, draw, flat
-from training.evaluate.summary import summarise
-from training.players.contestants import Contestant, check
+from training.evaluate.summary import Summary, summarise
+from training.players.contestants import check
 from training.rundir import RunDir
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from training.learn.trainer import Trainer
 
 
 async def during(trainer: Trainer, step: int) -> dict[str, float]:
     """Return the numbers of a head-to-head of the learner after `step`."""
-    config = trainer.config
+    _, summary = await _played(trainer)
+    return flat(summary)
+
+
+async def at_end(trainer: Trainer) -> dict[str, Any]:
+    """Play a head-to-head of the last checkpoint, whose weights the learner's engine has, and write its report.
+
+    Raises `OutsideError` that says what is kept if the head-to-head fails.
+    """
     run_dir = RunDir(trainer.progress.attempt.root.parents[1])
+    command = f"python -m training run config.json --dir {run_dir.root.name}"
+    try:
+        with boundary():
+            head_to_head, summary = await _played(trainer, run_dir.checkpoint_of(trainer.step))
+            return head_to_head.report(summary, trainer.progress, command, trainer.step)
+    except (OutsideError, BadInput) as error:
+        raise OutsideError(
+            f"the head-to-head after the last step failed: {error}; checkpoint {trainer.step} is saved, and resuming "
+            "the run plays the head-to-head again"
+        ) from error
+
+
+async def _played(trainer: Trainer, checkpoint: Path | None = None) -> tuple[HeadToHead, Summary]:
+    config, progress = trainer.config, trainer.progress
     learner = partial(trainer.context.player, sampling=config.head_to_head_sampling)
-    head_to_head = HeadToHead(config, run_dir, learner=Contestant("learner", learner))
+    head_to_head = HeadToHead(config, RunDir(progress.attempt.root.parents[1]), learner, checkpoint)
     async with aclosing(head_to_head):
-        matches, judgments = await head_to_head.conversations(trainer.progress)
-    return flat(summarise(matches, judgments))
+        progress.phase("evaluating", done=0, of=len(head_to_head.pairs))
+        return head_to_head, summarise(*await head_to_head.conversations(progress))
 
 
 def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, supervised: bool = False) -> dict[str, Any]:
-    """Start or resume a training run that plays a head-to-head every `evaluate.every` steps.
+    """Start or resume a training run that plays the head-to-heads of its configuration.
 
-    Raises `BadInput`, before anything is written, also for a head-to-head that cannot be played.
+    The result includes the report of the last one. Raises `BadInput`, before anything is written, also for a
+    head-to-head that cannot be played.
     """
     from training.learn import trainer
 
-    if config.evaluate.every:
+    if config.evaluate.every or config.evaluate.at_end:
         _, pairs = draw(config, run_dir)
         check(config.evaluate.opponent or config.model.base)
         if common_opponent(config, pairs):
             check(config.common_opponent)
-    return trainer.run(config, run_dir, attempt, during, supervised=supervised)
+    evaluation: dict[str, Any] = {}
+
+    async def last(finished: trainer.Trainer) -> None:
+        evaluation.update(await at_end(finished))
+
+    result = trainer.run(
+        config, run_dir, attempt, during, last if config.evaluate.at_end else None, supervised=supervised
+    )
+    return result | evaluation

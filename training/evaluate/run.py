@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
+import logging
 import platform
 import time
 from collections.abc import Sequence
@@ -23,9 +24,10 @@ from training.evaluate.head_to_head import COMMON, NAMES, Callbacks, Match, Pair
 from training.evaluate.intervals import METHOD
 from training.evaluate.social import judge_all, rubrics
 from training.evaluate.summary import Summary, summarise
+from training.evaluate.verdict import distinct, verdict
 from training.learn import report, scenarios
 from training.learn.context import data_path, judge, pick_device
-from training.players.base import Reply
+from training.players.base import PlayerFactory, Reply
 from training.players.contestants import Contestant, ContestantPool
 from training.records import Judgment
 from training.rewards.goals import GoalCheck
@@ -34,6 +36,7 @@ from training.rollout import RolloutPolicy
 from training.rundir import RunDir
 from training.store import sha256, write_json
 
+log = logging.getLogger(__name__)
 FILE = "evaluation.json"
 
 
@@ -69,10 +72,17 @@ def common_opponent(config: RunConfig, pairs: Sequence[Pairing]) -> str:
 class HeadToHead:
     """One head-to-head with its scenarios read and its models loaded. Raises `BadInput` for an invalid configuration.
 
-    `learner` replaces the evaluated model of the configuration.
+    `learner` replaces the evaluated model of the configuration: the players of a training run, with the folder of
+    their checkpoint if they have one.
     """
 
-    def __init__(self, config: RunConfig, run_dir: RunDir, learner: Contestant | None = None) -> None:
+    def __init__(
+        self,
+        config: RunConfig,
+        run_dir: RunDir,
+        learner: PlayerFactory | None = None,
+        checkpoint: Path | None = None,
+    ) -> None:
         self.config, section = config, config.evaluate
         self.path, self.pairs = draw(config, run_dir)
         self._remote_judge = judge(config)
@@ -83,7 +93,12 @@ class HeadToHead:
         self.pool = ContestantPool(
             config.engine, config.head_to_head_sampling, pick_device(config.model.device).partition(":")[0]
         )
-        self.a = learner or self.pool.open(section.model or config.model.base, "a")
+        if learner is None:
+            self.a = self.pool.open(section.model or config.model.base, "a")
+        elif checkpoint is None:
+            self.a = Contestant("learner", learner)
+        else:
+            self.a = self.pool.described(learner, checkpoint, str(checkpoint.relative_to(run_dir.root)))
         self.b = self.pool.open(section.opponent or config.model.base, "b")
         source = common_opponent(config, self.pairs)
         self.common = self.pool.open(source, COMMON) if source else None
@@ -91,6 +106,7 @@ class HeadToHead:
             contestant.player(self.pairs[0].scenario, 0)  # raises `BadInput` for a game that the player does not play
         probes = config.rollout.probes and learner is None  # a head-to-head during training stores no episodes
         self.rules = RolloutPolicy(config.seed, 0, config.rollout.retries, config.rollout.on_refused, probes)
+        self._began = time.monotonic()
 
     async def hold(self, progress: Progress, command: str) -> dict[str, Any]:
         """Play, judge, summarise and write; return summary and conditions. Always closes the head-to-head."""
@@ -98,25 +114,34 @@ class HeadToHead:
             return await self._hold(progress, command)
 
     async def _hold(self, progress: Progress, command: str) -> dict[str, Any]:
-        began = time.monotonic()
         progress.phase("sampling", done=0, of=len(self.pairs))
         matches, judgments = await self.conversations(progress)
         for match in matches:
             _store(progress, match, judgments.get(match.pairing.number, ()))
         summary = summarise(matches, judgments)
+        progress.metrics(0, flat(summary))
+        return self.report(summary, progress, command, step=0)
+
+    def report(self, summary: Summary, progress: Progress, command: str, step: int) -> dict[str, Any]:
+        """Write `evaluation.json` and the event; return summary, verdict and conditions.
+
+        Raises `OutsideError` if no scenario counts.
+        """
         evaluation = {
             "summary": summary.to_dict(),
-            "conditions": self._conditions(command) | {"seconds": round(time.monotonic() - began, 1)},
+            "verdict": verdict(summary.to_dict(), distinct(self.a.title, self.b.title), self.config.evaluate.side),
+            "conditions": self._conditions(command) | {"seconds": round(time.monotonic() - self._began, 1)},
         }
         write_json(progress.attempt.root / FILE, evaluation)
-        progress.metrics(0, flat(summary))
-        progress.event("evaluation", step=0, **flat(summary))
+        progress.event("evaluation", step=step, **flat(summary))
         if not summary.used:
             raise OutsideError(f"no scenario was played in both seatings without an error: {summary.errors}")
+        log.info("%s", evaluation["verdict"])
         return evaluation
 
     async def conversations(self, progress: Progress) -> tuple[list[Match], dict[int, list[Judgment]]]:
         """Play all conversations and have the judge, if there is one, score them; every reply writes a heartbeat."""
+        self._began = time.monotonic()
         matches = await self._played(progress)
         return matches, await self._judged(self.judge, matches, progress) if self.judge else {}
 

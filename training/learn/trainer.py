@@ -38,13 +38,22 @@ CRITIC = "critic_optimizer"
 UNWATCHED = "stop.kl_ceiling is not watched: without learn.kl and learn.kl_measured the distance is not measured"
 Evaluate = Callable[["Trainer", int], Awaitable[dict[str, float]]]
 """Plays a head-to-head with the present weights; its numbers become an event."""
+AtEnd = Callable[["Trainer"], Awaitable[None]]
+"""Called once the last step is done and saved."""
 
 
 class Trainer:
     """One attempt at a run, from the newest checkpoint (or from nothing) to the end, a stop, or a failure."""
 
-    def __init__(self, context: TrainingContext, progress: Progress, evaluate: Evaluate | None = None) -> None:
-        self.context, self.config, self.progress, self.evaluate = context, context.config, progress, evaluate
+    def __init__(
+        self,
+        context: TrainingContext,
+        progress: Progress,
+        evaluate: Evaluate | None = None,
+        at_end: AtEnd | None = None,
+    ) -> None:
+        self.context, self.config, self.progress = context, context.config, progress
+        self.evaluate, self.at_end = evaluate, at_end
         self.step = context.step
         self.bad_in_a_row = self.effective = 0
         self.saved = context.step if context.resumed else -1
@@ -66,6 +75,8 @@ class Trainer:
         self.save()
         if not self.effective:
             raise DivergedError("no update changed the policy: there was nothing to learn from")
+        if self.at_end is not None:
+            await self._unless_stopped(self.at_end(self))
         return "succeeded", ""
 
     async def _step(self) -> str:
@@ -272,6 +283,7 @@ def run(
     run_dir: RunDir,
     attempt: int | None = None,
     evaluate: Evaluate | None = None,
+    at_end: AtEnd | None = None,
     *,
     supervised: bool = False,
 ) -> dict[str, Any]:
@@ -281,7 +293,7 @@ def run(
         with ExitStack() as failing:
             context = build(config, run_dir, newest)
             failing.callback(lambda: asyncio.run(context.close()))
-            trainer = Trainer(context, progress, evaluate)
+            trainer = Trainer(context, progress, evaluate, at_end)
             failing.pop_all()
         return trainer
 

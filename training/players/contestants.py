@@ -123,19 +123,19 @@ class ContestantPool:
         folder = bases.resolve(source).resolve()
         if folder not in self._engines:
             self._engines[folder] = self.load(folder)
+        return self.described(self.seated(self._engines[folder], folder, policy), folder, source)
+
+    def described(self, player: PlayerFactory, folder: Path, source: str) -> Contestant:
+        """Return the contestant whose players sample from the model in `folder`, with its title and facts."""
         info = bases.read_info(folder)
         title = f"{info.name} step {info.step}" if info.step else info.name
-        player = self.seated(self._engines[folder], folder, policy)
-        return Contestant(title, player, {"kind": "model", "source": source, **facts(folder), **self._conditions()})
-
-    def _conditions(self) -> dict[str, Any]:
-        section = self.engine
-        return {
-            "engine": section.name,
-            "dtype": section.dtype,
-            "window": section.window,
+        conditions = {
+            "engine": self.engine.name,
+            "dtype": self.engine.dtype,
+            "window": self.engine.window,
             "sampling": self.sampling.to_dict(),
         }
+        return Contestant(title, player, {"kind": "model", "source": source, **facts(folder), **conditions})
 
 
 def check(source: str) -> None:

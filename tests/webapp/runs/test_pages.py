@@ -420,6 +420,46 @@ def test_a_runs_page_opens_on_the_tab_that_has_something(page, researcher):
     assert "Points, learner" in shown
 
 
+def trained(researcher, difference, **fields):
+    """A training run whose last checkpoint met its own start."""
+    arena = arena_of(researcher, difference)
+    result, config = arena.result, {**arena.config, "evaluate": {"at_end": True}}
+    run = make_run(researcher, steps=20, step=20, result=result, **{"state": "succeeded", **fields})
+    Run.objects.filter(pk=run.pk).update(config=config)
+    attempt = run.attempts.create(number=1, fence=1, lease_until="2026-01-01T00:00:00Z")
+    run.events.create(attempt=attempt, kind="evaluation", data={"step": 20, "a.points": 5}, at="2026-01-01T00:00:00Z")
+    return Run.objects.get(pk=run.pk)
+
+
+def test_a_training_run_shows_its_last_head_to_head_in_words_and_as_a_picture(page, researcher):
+    run = trained(researcher, {"points": (6.0, 4.0, 8.0)})
+    sentence = "omar step 30 is better than cold &lt;start&gt; in points, by 6.0 ± 2.0 points over 40 scenarios."
+    shown = body(page("detail", run.pk))  # where a run that has a result opens
+    assert shown.count(sentence) == 1
+    plot = shown.split('class="forest"')[1].split("</figure>")[0]
+    assert 'aria-label="Points: 6, from 4 to 8"' in plot
+    assert "During training" not in shown  # one line that says the same again
+    others = [body(page("detail", run.pk, query="?tab=curves")), body(page("live", run.pk)), body(page("log", run.pk))]
+    for tab in others:
+        assert tab.count(sentence) == 1
+        assert reverse("runs:evaluation", args=[run.pk]) in tab
+    attempt = run.attempts.get()
+    run.events.create(attempt=attempt, kind="evaluation", data={"step": 10, "a.points": 3}, at="2026-01-01T00:00:00Z")
+    assert "During training" in body(page("evaluation", run.pk))
+
+
+def test_a_run_without_a_result_says_when_its_head_to_head_follows(page, researcher):
+    run = trained(researcher, {"points": (6.0, 4.0, 8.0)}, state="running")
+    run.events.all().delete()
+    Run.objects.filter(pk=run.pk).update(result=None)
+    assert "The head-to-head follows the last training step" in body(page("evaluation", run.pk))
+    assert 'class="verdict"' not in body(page("live", run.pk))
+    Run.objects.filter(pk=run.pk).update(state="failed", error="the head-to-head after the last step failed: no memory")
+    shown = body(page("evaluation", run.pk))
+    assert "follows the last training step" not in shown
+    assert "It failed: the head-to-head after the last step failed: no memory" in shown
+
+
 def test_a_head_to_head_with_a_judge_shows_both_sides_as_bars_on_each_scale(page, researcher):
     def around(mean):
         return {"mean": mean, "low": mean - 0.5, "high": mean + 0.5, "n": 10}

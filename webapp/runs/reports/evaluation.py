@@ -5,11 +5,11 @@ Results of earlier versions may lack `scenarios` or titles in their conditions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from training.evaluate import verdict as verdicts
 from training.evaluate.intervals import CAUTION, ENOUGH
 from webapp.runs.models import Run
 from webapp.runs.reports import bars, comparing, curves
@@ -42,10 +42,6 @@ NAMES: dict[str, tuple[str, str]] = {
     "sotopia.mean": ("Social score", "Mean of the seven SOTOPIA dimensions, as the judge scored them."),
 }  # fmt: skip
 """Title and help of a number, without its role."""
-KEYS = ("points", "sotopia.mean", "won", "return")
-"""The first of these in a result decides the verdict; a role's wins come before all of them."""
-SHARES = {"won", "agreement", "parse_rate", "legal_rate", "failing", "survived", "votes_on_wolves"}
-"""Numbers between 0 and 1, whose differences share one axis in the plot."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +94,7 @@ def models(run: Run) -> tuple[str, str]:
         conditions.get(key, {}).get("title") or (str(checkpoint) if checkpoint else run.base)
         for key, checkpoint in zip(MODELS, checkpoints, strict=True)
     )
-    return (first, second) if first != second else (f"{first} (measured)", f"{second} (opponent)")
+    return verdicts.distinct(first, second)
 
 
 def of_run(run: Run) -> dict[str, Any] | None:
@@ -109,10 +105,10 @@ def of_run(run: Run) -> dict[str, Any] | None:
     social = bars.of_summary(summary)
     social_names = {bar.name for rows in social.values() for bar in rows}
     names = {name for group in (*MODELS, "difference") for name in summary.get(group, {})} - social_names
-    count = scenarios(summary)
+    count = verdicts.scenarios(summary)
     return {
         "models": models(run),
-        "verdict": verdict(run, summary),
+        "verdict": verdict(run),
         "rows": rows_of(summary, names),
         "social": social,
         "shared": [(title_of(name), help_of(name), cell) for name, cell in sorted(summary.get("shared", {}).items())],
@@ -127,36 +123,26 @@ def of_run(run: Run) -> dict[str, Any] | None:
     }
 
 
-def scenarios(summary: Mapping[str, Any]) -> int | None:
-    """Return the number of scenarios of a result; None if unknown."""
-    counts = [int(estimate["n"]) for estimate in summary.get("difference", {}).values() if "n" in estimate]
-    count: int | None = summary.get("scenarios", max(counts, default=None))
-    return count
-
-
 def rows_of(summary: Mapping[str, Any], names: Iterable[str]) -> list[Row]:
     """Return the rows of these metrics: decisive ones first, then by title."""
     differences = summary.get("difference", {})
-    shares = [_reach(differences[name]) for name in names if name in differences and _is_share(name)]
+    shares = [_reach(differences[name]) for name in names if name in differences and verdicts.is_share(name)]
     widest = max(shares, default=0.0)
 
     def row(name: str) -> Row:
         difference = differences.get(name)
-        reach = widest if _is_share(name) else _reach(difference)
+        reach = widest if verdicts.is_share(name) else _reach(difference)
         values = tuple(summary.get(model, {}).get(name) for model in MODELS)
         return Row(name, title_of(name), help_of(name), values, difference, _mark(difference, reach))
 
     return [row(name) for name in sorted(names, key=lambda name: (_rank(name), title_of(name)))]
 
 
-def _is_share(name: str) -> bool:
-    return name.partition("/")[0] in SHARES
-
-
 def _rank(name: str) -> int:
     if name.startswith("won/"):
         return -1
-    return KEYS.index(name) if name in KEYS else len(KEYS)
+    keys = list(verdicts.KEYS)
+    return keys.index(name) if name in keys else len(keys)
 
 
 def _reach(interval: Interval | None) -> float:
@@ -171,41 +157,7 @@ def _mark(interval: Interval | None, reach: float) -> Mark | None:
     return Mark(low, mean, high)
 
 
-def verdict(run: Run, summary: Mapping[str, Any]) -> str:
-    """Return a sentence on which model is better, by how much, over how many scenarios; empty without a difference."""
-    differences: Mapping[str, Interval] = summary.get("difference", {})
-    side = [f"won/{role}" for role in run.config.get("evaluate", {}).get("side") or ()]
-    name = next((name for name in (*side, *KEYS) if name in differences), None)
-    if name is None:
-        return ""
-    first, second = models(run)
-    estimate = differences[name]
-    count = int(estimate["n"]) if "n" in estimate else scenarios(summary)
-    over = "" if count is None else f" over {count} scenario{'' if count == 1 else 's'}"
-    metric = title_of(name)[0].lower() + title_of(name)[1:]
-    if count == 1:
-        return f"One scenario cannot tell {first} and {second} apart."
-    if estimate["low"] == estimate["high"]:
-        return f"The difference of {first} and {second} in {metric} is the same{over}: {estimate['mean']:g}."
-    if estimate["low"] <= 0 <= estimate["high"]:
-        return f"No difference of {first} and {second} in {metric} is shown: {_spread(estimate, name, 1)}{over}."
-    sign = 1 if estimate["mean"] > 0 else -1
-    better, other = (first, second) if sign > 0 else (second, first)
-    return f"{better} is better than {other} in {metric}, by {_spread(estimate, name, sign)}{over}."
-
-
-def _spread(estimate: Interval, name: str, sign: int) -> str:
-    """Return `6.0 ± 2.1`, or the interval's ends where it is not symmetric; shares in percentage points."""
-    share = _is_share(name)
-    mean, low, high = (sign * (100 if share else 1) * estimate[key] for key in ("mean", "low", "high"))
-    low, high = sorted((low, high))
-    digits = _digits(high - low)
-    unit = " percentage points" if share else " points" if name == "points" else ""
-    if math.isclose(mean - low, high - mean, rel_tol=0.02, abs_tol=1e-9):
-        return f"{mean:.{digits}f} ± {(high - low) / 2:.{digits}f}{unit}"
-    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]{unit}"
-
-
-def _digits(width: float) -> int:
-    """Return the number of decimals that show two digits of a width."""
-    return max(0, min(4, 1 - math.floor(math.log10(width)))) if width else 2
+def verdict(run: Run) -> str:
+    """Return the sentence on a run's head-to-head; empty without a result."""
+    side = run.config.get("evaluate", {}).get("side") or ()
+    return verdicts.verdict((run.result or {}).get("summary", {}), models(run), side)

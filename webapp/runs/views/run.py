@@ -38,7 +38,8 @@ def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> H
     """A tab of the run's page."""
     user = current_user(request)
     header = {"run": run, "pulse": pulse.pulse(run), "may": pulse.actions(run, user), "over": run.state in OVER}
-    return render(request, f"runs/{tab}.html", {**context, **header, "tab": tab})
+    verdict = "" if tab == "evaluation" else reports.verdict(run)  # that tab begins with it
+    return render(request, f"runs/{tab}.html", {**context, **header, "verdict": verdict, "tab": tab})
 
 
 @require_GET
@@ -69,7 +70,7 @@ def last_good_checkpoint(run: Run) -> Checkpoint | None:
 
 def _opening(run: Run, metrics: set[str]) -> Callable[..., HttpResponseBase] | None:
     """Return the view that replaces the curves as the first tab; None for the curves."""
-    if run.kind == Run.Kind.EVAL and run.result and "summary" in run.result:
+    if run.result and "summary" in run.result:
         return evaluation
     if metrics:
         return None
@@ -85,7 +86,7 @@ def live(request: HttpRequest, run_id: int) -> HttpResponse:
     run = visible(request, run_id)
     over = run.state in OVER
     user = current_user(request)
-    header = {"run": run, "pulse": pulse.pulse(run), "may": pulse.actions(run, user)}
+    header = {"run": run, "pulse": pulse.pulse(run), "may": pulse.actions(run, user), "verdict": reports.verdict(run)}
     changed = request.GET.get("state") != run.state  # the buttons are replaced only then, to keep the focus
     context = {**header, "over": over, "changed": changed}
     return render_block(request, "runs/detail.html", "header", context, status=STOP_ASKING if over else 200)
@@ -123,7 +124,10 @@ def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
     metrics = [name for name in names if not name.endswith(("_low", "_high"))]
     table = [(step, [_cell(data, name) for name in metrics]) for step, data in rows]
     columns = [reports.column_of(name) for name in metrics]
-    context = {"summary": reports.of_run(run), "columns": columns, "table": table, **_notes(run)}
+    summary = reports.of_run(run)
+    if summary and len(table) == 1:
+        table = []  # the head-to-head after the last step, which the summary shows
+    context = {"summary": summary, "columns": columns, "table": table, **_notes(run)}
     return page(request, run, "evaluation", context)
 
 
