@@ -407,11 +407,12 @@ class StopSection(Record):
         "the highest such mean within twice `patience` steps; 0 = never.",
     )
     legality_fall: float = Field(
-        default=0.2,
+        default=0.25,
         gt=0,
         le=1,
         description="Falling legality: stop when the share of parsable replies, as the mean of the last "
-        "`average` steps, is lower by more than this than the highest such mean so far; 1 = never.",
+        "`average` steps, is lower by more than this than the highest such mean so far, in `average` steps in a row; "
+        "1 = never.",
     )
     advantage_drift: float = Field(
         default=1.0,

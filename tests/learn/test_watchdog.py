@@ -115,11 +115,13 @@ def test_a_collapse_of_entropy_by_hand():
 
 
 def test_falling_legality_by_hand():
-    # means of two steps: 0.9, 0.95, 0.85, 0.75, 0.7; the last is 0.25 below the best, 0.75 exactly 0.2
-    answers = told([0.9, 0.9, 1.0, 0.7, 0.81, 0.59], "parse_rate", AVERAGED)
-    assert answers[:5] == [""] * 5
-    assert answers[5].startswith("falling legality")
-    assert told([0.5, 0.6, 0.9, 0.8, 0.75], "parse_rate", AVERAGED) == [""] * 5
+    # means of two steps: 0.9, 0.95, 0.85, 0.755, 0.7, 0.7; both last ones are 0.25 below the best, 0.755 is not 0.2
+    answers = told([0.9, 0.9, 1.0, 0.7, 0.81, 0.59, 0.81], "parse_rate", AVERAGED)
+    assert answers[:6] == [""] * 6
+    assert answers[6].startswith("falling legality")
+    assert told([0.5, 0.6, 0.9, 0.8, 0.75, 0.75], "parse_rate", AVERAGED) == [""] * 6
+    # 0.9, 0.69, 0.71, 0.92: only one mean is below 0.7, since the rate recovers
+    assert told([0.9, 0.9, 0.48, 0.94, 0.9], "parse_rate", AVERAGED) == [""] * 5
 
 
 def test_drifting_advantages_by_hand():
@@ -185,7 +187,7 @@ def test_the_planted_bug_raises_an_alarm(form, seed):
     assert onset <= alarm(rows) <= onset + 5
 
 
-@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("seed", range(3))
 def test_wolves_that_the_filter_keeps_from_the_bug_raise_none(seed):
     assert alarm(planted("min", seed)) is None
 

@@ -41,7 +41,7 @@ class Watchdog:
         `reply_tokens` and `advantage_mean` (means), `advantage_std` and `lr`; a missing number raises no alarm.
         """
         step = {name: metrics[name] for name in NAMES if name in metrics}
-        self.recent = [*self.recent, step][-2 * self.rules.patience - self.rules.average :]
+        self.recent = [*self.recent, step][-self.rules.average - 2 * max(self.rules.patience, self.rules.average) :]
         if len(self.first) < self.rules.patience and "reward" in step:
             self.first.append(step)
         if self.began is None and "entropy" in metrics:
@@ -82,10 +82,11 @@ class Watchdog:
         rates = _moving([step["parse_rate"] for step in self.recent if "parse_rate" in step], rules.average)
         if rates:
             self.best_parse_rate = max(rates[-1], self.best_parse_rate or 0.0)
-            if rates[-1] < self.best_parse_rate - rules.legality_fall:
+            last, bound = rates[-rules.average :], self.best_parse_rate - rules.legality_fall
+            if len(last) == rules.average and max(last) < bound:
                 return (
                     f"falling legality: the share of replies that can be read fell from {self.best_parse_rate:.2f} "
-                    f"to {rates[-1]:.2f} (means of {rules.average} steps)"
+                    f"to {last[-1]:.2f} (means of {rules.average} steps)"
                 )
         return self._drifting()
 
