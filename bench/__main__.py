@@ -52,6 +52,9 @@ def parser() -> ArgumentParser:
         "--dir", type=Path, default=Path("docs/results"), metavar="DIR", help="the pages and their raw numbers"
     )
     _miniature(add("miniature", "forms of credit on a toy, item negotiation or Werewolf with tiny", parents=(common,)))
+    quick = add("quick", "the quick trial over seeds, each against its own start", parents=(common,))
+    quick.add_argument("--seeds", type=COUNT, default=10, metavar="N", help="runs (10)")
+    quick.add_argument("--dir", type=Path, metavar="DIR", help="folder of the runs; the same command continues them")
     hierarchy = add("hierarchy", "hierarchical credit against flat credit, on five small tasks", parents=(common,))
     hierarchy.add_argument("--seeds", type=SEVERAL, default=12, metavar="N", help="runs of each form and task (12)")
     hierarchy.add_argument("--tasks", default="", metavar="A,B", help="of seen, unseen, long, joint, uneven (all)")

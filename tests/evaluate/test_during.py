@@ -106,6 +106,9 @@ def test_a_run_ends_with_the_report_that_a_head_to_head_of_its_last_checkpoint_h
     again = evaluation.run(alone, run_dir, 2)
     assert again["summary"] == written["summary"]
     assert again["verdict"] == written["verdict"]
+    [(name, pairs)] = written["by_scenario"].items()
+    leads = [a - b for a, b in pairs.values()]
+    assert written["summary"]["difference"][name]["mean"] == pytest.approx(sum(leads) / 3)
     assert again["summary"]["conversations"] == again["summary"]["used"] == 6
 
 

@@ -26,6 +26,8 @@ from training.supervised import held_input
 
 RUNNERS = {"train": "training.evaluate.during", "sft": "training.learn.sft.cold_start", "eval": "training.evaluate.run"}
 """Module of each kind of run; `run(config, run_dir, attempt, supervised=…)` returns the result with its exit code."""
+REPORT = {"summary", "verdict", "by_scenario", "conditions"}
+"""What a head-to-head adds to a run's result."""
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
@@ -97,7 +99,7 @@ def _take_back(run_dir: RunDir, new_folders: Sequence[Path]) -> None:
 
 def show(result: dict[str, Any]) -> str:
     """Return the result of the run, one fact per line; for a head-to-head, one number per line."""
-    facts = {name: value for name, value in result.items() if name not in {"summary", "conditions", "verdict"}}
+    facts = {name: value for name, value in result.items() if name not in REPORT}
     lines = [f"{name}: {value}" for name, value in facts.items() if value not in ("", None)]
     if "summary" in result:
         lines += [*_head_to_head(Summary.from_dict(result["summary"])), result["verdict"]]

@@ -13,20 +13,22 @@ from typing import TYPE_CHECKING, Any
 from training.config import RunConfig
 from training.errors import BadInput, OutsideError, boundary
 from training.evaluate.run import HeadToHead, common_opponent, draw, flat
-from training.evaluate.summary import Summary, summarise
+from training.evaluate.summary import summarise
 from training.players.contestants import check
 from training.rundir import RunDir
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from training.evaluate.head_to_head import Match
     from training.learn.trainer import Trainer
+    from training.records import Judgment
 
 
 async def during(trainer: Trainer, step: int) -> dict[str, float]:
     """Return the numbers of a head-to-head of the learner after `step`."""
-    _, summary = await _played(trainer)
-    return flat(summary)
+    _, matches, judgments = await _played(trainer)
+    return flat(summarise(matches, judgments))
 
 
 async def at_end(trainer: Trainer) -> dict[str, Any]:
@@ -38,8 +40,8 @@ async def at_end(trainer: Trainer) -> dict[str, Any]:
     command = f"python -m training run config.json --dir {run_dir.root.name}"
     try:
         with boundary():
-            head_to_head, summary = await _played(trainer, run_dir.checkpoint_of(trainer.step))
-            return head_to_head.report(summary, trainer.progress, command, trainer.step)
+            head_to_head, matches, judgments = await _played(trainer, run_dir.checkpoint_of(trainer.step))
+            return head_to_head.report(matches, judgments, trainer.progress, command, step=trainer.step)
     except (OutsideError, BadInput) as error:
         raise OutsideError(
             f"the head-to-head after the last step failed: {error}; checkpoint {trainer.step} is saved, and resuming "
@@ -47,13 +49,15 @@ async def at_end(trainer: Trainer) -> dict[str, Any]:
         ) from error
 
 
-async def _played(trainer: Trainer, checkpoint: Path | None = None) -> tuple[HeadToHead, Summary]:
+async def _played(
+    trainer: Trainer, checkpoint: Path | None = None
+) -> tuple[HeadToHead, list[Match], dict[int, list[Judgment]]]:
     config, progress = trainer.config, trainer.progress
     learner = partial(trainer.context.player, sampling=config.head_to_head_sampling)
     head_to_head = HeadToHead(config, RunDir(progress.attempt.root.parents[1]), learner, checkpoint)
     async with aclosing(head_to_head):
         progress.phase("evaluating", done=0, of=len(head_to_head.pairs))
-        return head_to_head, summarise(*await head_to_head.conversations(progress))
+        return head_to_head, *await head_to_head.conversations(progress)
 
 
 def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, supervised: bool = False) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import importlib.metadata
 import logging
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,8 @@ from training.errors import BadInput, OutsideError
 from training.evaluate.head_to_head import COMMON, NAMES, Callbacks, Match, Pairing, pairings, play
 from training.evaluate.intervals import METHOD
 from training.evaluate.social import judge_all, rubrics
-from training.evaluate.summary import Summary, summarise
-from training.evaluate.verdict import distinct, verdict
+from training.evaluate.summary import Summary, by_scenario, summarise
+from training.evaluate.verdict import decisive, distinct, verdict
 from training.learn import report, scenarios
 from training.learn.context import data_path, judge, pick_device
 from training.players.base import PlayerFactory, Reply
@@ -118,18 +118,28 @@ class HeadToHead:
         matches, judgments = await self.conversations(progress)
         for match in matches:
             _store(progress, match, judgments.get(match.pairing.number, ()))
-        summary = summarise(matches, judgments)
-        progress.metrics(0, flat(summary))
-        return self.report(summary, progress, command, step=0)
+        progress.metrics(0, flat(summarise(matches, judgments)))
+        return self.report(matches, judgments, progress, command, step=0)
 
-    def report(self, summary: Summary, progress: Progress, command: str, step: int) -> dict[str, Any]:
-        """Write `evaluation.json` and the event; return summary, verdict and conditions.
+    def report(
+        self,
+        matches: Sequence[Match],
+        judgments: Mapping[int, Sequence[Judgment]],
+        progress: Progress,
+        command: str,
+        *,
+        step: int,
+    ) -> dict[str, Any]:
+        """Write `evaluation.json` and the event; return summary, verdict, its number by scenario, and conditions.
 
         Raises `OutsideError` if no scenario counts.
         """
+        summary, side = summarise(matches, judgments), self.config.evaluate.side
+        name = decisive(summary.to_dict(), side)
         evaluation = {
             "summary": summary.to_dict(),
-            "verdict": verdict(summary.to_dict(), distinct(self.a.title, self.b.title), self.config.evaluate.side),
+            "verdict": verdict(summary.to_dict(), distinct(self.a.title, self.b.title), side),
+            "by_scenario": {name: by_scenario(matches, judgments, name)} if name else {},
             "conditions": self._conditions(command) | {"seconds": round(time.monotonic() - self._began, 1)},
         }
         write_json(progress.attempt.root / FILE, evaluation)

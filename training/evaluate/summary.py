@@ -61,10 +61,7 @@ class _Conversation:
 def summarise(matches: Sequence[Match], judgments: Mapping[int, Sequence[Judgment]]) -> Summary:
     """Return the summary; `judgments` has the pairing's number as key."""
     couples = _couples(matches)
-    numbers = {
-        m.pairing.number: _numbers(m, judgments.get(m.pairing.number, ())) for m in matches if not m.episode.error
-    }
-    rows = [[(numbers[x.pairing.number], numbers[y.pairing.number]) for x, y in couple] for couple in couples.values()]
+    rows = list(_rows(couples, judgments).values())
     conversations = [conversation for row in rows for pair in row for conversation in pair]
     names = sorted({name for each in conversations for side in NAMES for name in each.sides[side]})
     sides: dict[Name, dict[str, Interval]] = {"a": {}, "b": {}}
@@ -90,6 +87,25 @@ def summarise(matches: Sequence[Match], judgments: Mapping[int, Sequence[Judgmen
         unscored=_count(j.rubric for per_match in judgments.values() for j in per_match if j.values is None),
         caution=f"{len(couples)} scenarios, {CAUTION}" if 0 < len(couples) < ENOUGH else "",
     )
+
+
+def by_scenario(
+    matches: Sequence[Match], judgments: Mapping[int, Sequence[Judgment]], name: str
+) -> dict[str, list[float]]:
+    """Return by scenario the means [of a, of b] of the number `name`, over which `summarise` has its intervals."""
+    rows = _rows(_couples(matches), judgments)
+    return {scenario: list(pair) for scenario, row in rows.items() if (pair := _both(row, name))}
+
+
+def _rows(
+    couples: Mapping[str, Sequence[tuple[Match, Match]]], judgments: Mapping[int, Sequence[Judgment]]
+) -> dict[str, list[tuple[_Conversation, _Conversation]]]:
+    """Return, by scenario, the numbers of both conversations of every couple."""
+
+    def numbers(match: Match) -> _Conversation:
+        return _numbers(match, judgments.get(match.pairing.number, ()))
+
+    return {scenario: [(numbers(x), numbers(y)) for x, y in pairs] for scenario, pairs in couples.items()}
 
 
 def _couples(matches: Iterable[Match]) -> dict[str, list[tuple[Match, Match]]]:

@@ -26,12 +26,11 @@ def verdict(summary: Mapping[str, Any], models: tuple[str, str], side: Iterable[
 
     `side` are the roles that the models held in turn, if any.
     """
-    differences: Mapping[str, Interval] = summary.get("difference", {})
-    name = next((name for name in (*(f"won/{role}" for role in side), *KEYS) if name in differences), None)
-    if name is None:
+    name = decisive(summary, side)
+    if not name:
         return ""
     first, second = models
-    estimate = differences[name]
+    estimate: Interval = summary["difference"][name]
     count = int(estimate["n"]) if "n" in estimate else scenarios(summary)
     over = "" if count is None else f" over {count} scenario{'' if count == 1 else 's'}"
     if count == 1:
@@ -43,6 +42,12 @@ def verdict(summary: Mapping[str, Any], models: tuple[str, str], side: Iterable[
     sign = 1 if estimate["mean"] > 0 else -1
     better, other = (first, second) if sign > 0 else (second, first)
     return f"{better} is better than {other} in {_metric(name)}, by {_spread(estimate, name, sign)}{over}."
+
+
+def decisive(summary: Mapping[str, Any], side: Iterable[str] = ()) -> str:
+    """Return the number that the verdict is about; empty without a difference."""
+    wanted = (*(f"won/{role}" for role in side), *KEYS)
+    return next((name for name in wanted if name in summary.get("difference", {})), "")
 
 
 def distinct(first: str, second: str) -> tuple[str, str]:
