@@ -65,7 +65,8 @@ class Preset:
 PRESETS: dict[str, Preset] = {
     "quick": Preset(
         "Quick trial",
-        "The tiny model learns item negotiation for a few minutes on one CPU: a demonstration of every part.",
+        "The tiny model learns to bargain over items in about two minutes on two CPU cores, then plays against its own "
+        "start: a demonstration of every part.",
         "omar/quick.toml",
         {"name": "Quick trial"},
     ),
