@@ -12,7 +12,7 @@ from pathlib import Path
 
 from training.attempts.progress import Progress
 from training.rundir import RunDir
-from training.store import atomic_directory
+from training.store import atomic_directory, write_json
 
 SAVE_EVERY = 5
 
@@ -68,6 +68,10 @@ def main():
             if progress.stopping:
                 progress.finish("stopped", progress.reason)
                 return
+        if "evaluation" in wish:
+            progress.phase("evaluating", done=0, of=2)
+            misbehave(wish, "evaluation", number)
+            write_json(attempt.root / "evaluation.json", wish["evaluation"])
         progress.finish("succeeded")
 
 

@@ -94,6 +94,20 @@ def test_a_crash_is_mended_from_the_last_checkpoint(make_run):
     assert fences == {n: 1 if n <= 5 else 2 for n in range(1, 13)}
 
 
+def test_a_crash_during_the_last_head_to_head_has_it_played_again(make_run):
+    evaluation = {"summary": {"difference": {}}, "verdict": "better"}
+    run = make_run(steps=5, evaluation=evaluation, crash_at="evaluation")
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.result) == ("queued", None)
+    assert run.attempts.get().status["phase"] == "evaluating"
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.result) == ("succeeded", evaluation)
+    assert [a.start_step for a in run.attempts.order_by("number")] == [0, 5]
+    assert set(run.metrics.values_list("fence", flat=True)) == {1}  # no step was repeated
+
+
 def test_three_crashes_at_the_same_step_fail_the_run(make_run):
     run = make_run(steps=12, crash_at=1, crashes=99)
     for _ in range(3):
