@@ -28,7 +28,7 @@ from training.store import write_json
 CONFIG = CONFIGS / "omar" / "quick.toml"
 KEY = "points"
 SIDES = ("a", "b", "difference")
-PAIRED = (KEY, "return", "parse_rate", "turns")
+PAIRED = (KEY, "return", "parse_rate")
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
