@@ -105,6 +105,7 @@ def test_files_that_cannot_be_read(tmp_path):
         ("a.toml", "x = ", "not valid TOML"),
         ("a.json", "{", "not valid JSON"),
         ("deep.json", "[" * 100_000, "not valid JSON: nested too deeply"),
+        ("list.json", "[1]", "expected an object"),
     ):
         (tmp_path / name).write_text(text)
         with pytest.raises(BadInput, match=why) as caught:

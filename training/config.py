@@ -103,8 +103,8 @@ class RunConfig(Record):
     stop: StopSection = Field(default=StopSection(), description="When the run ends early.")
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Build from JSON data; raise `BadInput` naming the field that is wrong.
+    def from_dict(cls, data: Any) -> Self:
+        """Build from JSON data, which must be an object; raise `BadInput` naming the field that is wrong.
 
         A field of a method is named `method.FIELD`, however many methods there are: pydantic adds the method's name.
         """

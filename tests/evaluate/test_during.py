@@ -98,7 +98,7 @@ def test_a_run_ends_with_the_report_that_a_head_to_head_of_its_last_checkpoint_h
     a, b = written["conditions"]["a"], written["conditions"]["b"]
     assert (a["source"], a["step"]) == ("attempts/0001/checkpoints/step_000002", 2)
     assert b["source"] == config.model.base
-    assert written["verdict"].startswith(f"{a['title']} ")
+    assert f"{a['title']} and" in written["verdict"]
     # by itself: the checkpoint, read from its folder, against the same opponent in the same conversations
     alone = config.model_copy(
         update={"kind": "eval", "evaluate": config.evaluate.model_copy(update={"model": str(run_dir.checkpoint_of(2))})}

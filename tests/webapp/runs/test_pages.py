@@ -422,8 +422,8 @@ def test_a_runs_page_opens_on_the_tab_that_has_something(page, researcher):
 
 def trained(researcher, difference, **fields):
     """A training run whose last checkpoint met its own start."""
-    arena = arena_of(researcher, difference)
-    result, config = arena.result, {**arena.config, "evaluate": {"at_end": True}}
+    head_to_head = head_to_head_of(researcher, difference)
+    result, config = head_to_head.result, {**head_to_head.config, "evaluate": {"at_end": True}}
     run = make_run(researcher, steps=20, step=20, result=result, **{"state": "succeeded", **fields})
     Run.objects.filter(pk=run.pk).update(config=config)
     attempt = run.attempts.create(number=1, fence=1, lease_until="2026-01-01T00:00:00Z")
