@@ -20,6 +20,8 @@ from training.errors import BadInput
 from webapp.accounts import devices, names
 from webapp.accounts.models import User
 
+LOOKS_LIKE_ANOTHER = "This name looks like somebody else's. Choose another."
+
 
 class Adapter(DefaultAccountAdapter):
     """Replaces allauth's throttle of failed tries and its check of new names."""
@@ -56,7 +58,7 @@ class Adapter(DefaultAccountAdapter):
         except BadInput as error:
             raise forms.ValidationError(error.why[:1].upper() + error.why[1:] + ".") from error
         if not shallow and User.objects.filter(skeleton=names.skeleton(username)).exists():
-            raise forms.ValidationError("This name looks like somebody else's. Choose another.")
+            raise forms.ValidationError(LOOKS_LIKE_ANOTHER)
         return username
 
 

@@ -38,14 +38,15 @@ class User(AbstractUser):
 
     role = models.CharField(max_length=12, choices=Role.choices, default=Role.PLAYER)
 
-    skeleton = models.CharField(max_length=300, default="", blank=True, editable=False, db_index=True)
-    """A key that is equal for names that look alike."""
+    skeleton = models.CharField(max_length=300, null=True, default=None, editable=False, unique=True)  # noqa: DJ001
+    """A key that is equal for names that look alike; None for accounts whose lookalike is older than the constraint."""
 
     objects: ClassVar[People] = People()
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Store the row, and what its name looks like."""
-        self.skeleton = skeleton(self.username)
+        if self._state.adding or self.skeleton is not None:
+            self.skeleton = skeleton(self.username)
         super().save(*args, **kwargs)
 
     @property
