@@ -8,7 +8,7 @@
   const note = document.getElementById("curves-note");
   if (!source || !place || typeof uPlot === "undefined") return;
   const page = JSON.parse(source.textContent);
-  const runs = page.runs.map((run) => ({ ...run, steps: [], series: new Map(), attempts: [], over: !page.live }));
+  const runs = page.runs.map((run) => ({ ...run, name: visible(run.name), steps: [], series: new Map(), attempts: [], over: !page.live }));
   const plots = new Map();
   const SYNC = uPlot.sync("curves");
   const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
@@ -110,14 +110,14 @@
     const figure = document.createElement("section");
     figure.className = "curve";
     const title = document.createElement("h4");
-    title.textContent = metric.title;
+    title.textContent = visible(metric.title);
     const canvas = document.createElement("div");
     const readout = document.createElement("p");
     readout.className = "readout";
     figure.append(title, canvas, readout);
     grid.append(figure);
     const plot = new uPlot(options(canvas.clientWidth, readout), table(metric.name), canvas);
-    canvas.querySelector("canvas").setAttribute("aria-label", `${metric.title} by training step`);
+    canvas.querySelector("canvas").setAttribute("aria-label", `${title.textContent} by training step`);
     canvas.addEventListener("dblclick", () => {
       zoom = null;
       for (const other of plots.values()) other.plot.setData(other.plot.data, true);

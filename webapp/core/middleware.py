@@ -1,4 +1,4 @@
-"""Middleware: access log, no caching, and errors in the format of the client."""
+"""Middleware: access log, no caching, hidden characters shown, and errors in the format of the client."""
 
 import json
 import logging
@@ -14,6 +14,7 @@ from whitenoise.responders import StaticFile
 
 from webapp.core.errors import API, bad_request
 from webapp.core.http import unstorable
+from webapp.core.visible import reveal
 
 logger = logging.getLogger(__name__)
 access = logging.getLogger("access")
@@ -99,6 +100,21 @@ class NoStoreMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         response.headers.setdefault("Cache-Control", "no-store, private")
+        return response
+
+
+class HiddenCharactersMiddleware:
+    """Shows characters that reorder or hide text by their numbers in every page."""
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if isinstance(response, HttpResponse) and response.headers.get("Content-Type", "").startswith("text/html"):
+            content = response.text
+            if (revealed := reveal(content)) != content:
+                response.content = revealed.encode()
         return response
 
 

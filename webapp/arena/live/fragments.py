@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from webapp.arena.live import controls
 from webapp.arena.live.client_state import ClientState
 from webapp.arena.models import ViewerRow
+from webapp.core.visible import reveal
 
 PARTS = ("situation", "status", "board", "card", "side", "act")
 
@@ -94,9 +95,9 @@ def frame(
     if rows:
         pieces.append(format_html('<ol hx-swap-oob="beforeend:#log">{}</ol>', rows_html(state, rows)))
     pieces.append(marker(last, clock, swap=True))
-    return "\n".join(pieces)
+    return reveal("\n".join(pieces))
 
 
 def refusal(text: str) -> str:
     """The frame with the reason why the sender's move was refused (empty: clears the last refusal)."""
-    return format_html('<p id="refusal" class="refusal" role="alert" hx-swap-oob="true">{}</p>', text)
+    return reveal(format_html('<p id="refusal" class="refusal" role="alert" hx-swap-oob="true">{}</p>', text))
