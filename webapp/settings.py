@@ -142,7 +142,7 @@ CACHES = {
 }
 CHANNEL_LAYERS = {
     "default": {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "BACKEND": "webapp.core.layers.GroupLayer",
         "CONFIG": {"hosts": [REDIS_URL], "prefix": "socket"},
     }
 }

@@ -1,5 +1,6 @@
 """A Valkey that hangs (stopped, not dead) delays and breaks nothing: pages, sign-in, the API, probes, runs, tables."""
 
+import asyncio
 import json
 import os
 import signal
@@ -7,13 +8,19 @@ import statistics
 import time
 
 import pytest
+from channels.db import database_sync_to_async
 from django.conf import settings
 from django.urls import reverse
 
 from tests.conftest import PASSWORD
 from tests.trust.matrix.api import TABLE
+from tests.webapp.arena.browser import Tab
+from tests.webapp.arena.conftest import negotiation
 from tests.worker.conftest import wait_until
 from webapp.accounts.services import create_key
+from webapp.arena.live import consumers
+from webapp.arena.setup import tables
+from webapp.asgi import application
 from webapp.core import circuit, embedded, queue
 from webapp.runs.models import Run
 
@@ -96,6 +103,46 @@ def test_a_table_is_set_up_and_a_move_is_made_at_once(player, client, hung):
     moved, seconds = timed(lambda: post(f"matches/{made.json()['id']}/moves", turn))
     assert moved.status_code in {200, 409, 422}
     assert seconds < 1.0
+
+
+@pytest.fixture
+def match(player, annotator):
+    """A running game of two people."""
+    places = [tables.Place(user=player), tables.Place(user=annotator)]
+    match = tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
+    tables.answer_consent(match=match, user=annotator, agreed=True)
+    return match
+
+
+async def test_a_socket_opens_at_once_polls_and_hears_hints_again(
+    client_of, player, annotator, match, hung, monkeypatch
+):
+    """The event loop is this test's own: its first connection to Redis is made while Redis hangs."""
+    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 0.3)
+
+    async def opened(user):
+        tab = await Tab(application, await database_sync_to_async(client_of)(user), match.pk).load()
+        started = time.monotonic()
+        await tab.open()
+        await tab.socket.say(json.dumps({"last": 0, "parts": {}}))
+        await tab.until(lambda: tab.frames)
+        return tab, time.monotonic() - started
+
+    ann, first = await opened(player)
+    other, second = await opened(annotator)
+    assert first < consumers.TableConsumer.JOIN_WITHIN + 1.0
+    assert second < consumers.TableConsumer.JOIN_WITHIN
+    await ann.play(turn="0", action="talk", text="good morning")
+    await other.until(lambda: "good morning" in "".join(other.page.rows), wait=3)
+    os.kill(hung, signal.SIGCONT)
+    await asyncio.to_thread(wait_until, lambda: circuit.CIRCUIT.closed)
+    await asyncio.sleep(1.0)
+    monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 60.0)
+    await asyncio.sleep(0.6)  # after their last poll, hints alone tell
+    await other.play(turn="1", action="talk", text="good evening")
+    await ann.until(lambda: "good evening" in "".join(ann.page.rows), wait=3)
+    await ann.leave()
+    await other.leave()
 
 
 @pytest.mark.parametrize("address, status", [("/api/nothing", 404), ("/api/v1/runs/x", 404), ("/api/v1/openapi", 404)])

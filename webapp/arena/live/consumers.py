@@ -33,6 +33,7 @@ from webapp.arena.live import fragments
 from webapp.arena.live.feed import AccessLost, ClientVersions, MatchFeed, Snapshot
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, human_moves
+from webapp.core.circuit import CIRCUIT
 from webapp.core.sockets import LARGEST_MESSAGE
 
 logger = logging.getLogger(__name__)
@@ -90,6 +91,7 @@ class TableConsumer(AsyncWebsocketConsumer):
     LOOK_EVERY: ClassVar[float] = 3.0
     HELLO_WITHIN: ClassVar[float] = 10.0
     SEND_WITHIN: ClassVar[float] = 10.0
+    JOIN_WITHIN: ClassVar[float] = 0.5
 
     viewer: Viewer
     feed: MatchFeed
@@ -116,12 +118,15 @@ class TableConsumer(AsyncWebsocketConsumer):
         self.ticker = asyncio.create_task(self._tick())
 
     async def _join(self) -> None:
-        """Subscribe to hints; without Redis the socket only polls."""
+        """Subscribe to hints; while Redis does not answer the socket only polls."""
+        if not CIRCUIT.closed:
+            return
         try:
-            await self.channel_layer.group_add(hints.group(self.match_id), self.channel_name)
+            async with asyncio.timeout(self.JOIN_WITHIN):
+                await self.channel_layer.group_add(hints.group(self.match_id), self.channel_name)
             self.joined = True
-        except (RedisError, OSError):
-            self.joined = False
+        except (RedisError, OSError) as error:
+            CIRCUIT.failed(error)
 
     async def disconnect(self, code: int) -> None:
         """Stop polling and unsubscribe."""
@@ -129,10 +134,9 @@ class TableConsumer(AsyncWebsocketConsumer):
         if self.ticker is not None:
             self.ticker.cancel()
         if self.joined:
-            try:
-                await self.channel_layer.group_discard(hints.group(self.match_id), self.channel_name)
-            except (RedisError, OSError):
-                return  # the group membership expires
+            with suppress(RedisError, OSError):  # the subscription then ends with the connection to Redis
+                async with asyncio.timeout(self.JOIN_WITHIN):
+                    await self.channel_layer.group_discard(hints.group(self.match_id), self.channel_name)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Handle a greeting (`{"last": n, "parts": {…}}`) or a move (the fields of the form).
