@@ -11,7 +11,7 @@ import pytest
 
 from tests.browser import planting
 from training.records import Move
-from webapp.arena.live.feed import ClientVersions, MatchFeed
+from webapp.arena.live import client_state, fragments
 from webapp.arena.models import Match
 from webapp.arena.play import services
 
@@ -83,7 +83,8 @@ def test_no_frame_has_one(planted, player):
     match = Match.objects.get(pk=planted["match"])
     said = Move(action="speak", text=f"{NAME} said so")
     services.submit(match_id=match.pk, seat=0, step=match.step, move=said)
-    frame, _ = MatchFeed(match.pk, 0).see().frame_for(player, ClientVersions(last=0))
-    shown = read(frame)
+    match.refresh_from_db()
+    state, rows = client_state.look(match, 0, player), client_state.rows_after(match, 0, 0)
+    shown = read(fragments.frame(state, fragments.render_parts(state), rows, len(rows), "", {}))
     assert "U+202E" in shown
     assert [text for text in shown if RAW.search(text)] == []

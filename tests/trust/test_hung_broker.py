@@ -139,7 +139,7 @@ async def test_a_socket_opens_at_once_polls_and_hears_hints_again(
     await asyncio.sleep(1.0)
     monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", 60.0)
     await asyncio.sleep(0.6)  # after their last poll, hints alone tell
-    await other.play(turn="1", action="talk", text="good evening")
+    await other.play(turn="0", action="talk", text="good evening")
     await ann.until(lambda: "good evening" in "".join(ann.page.rows), wait=3)
     await ann.leave()
     await other.leave()

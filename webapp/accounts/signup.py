@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from webapp.accounts.adapter import LOOKS_LIKE_ANOTHER
 
 
-class SignUp(SignupView):  # type: ignore[misc]  # allauth has no types
+class SignUp(SignupView):
     """allauth's page; the database decides between people who ask for lookalike names at the same time."""
 
     def form_valid(self, form: SignupForm) -> HttpResponse:

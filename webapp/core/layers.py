@@ -12,7 +12,7 @@ import uuid
 from channels_redis.pubsub import RedisPubSubChannelLayer
 
 
-class GroupLayer(RedisPubSubChannelLayer):  # type: ignore[misc]  # channels_redis has no types
+class GroupLayer(RedisPubSubChannelLayer):
     """Redis's publish and subscribe for groups; `send` to a single channel reaches nobody."""
 
     async def new_channel(self, prefix: str = "specific.") -> str:
