@@ -35,16 +35,25 @@ def is_alive(worker: str) -> bool:
     return pids.same_process(int(pid), float(started), tolerance=0.5)
 
 
-def about(queues: list[str]) -> dict[str, Any]:
-    """The detail of this worker's heartbeat: queues, host, and how many models its node serves, if it serves any."""
-    place = {"queues": queues, "host": socket.gethostname(), "pid": os.getpid(), "node": settings.NODE_NAME}
+def about(queues: list[str], consumer: Any = None) -> dict[str, Any]:
+    """The detail of this worker's heartbeat: queues, host, and how many models its node serves, if it serves any.
+
+    Without a connection to the broker it serves no queue.
+    """
+    connected = consumer is None or bool(consumer.connection and consumer.connection.connected)
+    place = {
+        "queues": queues if connected else [],
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "node": settings.NODE_NAME,
+    }
     return {**place, "serve_slots": settings.SERVE_SLOTS} if "serve" in queues else place
 
 
-def _keep_beating(name: str, queues: list[str]) -> None:
+def _keep_beating(name: str, queues: list[str], consumer: Any) -> None:
     while not _over.is_set():
         try:
-            beat(Heartbeat.Kind.WORKER, name, **about(queues))
+            beat(Heartbeat.Kind.WORKER, name, **about(queues, consumer))
             processes.reap(is_alive)
         except Error:
             logger.warning("the database is away; trying again in %.0f s", BEAT_SECONDS)
@@ -56,7 +65,7 @@ def _keep_beating(name: str, queues: list[str]) -> None:
 
 def _ready(sender: Any, **_: Any) -> None:
     queues = sorted(queue.name for queue in sender.task_consumer.queues)
-    threading.Thread(target=_keep_beating, args=(identity(), queues), name="beat", daemon=True).start()
+    threading.Thread(target=_keep_beating, args=(identity(), queues, sender), name="beat", daemon=True).start()
 
 
 def _shutting_down(**_: Any) -> None:

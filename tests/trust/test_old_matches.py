@@ -83,7 +83,7 @@ def read(client, match, key):
 def test_matches_of_the_first_release_are_read_replayed_counted_and_played_on(newest, admin, client_of):
     older = migrate(FIRST)
     whole = [(store(older, admin, game, line, len(line["moves"])), line) for game, line in STORED]
-    firsts = {game: line for game, line in reversed(STORED)}
+    firsts = dict(reversed(STORED))
     begun = [(store(older, admin, game, line, len(line["moves"]) // 2), line) for game, line in firsts.items()]
     migrate(newest)
     client, (_, key) = client_of(admin), create_key(user=admin, name="k")

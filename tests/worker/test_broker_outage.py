@@ -13,16 +13,20 @@ from pathlib import Path
 import pytest
 from django.conf import settings as django_settings
 from django.db import transaction
+from kombu.utils import functional
 
 from tests.elsewhere import database_address
 from tests.worker.conftest import processes_of, wait_until
 from webapp.core import circuit, embedded, health, queue
+from webapp.core.models import Heartbeat
 from webapp.runs import attempts, services
 from webapp.runs.models import Run
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
 OUTAGES = 10
+LASTS = float(os.environ.get("OUTAGE_SECONDS", "0"))
+"""How long each outage lasts: as long as the test needs, or 60 s to measure (OUTAGE_SECONDS=60, eleven minutes)."""
 AGAIN_WITHIN = 30.0
 
 
@@ -80,6 +84,7 @@ def test_ten_outages_lose_no_run_and_workers_consume_again_within_thirty_seconds
         assert health.broker().ok is False
         runs.append(make_run(steps=2))
         assert queue.publish(queue.SUPERVISE, runs[-1].pk) is False
+        time.sleep(LASTS)
         broker.start()
         back = time.monotonic()
         wait_until(lambda: hinted(runs[-1]), seconds=AGAIN_WITHIN, pause=0.5)
@@ -88,6 +93,40 @@ def test_ten_outages_lose_no_run_and_workers_consume_again_within_thirty_seconds
     assert [run.attempts.count() for run in runs] == [1] * OUTAGES
     assert worker.poll() is None
     assert not any(processes_of(run) for run in runs)
+
+
+def served():
+    """The queues that the worker says it serves."""
+    return Heartbeat.objects.get(kind="worker").detail["queues"]
+
+
+def test_health_reports_a_worker_that_has_not_reached_the_broker_again(broker, worker):
+    wait_until(lambda: Heartbeat.objects.filter(kind="worker").exists(), seconds=60)
+    assert wait_until(served) == ["train-cpu"]
+    broker.stop()
+    wait_until(lambda: served() == [], pause=0.5)
+    broker.start()
+    assert "nobody serves train-cpu" in "".join(health.check()["problems"])
+    wait_until(lambda: served() == ["train-cpu"], seconds=AGAIN_WITHIN, pause=0.5)
+    assert "nobody serves train-cpu" not in "".join(health.check()["problems"])
+
+
+def test_a_worker_tries_again_every_few_seconds_however_long_the_broker_is_away(settings, monkeypatch):
+    """Time is kombu's sleeps; kombu's own pauses grow to 30 s, which alone would use up what a worker has."""
+    settings.CELERY_BROKER_URL = "redis://127.0.0.1:1"
+    slept, pauses = [], []
+    monkeypatch.setattr(functional, "sleep", slept.append)
+
+    def tried(error, pause):
+        pauses.append(pause)
+        if sum(pauses) > 60:
+            raise Rollback
+
+    with pytest.raises(Rollback):
+        queue.make_celery().connection_for_read().ensure_connection(tried, None)
+    assert sum(slept) > 50
+    assert pauses[0] == 2
+    assert max(pauses) == queue.RETRY_SECONDS < AGAIN_WITHIN / 3
 
 
 def test_a_run_continues_without_the_broker(broker, worker, make_run):

@@ -11,6 +11,7 @@ from typing import Any
 from celery import Celery
 from django.conf import settings
 from django.db import transaction
+from kombu.connection import Connection
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
 
@@ -38,9 +39,22 @@ RATE = Task("ladder.refit", "default")
 TASKS: dict[str, Task] = {task.name: task for task in (SUPERVISE, PLAY, READ_IMPORT, STORE_IMPORT, JUDGE, RATE)}
 
 
+RETRY_SECONDS = 5.0
+"""Longest pause between two tries of a worker to reach a broker that is away."""
+
+
+class BrokerConnection(Connection):
+    """A connection whose tries stay close together, however long the broker is away: by itself kombu waits for 30 s."""
+
+    def ensure_connection(self, *args: Any, **options: Any) -> Connection:
+        """Connect, trying again until it succeeds."""
+        return super().ensure_connection(*args, **{"interval_max": RETRY_SECONDS, **options})
+
+
 def make_celery() -> Celery:
     """The Celery application, as senders and workers both need it: fail fast, no results, early acknowledgement."""
     app = Celery("parley", broker=settings.CELERY_BROKER_URL, set_as_current=False)
+    app.amqp.Connection = BrokerConnection
     app.conf.update(
         task_ignore_result=True,
         task_acks_late=False,
