@@ -95,10 +95,39 @@ def test_a_holder_on_another_host_counts_for_as_long_as_it_renews(tmp_path, age,
         assert json.loads(path.read_text()) == data
 
 
-def test_a_torn_lock_has_no_owner(tmp_path):
-    (tmp_path / "lock.json").write_text('{"host": "some')
-    with hold(RunDir(tmp_path)):
+LOCK = {"host": socket.gethostname(), "pid": 1, "started": 0.0, "attempt": 1, "supervised": False, "token": "x"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"host": "some',
+        "[" * 4096,
+        "null",
+        json.dumps({**LOCK, "pid": "1"}),
+        json.dumps({**LOCK, "pid": 10**30}),
+        json.dumps({**LOCK, "pid": -1}),
+        json.dumps({**LOCK, "attempt": "\x1b[2J"}),
+        json.dumps({**LOCK, "host": "elsewhere", "supervised": "no"}),
+    ],
+    ids=["torn", "deep", "null", "text", "huge", "negative", "attempt", "supervised"],
+)
+def test_a_file_that_is_no_lock_has_no_owner(tmp_path, text):
+    (tmp_path / "lock.json").write_text(text)
+    with hold(RunDir(tmp_path)) as lock:
+        assert json.loads((tmp_path / "lock.json").read_text())["token"] == lock.holder.token
+
+
+def test_a_lock_that_is_a_link_is_not_written_to(tmp_path):
+    """A run directory may come from somebody else."""
+    other = tmp_path / "diary"
+    other.write_text("mine")
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "lock.json").symlink_to(other)
+    with pytest.raises(BadInput, match="cannot be written to"), hold(RunDir(run)):
         pass
+    assert other.read_text() == "mine"
 
 
 def test_a_supervisors_later_attempt_displaces_its_earlier_one(tmp_path, holder, monkeypatch):

@@ -54,7 +54,7 @@ class Holder:
             return time.time() - renewed < LEASE_S
         try:
             return bool(abs(psutil.Process(self.pid).create_time() - self.started) < 1.0)
-        except (psutil.NoSuchProcess, ValueError):
+        except (psutil.NoSuchProcess, ValueError, OverflowError):
             return False
 
     def yields_to(self, other: Holder) -> bool:
@@ -133,7 +133,8 @@ def hold(run_dir: RunDir, attempt: int | None = None, *, supervised: bool = Fals
 def _opened(path: Path, *, create: bool = True) -> Iterator[int]:
     """Open and lock the file; while the block runs, no other process can lock or replace the file at `path`."""
     while True:
-        file = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644)
+        # No link is followed: a run directory from somewhere else must not name a file to write to.
+        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | (os.O_CREAT if create else 0), 0o644)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
             if _is_at(file, path):
@@ -151,12 +152,14 @@ def _is_at(file: int, path: Path) -> bool:
 
 
 def _read_holder(file: int) -> Holder | None:
-    """Return the holder of the lock; None for a file that is new or incompletely written."""
+    """Return the holder of the lock; None for a file that is new, incompletely written, or no lock."""
     try:
         data: dict[str, Any] = json.loads(os.pread(file, 4096, 0))
-        return Holder(**data)
-    except (ValueError, TypeError):
+        holder = Holder(**data)
+    except (ValueError, TypeError, RecursionError):
         return None
+    values = {"host": str, "pid": int, "started": float, "attempt": int, "supervised": bool, "token": str}
+    return holder if all(type(getattr(holder, name)) is kind for name, kind in values.items()) else None
 
 
 def _name(holder: Holder) -> str:
