@@ -42,6 +42,10 @@ METHOD = "bradley-terry/4"
 """Part of every digest. Increase the number when the same log gives other ratings."""
 POINTS = 400 / np.log(10)
 MEAN = 1000.0
+PERSON = "person:"
+"""Keys of people begin with it. Accounts are made at will: a ring of them that plays nobody else must not become the main
+group, in which all others have no rating. Whoever wants to be in the group of a model or a script plays against it.
+"""
 PRIOR = 1.0
 LEAST_GAMES = 5
 LEVEL = 0.95
@@ -86,8 +90,8 @@ class RatedGame(Record):
 class Rating(Record):
     """A player's rating after `games` games; if `points` is None, `why` is the reason.
 
-    few: fewer than `LEAST_GAMES` games; apart: no chain of games connects the player to the largest group; level: no
-    game of the log had a winner.
+    few: fewer than `LEAST_GAMES` games; apart: no chain of games connects the player to the main group, whose players
+    that anybody can play against have the most games; level: no game of the log had a winner.
     """
 
     who: str
@@ -237,11 +241,14 @@ def reasons(log: Sequence[RatedGame]) -> dict[str, Why]:
         return dict.fromkeys(names, "few")
     size = (len(names), len(names))
     group = connected_components(coo_array((np.ones(len(met)), tuple(zip(*met, strict=True))), size), False)[1]
-    played_in = Counter({int(group[first]): 0 for first, second in met if first != second})
+    labels = sorted(
+        {int(group[first]) for first, second in met if first != second}
+    )  # without who was compared with nobody
+    all_games, open_games = Counter[int](), Counter[int]()
     for who, count in games.items():
-        if int(group[place[who]]) in played_in:  # leaves out players who were compared with nobody
-            played_in[int(group[place[who]])] += count
-    main = max(sorted(played_in), key=lambda label: played_in[label], default=None)
+        all_games[int(group[place[who]])] += count
+        open_games[int(group[place[who]])] += 0 if who.startswith(PERSON) else count
+    main = max(labels, key=lambda label: (open_games[label], all_games[label]), default=None)
 
     def why(who: str) -> Why:
         if games[who] < LEAST_GAMES:
