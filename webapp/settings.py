@@ -179,6 +179,8 @@ SIGN_IN_LIMITS = {
     "account": "100/h/key",
     "device": "8/300s/key",
 }
+# Guests that one address may become by links to tables, in the same notation.
+GUEST_LIMITS = {"guest": "60/m/ip"}
 ALLAUTH_TRUSTED_PROXY_COUNT = 0
 # Failed tries with an API key, in the same notation.
 API_KEY_FAILURES = "20/m/ip"

@@ -6,7 +6,10 @@ from django.test import RequestFactory
 from django.urls import reverse
 
 from tests.conftest import PASSWORD
+from tests.webapp.arena.conftest import negotiation
 from webapp.accounts import services
+from webapp.accounts.models import User
+from webapp.arena.setup import links, tables
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +43,19 @@ def test_two_hundred_tries_over_many_accounts_are_cut_off(db, client):
     outcomes = [attempt(client, f"name{n}", "password", n) for n in range(200)]
     checked = [r for r in outcomes if b"not correct" in r.content]
     assert 0 < len(checked) <= 20
+
+
+def test_one_link_does_not_make_guests_without_end(player, client_of, settings):
+    settings.GUEST_LIMITS = {"guest": "5/m/ip"}
+    match = tables.create(host=player, start=tables.Start(negotiation()), places=[tables.Place()] * 2)
+    link = reverse("arena:join", args=[links.open_link(match=match)])
+    answers = []
+    for _ in range(8):
+        client = client_of(None)
+        answers.append(client.post(link, {"shown_name": "Zoe"}).status_code)
+        client.post(reverse("arena:leave", args=[match.pk]))
+    assert answers == [302] * 5 + [429] * 3
+    assert User.objects.filter(role="guest").count() == 5
 
 
 def test_the_right_password_gets_in(player, client):

@@ -71,8 +71,8 @@ class User(AbstractUser):
 
     @property
     def shown_name(self) -> str:
-        """The name that others at a table see."""
-        return self.first_name if self.is_guest else self.username
+        """The name that others at a table see. A guest may choose any, so it is marked as no username can be."""
+        return f"{self.first_name} (guest)" if self.is_guest else self.username
 
     def may_change(self, owner_id: int | None) -> bool:
         """Whether this user may change objects of that owner: researchers their own, admins all."""

@@ -95,7 +95,7 @@ def test_a_key_of_an_inactive_person_opens_nothing(rf, player):
 def test_a_guest_cannot_sign_in_and_is_called_what_they_said():
     guest = services.create_guest(shown_name="Somebody")
     assert not guest.has_usable_password()
-    assert (guest.is_guest, guest.shown_name) == (True, "Somebody")
+    assert (guest.is_guest, guest.shown_name) == (True, "Somebody (guest)")
     assert services.create_guest(shown_name="Somebody").username != guest.username
 
 

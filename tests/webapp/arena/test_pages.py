@@ -74,7 +74,7 @@ def test_a_guest_link_shows_a_page_and_a_post_takes_the_seat_once(client_of, pla
     assert match.seats.get(seat=1).kind == "open"
     assert stranger.post(link, {"shown_name": "Zoe"}).url == f"/play/{match.pk}/"
     seat = match.seats.get(seat=1)
-    assert (seat.kind, seat.user.shown_name, seat.user.is_guest) == ("person", "Zoe", True)
+    assert (seat.kind, seat.user.shown_name, seat.user.is_guest) == ("person", "Zoe (guest)", True)
     assert late.post(link, {"shown_name": "Max"}).status_code == 400
     assert stranger.get(f"/play/{match.pk}/").url == f"/play/{match.pk}/consent/"
     stranger.post(f"/play/{match.pk}/consent/", {"consent": "yes"})

@@ -241,7 +241,7 @@ def test_a_link_to_the_table_seats_whoever_comes(client_of, player, ben):
     assert match.seats.filter(kind="open").count() == 2, "opening a link changes nothing"
     assert stranger.post(link, {"shown_name": "Zoe"}).url == f"/play/{match.pk}/"
     assert member.post(link).url == f"/play/{match.pk}/"
-    assert [seat.who for seat in match.seats.order_by("seat")] == [player.shown_name, "Zoe", ben.shown_name]
+    assert [seat.who for seat in match.seats.order_by("seat")] == [player.shown_name, "Zoe (guest)", ben.shown_name]
     assert member.post(link).url == f"/play/{match.pk}/", "who sits there already keeps their seat"
     assert late.post(link, {"shown_name": "Max"}).status_code == 400
     assert "No seat is free" in late.get(link).content.decode()

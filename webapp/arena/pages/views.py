@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from allauth.core.internal import ratelimit
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.core.paginator import Paginator
@@ -258,6 +260,11 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     return _invitation(request, match, partial(links.join, token=token), seat=None, used=used)
 
 
+def _too_many_guests(request: HttpRequest) -> bool:
+    """Whether this address has become too many guests: each is a row, and leaving a table makes room for the next."""
+    return ratelimit.consume(request, app="parley", action="guest", config=settings.GUEST_LIMITS) is None
+
+
 def _invitation(
     request: HttpRequest,
     match: Match,
@@ -276,6 +283,8 @@ def _invitation(
     form = GuestName(request.POST or None, initial={"shown_name": "Guest"})
     problem = ""
     if request.method == "POST" and (user is not None or form.is_valid()):
+        if user is None and _too_many_guests(request):
+            return render(request, "429.html", status=429)
         try:
             seat_taken, person = sit_down(user=user, shown_name=form.cleaned_data["shown_name"] if user is None else "")
         except BadInput as error:
