@@ -43,8 +43,8 @@ METHOD = "bradley-terry/4"
 POINTS = 400 / np.log(10)
 MEAN = 1000.0
 PERSON = "person:"
-"""Keys of people begin with it. Accounts are made at will: a ring of them that plays nobody else must not become the main
-group, in which all others have no rating. Whoever wants to be in the group of a model or a script plays against it.
+"""Keys of people begin with it. Accounts are made at will: a ring of them that plays nobody else must not become the
+main group, which would leave everybody else without a rating. Anybody can join the group of a model by playing it.
 """
 PRIOR = 1.0
 LEAST_GAMES = 5

@@ -325,7 +325,7 @@ def test_a_guest_who_opens_the_table_s_link_again_keeps_the_seat(client_of, play
     link, browser = f"/play/join/{links.open_link(match=match)}/", client_of(None)
     for _ in range(3):
         assert browser.post(link, {"shown_name": "Zoe"}).url == f"/play/{match.pk}/"
-    assert [seat.who for seat in match.seats.order_by("seat")][1:] == ["Zoe", "nobody yet", "nobody yet"]
+    assert [seat.who for seat in match.seats.order_by("seat")][1:] == ["Zoe (guest)", "nobody yet", "nobody yet"]
     assert "already" in browser.get(link).content.decode()
 
 
