@@ -1,5 +1,6 @@
 """Text from people, models and files stays text, wherever it is shown: nothing of it runs or asks the site for more."""
 
+import random
 import re
 from urllib.parse import urlencode, urlsplit
 
@@ -8,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.at_table import connected
 from tests.browser.payloads import PAYLOADS
+from webapp.core.visible import HIDDEN, visible
 
 pytestmark = pytest.mark.slow
 AT_ONCE = 3  # payloads of one message or form: three times as quick
@@ -15,8 +17,11 @@ SIGNS = """() => ({
   elements: [...document.querySelectorAll("[data-canary], [onerror], [onload], [onfocus], [ontoggle], base, iframe")]
     .map((element) => element.outerHTML.slice(0, 120)),
   ran: window.canary ?? null,
+  hidden: [document.title, document.body.innerText, ...[...document.querySelectorAll("[aria-label], [title]")]
+    .flatMap((element) => [element.getAttribute("aria-label"), element.title])]
+    .filter((text) => /[\\u00ad\\u200b\\u2028-\\u202e\\u2066-\\u2069\\ufeff]/.test(text ?? "")),
 })"""
-QUIET = {"elements": [], "ran": None}
+QUIET = {"elements": [], "ran": None, "hidden": []}
 
 
 def shown(text):
@@ -59,6 +64,20 @@ def test_names_of_runs_do_not_run_in_curves_and_menus(visit, planted):
     page.locator("#running summary").click()
     expect(page.locator("#running a").first).to_be_visible()
     check(visitor)
+
+
+def test_scripts_show_hidden_characters_as_pages_do(visit, planted):
+    """Every character alone and between letters and emoji, and texts drawn by chance, by the rule of each language."""
+    page = visit("rosa").page
+    page.goto(f"/runs/{planted['runs'][0]}/")
+    every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    hidden = [character for character in every if HIDDEN.match(character)]
+    shown = page.evaluate("(texts) => texts.filter((text) => visible(text) !== text)", every)
+    assert shown == hidden
+    draw = random.Random(0)
+    letters = [*hidden[:40], "\u200d", "\ufe0f", "\u20e3", "👩", "👧", "❤", "🏽", "™", "a", "é", "1", " "]
+    texts = ["".join(draw.choices(letters, k=12)) for _ in range(3000)]
+    assert page.evaluate("(texts) => texts.map(visible)", texts) == [visible(text) for text in texts]
 
 
 def test_what_is_said_at_the_table_stays_text_on_both_sides(visit, planted):
