@@ -34,6 +34,18 @@ def with_busy_adapters(policy):
 IDS = torch.arange(60).reshape(2, 30) + 5
 
 
+@pytest.mark.parametrize("lora", [{"rank": 4}, False])
+def test_a_critic_that_reads_the_start_reads_the_same_after_the_policy_has_changed(base, lora):
+    policy = make(base, lora=lora, kl="none", kl_measured=False, critic={"features": "start"})
+    before = policy.features(IDS, policy.hidden(IDS))
+    torch.testing.assert_close(before, policy.hidden(IDS).detach())
+    with_busy_adapters(policy)
+    assert not torch.allclose(policy.hidden(IDS), before, atol=0.1)
+    features = policy.features(IDS, policy.hidden(IDS))
+    torch.testing.assert_close(features, before)
+    assert not features.requires_grad
+
+
 def plain(policy, temperature):
     """All logits at once, by the model's own forward."""
     logits = policy.inner(input_ids=IDS).logits[:, :-1] / temperature
