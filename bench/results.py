@@ -157,7 +157,10 @@ def _smollm2(head_to_head: Raw) -> Iterator[str]:
 
 
 def casino(raw: Raw) -> Iterator[str]:
-    """Yield a row per head-to-head; the raw file has no values by scenario, so its stored intervals are used."""
+    """Yield a row per head-to-head, then the replications.
+
+    The raw file has no values by scenario of the former, so their stored intervals are used.
+    """
     for title, head_to_head in raw["arenas"].items():
         summary = head_to_head["summary"]
         points = [Interval.from_dict(summary[group]["points"]) for group in ("a", "b", "difference")]
@@ -170,6 +173,42 @@ def casino(raw: Raw) -> Iterator[str]:
         else:
             rest = f"{_estimate(points[2], 2)} | {_estimate(agreement, 2, signed=False)}"
         yield f"{title} | {points[0].mean:.2f} | {points[1].mean:.2f} | {rest} | {_estimate(parsed, 3, signed=False)} |"
+
+    yield from replications(raw.get("replications", ()))
+
+
+FEWEST_SEEDS = 3
+"""Fewer seeds get no interval over seeds."""
+
+
+def replications(runs: Sequence[Raw]) -> Iterator[str]:
+    """Yield a row per seed, whose intervals are over scenarios, and from three seeds on a row of means over seeds.
+
+    `values` of a run has by scenario the numbers of a, of b, and of the whole conversation, each averaged within it.
+    """
+    columns = ("points", "parse_rate")
+    for run in runs:
+        values = run["values"]
+        a, b = ({name: [values[each][side][name] for each in values] for name in columns} for side in "ab")
+        agreement = interval([each["shared"]["agreement"] for each in values.values()])
+        points = (
+            f"{fmean(a['points']):.2f} | {fmean(b['points']):.2f} | {_estimate(paired(a['points'], b['points']), 2)}"
+        )
+        shares = (agreement, interval(a["parse_rate"]), interval(b["parse_rate"]))
+        rest = " | ".join(_estimate(each, digits, signed=False) for each, digits in zip(shares, (2, 3, 3), strict=True))
+        yield f"| {run['seed']} | {points} | {rest} |"
+    if len(runs) >= FEWEST_SEEDS:
+        means = [_means(run["values"]) for run in runs]
+        rates = f"{_over_seeds([each['parse_rate'] for each in means], 3, signed=False)}"
+        yield f"| mean, n = {len(runs)} | | | {_over_seeds([each['points'] for each in means], 2)} | | {rates} | |"
+
+
+def _means(values: Mapping[str, Raw]) -> dict[str, float]:
+    """Return a minus b in points and the parse rate of a, as means over scenarios."""
+    return {
+        "points": fmean(each["a"]["points"] - each["b"]["points"] for each in values.values()),
+        "parse_rate": fmean(each["a"]["parse_rate"] for each in values.values()),
+    }
 
 
 def intervals(raw: Raw) -> Iterator[str]:
@@ -201,9 +240,9 @@ def _lead(values: Sequence[float], first: Sequence[float], digits: int) -> str:
     return _over_seeds([a - b for a, b in zip(values, first, strict=True)], digits)
 
 
-def _over_seeds(values: Sequence[float], digits: int) -> str:
+def _over_seeds(values: Sequence[float], digits: int, *, signed: bool = True) -> str:
     low, high = over_seeds(values)
-    return f"{_signed(fmean(values), digits)} ({_signed(low, digits)} to {_signed(high, digits)})"
+    return _estimate(Interval(mean=fmean(values), low=low, high=high, n=len(values)), digits, signed=signed)
 
 
 def _estimate(estimate: Interval, digits: int, *, signed: bool = True) -> str:

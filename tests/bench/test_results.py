@@ -53,3 +53,24 @@ def test_the_coverage_of_students_t_is_measured(capsys):
     measured = json.loads(capsys.readouterr().out)
     assert measured["means"]["normal"]["10"]["t"] > 0.8
     assert measured["proportions"]["0.5"]["30"]["exact"] > 0.8
+
+
+def test_replications_have_an_interval_over_seeds_from_three_on():
+    def run(seed, gain):
+        scenarios = {
+            name: {
+                "a": {"points": 15.0 + gain + spread, "parse_rate": 0.96},
+                "b": {"points": 15.0, "parse_rate": 0.9},
+                "shared": {"agreement": 1.0},
+            }
+            for name, spread in (("s", -1.0), ("t", 1.0))
+        }
+        return {"seed": seed, "values": scenarios}
+
+    runs = [run(0, 4.0), run(1, 5.0), run(2, 6.0)]
+    assert len(list(results.replications(runs[:2]))) == 2
+    *rows, mean = results.replications(runs)
+    # two scenarios, 3 and 5: standard error 1, t with one degree of freedom is 12.7062 (tables)
+    assert rows[0].startswith("| 0 | 19.00 | 15.00 | +4.00 (−8.71 to +16.71) | ")
+    # 4, 5 and 6: standard error 1/√3, t with two degrees of freedom is 4.3027 (tables)
+    assert mean == "| mean, n = 3 | | | +5.00 (+2.52 to +7.48) | | 0.960 (0.960 to 0.960) | |"
