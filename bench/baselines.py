@@ -79,17 +79,13 @@ def steps_to(curve: Sequence[float], level: float) -> int:
     return next(step for step, mean in enumerate(moving(curve), WINDOW) if mean >= level - 1e-12)
 
 
-def _trained(form: str, seed: int, steps: int, folder: Path) -> dict[str, Any]:
+def settings(form: str, seed: int, steps: int) -> dict[str, Any]:
+    """Return the configuration of one run."""
     from bench.werewolf import UNWATCHED
-    from training import config as configs
     from training import samples
-    from training.attempts import start
-    from training.learn import trainer
-    from training.rundir import RunDir
 
-    began = time.monotonic()
     learn = {"steps": steps, "lora": None, "lr": 6e-4, "threads": 1, "save_every": steps, "critic_warmup": WARMUP}
-    wanted = {
+    return {
         "seed": seed,
         "model": {"base": "tiny", "device": "cpu"},
         "engine": {"name": "transformers"},
@@ -100,8 +96,17 @@ def _trained(form: str, seed: int, steps: int, folder: Path) -> dict[str, Any]:
         "learn": learn | FORMS[form],
         "stop": UNWATCHED,
     }
-    run_dir = RunDir(folder / "train")
-    outcome = unless_interrupted(trainer.run(start.start(configs.parse(wanted), run_dir, folder), run_dir))
+
+
+def _trained(form: str, seed: int, steps: int, folder: Path) -> dict[str, Any]:
+    from training import config as configs
+    from training.attempts import start
+    from training.learn import trainer
+    from training.rundir import RunDir
+
+    began, run_dir = time.monotonic(), RunDir(folder / "train")
+    config = start.start(configs.parse(settings(form, seed, steps)), run_dir, folder)
+    outcome = unless_interrupted(trainer.run(config, run_dir))
     lines = metrics_of(run_dir)
     curves = {name: [round(line[name], 4) for line in lines if name in line] for name in CURVES}
     row = {"seed": seed, "result": outcome["result"], "why": outcome["why"], "steps": outcome["step"]}

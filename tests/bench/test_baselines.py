@@ -1,9 +1,12 @@
-"""Steps to the same reward, by hand."""
+"""The comparison of value heads: its numbers by hand, and what its runs differ in."""
 
 import pytest
+import torch
 
 from bench import baselines
-from tests import tiny_model
+from training import config as configs
+from training.learn.critic import Critic
+from training.run_sections import LearnSection
 
 
 def test_steps_to_the_same_reward_by_hand():
@@ -21,12 +24,21 @@ def test_steps_to_the_same_reward_by_hand():
     assert result["reward_minus_fast"]["slow"]["mean"] == pytest.approx((2 / 7 - 3 / 7) / 2)
 
 
-def test_the_constant_baseline_predicts_the_mean_and_the_others_differ_in_the_critic_alone(tmp_path):
-    tiny_model.prepare()
-    rows = {form: baselines._trained(form, 0, 4, tmp_path / form) for form in ("constant", "ridge")}
-    curves = rows["constant"]["curves"]
-    assert max(map(abs, curves["explained_variance_turn"])) < 1e-6  # a constant explains nothing
-    # the policy learns in step 4 for the first time, so the games of all four steps are the same
-    assert len(curves["reward"]) == 4
-    assert rows["ridge"]["curves"]["reward"] == curves["reward"]
-    assert rows["ridge"]["curves"]["value_r2_turn"] != curves["value_r2_turn"]
+def test_the_constant_baseline_says_the_mean_of_its_targets_whatever_the_state():
+    heads = Critic(("turn",), 16, LearnSection.from_dict(baselines.CONSTANT))
+    generator = torch.Generator().manual_seed(0)
+    states = torch.randn(200, 16, generator=generator)
+    targets = 3 + states[:, 0]  # a critic that learns would see it
+    for _ in range(4):
+        heads.fit({"turn": (states, targets)}, baselines.CONSTANT["critic_lr"])
+    torch.testing.assert_close(heads.value("turn", states), targets.mean().expand(200), atol=1e-6, rtol=0)
+
+
+def test_the_runs_of_a_seed_differ_in_the_critic_alone():
+    runs = {form: configs.parse(baselines.settings(form, 3, 20)).to_dict() for form in baselines.FORMS}
+    critics = {form: run["learn"].pop("critic") for form, run in runs.items()}
+    for run in runs.values():
+        del run["learn"]["critic_lr"], run["learn"]["critic_passes"]
+    assert runs["start"] == runs["ridge"] == runs["constant"]
+    assert [critic["kind"] for critic in critics.values()] == ["ridge", "ridge", "linear"]
+    assert [critic["features"] for critic in critics.values()] == ["policy", "start", "policy"]
