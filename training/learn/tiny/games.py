@@ -6,13 +6,13 @@ Without the variation, the model would memorise the two dozen sample scenarios i
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from training import players, samples
+from training import players, rollout, samples
 from training.records import Episode, Scenario
-from training.rollout import Job, RolloutPolicy, collect
+from training.rollout import RolloutPolicy
 from training.seeding import rng
 
 ITEMS = ("book", "hat", "ball", "apples", "bread", "rope", "tea", "coins", "candles")
@@ -29,9 +29,17 @@ def play(counts: dict[str, int], seed: int) -> list[Episode]:
         for at in range(count):
             start = loaded[at % len(loaded)].with_seed(rng(seed, name, at).getrandbits(62))
             starts.append(vary(start, rng(seed, "vary", name, at)))
-    jobs = [Job(at, start, ("scripted", "scripted")) for at, start in enumerate(starts)]
-    policies = {"scripted": partial(players.make, "scripted")}
-    return asyncio.run(collect(jobs, policies, lanes=32, rules=RolloutPolicy(seed=seed)))
+    return asyncio.run(_played(starts, RolloutPolicy(seed=seed)))
+
+
+async def _played(starts: Sequence[Scenario], rules: RolloutPolicy) -> list[Episode]:
+    """Return one game of each start, under the names of the sample, from which the model learns to copy names."""
+    return [
+        await rollout.play(
+            start, [players.make("scripted", start, seat) for seat in (0, 1)], rules=rules, number=number
+        )
+        for number, start in enumerate(starts)
+    ]
 
 
 def vary(start: Scenario, random: Random) -> Scenario:
