@@ -24,13 +24,6 @@ GAME = "negotiation"
 AT_ONCE = 8
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Fewer draws of the bootstrap: what is stored and compared is the same."""
-    fit = ratings.fit
-    monkeypatch.setattr(ratings, "fit", lambda played: fit(played, resamples=20))
-
-
 def standing(user):
     return Standing.objects.get(user=user)
 

@@ -38,7 +38,7 @@ from training.reading import Record
 if TYPE_CHECKING:
     from training.records import Floats
 
-METHOD = "bradley-terry/4"
+METHOD = "bradley-terry/5"
 """Part of every digest. Increase the number when the same log gives other ratings."""
 POINTS = 400 / np.log(10)
 MEAN = 1000.0
@@ -241,9 +241,7 @@ def reasons(log: Sequence[RatedGame]) -> dict[str, Why]:
         return dict.fromkeys(names, "few")
     size = (len(names), len(names))
     group = connected_components(coo_array((np.ones(len(met)), tuple(zip(*met, strict=True))), size), False)[1]
-    labels = sorted(
-        {int(group[first]) for first, second in met if first != second}
-    )  # without who was compared with nobody
+    labels = sorted({int(group[first]) for first, second in met if first != second})  # not those compared with nobody
     all_games, open_games = Counter[int](), Counter[int]()
     for who, count in games.items():
         all_games[int(group[place[who]])] += count
