@@ -100,7 +100,7 @@ def test_an_empty_ladder_names_the_next_step(client_of, researcher, league):
     Standing.objects.all().delete()
     played("scripted", "random", returns=(1.0, 0.0), host=researcher)
     services.refit(game=GAME)
-    assert "Show everybody" in html(client, f"?game={GAME}&kind=judge")
+    assert "Show all players" in html(client, f"?game={GAME}&kind=judge")
 
 
 def test_the_game_with_the_most_matches_comes_first(client_of, league, researcher):
