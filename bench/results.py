@@ -227,6 +227,21 @@ def intervals(raw: Raw) -> Iterator[str]:
             )
 
 
+def quick(raw: Raw) -> Iterator[str]:
+    """Yield a row per seed and the sentences over seeds; intervals are computed from the points by scenario."""
+    leads = []
+    for run in raw["runs"]:
+        a, b = zip(*run["by_scenario"].values(), strict=True)
+        leads.append(paired(a, b))
+        points = " | ".join(f"{fmean(values):.1f}" for values in (a, b))
+        rates = f"{run['agreement']['mean']:.2f} | {run['a']['parse_rate']['mean']:.2f}"
+        seconds = " | ".join(f"{run['seconds'][name]:.0f}" for name in ("cpu", "wall"))
+        yield f"| {run['seed']} | {points} | **{_estimate(leads[-1], 1)}** | {rates} | {seconds} |"
+    above = sum(lead.low > 0 for lead in leads)
+    yield f"**{above} of {len(raw['runs'])} seeds have their interval above zero**"
+    yield f"{_over_seeds([lead.mean for lead in leads], 1)} points"
+
+
 def poker(raw: Raw) -> Iterator[str]:
     """Yield NashConv and exploitability of each policy."""
     for row in raw["nashconv"]:
@@ -264,5 +279,6 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "werewolf": werewolf,
     "casino": casino,
     "intervals": intervals,
+    "quick": quick,
     "poker": poker,
 }

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from bench import quick
+from bench import quick, results
+from tests.learn.small_runs import make_run
 from training import config as configs
 from training import samples
 from training.evaluate.intervals import paired
@@ -38,6 +39,28 @@ def test_seeds_above_zero_are_counted_and_a_failed_one_is_reported(monkeypatch, 
     assert "seed 2: out of memory" in shown
     assert "interval above zero: 1 of 3 seeds" in shown
     assert json.loads((tmp_path / "seed-1" / "row.json").read_text())["config"]["seed"] == 1
+
+
+def test_the_page_recomputes_intervals_from_the_points_by_scenario():
+    # leads 3, 5, 4: mean 4, standard error 1/√3, t with two degrees of freedom 4.3027 (tables): ± 2.48
+    lines = list(results.quick({"runs": [{"seed": 0, **row([3.0, 5.0, 4.0])}, {"seed": 1, **row([-9.0, 9.0, 1.0])}]}))
+    assert lines[0] == "| 0 | 14.0 | 10.0 | **+4.0 (+1.5 to +6.5)** | 0.80 | 0.90 | 70 | 90 |"
+    assert lines[2] == "**1 of 2 seeds have their interval above zero**"
+
+
+def test_a_seed_is_a_run_of_the_command_line_with_its_own_report(tmp_path):
+    config, _ = make_run(tmp_path / "made", steps=2, evaluate={"at_end": True, "conversations": 6})
+    data = str(tmp_path / "made" / "data.jsonl")
+    (tmp_path / "seed-3").mkdir()
+    measured = quick._measured({**config.to_dict(), "data": {"path": data}, "seed": 3}, tmp_path / "seed-3")
+    assert (measured["result"], measured["steps"]) == ("succeeded", 2)
+    assert "over 3 scenarios" in measured["verdict"]
+    a, b = zip(*measured["by_scenario"].values(), strict=True)
+    assert paired(a, b).to_dict() == pytest.approx(measured["difference"]["points"])
+    assert len(measured["watched"]["rows"]) == 2
+    assert {"entropy", "parse_rate", "kl", "lr"} <= {*measured["watched"]["columns"]}
+    assert measured["seconds"]["cpu"] > 0
+    assert 0 < measured["seconds"]["head_to_head"] < measured["seconds"]["wall"]
 
 
 def test_the_quick_trial_bargains_over_items_alone_and_ends_with_its_own_head_to_head():

@@ -177,6 +177,15 @@ def planted(form, seed):
     return [{"parse_rate": 1 - bad, "failing": bad, "reward": reward} for bad, reward in pairs]
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_the_quick_trial_raises_none(seed):
+    [run] = [run for run in json.loads((RESULTS / "quick.json").read_text())["runs"] if run["seed"] == seed]
+    rows = [dict(zip(run["watched"]["columns"], row, strict=True)) for row in run["watched"]["rows"]]
+    assert len(rows) == run["steps"]
+    assert {"parse_rate", "entropy", "kl", "advantage_mean", "reward"} <= rows[0].keys()
+    assert alarm(rows) is None
+
+
 @pytest.mark.parametrize("form", ["off", "zero"])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_planted_bug_raises_an_alarm(form, seed):
