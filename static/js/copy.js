@@ -7,9 +7,9 @@
     try {
       await navigator.clipboard.writeText(source.textContent);
       said.textContent = "Copied.";
-    } catch {
-      window.getSelection().selectAllChildren(source); // without permission or a secure context the user copies by keyboard
-      said.textContent = "Selected: press Ctrl+C to copy.";
+    } catch { // no permission, or no secure context: browsers then offer the older command alone, or the user copies
+      window.getSelection().selectAllChildren(source);
+      said.textContent = document.execCommand("copy") ? "Copied." : "Selected: copy it with Ctrl+C or the menu.";
     }
   }
   for (const button of document.querySelectorAll("button[data-copy]")) {

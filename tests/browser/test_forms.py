@@ -183,12 +183,30 @@ def test_a_wrong_configuration_is_marked_where_it_is_wrong(visit, tiny):
     visitor.forget("400")
 
 
+def copy(page, link):
+    """Press Copy with the clipboard's interface, without it (as over plain HTTP), and where nothing may copy."""
+    button, said = page.get_by_role("button", name="Copy"), page.locator(".copy [role=status]")
+    page.evaluate("window.clipboard = navigator.clipboard")
+    button.click()
+    expect(said).to_have_text("Copied.")
+    assert page.evaluate("clipboard.readText()") == link
+    page.evaluate("clipboard.writeText('something else')")
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    button.click()
+    page.wait_for_function("async (link) => await clipboard.readText() === link", arg=link)
+    page.evaluate("document.execCommand = () => false")
+    button.click()
+    expect(said).to_have_text(re.compile("^Selected"))
+    assert page.evaluate("getSelection().toString()") == link
+
+
 def test_a_guest_takes_the_seat_that_the_link_keeps(visit):
-    host = visit("pia")
+    host = visit("pia", permissions=["clipboard-read", "clipboard-write"])
     set_up(host.page, "open")
     table = host.page.url
     host.page.get_by_role("button", name=re.compile("Guest link")).click()
     link = host.page.locator("code.token").inner_text()
+    copy(host.page, link)
     guest = visit()
     guest.page.goto(link)
     guest.page.get_by_label("Your name at the table").fill("Zoe")
