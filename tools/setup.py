@@ -30,7 +30,7 @@ REQUIREMENTS = ROOT / "requirements"
 VENDOR = ROOT / "static" / "vendor"
 TESTING = VENV / "assets"
 HOME = Path(os.environ.get("PARLEY_HOME") or ROOT / "var")
-MODELS = ("smollm2-135m", "tiny")
+MODELS = ("tiny", "smollm2-135m")  # the first page waits for the first
 ASSETS = {  # in node_modules -> in static/vendor
     "uplot/dist/uPlot.iife.min.js": "uPlot.iife.min.js",
     "uplot/dist/uPlot.min.css": "uPlot.min.css",

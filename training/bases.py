@@ -22,7 +22,7 @@ from training.store import MANIFEST, loads, sha256, write_json
 INFO = "parley.json"
 """The file with a model folder's provenance (`ModelInfo`), beside the Hugging Face files."""
 
-PREPARING_S = 60.0
+PREPARING_S = 180.0
 """Seconds without progress after which a preparation counts as ended."""
 
 UNSAFE = frozenset(
@@ -147,7 +147,7 @@ class Preparation(Record):
 
 
 def preparation(entry: BaseModel) -> Preparation | None:
-    """Return the progress of the entry's preparation; None without progress in the last minute."""
+    """Return the progress of the entry's preparation; None without progress for `PREPARING_S`."""
     try:
         state = Preparation.from_dict(loads(_preparation_file(entry).read_bytes()))
     except (OSError, ValueError, BadInput):

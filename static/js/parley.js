@@ -22,6 +22,17 @@
     event.target.click();
   });
 
+  // What scrolls sideways and has nothing to focus inside is focusable itself, so that the arrow keys scroll it.
+  function reach() {
+    for (const box of document.querySelectorAll(".scroll")) {
+      const alone = box.scrollWidth > box.clientWidth && !box.querySelector("a, button, input, select, summary, textarea");
+      if (alone) box.tabIndex = 0;
+    }
+  }
+  reach();
+  window.addEventListener("resize", reach);
+  document.addEventListener("htmx:afterSettle", reach);
+
   // Reports a failed request in the element named by data-problem, else beside the element that sent the request.
   function say(element, text, link) {
     const named = element.closest("[data-problem]");

@@ -55,6 +55,10 @@ class MatchQuerySet(models.QuerySet["Match"]):
         """Matches that this user plays or hosts."""
         return self.filter(Q(host=user) | Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user)))
 
+    def not_of(self, user: User) -> MatchQuerySet:
+        """Matches that this user neither plays nor hosts."""
+        return self.exclude(host=user).exclude(Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user)))
+
     def waiting(self) -> MatchQuerySet:
         """Open tables with a free seat."""
         return self.filter(state=Match.State.OPEN).filter(Exists(MatchSeat.objects.free().filter(match=OuterRef("pk"))))
@@ -62,8 +66,7 @@ class MatchQuerySet(models.QuerySet["Match"]):
     def open_to_watch(self, user: User) -> MatchQuerySet:
         """Running games of others that this user may watch."""
         opened = [Match.Visibility.OPEN, Match.Visibility.PUBLIC]
-        running = self.filter(state=Match.State.RUNNING, visibility__in=opened)
-        return running.exclude(host=user).exclude(Exists(MatchSeat.objects.filter(match=OuterRef("pk"), user=user)))
+        return self.not_of(user).filter(state=Match.State.RUNNING, visibility__in=opened)
 
     def listed(self) -> MatchQuerySet:
         """Matches that their hosts made public, running or finished."""

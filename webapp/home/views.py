@@ -1,4 +1,5 @@
-"""The home page: active runs, open tables, pending judgments; on a new installation, three ways to begin.
+"""The home page: active runs, open tables, pending judgments; on a new installation, those of three beginnings that
+nobody has tried.
 
 A guest's first page is their match.
 """
@@ -22,13 +23,15 @@ from webapp.accounts.models import User
 from webapp.accounts.permissions import current_user, everyone, researchers
 from webapp.arena.models import Match
 from webapp.core.http import STOP_ASKING, render_block, wants_fragment
-from webapp.judgments.models import Queue
+from webapp.judgments.models import Judgment, Queue
 from webapp.runs import services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.presets import PRESETS
 
 SHOWN = 6
 TINY = "tiny"
+NEW = 5
+"""An installation with fewer runs offers what nobody has tried yet."""
 
 
 @require_GET
@@ -40,28 +43,33 @@ def index(request: HttpRequest) -> HttpResponse:
         return redirect("arena:table", match.pk) if match else render(request, "arena/left.html")
     if wants_fragment(request):
         begin = _begin(user)
-        return render_block(request, "home/index.html", "begin", begin, 200 if begin["preparing"] else STOP_ASKING)
+        return render_block(request, "home/index.html", "begin", begin, STOP_ASKING if begin["ready"] else 200)
     tables = Match.objects.without_unrated_rematches(user).with_seats()
     runs = Run.objects.visible_to(user).experiments().listed()
     context = {
         **_begin(user),
         "alive": runs.alive().with_progress().order_by("-pk")[:SHOWN],
         "recent": runs.over().order_by("-pk")[:SHOWN],
-        "waiting": tables.waiting().order_by("-created_at")[:SHOWN],
+        "waiting": tables.waiting().not_of(user).order_by("-created_at")[:SHOWN],
         "mine": tables.of(user).filter(state__in=["open", "running"]).order_by("-pk")[:SHOWN],
         "judging": Queue.objects.assigned_to(user, unfinished=True)[:SHOWN],
-        "fresh": user.is_researcher and not Run.objects.experiments().exists(),
     }
     return render(request, "home/index.html", context)
 
 
 def _begin(user: User) -> dict[str, Any]:
-    """The context of the three ways to begin: the tiny model, or the progress of its preparation."""
+    """The context of the three ways to begin: which are untried; the tiny model, or the progress of its preparation."""
     entry = bases.REGISTRY[TINY]
-    state = None if bases.is_prepared(entry) else bases.preparation(entry)
+    ready = bases.is_prepared(entry)
+    state = None if ready else bases.preparation(entry)
+    runs = Run.objects.experiments().count()
+    untried = {"watch": not runs, "sit": not Match.objects.exists(), "judge": not Judgment.objects.exists()}
     return {
-        "tiny": Checkpoint.objects.visible_to(user).filter(name=TINY).first(),
+        "untried": untried,
+        "begins": sum(untried.values()) if user.is_researcher and runs < NEW else 0,
+        "opponent": Checkpoint.objects.visible_to(user).filter(base=TINY).order_by("-pk").first(),
         "finished": Match.objects.exportable().order_by("-pk").first(),
+        "ready": ready,
         "preparing": state,
         "seconds_left": state.seconds_left(time.time()) if state else None,
     }

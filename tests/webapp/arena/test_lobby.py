@@ -90,14 +90,28 @@ def test_running_games_cost_the_lobby_no_queries_of_their_own(
         assert len(listed(client)["running"]) == 12
 
 
-# --- links and guests ---
-
-
 @pytest.fixture
 def waiting(player):
     """A table of a player with a free seat."""
     places = [tables.Place(user=player), tables.Place()]
     return tables.create(host=player, start=tables.Start(negotiation()), places=places, consent=True)
+
+
+def test_ones_own_open_table_is_listed_once(client_of, player, ben, waiting):
+    assert listed(client_of(player)) == {"waiting": [], "running": [], "mine": [waiting.pk], "public": []}
+    assert listed(client_of(ben)) == {"waiting": [waiting.pk], "running": [], "mine": [], "public": []}
+
+
+@pytest.mark.parametrize("list_name, verb", [("waiting", "join"), ("running", "watch"), ("mine", "go on")])
+def test_a_line_ends_with_what_one_can_do(client_of, player, annotator, two_people, waiting, list_name, verb):
+    opened(two_people, "open")
+    client = client_of(player if list_name == "mine" else annotator)
+    (first, *_) = listed(client)[list_name]
+    page = client.get("/play/").content.decode()
+    assert re.search(rf'<a class="do" href="/play/{first}/">{verb}<span class="unseen"> food 3', page)
+
+
+# --- links and guests ---
 
 
 @pytest.mark.parametrize("ask", ["invite/1", "link"])

@@ -9,13 +9,17 @@ from django.urls import reverse
 from django.utils.html import strip_tags
 
 from tests.trust.matrix.arena import seated
-from tests.webapp.judgments.make import finished_match, people_queue
+from tests.webapp.arena.conftest import negotiation
+from tests.webapp.judgments.make import FIVES, finished_match, people_queue, version
 from tests.webapp.runs.making import make_run
 from training import bases, samples
 from training.errors import BadInput
 from training.store import write_json
 from webapp.accounts.models import User
+from webapp.arena.models import Match
+from webapp.arena.setup import tables
 from webapp.home.management.commands import demo_data
+from webapp.judgments import services as judging
 from webapp.runs import attempts
 from webapp.runs.models import Run
 from webapp.scenarios.models import Dataset
@@ -36,7 +40,34 @@ def test_a_new_installation_offers_three_ways_to_begin(client_of, researcher):
     run = Run.objects.get()
     assert started.redirect_chain[-1][0] == reverse("runs:detail", args=[run.pk])
     assert (run.base, run.state) == ("tiny", "queued")
-    assert "Three ways" not in page(client)
+    left = page(client)
+    assert "Watch a model learn" not in left
+    for heading in ("Not tried yet", "Play against it", "Judge a game"):
+        assert heading in left
+    finished_match(researcher)
+    left = page(client)
+    assert "Play against it" not in left
+    assert "Queue the last game" in left
+    seat = Match.objects.get().seats.get(user=researcher)
+    judging.rate(by=seat, version=version(), values={1: FIVES}, guesses={1: False})
+    assert "Judge a game" not in page(client)
+
+
+def test_an_installation_at_work_offers_no_beginnings(client_of, researcher):
+    for number in range(5):
+        assert "Play against it" in page(client_of(researcher))
+        make_run(researcher, name=f"run {number}")
+    assert "Play against it" not in page(client_of(researcher))
+
+
+def test_ones_own_open_table_waits_for_others(client_of, player, annotator):
+    tables.create(
+        host=player, start=tables.Start(negotiation()), places=[tables.Place(user=player), tables.Place()], consent=True
+    )
+    assert "Waiting for a player" in page(client_of(annotator))
+    own = page(client_of(player))
+    assert "Waiting for a player" not in own
+    assert "<h3>Yours</h3>" in own
 
 
 def test_the_cards_say_how_far_the_tiny_model_is(client_of, researcher, monkeypatch, tmp_path):
@@ -52,8 +83,12 @@ def test_the_cards_say_how_far_the_tiny_model_is(client_of, researcher, monkeypa
         assert (part.status_code, 'id="begin"' in part.content.decode()) == (200, True)
         with pytest.raises(BadInput, match=r"being prepared on this machine; try again in (8|9)\d s"):
             bases.resolve("tiny")
-        write_json(log.path, {"began": now - 300, "at": now - 100, "share": 0.25})  # nobody works on it any more
-        assert "being prepared" not in page(client)
+        write_json(log.path, {"began": now - 900, "at": now - 200, "share": 0.25})  # nobody works on it any more
+        left = page(client)
+        assert "being prepared" not in left
+        assert "models prepare tiny" in left
+        assert "<button disabled>Start the quick trial" in left
+    monkeypatch.setattr(bases, "is_prepared", lambda entry: True)
     part = client.get(reverse("home:index"), headers={"HX-Request": "true"})
     assert (part.status_code, "<button>Start the quick trial" in part.content.decode()) == (286, True)
 

@@ -406,6 +406,8 @@ def test_a_runs_page_opens_on_the_tab_that_has_something(page, researcher):
         return shown.split('aria-current="page">')[1].split("<")[0]
 
     assert tab(head_to_head_of(researcher, {"points": (1.0, 0.5, 1.5)})) == "Evaluation"
+    assert tab(make_run(researcher, kind="eval", state="running")) == "Evaluation"
+    assert tab(make_run(researcher, kind="eval", state="failed", error="no model")) == "Log"
     failed = make_run(researcher, state="failed", error="no model")
     assert tab(failed) == "Log"
     assert tab(failed, "?tab=curves") == "Curves"

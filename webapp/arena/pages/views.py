@@ -50,7 +50,7 @@ def lobby(request: HttpRequest) -> HttpResponse:
     """Open tables, the user's own matches, and a link to a new table."""
     user = current_user(request)
     listed = Match.objects.without_unrated_rematches(user).with_seats().order_by("-created_at")
-    waiting, yours, running = listed.waiting(), listed.of(user), listed.open_to_watch(user)
+    waiting, yours, running = listed.waiting().not_of(user), listed.of(user), listed.open_to_watch(user)
     public = listed.listed().filter(state=Match.State.FINISHED)  # running ones are among those to watch
     context = {
         "waiting": access.lines(waiting[:PER_PAGE], user),

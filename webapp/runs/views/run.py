@@ -72,6 +72,8 @@ def _opening(run: Run, metrics: set[str]) -> Callable[..., HttpResponseBase] | N
     """Return the view that replaces the curves as the first tab; None for the curves."""
     if run.result and "summary" in run.result:
         return evaluation
+    if run.kind == Run.Kind.EVAL and run.state != Run.State.FAILED:
+        return evaluation  # it has no curves
     if metrics:
         return None
     if run.events.filter(kind="evaluation").exists():
