@@ -52,21 +52,30 @@ class Meter:
 
     def __init__(self, what: str) -> None:
         self.what, self.began, self.share = what, time.monotonic(), 0.0
+        self._rose = self.began
         self.in_place = sys.stdout.isatty()
         self._next = self.began + METER_S[self.in_place]
         self._open = False
 
     def reached(self, share: float) -> None:
         """Store the share of the work that is done; print it if the last line is old enough."""
-        self.share = max(self.share, share)
         now = time.monotonic()
+        if share > self.share:
+            self.share, self._rose = share, now
         if now < self._next:
             return
         self._next = now + METER_S[self.in_place]
-        left = f", {clock((now - self.began) * (1 - self.share) / self.share)} left" if self.share > METER_LEAST else ""
+        left = self._left(now)
         line = f"setup: {self.what}: {self.share:.0%}{left}"
         print(f"\r\033[K{line}" if self.in_place else line, end="" if self.in_place else "\n", flush=True)
         self._open = self.in_place
+
+    def _left(self, now: float) -> str:
+        """The time left at the average speed until the share last rose; empty where it is not known, or over."""
+        if self.share <= METER_LEAST:
+            return ""
+        seconds = (self._rose - self.began) * (1 - self.share) / self.share - (now - self._rose)
+        return f", {clock(seconds)} left" if seconds >= 1 else ""
 
     def end(self) -> None:
         """Replace the line printed in place with the total time."""
@@ -175,8 +184,9 @@ def pip(*arguments: str, what: str, verb: str = "install", packages: int = 1) ->
     meter.end()
 
 
-FETCHING = 0.7
-"""The share of an installation's time spent on fetching packages; pip reports nothing while it unpacks them."""
+FETCHING = 0.4
+"""The share of an installation's time spent on collecting packages that pip has in its cache; it reports nothing while
+it unpacks them."""
 
 
 def install(lock: str) -> None:

@@ -106,6 +106,16 @@ def test_a_long_step_says_what_is_left(monkeypatch, capsys):
     assert capsys.readouterr().out == "setup: model tiny: 25%, 90 s left\nsetup: model tiny: 50%, 60 s left\n"
 
 
+def test_the_time_left_counts_down_while_the_share_stands_still(monkeypatch, capsys):
+    times = iter([100.0, 140.0, 160.0, 230.0])
+    monkeypatch.setattr(setup.time, "monotonic", lambda: next(times))
+    meter = setup.Meter("unpacking")
+    for share in (0.4, 0.4, 0.0):
+        meter.reached(share)
+    # 40 s for two fifths leave 60 s, 20 s later 40 s; what takes longer than expected is not estimated again
+    assert capsys.readouterr().out.split("setup: unpacking: 40%")[1:] == [", 60 s left\n", ", 40 s left\n", "\n"]
+
+
 @pytest.mark.parametrize("chosen", [False, True])
 def test_a_torch_of_another_hash_is_refused_unless_its_index_was_chosen(tmp_path, capsys, chosen):
     wheel = tmp_path / "torch-1.0-py3-none-any.whl"
