@@ -99,3 +99,12 @@ def test_varied_starts_are_legal_and_scripted_games_become_traces(folder):
     for game in played:
         for trace in traces(game, chat, window=2048):
             assert sum(trace.mask) > 0
+
+
+def test_progress_begins_with_the_games_and_ends_with_the_last_batch(tmp_path):
+    few = pretrain.RECIPE.model_copy(update={"items": 2, "prices": 2, "dialogues": 2})
+    shares = []
+    pretrain.build(tmp_path, few, "digest", shares.append)
+    assert shares == sorted(shares)
+    assert shares[:2] == pytest.approx([0.1 / 6, 0.2 / 6]), "a tenth for six games"
+    assert shares[-1] == 1.0

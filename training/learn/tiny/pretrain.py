@@ -73,6 +73,9 @@ class Recipe(Record):
 
 RECIPE = Recipe()
 
+READING = 0.1
+"""The share of the time that passes before the first batch: games are played, and their traces made."""
+
 
 def key(recipe: Recipe = RECIPE) -> str:
     """Return the hash of the recipe and of a few of its games as text, so that it changes with the games' wording."""
@@ -117,7 +120,7 @@ def pretrain(
     """Train a tokenizer and a model by the recipe on `games`, and write them into the existing `folder`.
 
     Each of `words` is always tokenized separately, for instance names that the model must copy. `on_progress` is called
-    with the share of batches read.
+    with the share of the work done.
     """
     from training.learn.models import save
     from training.learn.sft.data import plan
@@ -126,7 +129,7 @@ def pretrain(
 
     tokenizer = make_tokenizer(_texts(_evenly(games)), recipe, words)
     model = make_model(tokenizer, recipe)
-    seat_traces = list(_traces(games, ChatTokenizer(tokenizer), recipe))
+    seat_traces = list(_traces(games, ChatTokenizer(tokenizer), recipe, on_progress))
     log.info("%d games, %d tokens", len(games), sum(len(trace.tokens) for trace in seat_traces))
     batches = plan([len(t.tokens) for t in seat_traces], recipe.sft, recipe.seed)
     fit(model, tokenizer, seat_traces, batches, recipe.sft, _ProgressHooks(on_progress, len(batches)))
@@ -134,7 +137,7 @@ def pretrain(
 
 
 class _ProgressHooks:
-    """Hooks of a fit that report the share of batches read."""
+    """Hooks of a fit that report progress by the share of batches read."""
 
     def __init__(self, on_progress: Callable[[float], None], batches: int) -> None:
         self.on_progress, self.batches, self.done = on_progress, batches, 0
@@ -142,7 +145,7 @@ class _ProgressHooks:
     def on_batch(self) -> None:
         """Count one batch."""
         self.done += 1
-        self.on_progress(min(1.0, self.done / self.batches))
+        self.on_progress(READING + (1 - READING) * min(1.0, self.done / self.batches))
 
     def on_begin(self, optimizer: object) -> None:
         """Do nothing."""
@@ -151,7 +154,9 @@ class _ProgressHooks:
         """Do nothing: progress counts batches."""
 
 
-def _traces(games: Sequence[Episode], chat: ChatTokenizer, recipe: Recipe) -> Iterator[Trace]:
+def _traces(
+    games: Sequence[Episode], chat: ChatTokenizer, recipe: Recipe, on_progress: Callable[[float], None]
+) -> Iterator[Trace]:
     """Yield all seats' traces with a share of the observation tokens as targets, except in a dialogue's rules."""
     from training.text.conversations import traces
 
@@ -164,6 +169,7 @@ def _traces(games: Sequence[Episode], chat: ChatTokenizer, recipe: Recipe) -> It
                 for at, sampled in enumerate(trace.mask)
             )
             yield trace.model_copy(update={"mask": mask})
+        on_progress(READING * (number + 1) / len(games))
 
 
 def _evenly(games: Sequence[Episode]) -> list[Episode]:
