@@ -196,7 +196,7 @@ def model_begins(match):
     assert clock.begin_with_models() == 1
 
 
-WAITING = "the clock starts when Ben is ready"
+WAITING = "the model at Ben's seat is starting; the clock starts when it is ready"
 MODEL_EVENTS = [
     ("services.submit", lambda match: say(match, 0, "hello"), WAITING),
     ("clock.start_clocks", model_wakes, 'id="deadline"'),
