@@ -134,10 +134,10 @@ def seats_shown(client, match):
 def test_the_host_reads_the_guests_name_before_and_during_the_game(client_of, player, waiting):
     host, guest = client_of(player), client_of(None)
     guest.post(f"/play/guest/{links.invite(match=waiting, number=1)}/", {"shown_name": "Zoe"})
-    assert seats_shown(host, waiting)[1].endswith("Zoe, reading")
+    assert seats_shown(host, waiting)[1].endswith("Zoe (guest), reading")
     guest.post(f"/play/{waiting.pk}/consent/", {"consent": "yes"})
     assert Match.objects.get(pk=waiting.pk).state == Match.State.RUNNING
-    assert seats_shown(host, waiting)[1].endswith("Zoe")
+    assert seats_shown(host, waiting)[1].endswith("Zoe (guest)")
 
 
 @pytest.mark.usefixtures("registered")
