@@ -3,17 +3,22 @@
 The databases are the embedded ones, in a folder of their own under the temporary folder: PostgreSQL is shared by
 test sessions that run at the same time (each has its own database), Valkey is one per session. They are started by
 the first test that asks for a database, and stopped when the last session leaves. `DATABASE_URL` and `REDIS_URL` are
-respected.
+respected. The embedded PostgreSQL keeps a migrated database, of which those of the sessions are copies.
 """
 
+import fcntl
+import hashlib
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(tempfile.gettempdir()) / f"parley-tests-{os.getuid()}"
 _SESSION = os.environ.setdefault("PARLEY_TEST_SESSION", str(os.getpid()))
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
@@ -45,9 +50,43 @@ def pytest_configure(config: pytest.Config) -> None:
 
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick; nothing here is secret
     django.setup()
+    from django.test import TransactionTestCase
+
+    TransactionTestCase._fixture_teardown = _delete_rows
     if getattr(config.option, "numprocesses", None):
         # With this name in their environment, parallel processes would load the settings before they come by here.
         del os.environ["DJANGO_SETTINGS_MODULE"]
+
+
+def _delete_rows(case: object) -> None:
+    """Leave the tables as Django's `flush` does, in a tenth of its time: it truncates all, and makes the types anew."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("""
+            DO $$ DECLARE name text; BEGIN
+                SET LOCAL session_replication_role = replica;  -- rows go in any order
+                FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public'
+                    AND tablename NOT IN ('django_migrations', 'django_content_type', 'auth_permission')
+                LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
+            END $$""")
+
+
+def _migrated() -> str:
+    """The name of a database with every table, which is made once for these migrations."""
+    import psycopg
+
+    files = sorted(ROOT.glob("webapp/*/migrations/*.py"))
+    name = f"migrated_{hashlib.sha256(b''.join(file.read_bytes() for file in files)).hexdigest()[:16]}"
+    url = os.environ["DATABASE_URL"]
+    with (SHARED / "migrated.lock").open("w") as lock, psycopg.connect(url, autocommit=True) as connection:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone():
+            connection.execute(f"CREATE DATABASE {name}")
+            command = [sys.executable, "manage.py", "migrate", "--no-input", "-v0"]
+            environment = os.environ | {"DATABASE_URL": url.replace("/postgres?", f"/{name}?")}
+            subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    return name
 
 
 def _drop_databases_of_dead_sessions() -> None:
@@ -77,7 +116,11 @@ def databases() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(databases: None, django_db_modify_db_settings_parallel_suffix: None) -> None:
-    """Start the databases before pytest-django makes its own database in them."""
+    """Start the databases before pytest-django makes its own database in them, as a copy where it can."""
+    from django.conf import settings
+
+    if "DATABASE_URL" in _WANTED:
+        settings.DATABASES["default"]["TEST"]["TEMPLATE"] = _migrated()
 
 
 @pytest.fixture

@@ -68,9 +68,9 @@ def blank(heads):
 
 
 def converged(world, method):
-    """Iterate the critic to the mean of its own targets (halfway each time, so that it settles)."""
+    """Iterate the critic to the mean of its own targets; after some rounds halfway, so that any form settles."""
     critic = blank(method.needs.critic)
-    for _ in range(400):
+    for round_ in range(400):
         sums = {head: {prefix: [0.0, 0.0] for prefix in table} for head, table in critic.items()}
         for way, episode in zip(WAYS, world.episodes(critic), strict=True):
             credit = method.credit([episode])[0].traces[0]
@@ -82,7 +82,7 @@ def converged(world, method):
         change = 0.0
         for head, table in critic.items():
             for prefix, (target, mass) in sums[head].items():
-                step = 0.5 * (target / mass - table[prefix]) if mass else 0.0
+                step = (1.0 if round_ < 20 else 0.5) * (target / mass - table[prefix]) if mass else 0.0
                 table[prefix] += step
                 change = max(change, abs(step))
         if change < 1e-13:

@@ -46,10 +46,10 @@ class Step:
 
 
 def played(pair, chance):
-    """Both worlds, played at random until the rules reveal what was hidden; the tool answers as at the table."""
+    """Up to `STEPS` random steps of both worlds, until the rules reveal what was hidden; the tool acts by default."""
     a, b = (make(scenario.with_seed(SEED)) for scenario in (pair.a, pair.b))
     steps = []
-    while a.to_act() and not pair.until(a):
+    while a.to_act() and not pair.until(a) and len(steps) < STEPS:
         moves = {seat: random_move(a, seat, derive(chance, seat, len(steps))) for seat in sorted(a.to_act())}
         if (tool := a.scenario.tool_seat) in moves:
             moves[tool] = a.default(tool)
@@ -65,7 +65,7 @@ def played(pair, chance):
 
 def spoken(pair):
     """A play of both worlds in which the viewer soon has something to say."""
-    plays = (played(pair, chance)[:STEPS] for chance in range(30))
+    plays = (played(pair, chance) for chance in range(30))
     return next(steps for steps in plays if any(step.said for step in steps))
 
 
