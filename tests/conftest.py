@@ -160,6 +160,17 @@ def client_of(client) -> Callable[..., object]:
 
 
 @pytest.fixture
+def unpaced(monkeypatch):
+    """Models and scripts move as soon as they have an answer, instead of after as long as a person might take."""
+    from webapp.arena.play import pace
+    from worker import play
+
+    for delay in ("draw", "reading_time"):
+        monkeypatch.setattr(pace, delay, lambda *_: 0.0)
+    monkeypatch.setattr(play, "PAUSE_SECONDS", 0.01)
+
+
+@pytest.fixture
 def researcher(person):
     return person("researcher", "rosa")
 

@@ -17,14 +17,13 @@ from webapp.arena.play import model_seats, services
 from webapp.serving.models import Deployment, RemoteModel
 from worker import play as playing
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("unpaced")]
 VILLAGE = CASES["werewolf"][2]
 """Six who all speak at the same time by day."""
 
 
 @pytest.fixture
 def stub(monkeypatch):
-    monkeypatch.setattr(playing, "PAUSE_SECONDS", 0)
     with Stub() as server:
         monkeypatch.setenv("MODEL_ADDRESSES", server.url)
         yield server

@@ -34,7 +34,7 @@ from webapp.scenarios.services import create_dataset
 from webapp.serving.models import Deployment, RemoteModel
 from worker.play import play
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("unpaced")]
 
 NOW = datetime(2031, 5, 17, 12, 0, tzinfo=UTC)
 

@@ -22,6 +22,7 @@ from webapp.arena.play import services
 from webapp.serving.models import Deployment, RemoteModel
 from worker.play import play
 
+pytestmark = pytest.mark.usefixtures("unpaced")
 STEPS = 10
 SEED = 11
 

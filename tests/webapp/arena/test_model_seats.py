@@ -15,7 +15,7 @@ from webapp.arena.setup import tables
 from webapp.serving.models import Deployment, RemoteModel
 from worker.play import play
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("unpaced")]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from webapp.arena.setup import tables
 from webapp.serving.models import Deployment, RemoteModel
 from worker.play import play
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("registered")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("registered", "unpaced")]
 registered = vigil.registered
 
 
