@@ -1,8 +1,8 @@
 """`make test`: the whole test suite in three passes, with one closing line. Exits with pytest's status.
 
-Pure tests run on two processes. Beside them, one at a time, run the tests that drive a browser, run vLLM or wait for
-processes. Then the tests that measure time run alone. If no Chromium is installed, root installs it with apt; for other
-users browser tests are skipped.
+Pure tests run on two processes, with a lower priority than the tests that drive a browser, run vLLM or wait for
+processes: these run beside them, one at a time, and take longer. Then the tests that measure time run alone. If no
+Chromium is installed, root installs it with apt; for other users browser tests are skipped.
 """
 
 import os
@@ -31,10 +31,16 @@ class Pass:
     title: str
     arguments: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()
 
 
 TOGETHER = (
-    Pass("pure tests, on two processes", ("-m", PURE, "-n", "2"), {"OMP_NUM_THREADS": "1"}),
+    Pass(
+        "pure tests, on two processes",
+        ("-m", PURE, "-n", "2", "--dist", "worksteal"),  # neighbours share what their module prepares
+        {"OMP_NUM_THREADS": "1"},
+        ("nice", "-n", "5"),
+    ),
     Pass("browser, vLLM and processes, beside the pure tests", ("-m", BESIDE)),
 )
 ALONE = Pass("tests that measure time, alone", ("-m", "serial"))
@@ -87,11 +93,11 @@ def closing(outcomes: Counter[str], seconds: float) -> str:
 
 
 def start(part: Pass, report: Path, output: IO[str] | None) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "pytest", *part.arguments, f"--junitxml={report}", *sys.argv[1:]]
+    command = [*part.prefix, sys.executable, "-m", "pytest", *part.arguments, f"--junitxml={report}", *sys.argv[1:]]
     return subprocess.Popen(
         command,
         cwd=ROOT,
-        env={**os.environ, **part.environment},
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **part.environment},  # a hundred processes import the same
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,

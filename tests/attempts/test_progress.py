@@ -7,12 +7,18 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
+from importlib import import_module
+from multiprocessing import get_context
 
 import pytest
 
+import training.attempts.progress as progress_module
 from training.attempts.progress import Progress, StopRequested, logging_to, rounded
-from training.rundir import AttemptDir
+from training.config import RunConfig
+from training.rundir import AttemptDir, RunDir
 from training.store import read_lines, read_member
+from training.supervised import held_input
 
 
 @pytest.fixture
@@ -143,31 +149,40 @@ def test_a_process_that_cannot_stop_is_ended(tmp_path):
     assert time.monotonic() - began < 10
 
 
-LOADER = """
-import os, sys, time
-from importlib import import_module
-from pathlib import Path
-import training.attempts.progress as progress
-from training.config import RunConfig
-from training.rundir import RunDir
-from training.supervised import held_input
-progress.GRACE_S = 1.0
-if sys.argv[3] == "early":
-    held_input()
-    print("asked", flush=True)
-    time.sleep(2.0)
-runner = import_module(sys.argv[1])
-def load(*_):
-    print("loading", flush=True)
-    time.sleep(60)
-setattr(runner, sys.argv[2], load)
-runner.run(RunConfig(), RunDir(Path(sys.argv[4])))
-"""
+def load(module, name, when, folder, stdin, hold, said):
+    """Run, in a child, what never finishes loading; `early` looks at its standard input long before."""
+    os.close(hold)
+    os.dup2(stdin, 0)
+    sys.stdin = os.fdopen(0, closefd=False)
+    held_input.cache_clear()
+    progress_module.GRACE_S = 1.0
+    if when == "early":
+        held_input()
+        os.write(said, b"asked\n")
+        time.sleep(2.0)
+    runner = import_module(module)
+    setattr(runner, name, lambda *_: (os.write(said, b"loading\n"), time.sleep(60)))
+    runner.run(RunConfig(), RunDir(folder))
 
 
-def loader(tmp_path, module, name, when, stdin=subprocess.PIPE):
-    command = [sys.executable, "-c", LOADER, module, name, when, str(tmp_path)]
-    return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True)
+@contextmanager
+def loading(tmp_path, module, name, when):
+    """Fork `load`, as a new process imports for eight seconds; yield it, the pipe to its input, and what it says."""
+    import_module(module)
+    (stdin, hold), (words, said) = os.pipe(), os.pipe()
+    if when == "alone":
+        os.close(stdin)
+        stdin = os.open(os.devnull, os.O_RDONLY)
+    process = get_context("fork").Process(target=load, args=(module, name, when, tmp_path, stdin, hold, said))
+    process.start()
+    os.close(stdin)
+    os.close(said)
+    try:
+        with os.fdopen(words) as lines_, os.fdopen(hold, "w") as pipe:
+            yield process, pipe, lines_
+    finally:
+        process.kill()
+        process.join()
 
 
 RUNNERS = [
@@ -179,34 +194,26 @@ RUNNERS = [
 
 @pytest.mark.parametrize("module, name", RUNNERS)
 def test_the_end_of_an_open_pipe_ends_a_process_that_still_loads(tmp_path, module, name):
-    process = loader(tmp_path, module, name, "late")
-    try:
-        assert process.stdout.readline() == "loading\n"
-        process.stdin.close()
-        assert process.wait(20) == 1
-    finally:
-        process.kill()
+    with loading(tmp_path, module, name, "late") as (process, pipe, words):
+        assert words.readline() == "loading\n"
+        pipe.close()
+        process.join(20)
+        assert process.exitcode == 1
 
 
 def test_a_pipe_that_ends_before_loading_counts_as_open(tmp_path):
-    process = loader(tmp_path, *RUNNERS[0], "early")
-    try:
-        assert process.stdout.readline() == "asked\n"
-        process.stdin.close()
-        assert process.wait(40) == 1
-    finally:
-        process.kill()
+    with loading(tmp_path, *RUNNERS[0], "early") as (process, pipe, words):
+        assert words.readline() == "asked\n"
+        pipe.close()
+        process.join(40)
+        assert process.exitcode == 1
 
 
 def test_without_standard_input_loading_continues(tmp_path):
-    process = loader(tmp_path, *RUNNERS[0], "late", stdin=subprocess.DEVNULL)
-    try:
-        assert process.stdout.readline() == "loading\n"
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(3)
-    finally:
-        process.kill()
-        process.wait()
+    with loading(tmp_path, *RUNNERS[0], "alone") as (process, _, words):
+        assert words.readline() == "loading\n"
+        process.join(3)
+        assert process.is_alive()
 
 
 def test_the_command_line_watches_its_input_before_it_imports_torch():

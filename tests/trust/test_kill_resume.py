@@ -75,7 +75,6 @@ def same_run(run_dir, peace):
     assert final_bits(run_dir) == final_bits(peace)
 
 
-@pytest.mark.process
 def test_killed_at_random_moments(peace, tmp_path):
     exits = killed("moments", peace.root, tmp_path, KILLS, 11)
     assert [code for codes in exits.values() for code in codes].count(-9) == KILLS
@@ -84,7 +83,6 @@ def test_killed_at_random_moments(peace, tmp_path):
         same_run(RunDir(tmp_path / name / "run"), peace)
 
 
-@pytest.mark.process
 def test_killed_in_each_phase_of_saving(peace, tmp_path):
     exits = killed("saving", peace.root, tmp_path)
     assert {phase for phase, _ in (name.rsplit(", ", 1) for name in exits)} == set(PHASES)
