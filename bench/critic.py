@@ -70,6 +70,8 @@ def main(arguments: Namespace) -> dict[str, Any]:
     count = len(np.unique(states.conversation))
     if count < 2 * arguments.batch:
         raise BadInput(f"{count} conversations are fewer than two steps of {arguments.batch}", "--batch")
+    if (starts := len(np.unique(states.scenario))) < 2 * FOLDS:
+        raise BadInput(f"{starts} scenarios cannot be held out in {FOLDS} parts of at least two", "FILE")
     orders = range(arguments.orders)
     reached = {kind: [stepwise(states, kind, arguments.batch, order) for order in orders] for kind in KINDS}
     return {

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from bench.critic import States, bound, compute, interval, stepwise, summary
+from bench.critic import States, bound, compute, interval, main, stepwise, summary
 from tests.methods.episodes import scored, trace
 from tests.toy_models import write_random_llama
 from training.engines.local.loading import load_full
+from training.errors import BadInput
 from training.rundir import RunDir
 from training.store import append_member
 
@@ -76,6 +77,8 @@ def test_the_rows_of_a_run(tmp_path):
     assert states.targets.tolist() == pytest.approx([0.05, 0.5, 0.25, 0.5, 1.0, 0.5, 1.0, 0.0])
     assert states.scenario.tolist() == [0, 0, 0, 1, 1, 0, 0, 0]
     assert states.conversation.tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
+    with pytest.raises(BadInput, match="2 scenarios cannot be held out"):
+        main(Namespace(dataset=folder, **settings, threads=1, cache=None, batch=1, orders=1))
     with torch.no_grad():
         hidden = load_full(model, "float32").base_model(torch.tensor([both[0].tokens])).last_hidden_state[0]
     before_first_tokens = hidden[[0, 3]].double()
