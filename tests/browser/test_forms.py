@@ -193,7 +193,7 @@ def copy(page, link):
     page.evaluate("clipboard.writeText('something else')")
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     button.click()
-    page.wait_for_function("async (link) => await clipboard.readText() === link", arg=link)
+    assert page.evaluate("clipboard.readText()") == link
     page.evaluate("document.execCommand = () => false")
     button.click()
     expect(said).to_have_text(re.compile("^Selected"))
