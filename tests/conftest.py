@@ -85,10 +85,12 @@ def _migrated() -> str:
     with (SHARED / "migrated.lock").open("w") as lock, psycopg.connect(url, autocommit=True) as connection:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone():
-            connection.execute(f"CREATE DATABASE {name}")
+            connection.execute("DROP DATABASE IF EXISTS migrating")  # of a session that was killed here
+            connection.execute("CREATE DATABASE migrating")
             command = [sys.executable, "manage.py", "migrate", "--no-input", "-v0"]
-            environment = os.environ | {"DATABASE_URL": url.replace("/postgres?", f"/{name}?")}
+            environment = os.environ | {"DATABASE_URL": url.replace("/postgres?", "/migrating?")}
             subprocess.run(command, cwd=ROOT, env=environment, check=True)
+            connection.execute(f"ALTER DATABASE migrating RENAME TO {name}")
     return name
 
 

@@ -40,6 +40,7 @@ class Site:
     def __init__(self) -> None:
         # not under pytest's own folder, which every session closes to other users: PostgreSQL runs as one under root
         self.home = Path(tempfile.mkdtemp(prefix="parley-browser-"))
+        (self.home / "models").symlink_to(ROOT / "var" / "models")  # what is prepared is not prepared again
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         left_out = {"DATABASE_URL", "REDIS_URL", "PARLEY_TEST_DATABASE", "PARLEY_TEST_SESSION"}
