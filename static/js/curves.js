@@ -83,6 +83,9 @@
   // A curve without any height still has a scale that says how large its one value is.
   const around = (value) => (value === null ? [0, 1] : [Math.min(0, 2 * value), Math.max(0, 2 * value) || 1]);
 
+  // Differences beyond the digits that an axis writes: uPlot finds no ticks between such values, and breaks.
+  const isFlat = (low, high) => high - low <= 1e-6 * Math.max(Math.abs(low), Math.abs(high));
+
   // A line needs two values: a single one is a dot.
   const alone = (plot, i) => plot.data[i].filter((value) => value != null).length === 1;
 
@@ -99,7 +102,7 @@
       height: HEIGHT,
       legend: { show: false },
       cursor: { sync: { key: SYNC.key }, drag: { x: true, y: false } },
-      scales: { x: { time: false }, y: { range: (_, low, high) => (low === high ? around(low) : uPlot.rangeNum(low, high, 0.1, true)) } },
+      scales: { x: { time: false }, y: { range: (_, low, high) => (isFlat(low, high) ? around(low) : uPlot.rangeNum(low, high, 0.1, true)) } },
       axes: [{ ...axis, size: 26, incrs: WHOLE }, { ...axis, size: 52, values: (_, ticks) => ticks.map(short) }],
       series: [{ label: "step" }, ...runs.map((run, i) => ({ label: run.name, width: 1.5, spanGaps: true, points: { show: alone }, ...look(i) }))],
       hooks: { draw: [boundaries], setCursor: [tell], setScale: [(plot, key) => { if (key === "x" && plot.cursor.event) follow(plot); }] },

@@ -69,3 +69,16 @@ def test_curves_that_could_not_be_loaded_are_not_called_empty(visit, site):
     expect(page.locator("#curves canvas").first).to_be_visible(timeout=30_000)
     expect(note).to_be_hidden()
     visitor.forget("500")
+
+
+def test_curves_of_nearly_equal_values_are_drawn(visit, site):
+    def nearly_equal(route):
+        answer = route.fetch()
+        data = answer.json()
+        data["series"] = {name: [1 + 1e-9 * i for i in range(len(data["steps"]))] for name in data["series"]}
+        route.fulfill(response=answer, json=data)
+
+    visitor = visit("rosa")
+    visitor.page.route("**/metrics.json*", nearly_equal)
+    visitor.page.goto(f"/runs/{site.seed('ended_run')}/")
+    expect(visitor.page.locator("#curves canvas").first).to_be_visible()  # `visit` fails if a script broke

@@ -53,7 +53,7 @@ def test_an_annotator_no_longer_scores_a_match_after_a_no(researcher, player, an
     target = people_queue(researcher, match, annotators=[annotator]).targets.first()
     values = {dimension.name: 5 for dimension in version().record().dimensions}
     taken_back(match, player)
-    with pytest.raises(BadInput, match="taken back"):
+    with pytest.raises(BadInput, match="withdrawn consent"):
         services.annotate(target=target, by=annotator, values=values)
     services.annotate(target=target, by=annotator, values=None, reason="taken back")  # so that the queue can go on
     assert not Judgment.objects.scored().exists()
