@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.rows import against, metrics_of, over_seeds, stored_row, unless_interrupted
+from bench.rows import against, bargaining, metrics_of, over_seeds, stored_row, unless_interrupted
 
 STEPS = 30
 WINDOW = 5
@@ -82,16 +82,9 @@ def steps_to(curve: Sequence[float], level: float) -> int:
 def settings(form: str, seed: int, steps: int) -> dict[str, Any]:
     """Return the configuration of one run."""
     from bench.werewolf import UNWATCHED
-    from training import samples
 
     learn = {"steps": steps, "lora": None, "lr": 6e-4, "threads": 1, "save_every": steps, "critic_warmup": WARMUP}
-    return {
-        "seed": seed,
-        "model": {"base": "tiny", "device": "cpu"},
-        "engine": {"name": "transformers"},
-        "game": {"name": "negotiation"},
-        "data": {"path": str(samples.path("items"))},
-        "sampling": {"max_tokens": 48},
+    return bargaining(seed) | {
         "rollout": {"scenarios": 8, "games": 2},
         "learn": learn | FORMS[form],
         "stop": UNWATCHED,

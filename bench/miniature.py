@@ -18,7 +18,7 @@ from statistics import fmean, median
 from typing import Any
 
 from bench import baselines
-from bench.rows import against, metrics_of, over_seeds, stored_row, unless_interrupted
+from bench.rows import against, bargaining, metrics_of, over_seeds, stored_row, unless_interrupted
 from training.errors import BadInput
 from training.methods.omar import OmarConfig
 
@@ -150,20 +150,6 @@ def _measured(form: str, seed: int, steps: int, conversations: int, folder: Path
     return stored_row(folder, wanted, lambda: _train_and_measure(form, seed, steps, conversations, folder))
 
 
-def _shared(seed: int) -> dict[str, Any]:
-    """Return what the training and the head-to-head of one seed have in common."""
-    from training import samples
-
-    return {
-        "seed": seed,
-        "model": {"base": "tiny", "device": "cpu"},
-        "engine": {"name": "transformers"},
-        "game": {"name": "negotiation"},
-        "data": {"path": str(samples.path("items"))},
-        "sampling": {"max_tokens": 48},
-    }
-
-
 def _learn(steps: int) -> dict[str, Any]:
     return {
         "steps": steps,
@@ -185,7 +171,7 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
     from training.rundir import RunDir
 
     began = time.monotonic()
-    shared = _shared(seed)
+    shared = bargaining(seed)
     rollout = {"scenarios": 8, "games": 2}
     wanted = {**shared, "learn": _learn(steps), "rollout": rollout, "method": {"name": "omar", **FORMS[form]}}
     run_dir = RunDir(folder / "train")

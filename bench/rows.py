@@ -1,4 +1,5 @@
-"""What the parts of the miniature share: result rows stored in folders, means over seeds, and interruption.
+"""What the parts of the miniature share: its task, result rows stored in folders, means over seeds, and
+interruption.
 
 `stored_row` raises `BadInput` for a folder that was measured with other settings, and `unless_interrupted` raises
 `KeyboardInterrupt` for a run that Ctrl-C ended.
@@ -48,6 +49,20 @@ def against(values: dict[str, list[float]], forms: list[str], what: str) -> dict
             form: over_seeds("mean", [a - b for a, b in zip(values[form], values[first], strict=True)])
             for form in forms[1:]
         }
+    }
+
+
+def bargaining(seed: int) -> dict[str, Any]:
+    """Return the configuration of `tiny` bargaining over items, without the learning."""
+    from training import samples
+
+    return {
+        "seed": seed,
+        "model": {"base": "tiny", "device": "cpu"},
+        "engine": {"name": "transformers"},
+        "game": {"name": "negotiation"},
+        "data": {"path": str(samples.path("items"))},
+        "sampling": {"max_tokens": 48},
     }
 
 
