@@ -1,17 +1,19 @@
 from django.db import migrations, models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
 from django.db.models import Exists, OuterRef
 
 from webapp.accounts.names import skeleton
 
 
-def keep_the_oldest(apps, schema_editor):
+def keep_the_oldest(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Accounts that look like an older one stay, without a skeleton."""
     User = apps.get_model('accounts', 'User')
     older = User.objects.filter(skeleton=OuterRef('skeleton'), pk__lt=OuterRef('pk'))
     User.objects.filter(Exists(older)).update(skeleton=None)
 
 
-def fill(apps, schema_editor):
+def fill(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     User = apps.get_model('accounts', 'User')
     for user in User.objects.filter(skeleton=None).only('username').iterator():
         User.objects.filter(pk=user.pk).update(skeleton=skeleton(user.username))
