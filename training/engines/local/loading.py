@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 from transformers.utils.logging import disable_progress_bar
 
 from training import bases
+from training.engines.local.attention import BLOCKED
 from training.errors import BadInput
 from training.sections import Dtype
 from training.store import MANIFEST, verify_directory
@@ -54,7 +55,7 @@ def load_full(folder: Path, dtype: Dtype) -> PreTrainedModel:
         return AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=DTYPES[dtype],
-            attn_implementation="sdpa",
+            attn_implementation=BLOCKED,
             use_safetensors=True,
             local_files_only=True,
             trust_remote_code=False,
