@@ -16,7 +16,7 @@ from training.attempts.attempt import Checkpoint, run_attempt
 from training.attempts.progress import Progress, Result, StopRequested
 from training.config import RunConfig
 from training.errors import DivergedError
-from training.learn import checkpoint, report, scenarios, sync
+from training.learn import checkpoint, memory, report, scenarios, sync
 from training.learn.context import TrainingContext, build
 from training.learn.score import Rollout, begin_critic, give_credit, measured, score
 from training.learn.update import BadStep
@@ -197,6 +197,7 @@ class Trainer:
         give_credit(rollouts, context.method)
         metrics = report.credit_metrics(rollouts)
         metrics |= context.updater.run(context.updater.plan(items, number), number, self.progress)
+        memory.release()
         self.effective += metrics.get("grad_norm", 0.0) > NO_GRADIENT and metrics["lr"] > 0
         seconds = time.monotonic() - began
         tokens = sum(len(item) for item in items)

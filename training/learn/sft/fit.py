@@ -23,7 +23,7 @@ from trl import SFTConfig as TrlConfig
 from trl import SFTTrainer
 
 from training.errors import DivergedError
-from training.learn import models
+from training.learn import memory, models
 from training.learn.head import logprobs
 from training.learn.sft.data import IGNORED, example
 from training.records import Trace
@@ -218,6 +218,7 @@ class _Guard(TrainerCallback):
             metrics = {name: value for name, value in metrics.items() if name not in ("loss", "grad_norm")}
             metrics["bad_steps"] = 1.0
         self.began = now
+        memory.release()
         self.hooks.on_update(self.start + state.global_step, metrics)
         if self.bad_in_a_row >= self.limit:
             raise DivergedError(f"{self.bad_in_a_row} updates in a row were not finite")

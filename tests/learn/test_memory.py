@@ -1,0 +1,39 @@
+"""Memory that is free again, as the operating system counts it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HOLES = """
+import ctypes, sys
+from pathlib import Path
+from training.learn import memory
+
+C = ctypes.CDLL(None)
+C.malloc.restype, C.malloc.argtypes, C.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+SIZE = 100_000  # below the size at which glibc asks the system for every block by itself
+
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+blocks = [C.malloc(SIZE) for _ in range(2000)]
+for block in blocks:
+    ctypes.memset(block, 1, SIZE)
+for block in blocks[:-1]:  # the last block holds the heap's end in place, so the heap cannot shrink by itself
+    C.free(block)
+before = resident()
+memory.release()
+print(before - resident())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's allocator")
+def test_freed_blocks_go_back_to_the_system():
+    """200 MB of blocks, freed but for the last, which keeps glibc from returning them."""
+    done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 150e6
