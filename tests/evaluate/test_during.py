@@ -106,9 +106,13 @@ def test_a_run_ends_with_the_report_that_a_head_to_head_of_its_last_checkpoint_h
     again = evaluation.run(alone, run_dir, 2)
     assert again["summary"] == written["summary"]
     assert again["verdict"] == written["verdict"]
-    [(name, pairs)] = written["by_scenario"].items()
-    leads = [a - b for a, b in pairs.values()]
-    assert written["summary"]["difference"][name]["mean"] == pytest.approx(sum(leads) / 3)
+    for name, pairs in written["by_scenario"].items():
+        leads = [a - b for a, b in pairs.values()]
+        assert written["summary"]["difference"][name]["mean"] == pytest.approx(sum(leads) / len(leads))
+    assert {"points", "parse_rate"} <= set(written["by_scenario"])
+    for name, means in written["shared_by_scenario"].items():
+        assert written["summary"]["shared"][name]["mean"] == pytest.approx(sum(means.values()) / len(means))
+    assert len(written["shared_by_scenario"]["agreement"]) == 3
     assert again["summary"]["conversations"] == again["summary"]["used"] == 6
 
 

@@ -26,7 +26,7 @@ from training.supervised import held_input
 
 RUNNERS = {"train": "training.evaluate.during", "sft": "training.learn.sft.cold_start", "eval": "training.evaluate.run"}
 """Module of each kind of run; `run(config, run_dir, attempt, supervised=…)` returns the result with its exit code."""
-REPORT = {"summary", "verdict", "by_scenario", "conditions"}
+REPORT = {"summary", "verdict", "by_scenario", "shared_by_scenario", "conditions"}
 """What a head-to-head adds to a run's result."""
 
 

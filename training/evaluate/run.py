@@ -23,8 +23,8 @@ from training.errors import BadInput, OutsideError
 from training.evaluate.head_to_head import COMMON, NAMES, Callbacks, Match, Pairing, pairings, play
 from training.evaluate.intervals import METHOD
 from training.evaluate.social import judge_all, rubrics
-from training.evaluate.summary import Summary, by_scenario, summarise
-from training.evaluate.verdict import decisive, distinct, verdict
+from training.evaluate.summary import Summary, by_scenario, shared_by_scenario, summarise
+from training.evaluate.verdict import distinct, verdict
 from training.learn import report, scenarios
 from training.learn.context import data_path, judge, pick_device
 from training.players.base import PlayerFactory, Reply
@@ -130,16 +130,16 @@ class HeadToHead:
         *,
         step: int,
     ) -> dict[str, Any]:
-        """Write `evaluation.json` and the event; return summary, verdict, its number by scenario, and conditions.
+        """Write `evaluation.json` and the event; return summary, verdict, numbers by scenario, and conditions.
 
         Raises `OutsideError` if no scenario counts.
         """
         summary, side = summarise(matches, judgments), self.config.evaluate.side
-        name = decisive(summary.to_dict(), side)
         evaluation = {
             "summary": summary.to_dict(),
             "verdict": verdict(summary.to_dict(), distinct(self.a.title, self.b.title), side),
-            "by_scenario": {name: by_scenario(matches, judgments, name)} if name else {},
+            "by_scenario": {name: by_scenario(matches, judgments, name) for name in summary.difference},
+            "shared_by_scenario": {name: shared_by_scenario(matches, name) for name in summary.shared},
             "conditions": self._conditions(command) | {"seconds": round(time.monotonic() - self._began, 1)},
         }
         write_json(progress.attempt.root / FILE, evaluation)

@@ -61,13 +61,13 @@ class _Conversation:
 def summarise(matches: Sequence[Match], judgments: Mapping[int, Sequence[Judgment]]) -> Summary:
     """Return the summary; `judgments` has the pairing's number as key."""
     couples = _couples(matches)
-    rows = list(_rows(couples, judgments).values())
-    conversations = [conversation for row in rows for pair in row for conversation in pair]
+    rows = _rows(couples, judgments)
+    conversations = [conversation for row in rows.values() for pair in row for conversation in pair]
     names = sorted({name for each in conversations for side in NAMES for name in each.sides[side]})
     sides: dict[Name, dict[str, Interval]] = {"a": {}, "b": {}}
     difference: dict[str, Interval] = {}
     for name in names:
-        means = [pair for row in rows if (pair := _both(row, name))]
+        means = [pair for row in rows.values() if (pair := _both(row, name))]
         if means:
             a, b = zip(*means, strict=True)
             scale = SCALES.get(name.partition("/")[0])
@@ -82,7 +82,7 @@ def summarise(matches: Sequence[Match], judgments: Mapping[int, Sequence[Judgmen
         a=sides["a"],
         b=sides["b"],
         difference=difference,
-        shared={name: estimate for name, estimate in shared.items() if estimate},
+        shared={name: interval(list(means.values())) for name, means in shared.items() if means},
         scored=_count(j.rubric for per_match in judgments.values() for j in per_match if j.values is not None),
         unscored=_count(j.rubric for per_match in judgments.values() for j in per_match if j.values is None),
         caution=f"{len(couples)} scenarios, {CAUTION}" if 0 < len(couples) < ENOUGH else "",
@@ -95,6 +95,11 @@ def by_scenario(
     """Return by scenario the means [of a, of b] of the number `name`, over which `summarise` has its intervals."""
     rows = _rows(_couples(matches), judgments)
     return {scenario: list(pair) for scenario, row in rows.items() if (pair := _both(row, name))}
+
+
+def shared_by_scenario(matches: Sequence[Match], name: str) -> dict[str, float]:
+    """Return by scenario the mean of the number `name` of whole conversations, such as agreement."""
+    return _shared(_rows(_couples(matches), {}), name)
 
 
 def _rows(
@@ -140,13 +145,13 @@ def _both(row: Sequence[tuple[_Conversation, _Conversation]], name: str) -> tupl
     return a, b
 
 
-def _shared(rows: Sequence[Sequence[tuple[_Conversation, _Conversation]]], name: str) -> Interval | None:
-    means = []
-    for row in rows:
+def _shared(rows: Mapping[str, Sequence[tuple[_Conversation, _Conversation]]], name: str) -> dict[str, float]:
+    means = {}
+    for scenario, row in rows.items():
         full = [pair for pair in row if all(name in each.shared for each in pair)]
         if full:
-            means.append(fmean(each.shared[name] for pair in full for each in pair))
-    return interval(means) if means else None
+            means[scenario] = fmean(each.shared[name] for pair in full for each in pair)
+    return means
 
 
 def _numbers(match: Match, judgments: Sequence[Judgment]) -> _Conversation:
