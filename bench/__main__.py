@@ -55,6 +55,20 @@ def parser() -> ArgumentParser:
     quick = add("quick", "the quick trial over seeds, each against its own start", parents=(common,))
     quick.add_argument("--seeds", type=COUNT, default=10, metavar="N", help="runs (10)")
     quick.add_argument("--dir", type=Path, metavar="DIR", help="folder of the runs; the same command continues them")
+    lineage = add(
+        "lineage", "a cold start, self-play from it, and a head-to-head of both, over seeds", parents=(common,)
+    )
+    lineage.add_argument("task", choices=("negotiation", "werewolf"), help="the preset that is measured")
+    for name, text in (
+        ("conversations", "what the cold start reads"),
+        ("starts", "where self-play begins"),
+        ("held-out", "where the head-to-head begins"),
+    ):
+        lineage.add_argument(f"--{name}", type=Path, required=True, metavar="FILE", help=f"{text}: a dataset (JSONL)")
+    lineage.add_argument("--seeds", type=COUNT, default=3, metavar="N", help="seeds from 0 on (3)")
+    lineage.add_argument("--jobs", type=COUNT, default=1, metavar="N", help="seeds at once, a thread each (1)")
+    lineage.add_argument("--critics", default="", metavar="A,B", help="further self-play with these critics (none)")
+    lineage.add_argument("--dir", type=Path, metavar="DIR", help="folder of the runs; the same command continues them")
     hierarchy = add("hierarchy", "hierarchical credit against flat credit, on five small tasks", parents=(common,))
     hierarchy.add_argument("--seeds", type=SEVERAL, default=12, metavar="N", help="runs of each form and task (12)")
     hierarchy.add_argument("--tasks", default="", metavar="A,B", help="of seen, unseen, long, joint, uneven (all)")

@@ -33,7 +33,10 @@ def attention(
     scaling: float | None = None,
     **options: Any,
 ) -> tuple[Tensor, None]:
-    """Return the attended values, (B, L, heads, D), for queries (B, heads, L, D), keys and values (B, groups, L', D)."""
+    """Return what is attended to, (B, L, heads, D).
+
+    Queries are (B, heads, L, D), keys and values (B, groups, L', D); the other arguments are those of Transformers.
+    """
     causal = attention_mask is None and query.shape[2] == key.shape[2] and getattr(module, "is_causal", True)
     if causal and not dropout and query.device.type == "cpu" and query.dtype == torch.bfloat16:
         scale = query.shape[-1] ** -0.5 if scaling is None else scaling

@@ -1,0 +1,186 @@
+"""A lineage over seeds: a cold start on conversations, self-play from it, and a head-to-head of both on other starts.
+
+Each stage is `python -m training run` in a process of its own with one thread: the cold start in `cold`, the preset's
+self-play in `train`, the head-to-head in `eval`, and in `train-NAME` the same self-play with another critic of
+`bench.baselines`. The same command continues where it was interrupted. A row has the curves of every self-play, and by
+scenario the numbers of the head-to-head; a stage that fails is reported, and what needs it is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.baselines import FORMS
+from bench.rows import INTERRUPTED, metrics_of
+from training.config import CONFIGS, load
+from training.errors import BadInput
+from training.rundir import RunDir
+from training.store import loads, sha256, write_json
+
+Config = dict[str, Any]
+Stage = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The preset of the self-play, what its cold start and its head-to-head add, and which numbers are reported."""
+
+    preset: str
+    cold: Mapping[str, Any]
+    evaluate: Mapping[str, Any]
+    curves: tuple[str, ...]
+    compared: tuple[str, ...]
+    shared: tuple[str, ...] = ()
+    sections: tuple[str, ...] = field(default=("engine", "sampling", "game", "rollout"))
+    """Sections of the preset that the head-to-head repeats: it is played under the rules of training."""
+
+
+LEARNED = ("reward", "parse_rate", "entropy", "kl", "explained_variance_turn", "value_r2_turn", "advantage_mean")
+TASKS = {
+    "negotiation": Task(
+        "negotiation.toml",
+        {"data": {"limit": 240}, "sft": {"batches_per_step": 2, "dtype": "bfloat16"}},
+        {"conversations": 240},
+        (*LEARNED, "agreement", "joint_points", "step_s"),
+        ("points", "parse_rate"),
+        ("agreement",),
+    ),
+    "werewolf": Task(
+        "werewolf.toml",
+        {"sft": {"max_length": 4096, "tokens_per_batch": 4096, "batches_per_step": 2, "dtype": "bfloat16"}},
+        {"conversations": 240, "side": ["werewolf"]},
+        (*LEARNED, "reward/werewolf", "step_s"),
+        ("won/werewolf", "parse_rate"),
+    ),
+}
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Return a row for each seed. `arguments.jobs` seeds run at once."""
+    if arguments.dir is None:
+        raise BadInput("training runs need a directory", "--dir")
+    files = {"conversations": arguments.conversations, "starts": arguments.starts, "held_out": arguments.held_out}
+    for name, file in files.items():
+        if not file.is_file():
+            raise BadInput("there is no such file", f"--{name.replace('_', '-')} {file}")
+    task = TASKS[arguments.task]
+    critics = [name for name in arguments.critics.split(",") if name]
+    if unknown := [name for name in critics if name not in FORMS]:
+        raise BadInput(f"there is no critic {unknown[0]!r}; there are {', '.join(FORMS)}", "--critics")
+    row = partial(_row, task, critics, {name: str(file.absolute()) for name, file in files.items()})
+    folders = [arguments.dir.absolute() / f"seed-{seed}" for seed in range(arguments.seeds)]
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        rows = list(pool.map(row, range(arguments.seeds), folders))
+    return {
+        "task": arguments.task,
+        "data": {name: {"file": file.name, "sha256": sha256(file)} for name, file in files.items()},
+        "config": load(CONFIGS / "omar" / task.preset).to_dict(),
+        "cold_start": dict(task.cold),
+        "runs": rows,
+    }
+
+
+def _row(task: Task, critics: list[str], files: Mapping[str, str], seed: int, folder: Path) -> dict[str, Any]:
+    preset = load(CONFIGS / "omar" / task.preset).to_dict()
+    game = {"name": preset["game"]["name"]}
+    cold_start = {"model": {"base": preset["model"]["base"]}, "game": game, **task.cold}
+    cold_start["data"] = {**task.cold.get("data", {}), "path": files["conversations"]}
+    cold, start = _stage("sft", cold_start, seed, folder / "cold")
+    row: dict[str, Any] = {"seed": seed, "cold": _curves(folder / "cold", ("loss",)) | cold}
+    if start is None:
+        return row
+    training = {**preset, "model": {**preset["model"], "base": start}, "data": {"path": files["starts"]}}
+    train, trained = _stage("train", training, seed, folder / "train")
+    row["train"] = _curves(folder / "train", task.curves) | train
+    if trained is not None:
+        versus = {name: preset[name] for name in task.sections} | {"data": {"path": files["held_out"]}}
+        versus["model"] = {"base": start}  # the common opponent, where the task compares roles
+        temperature = preset["sampling"]["temperature"]
+        versus["evaluate"] = {**task.evaluate, "model": trained, "opponent": start, "temperature": temperature}
+        row["eval"], _ = _stage("eval", versus, seed, folder / "eval")
+        row["values"] = _values(folder / "eval", task)
+    for name in critics:
+        other = {**training, "learn": {**training["learn"], **FORMS[name]}}
+        result, _ = _stage("train", other, seed, folder / f"train-{name}")
+        row[f"train-{name}"] = _curves(folder / f"train-{name}", task.curves) | result
+    return row
+
+
+def _stage(kind: str, config: Config, seed: int, folder: Path) -> tuple[Stage, str | None]:
+    """Run a stage to its end, or read its result; return what it reported, and its last checkpoint if it has one."""
+    file = folder.with_name(f"{folder.name}.result.json")
+    if file.is_file():
+        result: Stage = loads(file.read_text())
+    else:
+        result = _run({**config, "kind": kind, "seed": seed}, folder)
+        write_json(file, result)
+    print(f"seed {seed}, {folder.name}: {result['result']} {result['why']}", file=sys.stderr)
+    checkpoint = RunDir(folder).latest_checkpoint()
+    return result, str(checkpoint[1]) if checkpoint else None
+
+
+def _run(config: Config, folder: Path) -> Stage:
+    """Start a run, or resume the one that the folder has; raise `KeyboardInterrupt` if Ctrl-C ended it."""
+    if "learn" in config:
+        config = {**config, "learn": {**config["learn"], "threads": 1}}
+    if RunDir(folder).config.is_file():
+        command = ["resume", str(folder)]
+    else:
+        file = folder.with_name(f"{folder.name}.json")
+        write_json(file, config)
+        command = ["run", str(file), "--dir", str(folder)]
+    process = subprocess.run(
+        [sys.executable, "-m", "training", *command, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # the attempt's own log has it
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    if process.returncode == INTERRUPTED:
+        raise KeyboardInterrupt
+    if not process.stdout:
+        raise BadInput(f"the run ended with {process.returncode} and no result; its log says why", str(folder))
+    outcome = json.loads(process.stdout)
+    return {name: outcome.get(name) for name in ("result", "why", "step", "summary", "verdict", "conditions")}
+
+
+def _curves(folder: Path, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the numbers of every step, each with five significant digits."""
+    lines = metrics_of(RunDir(folder)) if RunDir(folder).attempts() else []
+    present = [name for name in names if any(name in line for line in lines)]
+    return {"curves": {name: [_short(line.get(name)) for line in lines] for name in present}}
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")
+
+
+def _values(folder: Path, task: Task) -> dict[str, Any]:
+    """Return by scenario the numbers of a, of b and of the whole conversation."""
+    run_dir = RunDir(folder)
+    evaluation = loads((run_dir.attempt(max(run_dir.attempts())).root / "evaluation.json").read_text())
+    pairs, shared = evaluation["by_scenario"], evaluation["shared_by_scenario"]
+    scenarios = pairs[task.compared[0]]
+    return {
+        scenario: {
+            side: {name: pairs[name][scenario][at] for name in task.compared} for at, side in enumerate(("a", "b"))
+        }
+        | {"shared": {name: shared[name][scenario] for name in task.shared}}
+        for scenario in scenarios
+    }
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return each seed's verdict."""
+    verdicts = {row["seed"]: row.get("eval", {}).get("verdict") for row in result["runs"]}
+    return "\n".join(f"seed {seed}: {verdict or 'no result'}" for seed, verdict in verdicts.items())
