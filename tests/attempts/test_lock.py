@@ -1,5 +1,6 @@
 """One process at a time works on a run: who is refused, who takes over, and what a holder that was frozen does."""
 
+import errno
 import itertools
 import json
 import os
@@ -70,6 +71,14 @@ def test_the_lock_of_a_killed_process_is_taken_over(tmp_path, holder):
         assert json.loads((tmp_path / "lock.json").read_text())["pid"] == os.getpid()
         assert lock.holder.attempt == 1
     assert not (tmp_path / "lock.json").exists()
+
+
+def test_a_killed_process_that_its_parent_has_not_reaped_is_dead(tmp_path, holder):
+    process = holder()
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # a zombie from here on
+    with hold(RunDir(tmp_path)) as lock:
+        assert lock.holder.pid == os.getpid()
 
 
 def test_a_process_with_the_number_of_the_dead_holder_is_not_the_holder(tmp_path):
@@ -158,6 +167,39 @@ def test_a_lock_is_renewed(tmp_path, monkeypatch):
         while (tmp_path / "lock.json").stat().st_mtime < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         assert time.time() - (tmp_path / "lock.json").stat().st_mtime < 5
+
+
+def test_a_renewal_that_fails_is_tried_again(tmp_path, monkeypatch):
+    """A network's file system may be away for a moment; the lease of others must not run out for that."""
+    failures, utime = [1, 2, 3], os.utime
+
+    def away(*arguments):
+        if failures:
+            raise OSError(errno.EIO, f"away {failures.pop()}")
+        utime(*arguments)
+
+    monkeypatch.setattr(module, "BEAT_S", 0.02)
+    path = tmp_path / "lock.json"
+    with hold(RunDir(tmp_path)) as lock:
+        lost = []
+        lock.lost = lost.append
+        utime(path, (1, 1))
+        monkeypatch.setattr(os, "utime", away)
+        deadline = time.monotonic() + 5
+        while path.stat().st_mtime < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert path.stat().st_mtime > 2
+        assert not (failures or lost)
+
+
+@pytest.mark.parametrize("gone", ["file", "folder"])
+def test_a_lock_that_was_deleted_is_not_made_again(tmp_path, gone):
+    run = tmp_path / "run"
+    with hold(RunDir(run)):
+        (run / "lock.json").unlink()
+        if gone == "folder":
+            run.rmdir()
+    assert not (run / "lock.json").exists()
 
 
 def test_of_many_that_find_a_stale_lock_one_takes_it(tmp_path):

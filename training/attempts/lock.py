@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import secrets
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ import psutil
 
 from training.errors import BadInput
 from training.rundir import RunDir
+
+log = logging.getLogger(__name__)
 
 BEAT_S = 2.0
 LEASE_S = 30.0
@@ -53,7 +56,9 @@ class Holder:
         if self.host != socket.gethostname():
             return time.time() - renewed < LEASE_S
         try:
-            return bool(abs(psutil.Process(self.pid).create_time() - self.started) < 1.0)
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - self.started) < 1.0
+            return bool(same and process.status() != psutil.STATUS_ZOMBIE)  # dead, though its parent has not noticed
         except (psutil.NoSuchProcess, ValueError, OverflowError):
             return False
 
@@ -77,10 +82,10 @@ class RunLock:
         self._thread.start()
 
     def release(self) -> None:
-        """Delete the lock if it still belongs to this holder."""
+        """Delete the lock if it still exists and belongs to this holder."""
         self._released.set()
         self._thread.join()
-        with _opened(self.path) as file:
+        with suppress(FileNotFoundError), _opened(self.path, create=False) as file:
             if _read_holder(file) == self.holder:
                 self.path.unlink()
 
@@ -94,6 +99,9 @@ class RunLock:
                         continue
             except FileNotFoundError:
                 holder = None
+            except OSError as error:  # of a network's file system, for instance: the lock may still be ours
+                log.warning("the lock of the run could not be renewed: %s", error)
+                continue
             self.lost("the run directory was taken over" + (f" by {_name(holder)}" if holder else ""))
             return
 
