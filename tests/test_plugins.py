@@ -5,6 +5,9 @@ import logging
 import subprocess
 import sys
 import textwrap
+import time
+import types
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -118,6 +121,53 @@ def test_a_player_of_another_distribution_sits_by_its_name(site, monkeypatch):
     assert players.known("quiet")
     assert players.make("quiet", items(), 0).traces() == ()
     assert players.facts("quiet") == {"kind": "quiet"}
+
+
+def test_a_thread_waits_for_the_plugins_that_another_one_imports(site):
+    code = """
+        import time
+        time.sleep(0.5)
+        SLOW = 7
+        """
+    install(site, "slow-one", "parley.tests", {"slow": "SLOW"}, code)
+    made = registry()
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(list, made)
+        time.sleep(0.1)
+        assert made.get("slow") == 7
+        assert first.result() == ["one", "slow"]
+
+
+def test_a_plugin_may_read_the_registry_that_it_extends(site, monkeypatch):
+    made = registry()
+    monkeypatch.setitem(sys.modules, "extended", types.SimpleNamespace(made=made))
+    install(site, "reader", "parley.tests", {"two": "TWO"}, "from extended import made\nTWO = len(made) + 1")
+    assert dict(made) == {"one": 1, "two": 2}
+
+
+GAME = """
+    from dataclasses import replace
+    from training.games.negotiation import SPEC as NEGOTIATION
+    from training.text.messages import chat
+    SPEC = replace(NEGOTIATION, name="haggling", actions=("haggle",))
+    """
+
+
+@pytest.mark.parametrize("first", ["training.text.messages", "training.games"])
+def test_players_read_the_tags_of_a_games_plugin_whatever_is_imported_first(tmp_path, site, first):
+    """In processes of their own, because modules are imported once."""
+    install(tmp_path, "haggling-game", "parley.games", {"haggling": "SPEC"}, GAME)
+    code = f"""
+        import sys
+        sys.path.insert(0, {str(tmp_path)!r})
+        import {first}
+        from training.games import REGISTRY
+        from training.text.messages import neutralise
+        assert "haggling" in REGISTRY
+        assert neutralise("<haggle> <haggled>") == "<haggle> < haggled>"
+        """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 METHOD = """

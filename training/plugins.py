@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, NoReturn, TypeVar
@@ -37,7 +38,8 @@ class Registry(MutableMapping[str, T], Generic[T]):
         self._entries = dict(builtin)
         self._check = check
         self._refused: dict[str, str] = {}
-        self._complete = False
+        self._loading = self._complete = False
+        self._lock = threading.RLock()
 
     def __getitem__(self, name: str) -> T:
         if name not in self._entries:
@@ -65,10 +67,17 @@ class Registry(MutableMapping[str, T], Generic[T]):
         raise BadInput(self._refused.get(name, otherwise), where)
 
     def _load(self) -> None:
-        """Add the entries of all installed distributions, once."""
+        """Add the entries of all installed distributions, once; other threads wait until all are there."""
         if self._complete:
             return
-        self._complete = True  # before importing: a plugin may read the registry that it extends
+        with self._lock:
+            if self._loading or self._complete:  # a plugin may read the registry that it extends
+                return
+            self._loading = True
+            self._add_all()
+            self._complete = True
+
+    def _add_all(self) -> None:
         points: dict[str, list[EntryPoint]] = {}
         for point in sorted(entry_points(group=self.group), key=lambda point: (point.name, _distribution(point))):
             points.setdefault(point.name, []).append(point)

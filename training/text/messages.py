@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal, TypedDict
 
 from training.games import REGISTRY
@@ -17,14 +18,20 @@ from training.records import Message, Observation, Viewer
 
 __all__ = ["Chat", "chat", "how_to", "line", "neutralise", "news", "talk"]
 
-KEPT = frozenset(name for spec in REGISTRY.values() for name in (*spec.actions, *spec.marks))
-"""Tags and marks of the games' actions, which are not neutralised: players must read them, and no tokenizer has them as
-special tokens."""
-
-_KEPT_TAG = "|".join(rf"/?{re.escape(name)}/?>" for name in sorted(KEPT))
-_ANGLE = re.compile(rf"<(?!{_KEPT_TAG})(?=[^\s\d=]|\d[^\s<]*>)")
 _SQUARE = re.compile(r"\[(?=[^\s\[\]]+\])")
 _BAR = re.compile(r"\|(?=[|>])|(?<=<)\|")
+
+
+@cache
+def _angle() -> re.Pattern[str]:
+    """Return the pattern of an opening angle bracket that is neutralised.
+
+    The tags and marks of the games' actions are not: players must read them, and no tokenizer has them as special
+    tokens. The pattern is made on first use, because the games include those of plugins, which may import this module.
+    """
+    names = {name for spec in REGISTRY.values() for name in (*spec.actions, *spec.marks)}
+    tags = "|".join(rf"/?{re.escape(name)}/?>" for name in sorted(names))
+    return re.compile(rf"<(?!{tags})(?=[^\s\d=]|\d[^\s<]*>)")
 
 
 class Chat(TypedDict):
@@ -42,7 +49,7 @@ def neutralise(text: str) -> str:
     are left unchanged.
     """
     if "<" in text:
-        text = _ANGLE.sub("< ", text)
+        text = _angle().sub("< ", text)
     if "[" in text:
         text = _SQUARE.sub("[ ", text)
     return _BAR.sub("| ", text) if "|" in text else text
