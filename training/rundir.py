@@ -23,12 +23,15 @@ class AttemptDir:
 
     @property
     def metrics(self) -> Path:
-        """One line a training step: `{"step": n, "at": s, name: value, …}`."""
+        """One line per training step: `{"step": n, "at": s, name: value, …}`."""
         return self.root / "metrics.jsonl"
 
     @property
     def events(self) -> Path:
-        """One line an event: `{"at", "kind", …}`; kinds: started, checkpoint, warning, error, evaluation, finished."""
+        """One line per event: `{"at", "kind", …}`.
+
+        Kinds: started, checkpoint, warning, error, watchdog, evaluation, finished.
+        """
         return self.root / "events.jsonl"
 
     @property
@@ -37,12 +40,12 @@ class AttemptDir:
         return self.root / "log.txt"
 
     def episodes(self, step: int) -> Path:
-        """One gzip member an episode of training step `step`."""
+        """One gzip member per episode of training step `step`."""
         return self.root / "episodes" / f"step_{step:06d}.jsonl.gz"
 
     @property
     def index(self) -> Path:
-        """One line an episode: `{"step", "episode", "file", "offset", "length", "summary": {…}}`."""
+        """One line per episode: `{"step", "episode", "file", "offset", "length", "summary": {…}}`."""
         return self.root / "episodes" / "index.jsonl"
 
     def checkpoint(self, step: int) -> Path:
@@ -101,6 +104,10 @@ class RunDir:
         """Return the numbers of the attempts that have a folder and are not ignored."""
         ignored = json.loads(self.ignored.read_text())["attempts"] if self.ignored.is_file() else ()
         return [number for number in self.folders() if number not in ignored]
+
+    def steps(self) -> set[int]:
+        """Return the steps after which any attempt has a complete checkpoint; this does not compare hashes."""
+        return {step for number in self.attempts() for step, _ in self.attempt(number).checkpoints()}
 
     def checkpoint_of(self, step: int) -> Path:
         """Return the folder of the checkpoint after `step`, of the newest attempt that has it complete.

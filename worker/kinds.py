@@ -103,10 +103,6 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
     return config
 
 
-def _has(folder: RunDir, step: int) -> bool:
-    return any(step in dict(folder.attempt(number).checkpoints()) for number in folder.attempts())
-
-
 class Training:
     """Self-play training, cold start and evaluation: the training command line, which resumes where the run stopped."""
 
@@ -133,7 +129,7 @@ class Training:
         if last is None or earlier is None:
             return
         latest = folder.latest_checkpoint()
-        missing = {step for step in config.past(last.step + 1) if not _has(folder, step)}
+        missing = set(config.past(last.step + 1)) - folder.steps()
         if latest is None or latest[0] < last.step:
             missing.add(last.step)
         for checkpoint in run.checkpoints.filter(step__in=missing):

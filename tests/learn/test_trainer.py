@@ -274,6 +274,17 @@ def test_an_alarm_names_the_last_good_checkpoint_and_keeps_it(tmp_path, monkeypa
     assert [step for step, _ in run_dir.attempt(1).checkpoints()] == [3, 4, 5]
 
 
+def test_an_alarm_finds_the_last_good_checkpoint_of_an_earlier_attempt(tmp_path, monkeypatch):
+    answers = iter(["", "", "entropy collapse", "entropy collapse"])
+    monkeypatch.setattr(Watchdog, "see", lambda self, metrics: next(answers))
+    config, run_dir = make_run(tmp_path, learn={"steps": 9}, stop={"patience": 2})
+    assert trainer.run(config, run_dir)["step"] == 3
+    outcome = trainer.run(config, run_dir)
+    # attempt 2 has made step 4 alone; two steps before it is the checkpoint of attempt 1
+    assert outcome["why"] == "entropy collapse; the last good checkpoint is that of step 2"
+    assert events(run_dir, "watchdog", attempt=2)[0]["checkpoint"] == 2
+
+
 @pytest.mark.parametrize(
     "method",
     [

@@ -115,8 +115,8 @@ class Trainer:
     def _end_early(self, why: str) -> str:
         """Save, report what the watchdog saw and the last good checkpoint, which stays on disk; return both as text."""
         last_good = self.context.watchdog.last_good_step(self.step)
-        saved = [step for step, _ in self.progress.attempt.checkpoints() if step <= last_good]
-        good = max(saved, default=None)
+        saved = RunDir(self.progress.attempt.root.parents[1]).steps()  # earlier attempts saved some of them
+        good = max((step for step in saved if step <= last_good), default=None)
         self.save(keep=() if good is None else (good,))
         self.progress.event("watchdog", step=self.step, why=why, last_good_step=last_good, checkpoint=good)
         advice = "none was saved before it" if good is None else f"the last good checkpoint is that of step {good}"
