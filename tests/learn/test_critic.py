@@ -1,6 +1,7 @@
 """The critic on problems whose best R² is known, its units, and what it says before it was ever fitted."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,9 +142,8 @@ def test_a_copy_continues_bit_for_bit(kind):
     assert all(torch.equal(tensor, second.state_dict()[name]) for name, tensor in first.state_dict().items())
 
 
-def test_before_its_first_fit_a_head_says_the_mean_of_its_targets():
-    # two turns of two tokens, R = 1 and R = 0.5, decay 0.5: turn returns 0.5, 1 and 0.25, 0.5 have the mean 0.5625;
-    # a token's target is its turn's advantage over that mean, and these have the mean 0
+def two_games():
+    """Two turns of two tokens, R = 1 and R = 0.5, decay 0.5, before any value is known."""
     method = OmarConfig(gamma_turn=0.5).build()
     rollouts = []
     for number, reward in enumerate((1.0, 0.5)):
@@ -151,6 +151,13 @@ def test_before_its_first_fit_a_head_says_the_mean_of_its_targets():
         one = scored([trace(".00.11")], {0: reward}, zeros)
         item = Item(one.episode.traces[0], (number, 0))
         rollouts.append(Rollout(number, one.episode, Score({0: reward}, (0.0, 0.0), (True, True)), {0: item}, one))
+    return rollouts, method
+
+
+def test_before_its_first_fit_a_head_says_the_mean_of_its_targets():
+    # turn returns 0.5, 1 and 0.25, 0.5 have the mean 0.5625;
+    # a token's target is its turn's advantage over that mean, and these have the mean 0
+    rollouts, method = two_games()
     heads = critic(names=("turn", "token"))
     begin_critic(rollouts, heads, method)
     states = torch.randn(5, SIZE)
@@ -160,3 +167,23 @@ def test_before_its_first_fit_a_head_says_the_mean_of_its_targets():
     advantages = np.concatenate([one.items[0].credit.ppo[[1, 2, 4, 5]] for one in rollouts])
     assert advantages.mean() == pytest.approx(0.0, abs=1e-9)
     assert not heads.fitted
+
+
+@pytest.mark.parametrize("kind", ["ridge", "linear"])
+def test_a_head_that_was_fitted_does_not_begin_again_with_another(kind):
+    # a method may have no targets for one of its heads in its first steps
+    rollouts, method = two_games()
+    heads = critic(kind, ("turn", "token"))
+    (states, targets), *_ = linear_gaussian(0, 0.5, 1)
+    heads.fit({"turn": (states, targets)}, 1e-2)
+    before = heads.value("turn", states).tolist()
+    rollouts = [
+        replace(one, scored=replace(one.scored, values={"turn": [np.full(6, 0.25)], "token": [np.zeros(6)]}))
+        for one in rollouts
+    ]
+    begin_critic(rollouts, heads, method)
+    assert heads.value("turn", states).tolist() == before
+    assert all(one.scored.values["turn"][0].tolist() == [0.25] * 6 for one in rollouts)
+    # turn advantages 0.5 - 0.25, 1 - 0.25 and 0, 0.5 - 0.25 are the targets of their tokens: the mean is 0.3125
+    assert heads.value("token", states).tolist() == pytest.approx([0.3125] * ROWS)
+    assert heads.unfitted == ("token",)

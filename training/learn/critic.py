@@ -216,9 +216,14 @@ class Critic(nn.Module):
         return tuple(self.heads)
 
     @property
+    def unfitted(self) -> tuple[str, ...]:
+        """The names of the heads that have never been fitted."""
+        return tuple(name for name in self.names if not bool(self._head(name).count > 0))
+
+    @property
     def fitted(self) -> bool:
         """Whether every head has been fitted at least once."""
-        return all(bool(self._head(name).count > 0) for name in self.names)
+        return not self.unfitted
 
     def value(self, name: str, states: Tensor) -> Tensor:
         """Return the values (…) of one head at states (…, H), in the units of its targets."""

@@ -56,7 +56,7 @@ class Rollout:
 async def score(
     episodes: Sequence[Episode], reward: Reward, seed: int, step: int, *, on_scored: Callable[[], None] = lambda: None
 ) -> list[Rollout]:
-    """Score every episode that ended well; the others keep their error. `seen` is called after each."""
+    """Score every episode that ended well; the others keep their error. `on_scored` is called after each."""
 
     async def one(number: int, episode: Episode) -> Rollout:
         if episode.error is not None:
@@ -164,25 +164,25 @@ def give_credit(rollouts: Sequence[Rollout], method: Method) -> None:
 
 
 def begin_critic(rollouts: Sequence[Rollout], critic: Critic, method: Method) -> None:
-    """Let a critic that was never fitted predict the mean of each head's targets, in these episodes and from now on.
+    """Let heads that were never fitted predict the mean of their targets, in these episodes and from now on.
 
     A head's targets may depend on another head's values (a token's on its turn's), so this takes one pass per head.
-    The method's state stays as it was.
+    Fitted heads and the method's state stay as they were.
     """
-    state = copy.deepcopy(method.state_dict())
-    for _ in critic.names:
+    state, unfitted = copy.deepcopy(method.state_dict()), critic.unfitted
+    for _ in unfitted:
         give_credit(rollouts, method)
         method.load_state_dict(copy.deepcopy(state))
         targets: dict[str, list[Floats]] = {}
         for item in (item for rollout in rollouts for item in (rollout.items or {}).values()):
             for head, mask in item.credit.value_mask.items():
                 targets.setdefault(head, []).append(item.credit.value_targets[head][mask])
-        means = {head: float(np.concatenate(rows).mean()) for head, rows in targets.items() if sum(map(len, rows))}
+        means = {h: float(np.concatenate(targets[h]).mean()) for h in unfitted if sum(map(len, targets.get(h, ())))}
         critic.begin(means)
         for rollout in rollouts:
             if rollout.scored is not None:
                 constant = {
-                    h: [np.full_like(row, means.get(h, 0.0)) for row in rows]
+                    h: [np.full_like(row, means.get(h, 0.0)) if h in unfitted else row for row in rows]
                     for h, rows in rollout.scored.values.items()
                 }
                 rollout.scored = replace(rollout.scored, values=constant)
