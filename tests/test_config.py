@@ -67,6 +67,8 @@ ZERO = {"name": "omar", "filter": "zero"}
     [
         ({"learn": {"lr": -1}}, "learn.lr", "greater than 0"),
         ({"learn": {"lrr": 1}}, "learn.lrr", "not permitted"),
+        ({"version": True}, "version", "expected 1"),
+        ({"version": 1.0}, "version", "expected 1"),
         ({"method": {"name": "omarr"}}, "method.name", "'omar'"),
         ({"method": {"name": "omar", "turn_value": "last_token"}}, "method.turn_value", "its advantage vanishes"),
         ({"method": ZERO, "reward": {"scale": "raw", "malformed": -0.1}}, "method.filter", "use min"),

@@ -23,7 +23,7 @@ from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput
 from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
-from training.reading import Record
+from training.reading import Record, Version
 from training.records import LEARNER
 from training.run_sections import (
     MOST_GAMES,
@@ -72,7 +72,7 @@ _BY_NAME: JsonDict = {
 class RunConfig(Record):
     """Everything that determines a run. Sections that its kind does not use keep their defaults."""
 
-    version: Literal[1] = Field(default=1, description="Version of this format.")
+    version: Version = Field(default=1, description="Version of this format.")
     kind: Literal["train", "sft", "eval"] = Field(default="train", description="What the run does.")
     name: str = Field(default="", max_length=200, description="A name for display.")
     seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of all random numbers.")

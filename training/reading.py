@@ -131,14 +131,14 @@ def _record_in(annotation: Any) -> type[Record] | None:
     return inside[0] if len(inside) == 1 else None
 
 
-def _no_flag(value: object) -> object:
-    """Refuse `true`, which Python takes for the version 1."""
-    if isinstance(value, bool):
+def _whole(value: object) -> object:
+    """Refuse `true` and 1.0, which Python takes for the version 1."""
+    if isinstance(value, bool | float):
         raise ValueError("expected 1")
     return value
 
 
-Version = Annotated[Literal[1], BeforeValidator(_no_flag)]
+Version = Annotated[Literal[1], BeforeValidator(_whole)]
 """The version of a format; there is one so far."""
 
 
