@@ -288,6 +288,8 @@ def test_a_side_holds_its_roles_and_then_all_others(hidden):
     for side in (("mayor",), ("werewolf", "seer", "villager")):
         with pytest.raises(BadInput, match="seer, villager, werewolf"):
             pairings(hidden_roles.scenarios(1), 2, 0, side)
+    with pytest.raises(BadInput, match="biased has no roles"):
+        pairings(biased.scenarios(1), 2, 0, ("werewolf",))
     with pytest.raises(BadInput, match="may be swapped"):
         pairings(hidden_roles.scenarios(1), 2, 0)
 

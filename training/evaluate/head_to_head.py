@@ -100,10 +100,11 @@ def pairings(
 def _roles(start: Scenario, side: Collection[str], opposition: Opposition) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return both seatings of a start: a plays the seats with the roles of `side`, then b does."""
     roles = make(start).roles()
+    if not roles:
+        raise BadInput(f"{start.game} has no roles: a side can be named in games with roles only", "evaluate.side")
     if len({role in side for role in roles}) < 2:
         raise BadInput(
-            f"{start.id} has the roles {', '.join(sorted(set(roles))) or 'of no game'}: name some, not all, of them",
-            "evaluate.side",
+            f"{start.id} has the roles {', '.join(sorted(set(roles)))}: name some, not all, of them", "evaluate.side"
         )
     if opposition == "each_other":
         first = tuple("a" if role in side else "b" for role in roles)
