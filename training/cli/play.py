@@ -120,13 +120,13 @@ def _check_new(path: Path) -> None:
 def _lines(starts: Sequence[Scenario], episodes: Sequence[Episode], names: Sequence[str]) -> Iterator[DatasetLine]:
     """Yield each played scenario with its games as conversations, except those with an error."""
     source = f"played by {', '.join(dict.fromkeys(names))}"
-    games: dict[str, list[Conversation]] = {}
+    conversations: dict[str, list[Conversation]] = {}
     for episode in episodes:
         if episode.error is None:
-            games.setdefault(episode.scenario.id, []).append(Conversation(source=source, episode=episode))
+            conversations.setdefault(episode.scenario.id, []).append(Conversation(source=source, episode=episode))
     for start in starts:
-        if scenarios := games.get(start.id):
-            yield DatasetLine(scenario=start, conversations=tuple(scenarios))
+        if games := conversations.get(start.id):
+            yield DatasetLine(scenario=start, conversations=tuple(games))
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:

@@ -88,7 +88,7 @@ def _of_learner(good: Sequence[Rollout]) -> dict[str, float]:
 
 
 def _by_opponent(good: Sequence[Rollout]) -> dict[str, float]:
-    """Return the learner's mean reward and the number of games against each opponent, all past selves as rollout."""
+    """Return the learner's mean reward and the number of games against each opponent, all past versions as one."""
     rewards: dict[str, list[float]] = {}
     for rollout in good:
         for policy in {policy for policy in rollout.policies if policy != LEARNER}:
@@ -171,10 +171,10 @@ def _credit(rollout: Rollout, number: int) -> dict[str, Any] | None:
     if item is None or rollout.scored is None:
         return None
     values = {head: rounded(np.concatenate([[0.0], rows[number][:-1]])) for head, rows in rollout.scored.values.items()}
-    metrics: dict[str, Any] = {"values": values, "turn_advantages": _by_turn(item.credit.turn_advantages)}
+    credit: dict[str, Any] = {"values": values, "turn_advantages": _by_turn(item.credit.turn_advantages)}
     streams = {"advantages": item.credit.ppo, "reinforce": item.credit.reinforce, "nll": item.credit.nll}
     streams |= {"logprobs": item.old, "reference": item.reference, "entropy": item.entropy}
-    return metrics | {name: rounded(stream) for name, stream in streams.items() if stream is not None}
+    return credit | {name: rounded(stream) for name, stream in streams.items() if stream is not None}
 
 
 def _by_turn(advantages: Mapping[int, float]) -> dict[str, float]:

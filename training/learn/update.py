@@ -64,7 +64,7 @@ class Updater:
         return not self.policy.critic or step > self.learn.critic_warmup
 
     def rates(self, step: int) -> tuple[float, float]:
-        """Set and return the learning rates (policy, critic) of a training step."""
+        """Set the policy's learning rate of a training step; return it and the critic's, which `fit` sets."""
         warm = self.learn.critic_warmup if self.policy.critic else 0
         rate = learning_rate(self.learn, step - warm, self.learn.steps - warm) if step > warm else 0.0
         critic = self.learn.critic_lr if self.learn.critic_lr is not None else 10 * self.learn.lr

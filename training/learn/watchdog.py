@@ -15,11 +15,17 @@ from typing import Any
 from training.run_sections import StopSection
 
 NAMES = (
-    *("failing", "entropy", "kl", "reward", "parse_rate", "reply_tokens"),
-    *("advantage_mean", "advantage_std", "lr"),
+    "failing",
+    "entropy",
+    "kl",
+    "reward",
+    "parse_rate",
+    "reply_tokens",
+    "advantage_mean",
+    "advantage_std",
+    "lr",
 )
-
-
+"""The metrics that the rules read."""
 ROUNDING = 1e-3
 """A mean advantage below this is no drift: where all rewards are equal, nothing but rounding is left."""
 

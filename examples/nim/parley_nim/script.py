@@ -15,10 +15,10 @@ from training.players.scripted import Script
 from training.records import Observation
 
 
-def heaps(seen: Observation) -> dict[int, int]:
+def heaps(observation: Observation) -> dict[int, int]:
     """Return the size of every heap that has a stick."""
     sizes: dict[int, int] = {}
-    for count, heap in map(read_choice, seen.actions[0].args[0].choices):
+    for count, heap in map(read_choice, observation.actions[0].args[0].choices):
         sizes[heap] = max(sizes.get(heap, 0), count)
     return sizes
 
@@ -32,20 +32,20 @@ def perfect(sizes: dict[int, int]) -> tuple[int, int] | None:
 class PerfectPlayer(Script):
     """Wins wherever it can; elsewhere it takes one stick and hopes for a mistake."""
 
-    def answer(self, seen: Observation, chance: Random) -> str:
+    def answer(self, observation: Observation, chance: Random) -> str:
         """Return the reply, with the reason, which nobody else reads, before it."""
-        sizes = heaps(seen)
+        sizes = heaps(observation)
         move, why = perfect(sizes), "The heaps' exclusive or becomes 0, so I win."
         if move is None:
             move, why = (1, max(sizes, key=sizes.__getitem__)), "Every move loses against perfect play, so I play on."
-        return write(seen.actions[0], {"sticks": choice(*move)}, why)
+        return write(observation.actions[0], {"sticks": choice(*move)}, why)
 
 
 class GreedyPlayer(Script):
     """Takes the whole of the largest heap."""
 
-    def answer(self, seen: Observation, chance: Random) -> str:
+    def answer(self, observation: Observation, chance: Random) -> str:
         """Return the reply."""
-        sizes = heaps(seen)
+        sizes = heaps(observation)
         heap = max(sizes, key=sizes.__getitem__)
-        return write(seen.actions[0], {"sticks": choice(sizes[heap], heap)})
+        return write(observation.actions[0], {"sticks": choice(sizes[heap], heap)})
