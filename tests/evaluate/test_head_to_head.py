@@ -147,6 +147,7 @@ def test_few_scenarios_are_a_caution():
     def summary(count):
         return summarise([match(p, {0: 1.0, 1: 0.0}) for p in pairings(biased.scenarios(count), 2 * count, 0)], {})
 
+    assert summary(1).caution.startswith("1 scenario, fewer than 30")
     assert summary(29).caution.startswith("29 scenarios, fewer than 30")
     assert summary(30).caution == ""
     old = summary(30).to_dict()

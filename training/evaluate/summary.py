@@ -85,7 +85,7 @@ def summarise(matches: Sequence[Match], judgments: Mapping[int, Sequence[Judgmen
         shared={name: interval(list(means.values())) for name, means in shared.items() if means},
         scored=_count(j.rubric for per_match in judgments.values() for j in per_match if j.values is not None),
         unscored=_count(j.rubric for per_match in judgments.values() for j in per_match if j.values is None),
-        caution=f"{len(couples)} scenarios, {CAUTION}" if 0 < len(couples) < ENOUGH else "",
+        caution=_caution(len(couples)),
     )
 
 
@@ -180,6 +180,12 @@ def _means(seated: Mapping[Seat, Numbers]) -> Numbers:
         for name, value in numbers.items():
             values.setdefault(name, []).append(value)
     return {name: fmean(each) for name, each in values.items()}
+
+
+def _caution(scenarios: int) -> str:
+    if not 0 < scenarios < ENOUGH:
+        return ""
+    return f"{scenarios} scenario{'' if scenarios == 1 else 's'}, {CAUTION}"
 
 
 def _count(names: Iterable[str]) -> dict[str, int]:
