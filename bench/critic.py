@@ -3,9 +3,9 @@
 The conversations are those of a dataset, read as traces, or those that a run has played. Each turn's state is the
 hidden state before its first token. Its target is the discounted sum of what the seat earns from this turn on, as in
 training. The bound is the best ridge regression on all other scenarios' states (cross-validated, strength chosen inside
-each fold). `reached` feeds the conversations step by step, in several orders, and predicts each step before learning
-from it, as training does. States are computed once with a frozen model, so the numbers are an upper limit for a run in
-which the policy changes.
+each fold). `reached` feeds the conversations step by step, in several orders and as they were played, and predicts each
+step before learning from it, as training does. Both are R² against the mean of what was learned from. States are
+computed once with a frozen model, so the numbers are an upper limit for a run in which the policy changes.
 """
 
 from __future__ import annotations
@@ -72,8 +72,11 @@ def main(arguments: Namespace) -> dict[str, Any]:
         raise BadInput(f"{count} conversations are fewer than two steps of {arguments.batch}", "--batch")
     if (starts := len(np.unique(states.scenario))) < 2 * FOLDS:
         raise BadInput(f"{starts} scenarios cannot be held out in {FOLDS} parts of at least two", "FILE")
-    orders = range(arguments.orders)
-    reached = {kind: [stepwise(states, kind, arguments.batch, order) for order in orders] for kind in KINDS}
+    reached = {}
+    for kind in KINDS:
+        rows = [stepwise(states, kind, arguments.batch, order) for order in range(arguments.orders)]
+        as_played = stepwise(states, kind, arguments.batch, None)
+        reached[kind] = {**summary(rows), "orders": rows, "as_played": summary([as_played]) | {"steps": as_played}}
     return {
         "measurement": "critic",
         "conditions": conditions(arguments, threads),
@@ -83,7 +86,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         "gamma_turn": arguments.gamma,
         "batch": arguments.batch,
         "bound": bound(states),
-        "reached": {kind: summary(rows) | {"orders": rows} for kind, rows in reached.items()},
+        "reached": reached,
     }
 
 
@@ -233,37 +236,51 @@ def _ridge(x: Floats, y: Floats, wanted: Floats, strengths: Sequence[float]) -> 
     return np.array(y.mean() + np.array(shrunk) @ inputs.T)
 
 
-def stepwise(states: States, kind: str, batch: int, order: int) -> dict[str, list[float]]:
-    """Return per step the `value_r2` and explained variance of conversations that the critic has not seen yet."""
+def stepwise(states: States, kind: str, batch: int, order: int | None) -> list[list[float]]:
+    """Return, for every step but the first, squared errors and squared deviations of conversations not seen before.
+
+    Deviations are those from the mean target of earlier steps, so that R² compares with the bound. `order` shuffles the
+    scenarios; None leaves the conversations as they were played.
+    """
     learn = LearnSection.from_dict(KINDS[kind])
-    critic = Critic((HEAD,), states.features.shape[1], learn, order)
+    critic = Critic((HEAD,), states.features.shape[1], learn, order or 0)
     scenarios = list(np.unique(states.scenario))
-    rng(order, "critic").shuffle(scenarios)
-    shuffled = [each for number in scenarios for each in np.unique(states.conversation[states.scenario == number])]
-    value_r2, explained = [], []
-    for start in range(0, len(shuffled) - batch + 1, batch):
-        chosen = np.isin(states.conversation, shuffled[start : start + batch])
+    if order is not None:
+        rng(order, "critic").shuffle(scenarios)
+    of_each = {number: np.unique(states.conversation[states.scenario == number]) for number in scenarios}
+    played_order = (
+        sorted(np.unique(states.conversation)) if order is None else [c for s in scenarios for c in of_each[s]]
+    )
+    steps: list[list[float]] = []
+    seen = np.zeros(0)
+    for start in range(0, len(played_order) - batch + 1, batch):
+        chosen = np.isin(states.conversation, played_order[start : start + batch])
         x = torch.from_numpy(states.features[chosen]).float()
-        y = torch.from_numpy(states.targets[chosen]).float()
-        with torch.no_grad():
-            errors = (y - critic.value(HEAD, x)).double().numpy()
-        variance = float(y.double().numpy().var())
-        value_r2.append(round(1 - float((errors**2).mean()) / variance, 4))
-        explained.append(round(1 - float(errors.var()) / variance, 4))
-        critic.fit({HEAD: (x, y)}, learn.critic_lr or 10 * learn.lr)
-    return {"value_r2": value_r2, "explained_variance": explained}
+        targets = states.targets[chosen]
+        if len(seen):
+            with torch.no_grad():
+                errors = targets - critic.value(HEAD, x).double().numpy()
+            steps.append([round(float((row**2).sum()), 6) for row in (errors, targets - seen.mean())])
+        critic.fit({HEAD: (x, torch.from_numpy(targets).float())}, learn.critic_lr or 10 * learn.lr)
+        seen = np.concatenate([seen, targets])
+    return steps
 
 
-def summary(rows: Sequence[dict[str, list[float]]]) -> dict[str, Any]:
-    """Return means over the orders: steps 2 to 5, all after step 5, and the lowest mean of five steps after step 5."""
-    r2 = np.array([row["value_r2"] for row in rows])
-    late = r2[:, 5:]
-    fives = [late[:, at : at + 5].mean(1) for at in range(max(0, late.shape[1] - 4))]
+def summary(orders: Sequence[Sequence[Sequence[float]]]) -> dict[str, Any]:
+    """Return R² pooled over the orders: of steps 2 to 5, of all after step 5, and the lowest of five such in a row."""
+    sums = np.array(orders).sum(0)  # (steps, 2), from step 2 on
+    late = sums[4:]
+    fives = [_r2(late[at : at + 5]) for at in range(len(late) - 4)]
     return {
-        "steps_2_to_5": float(r2[:, 1:5].mean()),
-        "after_step_5": float(late.mean()) if late.size else None,
-        "lowest_five_step_mean": float(np.min(fives)) if fives else None,
+        "steps_2_to_5": _r2(sums[:4]),
+        "after_step_5": _r2(late) if len(late) else None,
+        "lowest_five_steps": min(fives) if fives else None,
     }
+
+
+def _r2(sums: Floats) -> float:
+    errors, deviations = sums.sum(0)
+    return float(1 - errors / deviations)
 
 
 def show(result: dict[str, Any]) -> str:
@@ -279,4 +296,4 @@ def show(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-_SHOWN = ("steps_2_to_5", "after_step_5", "lowest_five_step_mean")
+_SHOWN = ("steps_2_to_5", "after_step_5", "lowest_five_steps")

@@ -46,10 +46,28 @@ def test_the_bound_finds_what_can_be_explained(r2):
 def test_the_default_critic_comes_near_step_by_step():
     states = synthetic(0.6, scenarios=160)
     rows = [stepwise(states, "ridge", 16, order) for order in (0, 1)]
-    assert [len(row["value_r2"]) for row in rows] == [10, 10]
+    assert [len(row) for row in rows] == [9, 9]  # the first step has nothing to be compared with
     scores = summary(rows)
     assert scores["after_step_5"] >= 0.8 * 0.6
-    assert scores["lowest_five_step_mean"] > 0
+    assert scores["lowest_five_steps"] > 0
+
+
+def test_steps_are_summed_before_they_are_compared_by_hand():
+    # steps 2 to 5 over both orders: errors 2 + 2 + 2 + 8, deviations 4 + 4 + 4 + 8, so R² = 1 - 14/20; then 4 over 16
+    first = [[1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [4.0, 4.0], [1.0, 8.0]]
+    scores = summary([first, [*first[:4], [3.0, 8.0]]])
+    assert scores["steps_2_to_5"] == pytest.approx(0.3)
+    assert scores["after_step_5"] == pytest.approx(0.75)
+    assert scores["lowest_five_steps"] is None
+
+
+def test_deviations_are_those_from_the_mean_of_earlier_steps():
+    targets = np.array([1.0, 3.0, 5.0, 6.0, 0.0, 2.0])
+    numbers = np.arange(6)
+    steps = stepwise(States(np.zeros((6, 4)), targets, numbers, numbers), "ridge", 2, None)
+    # states that say nothing leave the mean: 2 for (5, 6), then 15/4 for (0, 2)
+    assert [deviations for _, deviations in steps] == pytest.approx([25.0, 17.125])
+    assert steps[0][0] == pytest.approx(25.0, rel=1e-4)
 
 
 def write_run(root, episodes):

@@ -78,7 +78,7 @@ def test_a_ridge_against_the_closed_form():
     one.fit({"turn": (states, targets)}, 1e-3)
     x, y = states.double().numpy(), targets.double().numpy()
     features = (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-6 * x.var(0).mean())
-    slope = np.linalg.solve(features.T @ features / ROWS + 3.0 * np.eye(SIZE), features.T @ (y - y.mean()) / ROWS)
+    slope = np.linalg.solve(features.T @ features / ROWS + 30.0 * np.eye(SIZE), features.T @ (y - y.mean()) / ROWS)
     np.testing.assert_allclose(one.value("turn", states).numpy(), y.mean() + features @ slope, atol=1e-3)
 
 

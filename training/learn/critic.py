@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Strengths of the ridge penalty, on features and rows of variance 1: what one step's rows weigh against the prior."""
-UNTRIED = 3.0
-"""The strength used until a further step has shown which one predicts best."""
+UNTRIED = 30.0
+"""The strength used until a further step has shown which one predicts best: the games of one step say little."""
 SMALL = 1e-6
 """Least variance of a feature as a share of the mean variance: a feature that never moved must not explode later."""
 MOST_FEATURES = 1024
