@@ -1,4 +1,5 @@
-"""`make test`: the whole test suite in three passes, with one closing line. Exits with pytest's status.
+"""`make test`: the whole test suite in three passes, with one closing line. Exits with the status of the
+first pass that fails.
 
 Pure tests run on two processes, with a lower priority than the tests that drive a browser, run vLLM or wait for
 processes: these run beside them, one at a time, and take longer. Then the tests that measure time run alone. If no
@@ -14,7 +15,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -122,6 +123,12 @@ def together(first: Pass, second: Pass, folder: Path) -> list[int]:
     return codes
 
 
+def status(codes: Sequence[int], outcomes: Counter[str]) -> int:
+    """The exit code of the first pass that failed, negative if a signal ended it; else 1 if no test has passed."""
+    failed = [code for code in codes if code not in (0, NOTHING_COLLECTED)]
+    return failed[0] if failed else int(not outcomes["passed"])
+
+
 def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # tests send SIGINT; background jobs ignore it
     browser()
@@ -134,7 +141,7 @@ def main() -> int:
         for number in range(len(codes)):
             outcomes += count(folder / f"{number}.xml")
     print(closing(outcomes, time.monotonic() - begun), flush=True)
-    return max((code for code in codes if code != NOTHING_COLLECTED), default=0) or (0 if outcomes["passed"] else 1)
+    return status(codes, outcomes)
 
 
 if __name__ == "__main__":

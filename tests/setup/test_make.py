@@ -137,6 +137,15 @@ def test_the_closing_line_has_pytests_form():
     assert re.search(r" 2 failed, 3 passed, 1 errors in ", test.closing(Counter(failed=2, passed=3, errors=1), 1.0))
 
 
+@pytest.mark.parametrize(
+    "codes, passed, status",
+    [([0, 5, 5], 3, 0), ([5, 5, 5], 0, 1), ([0, 1, 0], 3, 1), ([0, -11, 0], 3, -11), ([-9, 5, 2], 3, -9)],
+)
+def test_a_pass_that_a_signal_ends_is_a_failure(codes, passed, status):
+    """A process that SIGSEGV ends has the exit code -11: its tests after that did not run."""
+    assert test.status(codes, Counter(passed=passed)) == status
+
+
 def test_outcomes_are_counted_from_a_report(tmp_path):
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
