@@ -27,7 +27,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "open_tables": ("tables that are open or being played", "close one, or wait until a game is over"),
     "open_imports": ("imports that are not stored or dropped yet", "accept or drop one"),
     "imports_per_hour": ("imports that were begun within the last hour", "wait a while"),
-    "requested_models": ("models that wait to be started", "wait until one is up, or stop one"),
+    "requested_models": ("models that wait to be started", "wait until one has started, or stop a running one"),
     "queues_per_hour": ("queues of judgments that were made within the last hour", "wait a while"),
     "api_keys": ("API keys", "revoke one"),
 }

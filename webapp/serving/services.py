@@ -53,25 +53,26 @@ def request(*, deployment: Deployment, by: User | None = None) -> bool:
     if by is not None:
         waiting = Deployment.objects.requested().filter(requested_by=by).exclude(pk=deployment.pk)
         quotas.check(user=by, quota="requested_models", used=waiting)
-        Deployment.objects.filter(pk=deployment.pk).update(requested_by=by)
-    return bool(request_all(deployments=[deployment]))
+    return bool(request_all(deployments=[deployment], by=by))
 
 
 @transaction.atomic
-def request_all(*, deployments: Iterable[Deployment]) -> set[int]:
+def request_all(*, deployments: Iterable[Deployment], by: User | None = None) -> set[int]:
     """Request that all of them be started; return the keys of those that are ready.
 
-    They are locked in the order of their keys, whatever their order at a table, so that two tables do not deadlock.
+    A request that waits already keeps its place and its `by`: tables repeat theirs while they wait. The rows are locked
+    in the order of their keys, whatever their order at a table, so that two tables do not deadlock.
     """
     keys = [deployment.pk for deployment in deployments]
     ready_keys = set()
     for locked in Deployment.objects.select_for_update().filter(pk__in=keys).order_by("pk"):
         locked.used_at = Now()
         if locked.remote_id is None:
-            locked.requested_at = Now()
+            if locked.requested_at is None:
+                locked.requested_at, locked.requested_by = Now(), by
             if locked.state == Deployment.State.FAILED:
                 locked.state, locked.error = Deployment.State.COLD, ""
-        locked.save(update_fields=["used_at", "requested_at", "state", "error"])
+        locked.save(update_fields=["used_at", "requested_at", "requested_by", "state", "error"])
         if locked.remote_id is not None or locked.state == Deployment.State.READY:
             ready_keys.add(locked.pk)
     return ready_keys

@@ -223,6 +223,33 @@ def test_waiting_for_one_model_does_not_delay_another(make, player):
     assert table.result(10).state == "running"
 
 
+def test_a_table_that_asks_again_keeps_its_place(make, settings):
+    """A table whose models are not all ready repeats its requests every second."""
+    settings.SERVE_SLOTS = 1
+    first, second = make("first"), make("second")
+    services.request(deployment=first)
+    Deployment.objects.filter(pk=first.pk).update(requested_at=timezone.now() - timedelta(minutes=5))
+    services.request(deployment=second)
+    services.request_all(deployments=[first])
+    services.settle()
+    assert (fresh(first).state, fresh(second).state) == ("starting", "cold")
+
+
+def test_a_request_counts_for_the_person_who_made_it_only(make, settings, researcher):
+    """A table asks later for the same model, whose earlier request came from a person."""
+    settings.QUOTAS = {**settings.QUOTAS, "requested_models": {"researcher": 1}}
+    first, second, third = make("first"), make("second"), make("third")
+    services.request(deployment=first, by=researcher)
+    services.settle()
+    services.stop(deployment=first)
+    services.ended(run_id=fresh(first).run_id)
+    services.request_all(deployments=[first])
+    services.request(deployment=second, by=researcher)
+    assert [fresh(deployment).requested_by for deployment in (first, second)] == [None, researcher]
+    with pytest.raises(BadInput, match="limit of 1 models that wait to be started"):
+        services.request(deployment=third, by=researcher)
+
+
 def test_idle_ones_are_stopped(make):
     deployment = make()
     up(deployment, used_minutes_ago=14)
