@@ -286,3 +286,14 @@ def test_a_model_that_sleeps_keeps_a_blind_table_waiting_like_a_person(player, b
     assert clock.begin_with_models() == 1
     assert Match.objects.get(pk=match.pk).state == Match.State.RUNNING
     assert match.due.get().deadline is not None
+
+
+def test_tables_that_wait_for_people_do_not_hold_up_one_that_waits_for_its_model(player, ben):
+    """The clock looks at a bounded number of tables at each tick, the oldest first."""
+    local = Deployment.objects.create(checkpoint=Checkpoint.objects.create(kind="full", base="tiny", name="small"))
+    model = tables.Place(deployment=local)
+    for place in (tables.Place(), tables.Place(user=ben)):  # an empty seat; a person who has not answered
+        tables.create(host=player, start=tables.Start(negotiation()), places=[place, model])
+    complete = tables.create(host=player, start=tables.Start(negotiation()), places=[tables.Place(user=ben), model])
+    tables.answer_consent(match=complete, user=ben, agreed=True)
+    assert tables.waiting_for_models(limit=1) == [complete.pk]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from training.errors import BadInput
@@ -173,9 +174,11 @@ def _begin_if_ready(match: Match) -> None:
 
 
 def waiting_for_models(*, limit: int) -> list[int]:
-    """Open tables with a model, oldest first."""
-    with_models = Match.objects.filter(state=Match.State.OPEN, seats__deployment__isnull=False).distinct()
-    return list(with_models.order_by("pk").values_list("pk", flat=True)[:limit])
+    """Open tables with a model at which no player and no answer is missing, oldest first."""
+    missing = Q(kind=MatchSeat.Kind.OPEN) | Q(kind=MatchSeat.Kind.PERSON, consent=None)
+    seats = MatchSeat.objects.filter(match=OuterRef("pk"))
+    with_models = Match.objects.filter(Exists(seats.filter(deployment__isnull=False)), state=Match.State.OPEN)
+    return list(with_models.exclude(Exists(seats.filter(missing))).order_by("pk").values_list("pk", flat=True)[:limit])
 
 
 @transaction.atomic
