@@ -13,7 +13,7 @@ from training.records import Move
 from webapp.arena import clock
 from webapp.arena.live import client_state, consumers
 from webapp.arena.models import DueSeat, Match, MatchMove, MatchSeat
-from webapp.arena.play import hosting, human_moves, model_seats, services
+from webapp.arena.play import hosting, human_moves, model_seats, pace, services
 from webapp.arena.setup import links, tables
 from worker.play import play
 
@@ -333,3 +333,36 @@ async def test_an_open_socket_is_presence_and_a_pause_is_announced(monkeypatch, 
     await sync(hosting.resume)(match=two_people)
     await tab.until(lambda: "Paused" not in tab.page.parts["status"])
     await tab.leave()
+
+
+def at_a_blind_table(host, ben):
+    """A game in which Ben does not know that the other seat, whose turn comes second, is played by a script."""
+    places = [tables.Place(user=ben), tables.Place(scripted="scripted")]
+    match = tables.create(host=host, start=tables.Start(negotiation()), places=places)
+    tables.answer_consent(match=match, user=ben, agreed=True)
+    return match
+
+
+def test_a_stand_in_of_a_blind_table_is_asked_shortly_before_its_move(player, ben, monkeypatch):
+    """A worker that took the seat at once would sleep until then, and outlive its lease."""
+    monkeypatch.setattr(pace, "draw", lambda *_: 40.0)
+    match = at_a_blind_table(player, ben)
+    hosting.replace(match=match, number=0)
+    due = match.due.get()
+    assert due.not_before - due.hint_at == pace.AHEAD
+    assert timedelta(seconds=35) < due.hint_at - services.database_now() <= timedelta(seconds=38)
+    assert model_seats.tell_workers() == []
+    hosting.pause(match=match)
+    hosting.resume(match=match)
+    due = match.due.get()
+    assert due.not_before - due.hint_at == pace.AHEAD
+    assert model_seats.tell_workers() == []
+
+
+def test_a_stand_in_moves_before_the_deadline_of_the_seat_that_it_takes(player, ben, monkeypatch):
+    monkeypatch.setattr(pace, "draw", lambda *_: 40.0)
+    match = at_a_blind_table(player, ben)
+    DueSeat.objects.update(deadline=services.database_now() + timedelta(seconds=20))
+    hosting.replace(match=match, number=0)
+    due = match.due.get()
+    assert timedelta(seconds=4) < due.deadline - due.not_before < timedelta(seconds=6), "a quarter of the time is left"

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import DateTimeField, DurationField, ExpressionWrapper, F, Q, Value
+from django.db.models.functions import Greatest
 
 from training.errors import BadInput
 from training.records import Seat
@@ -58,13 +59,15 @@ def _hand_over(match: Match, number: Seat, *, to_worker: bool) -> None:
     if due is None:
         return
     due.deadline = due.deadline or now + timedelta(seconds=match.deadline_s)
-    due.claimed_until, due.fence, due.hint_at = None, due.fence + 1, now if to_worker else None
-    blind = to_worker and pace.blind(match, list(match.seats.all()))
-    seconds = pace.draw(match, number, pace.times_of_people(match.game)) if blind else 0.0
-    due.not_before = now + timedelta(seconds=seconds) if blind else None
+    wait, due.not_before = timedelta(0), None
+    if to_worker and pace.blind(match, list(match.seats.all())):
+        seconds = pace.draw(match, number, pace.times_of_people(match.game))
+        delay = min(timedelta(seconds=seconds), pace.LARGEST_SHARE * (due.deadline - now))
+        due.not_before, wait = now + delay, max(timedelta(0), delay - pace.AHEAD)
+    due.claimed_until, due.fence, due.hint_at = None, due.fence + 1, now + wait if to_worker else None
     due.save(update_fields=["deadline", "claimed_until", "fence", "hint_at", "not_before"])
     if to_worker:
-        queue.send(queue.PLAY, due.pk, delay=max(0.0, seconds - pace.AHEAD.total_seconds()))
+        queue.send(queue.PLAY, due.pk, delay=wait.total_seconds())
 
 
 @transaction.atomic
@@ -92,7 +95,8 @@ def _go_on(match: Match, since: datetime) -> None:
     paused = now - since
     shifted = {name: F(name) + paused for name in ("deadline", "not_before", "created_at")}
     match.due.update(**shifted)
-    match.due.exclude(hint_at=None).update(hint_at=now, claimed_until=None, fence=F("fence") + 1)
+    begin = Greatest(Value(now), F("not_before") - pace.AHEAD)  # a worker that begins sooner would only wait
+    match.due.exclude(hint_at=None).update(hint_at=begin, claimed_until=None, fence=F("fence") + 1)
     match.seats.update(seen_at=now)
     match.paused_at = None
     if match.step_until is not None:
