@@ -237,7 +237,7 @@ def test_a_stand_in_at_night_does_not_reveal_who_acts(player, ben, annotator, se
     gone_for(match, 0, 500)
     assert clock.stand_in() == 1
     state = client_state.look(fresh(match), 2, annotator)
-    shown = [(chair.name, chair.acting, chair.waking, chair.seat.stand_in) for chair in state.chairs]
+    shown = [(chair.name, chair.acting, chair.starting, chair.seat.stand_in) for chair in state.chairs]
     assert shown == [("Ada", False, False, True), ("Bo", False, False, False), ("Cy", False, False, False)]
     assert state.deadline is None
 

@@ -30,7 +30,7 @@ class Chair:
     name: str
     you: bool
     acting: bool
-    waking: bool
+    starting: bool
     back_by: datetime | None
     seat: MatchSeat
 
@@ -220,7 +220,7 @@ def _chair(match_facts: Facts, seat: MatchSeat, viewer: Viewer, acting: frozense
         name=seat.name,
         you=seat.seat == viewer,
         acting=is_acting,
-        waking=cold
+        starting=cold
         and (match_facts.match.state == Match.State.OPEN or (is_acting and match_facts.due.get(seat.seat) is None)),
         back_by=match_facts.back_by(seat),
         seat=seat,

@@ -87,7 +87,7 @@ def frame(
     clock: str,
     versions: Mapping[str, str],
 ) -> str:
-    """One socket frame with these rows and every part whose version is not in `known`; empty if nothing is new."""
+    """One socket frame with these rows and every part whose version is not in `versions`; empty if nothing is new."""
     changed = [name for name in parts.contents if versions.get(name) != parts.versions[name]]
     if not rows and not changed:
         return ""
