@@ -5,8 +5,8 @@ site failed: aborted matches have no result, and a match in which a model's serv
 Matches with rules chosen by the host do not count, because such rules may favour a seat. Guests are not rated, because
 guest links create new opponents at will; a match counts only if at least two other players took part.
 
-A change in the ladder reveals the players of a match. So a match counts once every person in it has rated it, or one
-day after its end.
+A change in the ladder reveals the players of a match. So a match counts once every person in it has rated it or has
+asked to see the others, or one day after its end.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ HELD_BACK = timedelta(days=1)
 
 def counted(game: str) -> QuerySet[Match]:
     """The matches of a game that count, except for those found void later."""
-    seats = MatchSeat.objects.filter(match=OuterRef("pk"), kind=MatchSeat.Kind.PERSON, guesses__isnull=True)
-    fresh = Q(Exists(seats), ended_at__gt=Now() - HELD_BACK)
+    people = MatchSeat.objects.filter(match=OuterRef("pk"), kind=MatchSeat.Kind.PERSON)
+    waiting = people.filter(guesses__isnull=True, game_rating__isnull=True)
+    fresh = Q(Exists(waiting), ended_at__gt=Now() - HELD_BACK)
     return Match.objects.exportable().filter(game=game, rules={}).exclude(fresh)
 
 

@@ -7,6 +7,7 @@ from tests.webapp.judgments.make import finished_match
 from tests.webapp.ladder.make import model, played
 from webapp.arena.models import Match
 from webapp.arena.setup import tables
+from webapp.judgments import services as judging
 from webapp.ladder import log
 
 pytestmark = pytest.mark.django_db
@@ -111,3 +112,10 @@ def test_the_log_takes_the_same_queries_however_long_it_is(researcher, player, g
         matches = log.numbers("negotiation")
         with django_assert_num_queries(4):
             log.read(matches)
+
+
+def test_a_player_who_asked_who_it_was_without_rating_holds_no_match_back(player):
+    match = finished_match(player)
+    assert log.numbers("negotiation") == []
+    judging.reveal_unrated(by=match.seats.get(user=player))
+    assert log.numbers("negotiation") == [match.pk]
