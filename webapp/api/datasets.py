@@ -46,7 +46,7 @@ def import_dataset(
             with (Path(folder) / Path(file.name or "file").name).open("wb") as target:
                 target.writelines(file.chunks())
         single = Path(folder) / Path(files[0].name or "file").name
-        path = Path(folder) if importers.FORMATS[format].folder else single
+        path = Path(folder) if importers.FORMATS[format].reads_folder(len(files)) else single
         reading, version = imports.import_sent(format=format, path=path, name=name, owner=user)
     report = {**reading.report(), "version": version.number if version else None}
     return Status(201 if version else 422, report)

@@ -105,6 +105,12 @@ def test_datasets_are_listed_imported_and_exported(call):
     assert json.loads(exported)["scenario"]["id"] == "casino-7"
 
 
+def test_a_format_of_one_file_or_a_folder_takes_one_file(call):
+    file = SimpleUploadedFile("log.jsonl", json.dumps(files.episode_log()).encode())
+    made = call.client.post("/api/v1/datasets", {"format": "sotopia-episodes", "name": "played", "files": file})
+    assert (made.status_code, made.json()["errors"], made.json()["conversations"]) == (201, [], 1)
+
+
 def test_datasets_come_in_pages(call, researcher, django_assert_max_num_queries):
     names = [stored_version(researcher).dataset.name for _ in range(5)]
     with django_assert_max_num_queries(8):
