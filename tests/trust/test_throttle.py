@@ -138,6 +138,13 @@ def test_name_and_mail_address_are_one_account(player, client_of):
     assert checked(guesses) == 8
 
 
+def test_a_number_as_a_name_is_not_the_account_of_that_number(player, client_of):
+    """Whoever does not know a name must not be able to use up the tries of its owner's address."""
+    stranger = client_of(None)
+    assert checked(attempt(stranger, str(player.pk), f"wrong {n}", n) for n in range(10)) == 8
+    assert attempt(client_of(None), player.username, PASSWORD, 1).status_code == 302
+
+
 def test_there_is_no_other_way_to_sign_in_with_a_password(db, client):
     """Django's own administration is not installed; its sign-in page would need a throttle of its own."""
     assert client.get("/admin/login/").status_code == 404

@@ -30,7 +30,7 @@ class Adapter(DefaultAccountAdapter):
         """Count this try; raise `ValidationError` if there were too many. Success takes it back from the failures."""
         user = _account(credentials)
         device = devices.known(request, user) if user is not None else ""
-        account = str(user.pk) if user is not None else _login(credentials)
+        account = f"account {user.pk}" if user is not None else f"no account {_login(credentials)}"
         if device:
             keys = {"device": f"{account} {device}"}
         else:
