@@ -8,6 +8,7 @@ from django.contrib.auth.models import AbstractUser, UserManager
 from django.db import models
 from django.db.models.functions import Now
 
+from training.errors import BadInput
 from webapp.accounts.names import skeleton
 
 
@@ -29,7 +30,12 @@ class People(UserManager["User"]):
     def create_superuser(
         self, username: str, email: str | None = None, password: str | None = None, **fields: Any
     ) -> "User":
-        """Return a new administrator: roles decide here what somebody may do, Django's own flags decide nothing."""
+        """Return a new administrator: roles decide here what somebody may do, Django's own flags decide nothing.
+
+        Raises `BadInput` if the name looks like that of another account.
+        """
+        if self.filter(skeleton=skeleton(username)).exists():
+            raise BadInput(f"{username!r} looks like the name of another account: choose another", "username")
         return super().create_superuser(username, email, password, **{"role": Role.ADMIN, **fields})
 
 

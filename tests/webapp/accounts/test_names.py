@@ -175,3 +175,10 @@ def test_accounts_that_look_alike_survive_the_constraint_and_its_removal(client)
     for name in names:
         assert client.post(reverse("account_login"), {"login": name, "password": PASSWORD}).status_code == 302
         client.logout()
+
+
+@pytest.mark.django_db
+def test_an_administrators_lookalike_name_is_refused_with_the_reason(person):
+    person("player", "modern")
+    with pytest.raises(BadInput, match="'modem' looks like the name of another account: choose another"):
+        User.objects.create_superuser("modem", password=PASSWORD)
