@@ -1,6 +1,7 @@
 """The judged game of a target: a match, an episode of a run or an imported conversation, and its players.
 
-Raises `BadInput` if the game can no longer be read, for example if its episode file was deleted.
+Raises `BadInput` if the game can no longer be read, for example if its episode file was deleted, or if the present
+rules do not allow its moves.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from training.errors import BadInput
-from training.games import lookup, replay
+from training.errors import BadInput, IllegalMove
+from training.games import Game, lookup, replay
 from training.records import ALL, Episode, Scenario, SeatMove
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play.services import moves_of
@@ -39,17 +40,24 @@ class GameRecord:
     players: tuple[str, ...]
     stored: Episode | None = None
 
+    def replayed(self) -> Game:
+        """Return the game after all its moves."""
+        try:
+            return replay(self.scenario, self.moves)
+        except IllegalMove as error:
+            raise BadInput(f"the present rules do not allow its moves: {error}") from error
+
     def lines(self) -> list[dict[str, str]]:
         """Return the all-seeing view's log with its speakers; the first line is the opening with all private briefs."""
         names = self.scenario.seats
-        messages = replay(self.scenario, self.moves).observe(ALL).messages
+        messages = self.replayed().observe(ALL).messages
         return [{"who": "" if m.author is None else names[m.author], "text": m.text} for m in messages]
 
     def episode(self) -> Episode:
         """Return it as a conversation: no tokens, the returns and metrics that the game gives."""
         if self.stored is not None:
             return self.stored
-        game = replay(self.scenario, self.moves)
+        game = self.replayed()
         return Episode(
             scenario=self.scenario,
             moves=self.moves,

@@ -7,7 +7,7 @@ import asyncio
 from training.engines.base import Sampling
 from training.engines.remote.chat import RemoteModel as Client
 from training.engines.remote.config import RemoteConfig
-from training.errors import BadInput, JudgeError
+from training.errors import BadInput, IllegalMove, JudgeError
 from training.rewards.judge import Judge, Verdict, transcript_of
 from webapp.judgments import games, services
 from webapp.judgments.models import JudgeModel, Target
@@ -25,7 +25,7 @@ def judge_target(pk: int) -> None:
         return
     try:
         verdict = _ask(target)
-    except (JudgeError, BadInput) as error:
+    except (JudgeError, BadInput, IllegalMove) as error:  # the last where the present rules do not allow its moves
         services.record_verdict(target=target, verdict=None, why=str(error)[:2000])
     else:
         services.record_verdict(target=target, verdict=verdict)

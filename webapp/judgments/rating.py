@@ -15,12 +15,13 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from training.records import ALL
 from training.rewards.rubrics import RATED_AFTER
 from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.permissions import current_user, everyone, get_or_404
 from webapp.arena.models import Match, MatchSeat
 from webapp.core.http import accepted
-from webapp.judgments import games, services
+from webapp.judgments import services
 from webapp.judgments.forms import ValuesForm
 from webapp.judgments.models import Guess, RubricVersion, role_at
 
@@ -70,8 +71,15 @@ def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
         return redirect("judgments:rate", match.pk)
     context = {"match": match, "others": others, "done": done, "revealed": _revealed(match, own_seat) if done else []}
     if not done:
-        context["lines"] = games.of_match(match).lines()
+        context["lines"] = _lines(match)
     return render(request, "judgments/rate.html", context, status=400 if request.method == "POST" else 200)
+
+
+def _lines(match: Match) -> list[dict[str, str]]:
+    """The stored log of the all-seeing view with its speakers, which needs no replay; its first line is the opening."""
+    names = dict(enumerate(match.scenario["seats"]))
+    messages = match.rows.filter(viewer=ALL).order_by("number").values_list("message", flat=True)
+    return [{"who": names.get(message["author"], ""), "text": message["text"]} for message in messages]
 
 
 def _rubric_of(match: Match) -> RubricVersion | None:

@@ -21,6 +21,7 @@ from tests.webapp.judgments.make import (
 )
 from tests.webapp.runs.making import make_episode, make_run, village
 from training.games import REGISTRY as GAMES
+from training.records import ALL
 from training.rewards.rubrics import CONDUCT, RATED_AFTER, RUBRICS
 from webapp.accounts.models import User
 from webapp.arena.models import Match
@@ -720,3 +721,24 @@ def test_revealing_without_rating_is_confirmed_and_excludes_a_later_vote(client_
     late = client.post(address, {"guess0-person": "yes"}, follow=True).content.decode()
     assert "a vote does not count any more" in late
     assert (Guess.objects.count(), Judgment.objects.count()) == (0, 0)
+
+
+def test_a_game_that_the_present_rules_do_not_allow_is_rated_by_its_log_and_not_judged(client_of, researcher, player):
+    """Stored moves of an earlier release, say: nobody can propose and accept in the other order."""
+    match = finished_match(researcher, player)
+    queue = people_queue(researcher, match)
+    first, second = match.moves.order_by("number").values_list("move", flat=True)
+    match.moves.filter(number=0).update(move=second)
+    match.moves.filter(number=1).update(move=first)
+    page = client_of(player).get(reverse("judgments:rate", args=[match.pk]))
+    talk = page.content.decode().split('<ol class="talk">')[1].split("</ol>")[0]
+    assert page.status_code == 200
+    assert talk.count("<li") == match.rows.filter(viewer=ALL).count() - 1, "all but the opening"
+    page = client_of(researcher).get(reverse("judgments:annotate", args=[queue.pk]))
+    assert page.status_code == 200
+    assert "the present rules do not allow its moves" in page.content.decode()
+    for target in queue.targets.with_games():
+        services.annotate(target=target, by=researcher, values=FIVES)
+    told(match, researcher)
+    answer = client_of(researcher).post(reverse("judgments:queue-export", args=[queue.pk]), {"name": "x"}, follow=True)
+    assert "the present rules do not allow its moves" in answer.content.decode()
