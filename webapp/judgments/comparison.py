@@ -6,7 +6,7 @@ in that author's coverage and in nothing else.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, islice
@@ -113,8 +113,17 @@ def compare(rubric: Rubric, *judgments: JudgmentQuerySet) -> Comparison:
 
 
 def _pairs(rubric: Rubric, authors: Iterable[AuthorId], answers: Mapping[AuthorId, Answers]) -> Iterator[Pair]:
-    """Yield the pairs of authors whose agreement is defined for at least one dimension."""
-    for first, second in combinations(authors, 2):
+    """Yield the pairs of authors whose agreement is defined for at least one dimension.
+
+    It is defined from two shared seats on: an import with a thousand authors has few such pairs.
+    """
+    scorers: dict[SeatId, list[AuthorId]] = defaultdict(list)
+    for author in authors:
+        for seat, values in answers[author].items():
+            if values is not None:
+                scorers[seat].append(author)
+    shared = Counter(pair for scored in scorers.values() for pair in combinations(scored, 2))
+    for first, second in sorted(pair for pair, seats in shared.items() if seats > 1):
         agreements = [_pair(dimension, answers[first], answers[second]) for dimension in rubric.dimensions]
         if overall(agreements) is not None:
             yield Pair(first[1], second[1], agreements)

@@ -256,3 +256,18 @@ def test_a_conversation_with_roles_is_asked_about_by_role(researcher):
     with pytest.raises(BadInput, match="roles that nobody had"):
         conversation_queue(researcher, stored, rubric="werewolf-behaviours")
     assert RubricVersion.objects.filter(queues__isnull=False).count() == 0
+
+
+def test_authors_who_share_fewer_than_two_seats_are_not_compared(monkeypatch):
+    """Their agreement is not defined; a thousand such authors would make half a million pairs."""
+    rubric = version().record()
+    a, b, c, d = (("named in the import", name) for name in "abcd")
+    first, second, third = (((None, None, 7), 0), ((None, None, 7), 1), ((None, None, 8), 0))
+    both = {first: values(5), second: values(7)}
+    answers = {a: both, b: both, c: {third: values(5)}, d: {first: values(5), second: None}}
+    compared = []
+    pair = comparison._pair
+    monkeypatch.setattr(comparison, "_pair", lambda *arguments: compared.append(1) or pair(*arguments))
+    pairs = list(comparison._pairs(rubric, sorted(answers), answers))
+    assert [(pair.first, pair.second) for pair in pairs] == [("a", "b")]
+    assert len(compared) == len(rubric.dimensions)
