@@ -1,6 +1,8 @@
 """Played SOTOPIA episodes: the recorded conversation, and each score as a judgment or an error, never as a zero."""
 
 import json
+import time
+from contextlib import suppress
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -8,9 +10,11 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from tests.webapp.scenarios import files
+from training.errors import BadInput
 from training.games import make, replay
 from training.rewards.rubrics import SOTOPIA
 from webapp.scenarios import importers, imports
+from webapp.scenarios.importers import sotopia_texts
 from webapp.scenarios.models import Import, StoredConversation
 
 SCORED = {"env_pk": "E1", "agent1": {**files.SCORES, "overall_score": 3.0}, "agent2": {**files.SCORES, "goal": 3}}
@@ -251,3 +255,19 @@ def test_the_page_of_a_scenario_shows_authors_and_values(client_of, researcher, 
     assert "<h3>2 judgments</h3>" in text
     assert '<td>Nora Lind</td><td>judge-1</td><td>sotopia v1</td><td class="number">3</td>' in text
     assert "could not score: the record has no value for goal" in text
+
+
+@pytest.mark.parametrize(
+    "parse, text",
+    [
+        (sotopia_texts.parse_context, "Scenario: x\n" * 20_000),
+        (lambda text: sotopia_texts.profile("A", text), "A is a 9-year-old x y " * 20_000),
+        (sotopia_texts.parse_context, "Scenario: x\nParticipants: " + "A and " * 20_000),
+    ],
+)
+def test_reading_a_text_takes_time_in_proportion_to_its_length(parse, text):
+    """A worker would hang for days over an upload of 64 MiB if the time grew with the square of the length."""
+    began = time.process_time()
+    with suppress(BadInput):
+        parse(text)
+    assert time.process_time() - began < 4

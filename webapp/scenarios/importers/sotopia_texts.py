@@ -16,9 +16,14 @@ from training.records import Move, Seat
 UNKNOWN = "Unknown"
 """The text in an agent's context for a background or a goal that the agent does not know."""
 
+MOST_ANDS = 8
+"""Places at which a line of two participants may be split; their names may contain the word."""
+
+_SCENARIO = re.compile(r"^Scenario: ", re.MULTILINE)
+_PARTICIPANTS = re.compile(r"^Participants: ([^\n]+)$", re.MULTILINE)
 _TURN = re.compile(r"^Turn #(\d+)[,:]?(?:[ \t]+|$)", re.MULTILINE)
 _PERSON = re.compile(
-    r"(?:.*?) is an? (?P<age>\d{1,3})-year-old (?P<gender>\w+) (?P<occupation>[^.]+)\. "
+    r"[^\n]{0,200}? is an? (?P<age>\d{1,3})-year-old (?P<gender>\w+) (?P<occupation>[^.]+)\. "
     r"(?:(?P<pronouns>\w+/\w+) pronouns\.)?\s*(?P<public>.*)",
     re.DOTALL,
 )
@@ -38,18 +43,20 @@ class Context:
 
 def parse_context(text: str) -> Context:
     """Return the context in which an episode was played, as a judge or an agent read it."""
-    header = re.search(r"^Scenario: (.+?)^Participants: ([^\n]+)$", text, re.MULTILINE | re.DOTALL)
-    if header is None:
+    begin = _SCENARIO.search(text)
+    header = _PARTICIPANTS.search(text, begin.end() + 1) if begin is not None else None
+    if begin is None or header is None:
         raise BadInput("the text has no lines 'Scenario:' and 'Participants:'")
-    names = _names(header[2].strip(), text)
+    names = _names(header[1].strip(), text)
     labels = [(name, kind) for kind in ("background", "goal") for name in names]
     parts = _labelled(text[header.end() :], labels)
     backgrounds, goals = ([parts.get((name, kind), "") for name in names] for kind in ("background", "goal"))
-    return Context(header[1].strip(), names, (backgrounds[0], backgrounds[1]), (goals[0], goals[1]))
+    scenario = text[begin.end() : header.start()].strip()
+    return Context(scenario, names, (backgrounds[0], backgrounds[1]), (goals[0], goals[1]))
 
 
 def _names(participants: str, text: str) -> tuple[str, str]:
-    words = participants.split(" and ")
+    words = participants.split(" and ", MOST_ANDS)
     for cut in range(1, len(words)):
         first, second = " and ".join(words[:cut]), " and ".join(words[cut:])
         if f"{first}'s goal:" in text and f"{second}'s goal:" in text:
