@@ -12,9 +12,12 @@ import unicodedata
 
 HIDDEN = re.compile(
     "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""Controls, directional marks and overrides, zero-width characters, blank letters, variation selectors, tags."""
+"""Controls, directional marks and overrides, zero-width characters, blank letters, variation selectors, tags, and the
+format controls of shorthand and music.
+"""
 JOINER, EMOJI_STYLE = "\u200d", "\ufe0f"
 TAG = re.compile(r"<(/?)([a-zA-Z][\w-]*)[^>]*>")
 ATTRIBUTE = re.compile(r'(\s(?!value=)[\w:.-]+=)("[^"]*")')

@@ -18,6 +18,7 @@ def box(number):
         ("ad\u200bmin", "adU+200Bmin"),
         ("\u2066x\u2069\ufeff", "U+2066xU+2069U+FEFF"),
         ("tag\U000e0041", "tagU+E0041"),
+        ("ad\U0001d173min\U0001bca2", "adU+1D173minU+1BCA2"),
         ("a\u200db", "aU+200Db"),
         ("ro\ufe0fsa", "roU+FE0Fsa"),
         ("ro\ufe0f\ufe0f\u200d\ufe0fsa", "roU+FE0FU+FE0FU+200DU+FE0Fsa"),
