@@ -41,13 +41,13 @@ def index(request: HttpRequest) -> HttpResponse:
     if user.is_guest:
         match = Match.objects.visible_to(user).order_by("-pk").first()
         return redirect("arena:table", match.pk) if match else render(request, "arena/left.html")
-    if wants_fragment(request):
+    if user.is_researcher and wants_fragment(request):
         begin = _begin(user)
         return render_block(request, "home/index.html", "begin", begin, STOP_ASKING if begin["ready"] else 200)
     tables = Match.objects.without_unrated_rematches(user).with_seats()
     runs = Run.objects.visible_to(user).experiments().listed()
     context = {
-        **_begin(user),
+        **(_begin(user) if user.is_researcher else {"begins": 0}),
         "alive": runs.alive().with_progress().order_by("-pk")[:SHOWN],
         "recent": runs.over().order_by("-pk")[:SHOWN],
         "waiting": tables.waiting().not_of(user).order_by("-created_at")[:SHOWN],
@@ -66,7 +66,7 @@ def _begin(user: User) -> dict[str, Any]:
     untried = {"watch": not runs, "sit": not Match.objects.exists(), "judge": not Judgment.objects.exists()}
     return {
         "untried": untried,
-        "begins": sum(untried.values()) if user.is_researcher and runs < NEW else 0,
+        "begins": sum(untried.values()) if runs < NEW else 0,
         "opponent": Checkpoint.objects.visible_to(user).filter(base=TINY).order_by("-pk").first(),
         "finished": Match.objects.exportable().order_by("-pk").first(),
         "ready": ready,
