@@ -258,7 +258,7 @@ def _quotas(defaults: dict[str, dict[str, int]], changes: list[str]) -> dict[str
     for change in changes:
         name, _, number = change.partition("=")
         quota, _, role = name.partition(".")
-        if quota not in quotas or (role and role not in quotas[quota]) or not number.isdigit():
+        if quota not in quotas or (role and role not in quotas[quota]) or not number.isdecimal():
             raise ImproperlyConfigured(f"PARLEY_QUOTAS: {change!r} is not QUOTA=NUMBER or QUOTA.ROLE=NUMBER")
         quotas[quota] |= dict.fromkeys([role] if role else quotas[quota], int(number))
     return quotas
