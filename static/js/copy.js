@@ -3,13 +3,13 @@
   "use strict";
   async function copy(button) {
     const source = document.getElementById(button.dataset.copy);
-    const said = button.parentElement.querySelector("[role=status]");
+    const status = button.parentElement.querySelector("[role=status]");
     try {
       await navigator.clipboard.writeText(source.textContent);
-      said.textContent = "Copied.";
+      status.textContent = "Copied.";
     } catch { // no permission, or no secure context: browsers then offer the older command alone, or the user copies
       window.getSelection().selectAllChildren(source);
-      said.textContent = document.execCommand("copy") ? "Copied." : "Selected: copy it with Ctrl+C or the menu.";
+      status.textContent = document.execCommand("copy") ? "Copied." : "Selected: copy it with Ctrl+C or the menu.";
     }
   }
   for (const button of document.querySelectorAll("button[data-copy]")) {

@@ -12,8 +12,9 @@ MOST = 100
 
 
 def offer(field: ModelChoiceField[Any], queryset: QuerySet[Any], selected: Iterable[object] = ()) -> None:
-    """List the first `MOST` rows and the chosen ones (by key; what is no key is ignored); any other that `queryset` has
-    is valid, too, for its own page links here.
+    """List the first `MOST` rows and the selected ones (by key; other texts are ignored).
+
+    Every row of `queryset` is a valid choice, listed or not: its own page may link to the form.
     """
     field.queryset = queryset
     rows = list(queryset[:MOST])

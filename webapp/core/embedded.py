@@ -255,7 +255,7 @@ def _users(path: Path) -> list[tuple[int, float]]:
 def join(needed: list[Server] | None = None, root: Path | None = None) -> None:
     """Make sure that the embedded servers run, and use them until this process ends.
 
-    `wanted` and `root` default to what the environment asks for. Joining twice is harmless.
+    `needed` and `root` default to what the environment asks for. Joining twice is harmless.
     """
     needed = servers() if needed is None else needed
     root = root or home()

@@ -155,8 +155,8 @@ def fork(request: HttpRequest, name: str, number: int) -> HttpResponseBase:
     if form.is_valid():
         try:
             copy = services.fork(version=version, name=form.cleaned_data["name"], by=current_user(request))
-        except BadInput as error:  # somebody took the name meanwhile, or a quota is used up
-            form.add_error(None if error.where in quotas.WORDS else "name", error.why)
+        except BadInput as error:  # somebody took the name meanwhile
+            form.add_error("name", error.why)
         else:
             messages.success(request, f"{version} was copied; this copy is yours to change.")
             return redirect("scenarios:version", copy.dataset.name, copy.number)
