@@ -39,6 +39,8 @@ from webapp.serving.models import RemoteModel
 
 MOST_TARGETS = 20_000
 LEFT_OUT_SHOWN = 20
+MOST_CHANGES = 100
+"""Changes of one judgment: all of them are stored with it."""
 
 
 @transaction.atomic
@@ -298,9 +300,11 @@ def annotate(*, target: Target, by: User, values: Mapping[str, Any] | None, reas
 
 
 def check_changeable(judgment: Judgment, queue: Queue) -> None:
-    """Raise `BadInput` if a judgment is part of an exported dataset: it does not change any more."""
+    """Raise `BadInput` if a judgment does not change any more: it was exported, or changed too often."""
     if queue.exported_at is not None and (judgment.updated_at or judgment.created_at) <= queue.exported_at:
         raise BadInput("it was exported as part of a dataset and stays as it is", "target")
+    if len(judgment.history) >= MOST_CHANGES:
+        raise BadInput(f"it was changed {MOST_CHANGES} times and stays as it is", "target")
 
 
 @transaction.atomic

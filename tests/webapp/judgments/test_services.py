@@ -358,6 +358,17 @@ def test_of_two_votes_in_the_same_moment_one_counts(researcher, player):
     assert (Guess.objects.get().person, Judgment.objects.count(), GameRating.objects.count()) == (True, 1, 1)
 
 
+def test_a_judgment_is_changed_a_bounded_number_of_times(researcher):
+    queue = people_queue(researcher, finished_match(researcher))
+    target = queue.targets.first()
+    services.annotate(target=target, by=researcher, values=FIVES)
+    Judgment.objects.update(history=[{"values": None, "reason": "x", "at": ""}] * 99)
+    services.annotate(target=target, by=researcher, values=FIVES, reason="the hundredth change")
+    with pytest.raises(BadInput, match="it was changed 100 times and stays as it is"):
+        services.annotate(target=target, by=researcher, values=FIVES, reason="one more")
+    assert Judgment.objects.get().reason == "the hundredth change"
+
+
 def test_judged_games_become_a_dataset_version(researcher, player):
     match = told(finished_match(researcher, player), researcher)
     services.rate(by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: True})
