@@ -199,7 +199,7 @@ def test_limits_can_be_set_in_the_environment():
     made = site_settings._quotas(defaults, ["active_runs=5", "active_runs.admin=7"])
     assert made == {"active_runs": {"researcher": 5, "admin": 7}}
     assert defaults["active_runs"]["admin"] == 100
-    for wrong in ("runs=5", "active_runs.player=5", "active_runs=many", "active_runs"):
+    for wrong in ("runs=5", "active_runs.player=5", "active_runs=many", "active_runs=²", "active_runs"):
         with pytest.raises(ImproperlyConfigured, match="PARLEY_QUOTAS"):
             site_settings._quotas(defaults, [wrong])
 
