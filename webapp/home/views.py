@@ -63,7 +63,8 @@ def _begin(user: User) -> dict[str, Any]:
     ready = bases.is_prepared(entry)
     state = None if ready else bases.preparation(entry)
     runs = Run.objects.experiments().count()
-    untried = {"watch": not runs, "sit": not Match.objects.exists(), "judge": not Judgment.objects.exists()}
+    judged = Judgment.objects.filter(outside_author="").exists()  # not what came with an import
+    untried = {"watch": not runs, "sit": not Match.objects.exists(), "judge": not judged}
     return {
         "untried": untried,
         "begins": sum(untried.values()) if runs < NEW else 0,

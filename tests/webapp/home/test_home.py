@@ -10,7 +10,15 @@ from django.utils.html import strip_tags
 
 from tests.trust.matrix.arena import seated
 from tests.webapp.arena.conftest import negotiation
-from tests.webapp.judgments.make import FIVES, finished_match, people_queue, version
+from tests.webapp.judgments.make import (
+    FIVES,
+    conversation,
+    finished_match,
+    imported,
+    outside,
+    people_queue,
+    version,
+)
 from tests.webapp.runs.making import make_run
 from training import bases, samples
 from training.errors import BadInput
@@ -51,6 +59,17 @@ def test_a_new_installation_offers_three_ways_to_begin(client_of, researcher):
     seat = Match.objects.get().seats.get(user=researcher)
     judging.rate(by=seat, version=version(), values={1: FIVES}, guesses={1: False})
     assert "Judge a game" not in page(client)
+
+
+def test_judgments_of_an_import_are_no_beginning_of_ones_own(client_of, researcher):
+    imported(researcher, conversation(0, (outside("gpt-4", 0, FIVES),)))
+    assert "Judge a game" in page(client_of(researcher))
+
+
+def test_nothing_of_the_beginnings_is_read_for_a_player(client_of, player):
+    context = client_of(player).get(reverse("home:index")).context
+    assert context["begins"] == 0
+    assert "finished" not in context
 
 
 def test_an_installation_at_work_offers_no_beginnings(client_of, researcher):
