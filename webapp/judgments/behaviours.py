@@ -15,16 +15,17 @@ from training.evaluate.behaviours import JudgedGame, Table, report
 from training.reading import split_seat_metrics
 from training.records import Judgment as JudgmentRecord
 from training.rewards.rubrics import Rubric
+from webapp.accounts.models import User
 from webapp.judgments.games import GAME_ID, GameId
 from webapp.judgments.models import Judgment, Queue
 
 
-def of_queue(queue: Queue) -> Table | None:
+def of_queue(queue: Queue, user: User | None = None) -> Table | None:
     """Return the table, or None for a rubric without such a question and for games that do not tell who survived."""
     rubric = queue.rubric_version.record()
     if not any(dimension.yes_no for dimension in rubric.dimensions):
         return None
-    judgments = _judgments(queue, rubric)
+    judgments = _judgments(queue, rubric, user)
     games: dict[GameId, JudgedGame] = {}
     for game, roles, metrics in _facts(queue):
         survived = _survived(roles, metrics)
@@ -58,10 +59,11 @@ def _survived(roles: Sequence[str], metrics: Mapping[str, Mapping[str, float]]) 
     return [bool(value) for value in survived] if survived and None not in survived else None
 
 
-def _judgments(queue: Queue, rubric: Rubric) -> dict[GameId, list[JudgmentRecord]]:
-    """Return the scored judgments of a queue by game."""
+def _judgments(queue: Queue, rubric: Rubric, user: User | None) -> dict[GameId, list[JudgmentRecord]]:
+    """Return the scored judgments of a queue by game, without seats that `user` has yet to judge in another queue."""
     judgments: dict[GameId, list[JudgmentRecord]] = defaultdict(list)
-    for row in Judgment.objects.scored().filter(target__queue=queue).select_related("judge__remote"):
+    rows = Judgment.objects.scored().not_awaited_by(user).filter(target__queue=queue)
+    for row in rows.select_related("judge__remote"):
         game = (row.match_id, row.episode_id, row.conversation_id)
         record = JudgmentRecord(
             rubric=rubric.name, rubric_version=rubric.version, episode=str(game), seat=row.seat, author=row.by,

@@ -76,11 +76,15 @@ class Comparison:
         return any(agreement.seats for agreement in self.agreements)
 
 
-def of_queue(queue: Queue) -> Comparison:
-    """Compare the authors of a queue, and those outside this site who judged its conversations by the same rubric."""
+def of_queue(queue: Queue, user: User | None = None) -> Comparison:
+    """Compare the authors of a queue, and those outside this site who judged its conversations by the same rubric.
+
+    With a `user`, seats that they have yet to judge in another queue are left out.
+    """
+    judgments = Judgment.objects.not_awaited_by(user)
     same_seat = Target.objects.filter(queue=queue, conversation=OuterRef("conversation"), seat=OuterRef("seat"))
-    outside = Judgment.objects.outside().filter(Exists(same_seat), rubric_version=queue.rubric_version)
-    return compare(queue.rubric_version.record(), Judgment.objects.filter(target__queue=queue), outside)
+    outside = judgments.outside().filter(Exists(same_seat), rubric_version=queue.rubric_version)
+    return compare(queue.rubric_version.record(), judgments.filter(target__queue=queue), outside)
 
 
 def of_version(version: DatasetVersion, user: User) -> list[Comparison]:

@@ -248,11 +248,17 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         """
         if not user.is_researcher:
             return self.filter(author=user) if user.is_annotator else self.none()
+        unrated = Exists(Match.objects.unrevealed_to(user).filter(pk=OuterRef("match")))
+        return self.not_awaited_by(user).filter(Q(author=user) | ~unrated)
+
+    def not_awaited_by(self, user: User | None) -> JudgmentQuerySet:
+        """All but judgments of seats that this person has yet to judge, in whatever queue; without a person, all."""
+        if user is None:
+            return self
         waiting = Target.objects.open_for(user)
         same_target = Exists(waiting.filter(pk=OuterRef("target")))
         same_seat = Exists(waiting.filter(conversation=OuterRef("conversation"), seat=OuterRef("seat")))
-        unrated = Exists(Match.objects.unrevealed_to(user).filter(pk=OuterRef("match")))
-        return self.exclude(same_target).exclude(same_seat).filter(Q(author=user) | ~unrated)
+        return self.exclude(same_target).exclude(same_seat)
 
     def scored(self) -> JudgmentQuerySet:
         """Judgments with values."""

@@ -71,11 +71,11 @@ def interval(
 
 def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]]:
     """Return the estimates of a queue by player (`person`, a deployment, a run's policy, a dataset), as far as `user`
-    may know who played.
+    may know who played, and without seats that `user` has yet to judge in another queue.
     """
     scored: dict[int, list[Mapping[str, float]]] = defaultdict(list)
     game_of: dict[int, GameId] = {}
-    rows = Judgment.objects.scored().filter(target__queue=queue)
+    rows = Judgment.objects.scored().not_awaited_by(user).filter(target__queue=queue)
     for target_id, match, episode, conversation, values in rows.values_list("target_id", *GAME_ID, "values"):
         scored[target_id or 0].append(values or {})
         game_of[target_id or 0] = (match, episode, conversation)

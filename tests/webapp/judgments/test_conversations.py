@@ -271,3 +271,16 @@ def test_authors_who_share_fewer_than_two_seats_are_not_compared(monkeypatch):
     pairs = list(comparison._pairs(rubric, sorted(answers), answers))
     assert [(pair.first, pair.second) for pair in pairs] == [("a", "b")]
     assert len(compared) == len(rubric.dimensions)
+
+
+def test_a_queue_compares_nothing_of_seats_that_wait_in_another_queue(stored, client_of, researcher, other_researcher):
+    """Nobody is to know, before they judge a seat, what others have said of it."""
+    queue = conversation_queue(researcher, stored)
+    address = reverse("judgments:queue", args=[queue.pk])
+    assert GPT in client_of(other_researcher).get(address).content.decode()
+    conversation_queue(researcher, stored, annotators=[other_researcher])
+    page = client_of(other_researcher).get(address)
+    assert (page.context["comparison"].authors, GPT in page.content.decode()) == ([], False)
+    services.annotate(target=queue.targets.with_games().first(), by=researcher, values=values(5))
+    assert results.of_queue(queue, researcher)
+    assert results.of_queue(queue, other_researcher) == {}
