@@ -99,6 +99,7 @@ MIDDLEWARE = [
     "webapp.core.middleware.StaticFilesMiddleware",
     "webapp.core.middleware.JsonErrorsMiddleware",
     "webapp.core.middleware.NoStoreMiddleware",
+    "webapp.core.middleware.ProbeMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "webapp.core.middleware.HiddenCharactersMiddleware",

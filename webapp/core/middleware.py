@@ -1,4 +1,4 @@
-"""Middleware: access log, no caching, hidden characters shown, and errors in the format of the client."""
+"""Middleware: access log, probes, no caching, hidden characters shown, and errors in the format of the client."""
 
 import json
 import logging
@@ -14,6 +14,7 @@ from whitenoise.responders import StaticFile
 
 from webapp.core.errors import API, bad_request
 from webapp.core.http import unstorable
+from webapp.core.views import healthz
 from webapp.core.visible import reveal
 
 logger = logging.getLogger(__name__)
@@ -101,6 +102,16 @@ class NoStoreMiddleware:
         response = self.get_response(request)
         response.headers.setdefault("Cache-Control", "no-store, private")
         return response
+
+
+class ProbeMiddleware:
+    """Answers `/healthz` before the host's name is checked: probes ask a machine by its address."""
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return healthz(request) if request.path_info == "/healthz" else self.get_response(request)
 
 
 class HiddenCharactersMiddleware:

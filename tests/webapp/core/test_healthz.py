@@ -39,6 +39,14 @@ def test_many_probes_cost_one_connection_a_second(monkeypatch):
     assert len(asked) == 2
 
 
+def test_a_probe_asks_by_an_address_that_is_no_host_of_the_site(db, client, probe, settings):
+    settings.ALLOWED_HOSTS = ["parley.example"]
+    asked = {"host": "10.0.0.7:8000"}
+    assert client.get("/healthz", headers=asked).status_code == 200
+    assert client.post("/healthz", headers=asked).status_code == 405
+    assert client.get("/accounts/login/", headers=asked).status_code == 400
+
+
 def test_a_probe_from_inside_needs_no_tls(db, client, probe, settings):
     settings.SECURE_SSL_REDIRECT = True
     assert client.get("/healthz").status_code == 200
