@@ -74,6 +74,7 @@ TOO_MUCH = [
     ("mixture.0.settings", {"mixture": [{"game": "werewolf", "settings": {"unknown": 1}}]}),
     ("config", {"game": {"name": "negotiation", "settings": {"deal": {"note": "x" * 70_000}}}}),
     ("games_per_run", {"learn": {"steps": 100_000}, "rollout": {"scenarios": 64, "games": 16}}),
+    ("games_per_run", {"learn": {"steps": 100}, "evaluate": {"every": 1, "conversations": 100_000}}),
 ]
 
 

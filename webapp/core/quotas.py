@@ -23,7 +23,10 @@ HOUR = timedelta(hours=1)
 WORDS: dict[str, tuple[str, str]] = {
     "active_runs": ("runs that are queued or running", "stop one, or wait until one has ended"),
     "runs_per_hour": ("runs that were started or resumed within the last hour", "wait a while"),
-    "games_per_run": ("games in one run (steps × scenarios × games)", "lower learn.steps or rollout.games"),
+    "games_per_run": (
+        "games in one run (steps × scenarios × games, and the conversations of its head-to-heads)",
+        "lower learn.steps, rollout.games or evaluate.conversations",
+    ),
     "open_tables": ("tables that are open or being played", "close one, or wait until a game is over"),
     "open_imports": ("imports that are not stored or dropped yet", "accept or drop one"),
     "imports_per_hour": ("imports that were begun within the last hour", "wait a while"),

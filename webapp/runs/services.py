@@ -107,7 +107,9 @@ def _check_size(config: RunConfig, owner: User) -> None:
     if size > settings.CONFIG_BYTES:
         raise BadInput(f"the configuration has {size} bytes, more than {settings.CONFIG_BYTES}", "config")
     if config.kind == "train":
-        count = config.learn.steps * config.rollout.scenarios * config.rollout.games
+        steps, evaluate = config.learn.steps, config.evaluate
+        head_to_heads = (steps // evaluate.every if evaluate.every else 0) + evaluate.at_end
+        count = steps * config.rollout.scenarios * config.rollout.games + head_to_heads * evaluate.conversations
         quotas.refuse_above(user=owner, quota="games_per_run", count=count)
 
 
