@@ -66,7 +66,7 @@ def parser() -> ArgumentParser:
     ):
         lineage.add_argument(f"--{name}", type=Path, required=True, metavar="FILE", help=f"{text}: a dataset (JSONL)")
     lineage.add_argument("--seeds", type=COUNT, default=3, metavar="N", help="seeds from 0 on (3)")
-    lineage.add_argument("--jobs", type=COUNT, default=1, metavar="N", help="seeds at once, a thread each (1)")
+    lineage.add_argument("--jobs", type=COUNT, default=1, metavar="N", help="stages at once, a thread each (1)")
     lineage.add_argument("--critics", default="", metavar="A,B", help="further self-play with these critics (none)")
     lineage.add_argument("--dir", type=Path, metavar="DIR", help="folder of the runs; the same command continues them")
     hierarchy = add("hierarchy", "hierarchical credit against flat credit, on five small tasks", parents=(common,))

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 from bench.baselines import FORMS
@@ -66,7 +67,7 @@ TASKS = {
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return a row for each seed. `arguments.jobs` seeds run at once."""
+    """Return a row for each seed. `arguments.jobs` stages run at once; other critics follow when all seeds are done."""
     if arguments.dir is None:
         raise BadInput("training runs need a directory", "--dir")
     files = {"conversations": arguments.conversations, "starts": arguments.starts, "held_out": arguments.held_out}
@@ -77,56 +78,80 @@ def main(arguments: Namespace) -> dict[str, Any]:
     critics = [name for name in arguments.critics.split(",") if name]
     if unknown := [name for name in critics if name not in FORMS]:
         raise BadInput(f"there is no critic {unknown[0]!r}; there are {', '.join(FORMS)}", "--critics")
-    row = partial(_row, task, critics, {name: str(file.absolute()) for name, file in files.items()})
+    paths = {name: str(file.absolute()) for name, file in files.items()}
     folders = [arguments.dir.absolute() / f"seed-{seed}" for seed in range(arguments.seeds)]
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        rows = list(pool.map(row, range(arguments.seeds), folders))
+    stages = Stages(Semaphore(arguments.jobs))
+    with ThreadPoolExecutor(arguments.seeds) as pool:
+        rows = list(pool.map(partial(stages.lineage, task, paths), range(arguments.seeds), folders))
+        for critic in critics:
+            further = pool.map(partial(stages.train, task, paths, critic), range(arguments.seeds), folders)
+            for row, result in zip(rows, further, strict=True):
+                row.update({f"train-{critic}": result} if result else {})
     return {
         "task": arguments.task,
         "data": {name: {"file": file.name, "sha256": sha256(file)} for name, file in files.items()},
-        "config": load(CONFIGS / "omar" / task.preset).to_dict(),
+        "config": _preset(task),
         "cold_start": dict(task.cold),
         "runs": rows,
     }
 
 
-def _row(task: Task, critics: list[str], files: Mapping[str, str], seed: int, folder: Path) -> dict[str, Any]:
-    preset = load(CONFIGS / "omar" / task.preset).to_dict()
-    game = {"name": preset["game"]["name"]}
-    cold_start = {"model": {"base": preset["model"]["base"]}, "game": game, **task.cold}
-    cold_start["data"] = {**task.cold.get("data", {}), "path": files["conversations"]}
-    cold, start = _stage("sft", cold_start, seed, folder / "cold")
-    row: dict[str, Any] = {"seed": seed, "cold": _curves(folder / "cold", ("loss",)) | cold}
-    if start is None:
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Runs stages, as many at once as `slots` allows."""
+
+    slots: Semaphore
+
+    def lineage(self, task: Task, files: Mapping[str, str], seed: int, folder: Path) -> dict[str, Any]:
+        """Return a seed's row: the cold start, the self-play from it, and the head-to-head of both."""
+        preset = _preset(task)
+        cold_start = {"model": {"base": preset["model"]["base"]}, "game": {"name": preset["game"]["name"]}, **task.cold}
+        cold_start["data"] = {**task.cold.get("data", {}), "path": files["conversations"]}
+        cold = self._stage("sft", cold_start, seed, folder / "cold")
+        row: dict[str, Any] = {"seed": seed, "cold": _curves(folder / "cold", ("loss",)) | cold}
+        if trained := self.train(task, files, "", seed, folder):
+            row["train"] = trained
+        start, end = _checkpoint(folder / "cold"), _checkpoint(folder / "train")
+        if end is not None:
+            versus = {name: preset[name] for name in task.sections} | {"data": {"path": files["held_out"]}}
+            versus["model"] = {"base": start}  # the common opponent, where the task compares roles
+            versus["evaluate"] = {"model": end, "opponent": start, "temperature": preset["sampling"]["temperature"]}
+            versus["evaluate"] |= task.evaluate
+            row["eval"] = self._stage("eval", versus, seed, folder / "eval")
+            row["values"] = _values(folder / "eval", task)
         return row
-    training = {**preset, "model": {**preset["model"], "base": start}, "data": {"path": files["starts"]}}
-    train, trained = _stage("train", training, seed, folder / "train")
-    row["train"] = _curves(folder / "train", task.curves) | train
-    if trained is not None:
-        versus = {name: preset[name] for name in task.sections} | {"data": {"path": files["held_out"]}}
-        versus["model"] = {"base": start}  # the common opponent, where the task compares roles
-        temperature = preset["sampling"]["temperature"]
-        versus["evaluate"] = {**task.evaluate, "model": trained, "opponent": start, "temperature": temperature}
-        row["eval"], _ = _stage("eval", versus, seed, folder / "eval")
-        row["values"] = _values(folder / "eval", task)
-    for name in critics:
-        other = {**training, "learn": {**training["learn"], **FORMS[name]}}
-        result, _ = _stage("train", other, seed, folder / f"train-{name}")
-        row[f"train-{name}"] = _curves(folder / f"train-{name}", task.curves) | result
-    return row
+
+    def train(self, task: Task, files: Mapping[str, str], critic: str, seed: int, folder: Path) -> Stage:
+        """Return the self-play from a seed's cold start, with the preset's critic or another; without a start, nothing."""
+        start, preset = _checkpoint(folder / "cold"), _preset(task)
+        if start is None:
+            return {}
+        name = f"train-{critic}" if critic else "train"
+        changed = {"learn": {**preset["learn"], **(FORMS[critic] if critic else {})}, "data": {"path": files["starts"]}}
+        config = {**preset, "model": {**preset["model"], "base": start}, **changed}
+        result = self._stage("train", config, seed, folder / name)
+        return _curves(folder / name, task.curves) | result
+
+    def _stage(self, kind: str, config: Config, seed: int, folder: Path) -> Stage:
+        """Run a stage to its end, or read its result; return what it reported."""
+        file = folder.with_name(f"{folder.name}.result.json")
+        if file.is_file():
+            result: Stage = loads(file.read_text())
+        else:
+            with self.slots:
+                result = _run({**config, "kind": kind, "seed": seed}, folder)
+            write_json(file, result)
+        print(f"seed {seed}, {folder.name}: {result['result']} {result['why']}", file=sys.stderr)
+        return result
 
 
-def _stage(kind: str, config: Config, seed: int, folder: Path) -> tuple[Stage, str | None]:
-    """Run a stage to its end, or read its result; return what it reported, and its last checkpoint if it has one."""
-    file = folder.with_name(f"{folder.name}.result.json")
-    if file.is_file():
-        result: Stage = loads(file.read_text())
-    else:
-        result = _run({**config, "kind": kind, "seed": seed}, folder)
-        write_json(file, result)
-    print(f"seed {seed}, {folder.name}: {result['result']} {result['why']}", file=sys.stderr)
-    checkpoint = RunDir(folder).latest_checkpoint()
-    return result, str(checkpoint[1]) if checkpoint else None
+def _preset(task: Task) -> Config:
+    return load(CONFIGS / "omar" / task.preset).to_dict()
+
+
+def _checkpoint(folder: Path) -> str | None:
+    newest = RunDir(folder).latest_checkpoint()
+    return str(newest[1]) if newest else None
 
 
 def _run(config: Config, folder: Path) -> Stage:
