@@ -122,7 +122,7 @@ class Stages:
         return row
 
     def train(self, task: Task, files: Mapping[str, str], critic: str, seed: int, folder: Path) -> Stage:
-        """Return the self-play from a seed's cold start, with the preset's critic or another; without a start, nothing."""
+        """Return the self-play from a seed's cold start, with the preset's critic or another, if there is a start."""
         start, preset = _checkpoint(folder / "cold"), _preset(task)
         if start is None:
             return {}
