@@ -22,7 +22,7 @@ from training.learn import checkpoint, trainer
 from training.rundir import RunDir
 
 LIMIT_S = 120
-LONGEST_S = 2.0
+LONGEST_S = 1.2
 """Longest life of an attempt that is to be killed at a random moment: about as long as the whole run."""
 
 

@@ -63,7 +63,8 @@ def numbers(line: dict) -> dict:
 def peace(tmp_path_factory):
     """The same run without any kill."""
     learn = {"steps": STEPS, "keep": 1}  # so that the second checkpoint already displaces one
-    config, run_dir = make_run(tmp_path_factory.mktemp("peace"), steps=STEPS, learn=learn)
+    games = {"scenarios": 1, "games": 2}  # what is killed is the saving, not the playing
+    config, run_dir = make_run(tmp_path_factory.mktemp("peace"), steps=STEPS, learn=learn, rollout=games)
     assert trainer.run(config, run_dir)["exit"] == 0
     return run_dir
 
