@@ -70,7 +70,7 @@ def _control(action: Action, laid: set[str]) -> dict[str, object]:
     buttons = [(moves.press(action, choice), choice) for choice in choices if moves.press(action, choice) not in laid]
     return {
         "action": action,
-        "label": action.label or action.name.replace("_", " ").capitalize(),
+        "label": moves.label(action),
         "verb": action.name.replace("_", " ").capitalize(),
         "single_text": [argument.kind for argument in action.args] == ["text"],
         "buttons": buttons if len(buttons) <= MOST_BUTTONS else (),

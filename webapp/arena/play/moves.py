@@ -21,6 +21,11 @@ def field(action: Action, argument: str) -> str:
     return f"{action.name}.{argument}"
 
 
+def label(action: Action) -> str:
+    """The words of the form's control for an action."""
+    return action.label or action.name.replace("_", " ").capitalize()
+
+
 def press(action: Action, choice: str) -> str:
     """The value of a button named `choice` that performs an action whose one argument is that choice."""
     return f"{action.name}:{choice}"
@@ -59,7 +64,7 @@ def _action(data: Mapping[str, Any], offered: Sequence[Action]) -> Action:
             return action
     if not offered:
         raise BadInput("it is not your turn", "action")
-    raise BadInput(f"choose one of: {', '.join(action.name for action in offered)}", "action")
+    raise BadInput(f"choose one of: {'; '.join(label(action) for action in offered)}")
 
 
 def read_move(data: Mapping[str, Any], observation: Observation) -> Move:

@@ -1,4 +1,4 @@
-"""Filters for the table's pages: speech with its tags as labels, seat marks, results."""
+"""Filters for the table's pages: speech with its tags as labels, the game's lines without tags, seat marks, results."""
 
 import re
 
@@ -6,6 +6,8 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from training.games import REGISTRY
+from training.text.messages import KEPT
 from webapp.arena.models import MatchSeat, ViewerRow
 from webapp.arena.setup.rules import in_words
 
@@ -18,8 +20,49 @@ DEED = re.compile(
 )
 """A tag with its content, which may contain a few marked choices; or an empty tag."""
 
+WAY = re.compile(
+    r"^- (?P<label>[^\n]+?): (?:(?P<bare>just write it, without a tag)"
+    r"|<(?P<name>[\w ]+)(?:/>|>[^\n]*?</(?P=name)>)(?P<bounds> \([^\n]*\))?)\.(?P<beside>[^\n]*)$",
+    re.MULTILINE,
+)
+"""One line of `training.games.actions.how_to`."""
+ENDING = re.compile(r"Think if you like, then end with exactly one of them: [^\n]*")
+"""How a reply in a board or card game ends."""
+_KEPT = "|".join(sorted(map(re.escape, KEPT), key=len, reverse=True))
+BLANK = re.compile(rf":?\s*<(?P<name>{_KEPT})>name</(?P=name)>")
+"""A tag that shows where a name goes; the names follow it."""
+_KINDS = "|".join(sorted({re.escape(re.split(r"[ (]", mark)[0]) for spec in REGISTRY.values() for mark in spec.marks}))
+TAGGED = re.compile(rf"<(?P<name>{_KEPT})>([^\n]*?)</(?P=name)>|<(?P<alone>{_KEPT}|(?:{_KINDS})[ (][^<>\n]*?)/?>")
+"""An action with its argument, an action without one, or a marked choice, also with a letter for its number as in
+`<Play card i>`; other text in angle brackets is text."""
+
 
 register.filter("rules", in_words)
+
+
+@register.filter
+def announced(text: str) -> str:
+    """A line of the game as a person reads it, who has buttons and fields: without the tags that a model writes.
+
+    `- Propose a price: <propose>300</propose> (price 0 to 600).` becomes “- Propose a price (price 0 to 600).”
+    """
+    if "- " in text:
+        text = WAY.sub(_way, text)
+    if "<" not in text:
+        return text
+    text = BLANK.sub("", ENDING.sub("Choose one of them.", text))
+    return TAGGED.sub(_told, text)
+
+
+def _told(tag: re.Match[str]) -> str:
+    return tag["alone"].replace("_", " ") if tag["alone"] else TAGGED.sub(_told, tag[2])
+
+
+def _way(line: re.Match[str]) -> str:
+    if line["bare"]:
+        return f"- {line['label']}: in the text field."
+    needs_text = "sentence" in line["beside"]
+    return f"- {line['label']}{line['bounds'] or ''}.{' Write a sentence with it.' if needs_text else ''}"
 
 
 @register.filter
