@@ -1,12 +1,14 @@
 """At the table with a browser: a game by keyboard alone, and nothing lost by reloads, second tabs and dead networks."""
 
 import re
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.at_table import OURS, TURN, connected, say, set_up
+from tests.browser.test_pages import SMALL, WIDE
 from tests.browser.visitor import Visitor
 from tests.browser.wire import wire
 
@@ -100,6 +102,43 @@ def test_enter_sends_what_one_is_writing_in(visit):
     fields.last.press("Enter")
     expect(page.locator("#log > li").filter(has_text="A fair share for both.")).to_contain_text("1")
     expect(page.locator("#log")).to_contain_text(re.compile("propose", re.IGNORECASE))
+
+
+FOCUSED = """() => {
+  const element = document.activeElement;
+  const { left, top, right, bottom, width, height } = element.getBoundingClientRect();
+  const at = document.elementFromPoint((left + right) / 2, (Math.max(top, 0) + Math.min(bottom, innerHeight)) / 2);
+  return {
+    name: element.outerHTML.slice(0, 100), left: left + scrollX, top: top + scrollY, bottom: bottom + scrollY,
+    seen: element.checkVisibility() && width > 1 && height > 1 && element.contains(at), body: element === document.body,
+  };
+}"""
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE], ids=["small", "wide"])
+def test_tab_follows_the_order_of_reading(visit, size):
+    page = visit("pia", viewport=size).page
+    set_up(page)
+    expect(page.locator(".turn")).to_have_text(TURN)
+    page.evaluate("document.activeElement.blur()")
+    stops = []
+    for _ in range(80):
+        press(page, "Tab")
+        stop = page.evaluate(FOCUSED)
+        if stop["body"]:
+            break
+        stops.append(stop)
+    assert [stop["name"] for stop in stops if not stop["seen"]] == [], "what cannot be seen has the focus"
+    names = " ".join(stop["name"] for stop in stops)
+    assert names.index('id="say"') < names.index("Consent and stored data")
+    if size == SMALL:  # one column: each stop is below the last, or to the right of it in the same line
+        for above, below in pairwise(stops):
+            beside = below["top"] < above["bottom"] and below["left"] > above["left"]
+            assert beside or below["top"] >= above["top"], (above["name"], below["name"])
+    else:  # the column of the situation, that of the conversation, that of the card
+        columns = [stop["left"] for stop in stops if stop["top"] > 100]
+        assert names.index("Rules") < names.index('id="say"') < names.index("Consent and stored data")
+        assert columns[0] == min(columns)
 
 
 def two_people(host: Visitor, guest: Visitor) -> tuple[Visitor, Visitor]:

@@ -34,6 +34,13 @@ def test_two_clicks_start_a_game(client_of, player):
     assert 'role="log"' in page.content.decode()
 
 
+def test_the_page_of_a_table_is_written_in_the_order_of_a_small_screen(client_of, player, two_people):
+    page = client_of(player).get(f"/play/{two_people.pk}/").content.decode()
+    parts = ("table-head", "table-card", "table-centre", 'id="move"', "table-right", "table-left")
+    places = [page.index(part) for part in parts]
+    assert places == sorted(places)
+
+
 def test_nothing_begins_without_an_answer_about_consent(client_of, player, ben):
     client, other = client_of(player), client_of(ben)
     new_table(client, seat_1="open")
