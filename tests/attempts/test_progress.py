@@ -45,6 +45,18 @@ def test_the_heartbeat_has_phase_step_and_time(progress):
     assert "done" not in status(progress)
 
 
+def test_the_heartbeat_says_since_when_a_phase_lasts(progress, monkeypatch):
+    clock = [1000.0]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    progress.phase("sampling", done=0, of=4)
+    clock[0] += 30
+    progress.beat(done=1)
+    assert (status(progress)["since"], status(progress)["at"]) == (1000.0, 1030.0)
+    progress.phase("scoring")
+    assert status(progress)["since"] == 1030.0
+
+
 def test_beats_are_not_written_more_often_than_they_can_be_read(progress, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])

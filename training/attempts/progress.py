@@ -47,6 +47,7 @@ class Progress:
         self.attempt, self.steps, self.step = attempt, steps, step
         self.reason = ""
         self._phase: Phase = "loading"
+        self._since = time.time()
         self._facts: dict[str, Any] = {}
         self._beaten = 0.0
         self._stop = threading.Event()
@@ -56,7 +57,7 @@ class Progress:
 
     def phase(self, phase: Phase, **facts: Any) -> None:
         """Begin a phase; the heartbeat has `facts` until the next phase."""
-        self._phase, self._facts = phase, facts
+        self._phase, self._facts, self._since = phase, facts, time.time()
         self._write()
 
     def beat(self, **facts: Any) -> None:
@@ -77,6 +78,7 @@ class Progress:
             "step": self.step,
             "steps": self.steps,
             "at": time.time(),
+            "since": self._since,
             "pid": os.getpid(),
         }
         write_json(self.attempt.status, status | self._facts)
