@@ -1,4 +1,4 @@
-"""Tags of lists: the form above them and its options."""
+"""Tags of lists, the form above them and its options, and estimated times."""
 
 import pytest
 from django.template import Context, Template
@@ -32,3 +32,20 @@ def test_a_filter_asks_its_own_page_and_keeps_the_order():
     assert "<label>&lt;i&gt;</label>" in html
     assert '<input type="hidden" name="sort" value="-name">' in html
     assert "sort" not in shown("{% filters %}{% endfilters %}")
+
+
+@pytest.mark.parametrize(
+    "seconds, words",
+    [
+        (None, ""),
+        (0, "about 10 s"),
+        (44, "about 40 s"),
+        (89, "about 1 min 30 s"),
+        (91, "about 2 min"),
+        (5300, "about 1 h 28 min"),
+        (5500, "about 1 h 30 min"),
+        (100_000, "about 1 d 4 h"),
+    ],
+)
+def test_an_estimated_time_is_rounded(seconds, words):
+    assert shown("{{ seconds|roughly }}", seconds=seconds) == words

@@ -41,7 +41,7 @@ def run(researcher, amount):
         ("live", 3),
         ("metrics", 4),
         ("conversations", 8),
-        ("evaluation", 4),
+        ("evaluation", 5),
         ("log", 4),
         ("configuration", 3),
         ("lineage", 5),

@@ -80,6 +80,15 @@ def duration(seconds: float | None) -> str:
     return f"{whole} s"
 
 
+@register.filter
+def roughly(seconds: float | None) -> str:
+    """An estimated span of time: `about 40 s`, `about 12 min`, `about 3 h 20 min`; empty for none."""
+    if seconds is None:
+        return ""
+    size = 10 if seconds < 90 else 60 if seconds < 90 * 60 else 600 if seconds < 86400 else 3600
+    return f"about {duration(max(size, round(seconds / size) * size))}"
+
+
 @register.simple_tag(takes_context=True)
 def query(context: Context, **changes: Any) -> str:
     """The current query string with some values replaced (None removes one), with its question mark."""

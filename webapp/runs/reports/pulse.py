@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,11 +21,15 @@ SPEEDS = ("sampling_tokens_per_s", "learning_tokens_per_s")  # the first that a 
 
 @dataclass(frozen=True)
 class Pulse:
-    """The current status of a run. Ages are in seconds by the database's clock; None if unknown."""
+    """The current status of a run. Ages are in seconds by the database's clock; None if unknown.
+
+    `done` of `total` are the parts of the current phase, such as conversations; `eta` is the estimated rest in seconds.
+    """
 
     attempt: Attempt | None
     phase: str
-    detail: str
+    done: int | None
+    total: int | None
     progress_age: float | None
     tokens_per_s: float | None
     eta: float | None
@@ -38,32 +43,55 @@ class Pulse:
 def pulse(run: Run) -> Pulse:
     """Read a run's pulse in two queries."""
     attempt = run.attempts.order_by("-number").annotate(progress_age=Now() - F("progressed_at")).defer("log").first()
-    rows = list(run.metrics.order_by("-step").values_list("step", "at", "values")[:LAST_STEPS])
-    speeds = [values[name] for _, _, values in rows[:1] for name in SPEEDS if values.get(name)]
-    status: dict[str, Any] = attempt.status if attempt else {}
+    rows = list(run.metrics.order_by("-step").values_list("step", "at", "values", "fence")[:LAST_STEPS])
+    speeds = [values[name] for _, _, values, _ in rows[:1] for name in SPEEDS if values.get(name)]
     alive = run.state in ALIVE
+    status: dict[str, Any] = attempt.status if attempt and alive else {}
+    done, total = _parts(status)
     age = attempt.progress_age.total_seconds() if alive and attempt and attempt.progress_age is not None else None
     return Pulse(
         attempt=attempt,
-        phase=str(status.get("phase", "")) if alive else "",
-        detail=_detail(status) if alive else "",
+        phase=str(status.get("phase", "")),
+        done=done,
+        total=total,
         progress_age=age,
         tokens_per_s=float(speeds[0]) if speeds else None,
-        eta=_time_left(run, rows) if run.state in {"running", "starting"} else None,
+        eta=_time_left(run, status, rows) if run.state in {"running", "starting"} else None,
     )
 
 
-def _time_left(run: Run, rows: list[tuple[int, datetime, dict[str, Any]]]) -> float | None:
-    """Estimated seconds for the remaining steps, at the speed of the last ones."""
-    if len(rows) < 2 or run.steps <= run.step:
+Row = tuple[int, datetime, dict[str, Any], int]
+"""Step, time, values and fence of one training step's metrics."""
+
+
+def _time_left(run: Run, status: Mapping[str, Any], rows: Sequence[Row]) -> float | None:
+    """Estimated seconds for the remaining training steps or, where none is left to train, of the head-to-head."""
+    return _steps_left(run, rows) if run.step < run.steps else _phase_left(run, status)
+
+
+def _steps_left(run: Run, rows: Sequence[Row]) -> float | None:
+    """Seconds for the remaining steps at the speed of this attempt's last ones; time between attempts is left out."""
+    of_attempt = [row for row in rows if row[3] == rows[0][3]]
+    if len(of_attempt) < 2:
         return None
-    (newest, last, _), (oldest, first, _) = rows[0], rows[-1]
+    (newest, last, *_), (oldest, first, *_) = of_attempt[0], of_attempt[-1]
     return (run.steps - run.step) * (last - first).total_seconds() / (newest - oldest)
 
 
-def _detail(status: dict[str, Any]) -> str:
-    done, of = status.get("done"), status.get("of")
-    return f"{done} of {of}" if isinstance(done, int) and isinstance(of, int) else ""
+def _phase_left(run: Run, status: Mapping[str, Any]) -> float | None:
+    """Seconds for the remaining conversations of the last phase; None while a judge has yet to score all of them."""
+    done, total = _parts(status)
+    since, at = status.get("since"), status.get("at")
+    if not (done and total and isinstance(since, int | float) and isinstance(at, int | float)):
+        return None
+    judged_next = status.get("phase") != "scoring" and run.config.get("evaluate", {}).get("judge")
+    return None if judged_next else (total - done) * (at - since) / done
+
+
+def _parts(status: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """How much of the current phase is done, and of how much; None if it does not count."""
+    done, total = status.get("done"), status.get("of")
+    return (done, total) if isinstance(done, int) and isinstance(total, int) else (None, None)
 
 
 def actions(run: Run, user: User) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def _beliefs_note(view: viewer.ReplayView) -> str:
         return ""
     if view.viewer == SPECTATOR:
         return "Spectators are not probed."
-    return "No beliefs: rollout.probes was off, the game has no probes, or none of our models played this seat."
+    return "No beliefs: “rollout · probes” was off, the game has no probes, or none of our models played this seat."
 
 
 @require_GET

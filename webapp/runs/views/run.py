@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from training import event_files as tensorboard
 from webapp.accounts.permissions import current_user, get_or_404, researchers
-from webapp.core.http import STOP_ASKING, accepted, integer, render_block
+from webapp.core.http import STOP_ASKING, accepted, integer, render_block, wants_fragment
 from webapp.runs import archive, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import OVER
@@ -37,7 +37,8 @@ def changeable(request: HttpRequest, run_id: int) -> Run:
 def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> HttpResponse:
     """A tab of the run's page."""
     user = current_user(request)
-    header = {"run": run, "pulse": pulse.pulse(run), "may": pulse.actions(run, user), "over": run.state in OVER}
+    current = context.get("pulse") or pulse.pulse(run)
+    header = {"run": run, "pulse": current, "may": pulse.actions(run, user), "over": run.state in OVER}
     verdict = "" if tab == "evaluation" else reports.verdict(run)  # that tab begins with it
     return render(request, f"runs/{tab}.html", {**context, **header, "verdict": verdict, "tab": tab})
 
@@ -88,7 +89,8 @@ def live(request: HttpRequest, run_id: int) -> HttpResponse:
     run = visible(request, run_id)
     over = run.state in OVER
     user = current_user(request)
-    header = {"run": run, "pulse": pulse.pulse(run), "may": pulse.actions(run, user), "verdict": reports.verdict(run)}
+    verdict = "" if request.GET.get("tab") == "evaluation" else reports.verdict(run)  # as `page` shows it
+    header = {"run": run, "pulse": pulse.pulse(run), "may": pulse.actions(run, user), "verdict": verdict}
     changed = request.GET.get("state") != run.state  # the buttons are replaced only then, to keep the focus
     context = {**header, "over": over, "changed": changed}
     return render_block(request, "runs/detail.html", "header", context, status=STOP_ASKING if over else 200)
@@ -118,7 +120,7 @@ def event_files(request: HttpRequest, run_id: int) -> HttpResponseBase:
 @require_GET
 @researchers
 def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The results of head-to-heads: the run's own, and those played during training."""
+    """The results of head-to-heads: the run's own, and those played during training; polled while the run is alive."""
     run = visible(request, run_id)
     events = run.events.filter(kind="evaluation").order_by("data__step") if run.kind == "train" else ()
     rows = [(event.data.get("step"), event.data) for event in events]
@@ -129,8 +131,22 @@ def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
     summary = reports.of_run(run)
     if summary and len(table) == 1:
         table = []  # the head-to-head after the last step, which the summary shows
-    context = {"summary": summary, "columns": columns, "table": table, **_notes(run)}
+    report = {"summary": summary, "columns": columns, "table": table, **_notes(run)}
+    context = {"run": run, **report, **_progress(run, len(rows))}
+    if wants_fragment(request):
+        if request.GET.get("shown") == context["shown"]:
+            return HttpResponse(status=204)  # nothing is replaced, so that what was opened or scrolled stays so
+        status = STOP_ASKING if context["over"] else 200
+        return render_block(request, "runs/evaluation.html", "report", context, status=status)
     return page(request, run, "evaluation", context)
+
+
+def _progress(run: Run, evaluations: int) -> dict[str, Any]:
+    """How far the head-to-head is; `shown` changes whenever the tab has something new."""
+    current, over = pulse.pulse(run), run.state in OVER
+    checkpoint = run.checkpoints.order_by("-step").first() if run.kind == "train" and not evaluations else None
+    shown = f"{run.state} {evaluations}" + (f" {current.phase} {current.done}" if run.kind == "eval" else "")
+    return {"pulse": current, "over": over, "shown": shown, "checkpoint": checkpoint}
 
 
 def _notes(run: Run) -> dict[str, str]:

@@ -1,0 +1,161 @@
+"""The page of a run that is still running: how far it is, about how long it takes, and its result without a reload."""
+
+import re
+import time
+
+import pytest
+from django.urls import reverse
+
+from tests.webapp.runs.making import make_checkpoint, make_run
+from webapp.runs import attempts, batches
+from webapp.runs.models import Run
+
+pytestmark = pytest.mark.django_db
+ONE = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 10}
+RESULT = {
+    "summary": {"a": {"points": ONE}, "b": {"points": ONE}, "difference": {"points": ONE}, "shared": {},
+                "conversations": 12, "used": 12, "scenarios": 6, "errors": {}, "scored": {}, "unscored": {}},
+    "conditions": {},
+}  # fmt: skip
+
+
+@pytest.fixture
+def get(researcher, client_of):
+    client = client_of(researcher)
+
+    def get(name, run, query="", **headers):
+        return client.get(reverse(f"runs:{name}", args=[run.pk]) + query, headers=headers)
+
+    return get
+
+
+def begun(owner, **fields):
+    """A run that a worker has begun, with its attempt."""
+    run = make_run(owner, **{"state": "queued", "steps": 0, **fields})
+    attempt = attempts.claim(run_id=run.pk, worker="w:1:1", host="here")
+    attempts.started(attempt=attempt, pid=1, pid_started=1.0, start_step=0, code_version="")
+    return run, attempt
+
+
+def said(attempt, phase="sampling", **facts):
+    """The process reports a phase that began a minute ago."""
+    now = time.time()
+    attempts.beat(attempt=attempt, status={"phase": phase, "at": now, "since": now - 60, **facts})
+
+
+def with_judge(run):
+    Run.objects.filter(pk=run.pk).update(config={**run.config, "evaluate": {**run.config["evaluate"], "judge": True}})
+
+
+def text(response):
+    return response.content.decode()
+
+
+def shown_by(response):
+    """The query string with which the page asks on."""
+    return "?shown=" + re.search(r'name="shown" value="([^"]*)"', text(response))[1]
+
+
+def test_a_running_head_to_head_says_how_far_it_is_and_asks_on(researcher, get):
+    run, attempt = begun(researcher, kind="eval")
+    assert "The models are being loaded" in text(get("evaluation", run))
+    said(attempt, done=3, of=12)
+    for name in ("evaluation", "detail"):
+        page = text(get(name, run))
+        assert "<strong>3 of 12</strong> conversations; about 3 min left" in page, "9 of 20 s each"
+        assert f'hx-get="{reverse("runs:evaluation", args=[run.pk])}"' in page
+        assert "reload" not in page
+
+
+def test_a_head_to_head_becomes_its_result(researcher, get):
+    run, attempt = begun(researcher, kind="eval")
+    said(attempt, done=3, of=12)
+    first = get("evaluation", run, **{"hx-request": "true"})
+    assert first.status_code == 200
+    assert "<html" not in text(first)
+    shown = shown_by(first)
+    assert get("evaluation", run, shown, **{"hx-request": "true"}).status_code == 204, "nothing new"
+    said(attempt, done=4, of=12)
+    assert "4 of 12" in text(get("evaluation", run, shown, **{"hx-request": "true"}))
+    attempts.finish(attempt=attempt, state="succeeded", exit_code=0, result=RESULT)
+    last = get("evaluation", run, shown, **{"hx-request": "true"})
+    assert last.status_code == 286, "nothing is asked any more"
+    assert "12 of 12 conversations count" in text(last)
+    assert 'class="verdict"' not in text(get("live", run, "?tab=evaluation")), "the tab says it"
+    assert 'hx-trigger="every 3s"' not in text(get("evaluation", run))
+
+
+def test_a_training_run_shows_new_evaluations_only(researcher, get):
+    run, attempt = begun(researcher, steps=20)
+    said(attempt, done=1, of=2)
+    shown = shown_by(get("evaluation", run))
+    said(attempt, done=2, of=2)
+    assert get("evaluation", run, shown, **{"hx-request": "true"}).status_code == 204
+    run.events.create(attempt=attempt, kind="evaluation", data={"step": 5, "a.points": 3.25}, at="2026-01-01T00:00:00Z")
+    assert "3.25" in text(get("evaluation", run, shown, **{"hx-request": "true"}))
+
+
+@pytest.mark.parametrize(
+    "phase, facts, judge, left",
+    [
+        ("sampling", {"done": 3, "of": 12}, False, "about 3 min"),
+        ("sampling", {"done": 3, "of": 12}, True, ""),  # how long the judge takes is unknown
+        ("scoring", {"done": 6, "of": 12}, True, "about 1 min"),
+        ("sampling", {"done": 0, "of": 12}, False, ""),
+        ("sampling", {"done": 3, "of": 12, "since": None}, False, ""),  # written by an earlier release
+        ("loading", {}, False, ""),
+    ],
+)
+def test_the_time_left_of_a_head_to_head_is_shown_where_it_is_known(researcher, get, phase, facts, judge, left):
+    run, attempt = begun(researcher, kind="eval")
+    if judge:
+        with_judge(run)
+    said(attempt, phase, **facts)
+    header = text(get("live", run))
+    assert ("<dt>Time left</dt>" in header) == bool(left)
+    assert f"<dt>Time left</dt><dd>{left}</dd>" in header or not left
+
+
+def metrics(attempt, *times):
+    """One training step at each of these seconds."""
+    lines = [{"step": step, "at": at, "reward": 0.5} for step, at in times]
+    attempts.record(attempt=attempt, batch=batches.Batch(metrics=lines, offsets={}))
+
+
+def test_the_time_left_of_training_counts_from_this_attempt(researcher, get):
+    run, attempt = begun(researcher, steps=20)
+    said(attempt)
+    assert "<dt>Time left</dt>" not in text(get("live", run))
+    metrics(attempt, (1, 1000.0), (2, 1120.0))
+    assert "<dd>about 36 min</dd>" in text(get("live", run)), "18 steps of 120 s"
+    Run.objects.filter(pk=run.pk).update(state="queued")
+    run.attempts.update(state="lapsed")
+    second = attempts.claim(run_id=run.pk, worker="w:2:2", host="here")
+    attempts.started(attempt=second, pid=2, pid_started=1.0, start_step=2, code_version="")
+    said(second)
+    metrics(second, (3, 90_000.0))
+    assert "<dt>Time left</dt>" not in text(get("live", run)), "the night between two attempts is not a step's time"
+    metrics(second, (4, 90_060.0))
+    assert "<dd>about 16 min</dd>" in text(get("live", run)), "16 steps of 60 s"
+
+
+def test_after_the_last_step_the_time_left_is_that_of_the_head_to_head(researcher, get):
+    run, attempt = begun(researcher, steps=2)
+    metrics(attempt, (1, 1000.0), (2, 1120.0))
+    said(attempt, "evaluating", done=2, of=8)
+    assert "<dd>about 3 min</dd>" in text(get("live", run)), "6 of 30 s each"
+
+
+def test_the_empty_evaluation_leads_to_the_setting_and_to_a_head_to_head(researcher, get, client_of):
+    run = make_run(researcher)
+    checkpoint = make_checkpoint(run)
+    page = text(get("evaluation", run))
+    assert "evaluate.every" not in page
+    setting = f"{reverse('runs:new')}?clone={run.pk}&amp;section=evaluate"
+    measure = f"{reverse('runs:new')}?preset=eval&amp;checkpoint={checkpoint.pk}"
+    assert f'href="{setting}#section-evaluate">“evaluate · every”</a>' in page
+    assert f'href="{measure}"' in page
+    form = text(client_of(researcher).get(setting.replace("&amp;", "&")))
+    section = form[form.index('<details id="section-evaluate"') :]
+    assert section.startswith('<details id="section-evaluate" open')
+    assert ">evaluate · every</label>" in section[: section.index("</details>")]
