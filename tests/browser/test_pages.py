@@ -95,6 +95,33 @@ def test_no_page_breaks_the_accessibility_rules_in_light_or_dark(visit, addresse
     assert not wrong, json.dumps(wrong, indent=1)
 
 
+BORDERS = """() => {
+  const rgb = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const behind = rgb(getComputedStyle(document.documentElement).backgroundColor);
+  return [...document.querySelectorAll("main :is(input:not([type=hidden]), select, textarea):not(:checked)")]
+    .map((control) => [control.name, rgb(getComputedStyle(control).borderTopColor), behind]);
+}"""
+
+
+def luminance(colour):
+    """Relative luminance of a colour from 0 to 255 (WCAG 2.2)."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (value / 255 for value in colour)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_borders_of_controls_can_be_seen_in_light_and_dark(visit):
+    """WCAG 2.2, 1.4.11: 3 to 1. axe measures the contrast of text alone."""
+    page = visit("rosa", viewport=WIDE).page
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.goto("/runs/new/")
+        borders = page.evaluate(BORDERS)
+        assert len(borders) > 10
+        for name, border, behind in borders:
+            dark, light = sorted((luminance(border), luminance(behind)))
+            assert (light + 0.05) / (dark + 0.05) >= 3, (scheme, name, border, behind)
+
+
 def test_the_bar_takes_one_line_on_a_small_screen_and_its_menu_opens_by_keyboard(visit):
     page = visit("admin", viewport=SMALL).page
     page.goto("/")
