@@ -73,11 +73,28 @@
     for (const other of plots.values()) if (other.plot !== plot) other.plot.setScale("x", zoom);
   }
 
-  function short(value) {
+  function short(value, more = 0) {
     if (value == null) return "—";
     const size = Math.abs(value);
-    if (size >= 1000) return value.toFixed(0);
-    return size > 0 && size < 0.001 ? value.toExponential(1) : String(Number(value.toPrecision(4)));
+    if (size >= 1000) return value.toFixed(more);
+    return size > 0 && size < 0.001 ? value.toExponential(1 + more) : String(Number(value.toPrecision(4 + more)));
+  }
+
+  // The ticks of an axis, with as many digits as distinguish them.
+  function tickTexts(ticks) {
+    const shown = ticks.filter((tick) => tick != null);
+    const distinct = (more) => new Set(shown.map((tick) => short(tick, more))).size === new Set(shown).size;
+    const more = [0, 1, 2, 3, 4, 5, 6, 7].find(distinct) ?? 8;
+    return ticks.map((tick) => (tick == null ? "" : short(tick, more)));
+  }
+
+  // As wide as the longest text of the axis; later rounds of uPlot's layout keep the width of the second.
+  function axisSize(plot, texts, number, round) {
+    const axis = plot.axes[number];
+    if (round > 1) return axis._size;
+    plot.ctx.font = axis.font[0];
+    const widths = (texts ?? []).map((text) => plot.ctx.measureText(text).width / window.devicePixelRatio);
+    return Math.max(52, Math.ceil(axis.ticks.size + axis.gap + Math.max(0, ...widths)));
   }
 
   // A curve without any height still has a scale that says how large its one value is.
@@ -103,7 +120,7 @@
       legend: { show: false },
       cursor: { sync: { key: SYNC.key }, drag: { x: true, y: false } },
       scales: { x: { time: false }, y: { range: (_, low, high) => (isFlat(low, high) ? around(low) : uPlot.rangeNum(low, high, 0.1, true)) } },
-      axes: [{ ...axis, size: 26, incrs: WHOLE }, { ...axis, size: 52, values: (_, ticks) => ticks.map(short) }],
+      axes: [{ ...axis, size: 26, incrs: WHOLE }, { ...axis, size: axisSize, values: (_, ticks) => tickTexts(ticks) }],
       series: [{ label: "step" }, ...runs.map((run, i) => ({ label: run.name, width: 1.5, spanGaps: true, points: { show: alone }, ...look(i) }))],
       hooks: { draw: [boundaries], setCursor: [tell], setScale: [(plot, key) => { if (key === "x" && plot.cursor.event) follow(plot); }] },
     };

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.test_pages import SMALL
 from tests.browser.wire import wire
 
 pytestmark = pytest.mark.slow
@@ -69,6 +70,39 @@ def test_curves_that_could_not_be_loaded_are_not_called_empty(visit, site):
     expect(page.locator("#curves canvas").first).to_be_visible(timeout=30_000)
     expect(note).to_be_hidden()
     visitor.forget("500")
+
+
+WRITTEN = """
+window.written = [];
+const write = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  window.written.push([text, this.textAlign, x - this.measureText(text).width]);
+  return write.call(this, text, x, y);
+};
+"""
+
+
+@pytest.mark.parametrize("low, high", [(-1.24e-4, -1.22e-4), (1234.2, 1234.9), (1e8, 1e8 + 40)])
+def test_the_ticks_of_a_small_curve_are_whole_and_distinct(visit, site, low, high):
+    def narrow(route):
+        answer = route.fetch()
+        data = answer.json()
+        data["series"] = {name: [low, high] for name in data["series"]}
+        route.fulfill(response=answer, json=data)
+
+    page = visit("rosa", viewport=SMALL).page
+    page.add_init_script(WRITTEN)
+    page.route("**/metrics.json*", narrow)
+    page.goto(f"/runs/{site.seed('ended_run')}/")
+    expect(page.locator("#curves canvas").first).to_be_visible()
+    page.wait_for_function("written.length > 0")
+    page.evaluate("written.length = 0")
+    page.emulate_media(color_scheme="dark")  # draws the one curve again
+    page.wait_for_function("written.length > 0")
+    ticks = [(text, left) for text, align, left in page.evaluate("written") if align == "right"]
+    assert len(ticks) >= 2
+    assert len({text for text, _ in ticks}) == len(ticks), ticks
+    assert min(left for _, left in ticks) >= 0, f"cut off: {ticks}"
 
 
 def test_curves_of_nearly_equal_values_are_drawn(visit, site):

@@ -6,7 +6,7 @@ from webapp.core.templatetags.parley import sparkline
 from webapp.runs.batches import outcome_of
 from webapp.runs.episodes import transcript
 from webapp.runs.models import Run
-from webapp.runs.reports import comparing, keymetric
+from webapp.runs.reports import comparing, curves, keymetric
 
 
 def line_after(steps):
@@ -46,6 +46,19 @@ def test_the_key_metric_depends_on_the_kind():
     )
     assert keymetric.name_of("eval", {"shared.agreement": 1}) == "shared.agreement"
     assert keymetric.name_of("serve", {"loss": 1}) is None
+
+
+@pytest.mark.parametrize(
+    "name, title",
+    [
+        ("kl", "KL from the starting model"),
+        ("advantage_mean/werewolf", "Mean advantage, werewolf"),
+        ("won/seer", "won, seer"),
+        ("joint_gain", "joint gain"),
+    ],
+)
+def test_a_metric_has_a_title(name, title):
+    assert curves.title(name) == title
 
 
 def test_a_sparkline_fills_its_box():

@@ -51,8 +51,10 @@ ROLES, OTHER = "By role", "Other"
 
 
 def title(name: str) -> str:
-    """A metric's title; unknown metrics are titled by their name."""
-    return TITLES.get(name, name.replace("_", " "))
+    """A metric's title, followed by its role if it has one; unknown metrics are titled by their name."""
+    stem, _, role = name.partition("/")
+    words = TITLES.get(stem, stem.replace("_", " "))
+    return f"{words}, {role}" if role else words
 
 
 def in_order(names: Iterable[str]) -> list[str]:
