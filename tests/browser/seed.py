@@ -91,6 +91,42 @@ def silent_run() -> int:
     return run.pk
 
 
+def head_to_head() -> int:
+    """A running head-to-head: 3 of 12 conversations in the minute since its first; nobody takes its lease away."""
+    import time
+
+    from django.db.models.functions import Now
+
+    from tests.webapp.runs.making import make_run
+    from webapp.accounts.models import User
+    from webapp.runs.models import Attempt
+
+    run = make_run(User.objects.get(username="rosa"), name="before against after", kind="eval", state="running")
+    Attempt.objects.create(
+        run=run,
+        number=1,
+        fence=1,
+        state="running",
+        worker="nobody",
+        host="elsewhere",
+        lease_until=Now() + timedelta(hours=1),
+        phase="sampling",
+        status={"phase": "sampling", "at": time.time(), "since": time.time() - 60, "done": 3, "of": 12},
+        progressed_at=Now(),
+    )
+    return run.pk
+
+
+def head_to_head_over(run: str) -> int:
+    """Its end, as a worker stores it."""
+    from tests.webapp.runs.test_running import RESULT
+    from webapp.runs import attempts
+    from webapp.runs.models import Attempt
+
+    attempts.finish(attempt=Attempt.objects.get(run=int(run)), state="succeeded", exit_code=0, result=RESULT)
+    return int(run)
+
+
 def ended_run() -> int:
     """A run that is over, with the metrics of two steps."""
     from django.db.models.functions import Now

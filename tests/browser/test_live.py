@@ -59,6 +59,25 @@ def test_a_run_that_is_over_is_not_asked_about_any_more(visit, site):
     assert after == before
 
 
+def test_a_running_head_to_head_becomes_its_result_by_itself(visit, site):
+    run = site.seed("head_to_head")
+    visitor = visit("rosa")
+    page = visitor.page
+    page.goto(f"/runs/{run}/")
+    page.evaluate("window.stayed = true")
+    expect(page.locator("#evaluation")).to_contain_text("3 of 12 conversations; about 3 min left")
+    expect(page.locator("#run-header")).to_contain_text("about 3 min")
+    site.seed("head_to_head_over", run)
+    expect(page.locator("#evaluation")).to_contain_text("12 of 12 conversations count")
+    expect(page.locator("#run-header .state")).to_have_text("succeeded")
+    expect(page.locator(".verdict")).to_have_count(1)
+    assert page.evaluate("window.stayed") is True
+    page.wait_for_timeout(1000)
+    before = len([address for address in visitor.requested if "/evaluation/" in address])
+    page.wait_for_timeout(5000)
+    assert len([address for address in visitor.requested if "/evaluation/" in address]) == before
+
+
 def test_curves_that_could_not_be_loaded_are_not_called_empty(visit, site):
     visitor = visit("rosa")
     page = visitor.page

@@ -40,11 +40,13 @@ def test_a_filter_asks_its_own_page_and_keeps_the_order():
         (None, ""),
         (0, "about 10 s"),
         (44, "about 40 s"),
-        (89, "about 1 min 30 s"),
+        (58, "about 1 min"),
+        (89, "about 1 min"),
         (91, "about 2 min"),
-        (5300, "about 1 h 28 min"),
-        (5500, "about 1 h 30 min"),
-        (100_000, "about 1 d 4 h"),
+        (3500, "about 58 min"),
+        (6000, "about 2 h"),
+        (51_000, "about 14 h"),
+        (100_000, "about 1 d"),
     ],
 )
 def test_an_estimated_time_is_rounded(seconds, words):

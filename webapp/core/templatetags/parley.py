@@ -82,10 +82,10 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def roughly(seconds: float | None) -> str:
-    """An estimated span of time: `about 40 s`, `about 12 min`, `about 3 h 20 min`; empty for none."""
+    """An estimated span of time: `about 40 s`, `about 12 min`, `about 3 h`; empty for none."""
     if seconds is None:
         return ""
-    size = 10 if seconds < 90 else 60 if seconds < 90 * 60 else 600 if seconds < 86400 else 3600
+    size = next((size for below, size in ((60, 10), (3600, 60), (86400, 3600)) if seconds < below), 86400)
     return f"about {duration(max(size, round(seconds / size) * size))}"
 
 
