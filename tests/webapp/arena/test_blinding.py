@@ -174,7 +174,7 @@ def test_a_player_who_rated_keeps_the_reveal_when_the_game_is_to_be_judged(
     guess(two_people, researcher)
     assert access.players_revealed(two_people, researcher), "though they have not judged it"
     page = client_of(researcher).get(result).content.decode()
-    assert "Your rating" in page
+    assert "Who sat at the table" in page
     assert "once you have" not in page
 
 

@@ -102,7 +102,7 @@ def test_buttons_that_are_not_all_of_a_choice_point_to_the_board(laid, left):
     "data, why",
     [
         ({"choice": "answer:Z"}, "must be one of"),
-        ({"choice": "fly:A"}, "choose one of"),
+        ({"choice": "fly:A"}, "Choose one of"),
         ({"choice": "talk:A"}, "write something"),
         ({"choice": ":A"}, "write something"),
         ({"choice": "answer:A", "text": "one two three four"}, "at most 3 are allowed"),

@@ -129,7 +129,7 @@ def test_a_move_by_form(client_of, player, ben, two_people):
             "0 to 3",
         ),
         ({"turn": "0", "action": "propose"}, "whole number"),
-        ({"turn": "0", "action": "fly"}, "choose one of"),
+        ({"turn": "0", "action": "fly"}, "Choose one of"),
         ({"turn": "x", "action": "talk", "text": "hi"}, "number of the turn"),
         ({"turn": "0", "action": "talk", "text": "x" * 1001}, "1000 are allowed"),
         ({"turn": "4", "action": "talk", "text": "hi"}, "moved on"),

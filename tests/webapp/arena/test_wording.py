@@ -90,6 +90,9 @@ def test_the_pages_of_a_village_show_no_tags(client_of, player):
             services.submit(match_id=match.pk, seat=seat, step=match.step, move=game.default(seat))
         match.refresh_from_db()
     assert "Everybody votes now, with one of: " in page
+    log = page[page.index('id="log"') :]
+    assert log.index("play Werewolf. The roles: ") < log.index("The game begins."), "small screens begin with the story"
+    assert "You are Ada" not in log[: log.index("The game begins.")], "the card is for its reader alone"
     for place in (0, SPECTATOR, ALL):
         assert "&lt;" not in client_of(player).get(f"/play/{match.pk}/replay/", {"viewer": place}).content.decode()
     for address in (f"/play/{match.pk}/result/", f"/judgments/rate/{match.pk}/"):

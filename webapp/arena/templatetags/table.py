@@ -91,6 +91,12 @@ def _label(deed: re.Match[str]) -> str:
 
 
 @register.filter
+def paragraph(text: str) -> str:
+    """The first paragraph; of a game's opening, what everybody knows."""
+    return text.strip().partition("\n\n")[0]
+
+
+@register.filter
 def mark(seat: MatchSeat) -> SafeString:
     """A seat as a small round mark with a letter; the word is for screen readers and shown on hover."""
     sign, word = {
