@@ -59,7 +59,7 @@ def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
         if accepted(request, partial(services.reveal_unrated, by=own_seat)):
             messages.info(request, "This is who sat at the table. Your vote is left out.")
         return redirect("judgments:rate", match.pk)
-    version = _rubric_of(match)
+    version = rubric_after(match)
     others = _others(match, own_seat, version, request)
     done = services.is_rated(own_seat)
     if request.method == "POST" and done:
@@ -82,8 +82,8 @@ def _lines(match: Match) -> list[dict[str, str]]:
     return [{"who": names.get(message["author"], ""), "text": message["text"]} for message in messages]
 
 
-def _rubric_of(match: Match) -> RubricVersion | None:
-    """Return the newest version of the rubric for this game, or None for a game without one."""
+def rubric_after(match: Match) -> RubricVersion | None:
+    """The newest version of the rubric that players use after this game, or None for a game without one."""
     record = RATED_AFTER.get(match.game)
     versions = RubricVersion.objects.select_related("rubric").order_by("-number")
     return versions.filter(rubric__name=record.name).first() if record else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from webapp.accounts.permissions import annotators, current_user, get_or_404, re
 from webapp.arena.models import Match
 from webapp.core.http import STOP_ASKING, accepted, integer, render_block, render_page, wants_fragment
 from webapp.core.sorting import Order
-from webapp.judgments import behaviours, comparison, display, export, results, services
+from webapp.judgments import behaviours, comparison, display, export, rating, results, services
 from webapp.judgments.forms import QueueForm
 from webapp.judgments.models import QUEUE_SORTS, JudgeModel, Judgment, Queue, Rubric, Target
 from webapp.scenarios.forms import DatasetNameForm
@@ -64,7 +65,7 @@ def queue_new(request: HttpRequest) -> HttpResponseBase:
     names = ("match", "run", "step", "version", "annotators")
     requested = {name: request.GET.getlist(name) for name in names if name in request.GET}
     initial = {name: value if name in {"match", "annotators"} else value[0] for name, value in requested.items()}
-    form = QueueForm(user, request.POST or None, initial=initial)
+    form = QueueForm(user, request.POST or None, initial={**_suggested(initial), **initial})
     if request.method == "POST" and form.is_valid():
         cleaned = form.cleaned_data
         try:
@@ -85,6 +86,13 @@ def queue_new(request: HttpRequest) -> HttpResponseBase:
                 messages.warning(request, "Some seats were left out; the queue's page names them.")
             return redirect("judgments:queue", queue.pk)
     return render(request, "judgments/queue_new.html", {"form": form}, status=400 if form.errors else 200)
+
+
+def _suggested(initial: Mapping[str, Any]) -> dict[str, Any]:
+    """A name and the rubric for the match that a link names."""
+    keys = [key for key in initial.get("match", ()) if key.isascii() and key.isdigit() and len(key) <= 18]
+    match = Match.objects.exportable().filter(pk__in=keys[:1]).first()
+    return {"name": match.title[:120], "rubric_version": rating.rubric_after(match)} if match else {}
 
 
 @require_GET

@@ -70,6 +70,19 @@ def test_a_researcher_makes_a_queue_of_a_match(client_of, researcher, annotator)
     assert Queue.objects.get().targets.count() == 2
 
 
+def test_a_queue_for_a_match_begins_with_its_name_and_its_rubric(client_of, researcher):
+    match = finished_match(researcher)
+    client, address = client_of(researcher), reverse("judgments:queue-new")
+    form = client.get(f"{address}?match={match.pk}&annotators={researcher.pk}").context["form"]
+    data = {name: form[name].value() for name in ("name", "most", "annotators", "match")}
+    assert data["name"] == match.title
+    assert form["rubric_version"].value() == version().pk
+    client.post(address, {**data, "rubric_version": version().pk})
+    assert Queue.objects.get().targets.count() == 2, "created without a further entry"
+    for query in ("", "?match=0", "?match=x"):
+        assert not client.get(address + query).context["form"]["name"].value()
+
+
 def test_a_new_queue_lists_the_latest_and_what_is_asked_for(client_of, researcher, annotator, monkeypatch):
     monkeypatch.setattr(choices, "MOST", 2)
     oldest, *_, newest = matches = [finished_match(researcher) for _ in range(4)]
