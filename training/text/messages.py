@@ -16,21 +16,26 @@ from training.games import REGISTRY
 from training.games.actions import clean, how_to
 from training.records import Message, Observation, Viewer
 
-__all__ = ["Chat", "chat", "how_to", "line", "neutralise", "news", "talk"]
+__all__ = ["Chat", "chat", "how_to", "kept", "line", "neutralise", "news", "talk"]
 
 _SQUARE = re.compile(r"\[(?=[^\s\[\]]+\])")
 _BAR = re.compile(r"\|(?=[|>])|(?<=<)\|")
 
 
 @cache
-def _angle() -> re.Pattern[str]:
-    """Return the pattern of an opening angle bracket that is neutralised.
+def kept() -> frozenset[str]:
+    """Return the tags and marks of the games' actions, which are not neutralised.
 
-    The tags and marks of the games' actions are not: players must read them, and no tokenizer has them as special
-    tokens. The pattern is made on first use, because the games include those of plugins, which may import this module.
+    Players must read them, and no tokenizer has them as special tokens. The games include those of plugins, which may
+    import this module; so nothing here asks for them at import.
     """
-    names = {name for spec in REGISTRY.values() for name in (*spec.actions, *spec.marks)}
-    tags = "|".join(rf"/?{re.escape(name)}/?>" for name in sorted(names))
+    return frozenset(name for spec in REGISTRY.values() for name in (*spec.actions, *spec.marks))
+
+
+@cache
+def _angle() -> re.Pattern[str]:
+    """Return the pattern of an opening angle bracket that is neutralised."""
+    tags = "|".join(rf"/?{re.escape(name)}/?>" for name in sorted(kept()))
     return re.compile(rf"<(?!{tags})(?=[^\s\d=]|\d[^\s<]*>)")
 
 

@@ -7,7 +7,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from training.games import REGISTRY
-from training.text.messages import KEPT
+from training.text.messages import kept
 from webapp.arena.models import MatchSeat, ViewerRow
 from webapp.arena.setup.rules import in_words
 
@@ -28,7 +28,7 @@ WAY = re.compile(
 """One line of `training.games.actions.how_to`."""
 ENDING = re.compile(r"Think if you like, then end with exactly one of them: [^\n]*")
 """How a reply in a board or card game ends."""
-_KEPT = "|".join(sorted(map(re.escape, KEPT), key=len, reverse=True))
+_KEPT = "|".join(sorted(map(re.escape, kept()), key=len, reverse=True))
 BLANK = re.compile(rf":?\s*<(?P<name>{_KEPT})>name</(?P=name)>")
 """A tag that shows where a name goes; the names follow it."""
 _KINDS = "|".join(sorted({re.escape(re.split(r"[ (]", mark)[0]) for spec in REGISTRY.values() for mark in spec.marks}))
