@@ -6,6 +6,7 @@ the clock can look at it.
 
 import json
 import sys
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -65,55 +66,39 @@ def pages() -> list[dict[str, str]]:
     return pages
 
 
+def _attempt(run: object, status: dict[str, object], silent_s: float) -> None:
+    """An attempt that reported this status so many seconds ago; nobody takes its lease away."""
+    from django.db.models.functions import Now
+
+    from webapp.runs.models import Attempt
+
+    own = {"worker": "nobody", "host": "elsewhere", "lease_until": Now() + timedelta(hours=1)}
+    progress = {"phase": status["phase"], "status": status, "progressed_at": Now() - timedelta(seconds=silent_s)}
+    Attempt.objects.create(run=run, number=1, fence=1, state="running", **own, **progress)
+
+
 def silent_run() -> int:
-    """A running run whose process said something 90 seconds ago; nobody takes its lease away."""
+    """A running run whose process said something 90 seconds ago."""
     from django.db.models.functions import Now
 
     from tests.webapp.runs.making import make_run
     from webapp.accounts.models import User
-    from webapp.runs.models import Attempt, Metric
+    from webapp.runs.models import Metric
 
     run = make_run(User.objects.get(username="rosa"), name="silent", state="running", steps=10, step=2)
-    Attempt.objects.create(
-        run=run,
-        number=1,
-        fence=1,
-        state="running",
-        worker="nobody",
-        host="elsewhere",
-        lease_until=Now() + timedelta(hours=1),
-        phase="sampling",
-        status={"phase": "sampling"},
-        progressed_at=Now() - timedelta(seconds=90),
-    )
+    _attempt(run, {"phase": "sampling"}, silent_s=90)
     for step in (1, 2):
         Metric.objects.create(run=run, step=step, fence=1, at=Now(), values={"reward": step / 10, "step_s": 2.0})
     return run.pk
 
 
 def head_to_head() -> int:
-    """A running head-to-head: 3 of 12 conversations in the minute since its first; nobody takes its lease away."""
-    import time
-
-    from django.db.models.functions import Now
-
+    """A running head-to-head: 3 of 12 conversations in the minute since its first."""
     from tests.webapp.runs.making import make_run
     from webapp.accounts.models import User
-    from webapp.runs.models import Attempt
 
     run = make_run(User.objects.get(username="rosa"), name="before against after", kind="eval", state="running")
-    Attempt.objects.create(
-        run=run,
-        number=1,
-        fence=1,
-        state="running",
-        worker="nobody",
-        host="elsewhere",
-        lease_until=Now() + timedelta(hours=1),
-        phase="sampling",
-        status={"phase": "sampling", "at": time.time(), "since": time.time() - 60, "done": 3, "of": 12},
-        progressed_at=Now(),
-    )
+    _attempt(run, {"phase": "sampling", "at": time.time(), "since": time.time() - 60, "done": 3, "of": 12}, silent_s=0)
     return run.pk
 
 

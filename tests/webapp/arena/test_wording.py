@@ -61,9 +61,9 @@ def test_a_refusal_names_moves_without_tags(reply):
     observation = make(negotiation(first_seat=0)).observe(0)
     with pytest.raises(ParseError) as refused:
         parse(reply, observation)
-    told = announced(str(refused.value))
-    assert "</" not in told
-    assert "<propose>food" not in told
+    refusal = announced(str(refused.value))
+    assert "</" not in refusal
+    assert "<propose>food" not in refusal
 
 
 def test_a_move_that_is_not_offered_is_refused_with_the_labels_of_the_form():
