@@ -50,7 +50,7 @@ LEARNED = ("reward", "parse_rate", "entropy", "kl", "explained_variance_turn", "
 TASKS = {
     "negotiation": Task(
         "negotiation.toml",
-        {"data": {"limit": 240}, "sft": {"batches_per_step": 2, "dtype": "bfloat16"}},
+        {"data": {"limit": 360}, "sft": {"dtype": "bfloat16"}},
         {"conversations": 240},
         (*LEARNED, "agreement", "joint_points", "step_s"),
         ("points", "parse_rate"),
@@ -58,7 +58,7 @@ TASKS = {
     ),
     "werewolf": Task(
         "werewolf.toml",
-        {"sft": {"max_length": 4096, "tokens_per_batch": 4096, "batches_per_step": 2, "dtype": "bfloat16"}},
+        {"sft": {"max_length": 4096, "tokens_per_batch": 4096, "dtype": "bfloat16"}},
         {"conversations": 240, "side": ["werewolf"]},
         (*LEARNED, "reward/werewolf", "step_s"),
         ("won/werewolf", "parse_rate"),
