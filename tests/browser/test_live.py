@@ -114,10 +114,10 @@ def test_the_ticks_of_a_small_curve_are_whole_and_distinct(visit, site, low, hig
     page.route("**/metrics.json*", narrow)
     page.goto(f"/runs/{site.seed('ended_run')}/")
     expect(page.locator("#curves canvas").first).to_be_visible()
-    page.wait_for_function("written.length > 0")
+    page.wait_for_function("() => written.length > 0")
     page.evaluate("written.length = 0")
     page.emulate_media(color_scheme="dark")  # draws the one curve again
-    page.wait_for_function("written.length > 0")
+    page.wait_for_function("() => written.length > 0")
     ticks = [(text, left) for text, align, left in page.evaluate("written") if align == "right"]
     assert len(ticks) >= 2
     assert len({text for text, _ in ticks}) == len(ticks), ticks
