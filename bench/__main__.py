@@ -103,7 +103,7 @@ def _site(add: Callable[..., ArgumentParser]) -> None:
     table = add("table", "the latency from an event at a table to its viewers' sockets, many tables at once")
     table.add_argument("--tables", type=COUNT, default=20, metavar="N", help="games at once (20)")
     table.add_argument("--watchers", type=COUNT, default=5, metavar="N", help="sockets per game (5)")
-    table.add_argument("--seconds", type=COUNT, default=60, metavar="S", help="seconds of watching (60)")
+    table.add_argument("--seconds", type=COUNT, default=180, metavar="S", help="seconds of watching (180)")
     start = add("start", "the start time of the whole site and of the command line's help")
     start.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted starts of each (3)")
 
