@@ -104,10 +104,11 @@ def hierarchy(raw: Raw) -> Iterator[str]:
 
 
 def werewolf(raw: Raw) -> Iterator[str]:
-    """Yield the rows of the miniature, of the planted bug and of SmolLM2's wolves."""
+    """Yield the rows of the miniature, of the planted bug, of SmolLM2's wolves, and the replications."""
     yield from _wolves(raw["miniature"]["forms"]["default"]["runs"])
     yield from _hack(raw["hack"])
     yield from _smollm2(raw["smollm2"]["arena"])
+    yield from replications(raw.get("replications", ()), "won/werewolf", 3)
 
 
 def _wolves(runs: Sequence[Raw]) -> Iterator[str]:
@@ -174,41 +175,39 @@ def casino(raw: Raw) -> Iterator[str]:
             rest = f"{_estimate(points[2], 2)} | {_estimate(agreement, 2, signed=False)}"
         yield f"{title} | {points[0].mean:.2f} | {points[1].mean:.2f} | {rest} | {_estimate(parsed, 3, signed=False)} |"
 
-    yield from replications(raw.get("replications", ()))
+    yield from replications(raw.get("replications", ()), "points", 2, ("agreement",))
 
 
 FEWEST_SEEDS = 3
 """Fewer seeds get no interval over seeds."""
 
 
-def replications(runs: Sequence[Raw]) -> Iterator[str]:
+def replications(runs: Sequence[Raw], name: str, digits: int, shared: Sequence[str] = ()) -> Iterator[str]:
     """Yield a row per seed, whose intervals are over scenarios, and from three seeds on a row of means over seeds.
 
     `values` of a run has by scenario the numbers of a, of b, and of the whole conversation, each averaged within it.
+    A row has `name` of a, of b and their difference, what the whole conversation has of `shared`, and both parse rates.
     """
-    columns = ("points", "parse_rate")
     for run in runs:
         values = run["values"]
-        a, b = ({name: [values[each][side][name] for each in values] for name in columns} for side in "ab")
-        agreement = interval([each["shared"]["agreement"] for each in values.values()])
-        points = (
-            f"{fmean(a['points']):.2f} | {fmean(b['points']):.2f} | {_estimate(paired(a['points'], b['points']), 2)}"
-        )
-        shares = (agreement, interval(a["parse_rate"]), interval(b["parse_rate"]))
-        rest = " | ".join(_estimate(each, digits, signed=False) for each, digits in zip(shares, (2, 3, 3), strict=True))
-        yield f"| {run['seed']} | {points} | {rest} |"
+        a, b = ({each: _of(values, side, each) for each in (name, "parse_rate")} for side in "ab")
+        means = " | ".join(f"{fmean(side[name]):.{digits}f}" for side in (a, b))
+        shares = [(interval(_of(values, "shared", each)), 2) for each in shared]
+        shares += [(interval(side["parse_rate"]), 3) for side in (a, b)]
+        rest = " | ".join(_estimate(share, places, signed=False) for share, places in shares)
+        yield f"| {run['seed']} | {means} | {_estimate(paired(a[name], b[name]), digits)} | {rest} |"
     if len(runs) >= FEWEST_SEEDS:
-        means = [_means(run["values"]) for run in runs]
-        rates = f"{_over_seeds([each['parse_rate'] for each in means], 3, signed=False)}"
-        yield f"| mean, n = {len(runs)} | | | {_over_seeds([each['points'] for each in means], 2)} | | {rates} | |"
+        gains, rates = [], []
+        for values in (run["values"] for run in runs):
+            gains.append(fmean(_of(values, "a", name)) - fmean(_of(values, "b", name)))
+            rates.append(fmean(_of(values, "a", "parse_rate")))
+        lead, parsed = _over_seeds(gains, digits), _over_seeds(rates, 3, signed=False)
+        yield f"| mean, n = {len(runs)} | | | {lead} | {'| ' * len(shared)}{parsed} | |"
 
 
-def _means(values: Mapping[str, Raw]) -> dict[str, float]:
-    """Return a minus b in points and the parse rate of a, as means over scenarios."""
-    return {
-        "points": fmean(each["a"]["points"] - each["b"]["points"] for each in values.values()),
-        "parse_rate": fmean(each["a"]["parse_rate"] for each in values.values()),
-    }
+def _of(values: Mapping[str, Raw], side: str, name: str) -> list[float]:
+    """Return a number of every scenario, of a, b or the whole conversation."""
+    return [each[side][name] for each in values.values()]
 
 
 def intervals(raw: Raw) -> Iterator[str]:

@@ -68,9 +68,11 @@ def test_replications_have_an_interval_over_seeds_from_three_on():
         return {"seed": seed, "values": scenarios}
 
     runs = [run(0, 4.0), run(1, 5.0), run(2, 6.0)]
-    assert len(list(results.replications(runs[:2]))) == 2
-    *rows, mean = results.replications(runs)
+    assert len(list(results.replications(runs[:2], "points", 2))) == 2
+    *rows, mean = results.replications(runs, "points", 2, ["agreement"])
     # two scenarios, 3 and 5: standard error 1, t with one degree of freedom is 12.7062 (tables)
     assert rows[0].startswith("| 0 | 19.00 | 15.00 | +4.00 (−8.71 to +16.71) | ")
     # 4, 5 and 6: standard error 1/√3, t with two degrees of freedom is 4.3027 (tables)
     assert mean == "| mean, n = 3 | | | +5.00 (+2.52 to +7.48) | | 0.960 (0.960 to 0.960) | |"
+    *_, mean = results.replications(runs, "points", 2)
+    assert mean == "| mean, n = 3 | | | +5.00 (+2.52 to +7.48) | 0.960 (0.960 to 0.960) | |"
