@@ -55,11 +55,7 @@ def compared(rewards: Mapping[str, Sequence[Sequence[float]]], rows: Mapping[str
     `rewards[form][seed]` is the reward of every step.
     """
     forms = list(rewards)
-    levels = [min(max(moving(curve)) for curve in curves) for curves in zip(*rewards.values(), strict=True)]
-    steps = {
-        form: [float(steps_to(curve, level)) for curve, level in zip(rewards[form], levels, strict=True)]
-        for form in forms
-    }
+    levels, steps = steps_to_same(rewards)
     means = {form: [fmean(curve) for curve in rewards[form]] for form in forms}
     summaries = {
         form: {"runs": rows[form], "steps": steps[form], **over_seeds("mean", means[form])}
@@ -67,6 +63,15 @@ def compared(rewards: Mapping[str, Sequence[Sequence[float]]], rows: Mapping[str
         for form in forms
     }
     return {"levels": levels, "forms": summaries, **against(steps, forms, "steps"), **against(means, forms, "reward")}
+
+
+def steps_to_same(rewards: Mapping[str, Sequence[Sequence[float]]]) -> tuple[list[float], dict[str, list[float]]]:
+    """Return for each seed the highest moving mean that all forms reach, and for each form the steps to it."""
+    levels = [min(max(moving(curve)) for curve in curves) for curves in zip(*rewards.values(), strict=True)]
+    return levels, {
+        form: [float(steps_to(curve, level)) for curve, level in zip(curves, levels, strict=True)]
+        for form, curves in rewards.items()
+    }
 
 
 def moving(curve: Sequence[float]) -> list[float]:

@@ -205,6 +205,29 @@ def replications(runs: Sequence[Raw], name: str, digits: int, shared: Sequence[s
         yield f"| mean, n = {len(runs)} | | | {lead} | {'| ' * len(shared)}{parsed} | |"
 
 
+def critics(runs: Sequence[Raw], other: str) -> Iterator[str]:
+    """Yield a row per seed that was trained with another critic, too, and the differences over seeds.
+
+    A row has what both forms needed to the same reward, their mean rewards, and the first form's R² of new conversations
+    in the mean of every `WINDOW` steps.
+    """
+    both = [run for run in runs if run.get(f"train-{other}")]
+    rewards = {
+        name: [[float(value) for value in run[name]["curves"]["reward"]] for run in both]
+        for name in ("train", f"train-{other}")
+    }
+    levels, steps = steps_to_same(rewards)
+    means = {name: [fmean(curve) for curve in curves] for name, curves in rewards.items()}
+    for at, run in enumerate(both):
+        needed = " | ".join(f"{steps[name][at]:.0f}" for name in rewards)
+        earned = " | ".join(f"{means[name][at]:.3f}" for name in rewards)
+        known = ", ".join(f"{mean:.2f}" for mean in moving(_known(run)))
+        yield f"| {run['seed']} | {levels[at]:.3f} | {needed} | {earned} | {known} |"
+    if len(both) >= FEWEST_SEEDS:
+        for name, values, digits in (("steps", steps, 1), ("mean reward", means, 3)):
+            yield f"{name}, ridge minus {other}: {_lead(*values.values(), digits)}"
+
+
 def _of(values: Mapping[str, Raw], side: str, name: str) -> list[float]:
     """Return a number of every scenario, of a, b or the whole conversation."""
     return [each[side][name] for each in values.values()]
