@@ -188,13 +188,13 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
     summary = measured.get("summary", {})
     return {
         **row,
-        "arena": measured["result"],
+        "head_to_head": measured["result"],
         "difference": summary.get("difference", {}).get("return"),
         "agreement": summary.get("shared", {}).get("agreement"),
         "parse_rate": summary.get("a", {}).get("parse_rate"),
         "learned": _last_metrics(run_dir),
         "train_s": round(learned - began, 1),
-        "arena_s": round(time.monotonic() - learned, 1),
+        "head_to_head_s": round(time.monotonic() - learned, 1),
     }
 
 

@@ -107,14 +107,14 @@ def werewolf(raw: Raw) -> Iterator[str]:
     """Yield the rows of the miniature, of the planted bug, of SmolLM2's wolves, and the replications."""
     yield from _wolves(raw["miniature"]["forms"]["default"]["runs"])
     yield from _hack(raw["hack"])
-    yield from _smollm2(raw["smollm2"]["arena"])
+    yield from _smollm2(raw["smollm2"]["head_to_head"])
     yield from replications(raw.get("replications", ()), "won/werewolf", 3)
 
 
 def _wolves(runs: Sequence[Raw]) -> Iterator[str]:
     for run in runs:
         won, lead = run["won"], Interval.from_dict(run["difference"])
-        times = " | ".join(f"{run[name] / 60:.1f} min" for name in ("train_s", "arena_s"))
+        times = " | ".join(f"{run[name] / 60:.1f} min" for name in ("train_s", "head_to_head_s"))
         yield f"| {run['seed']} | {won['base']:.3f} | {won['trained']:.3f} | **{_estimate(lead, 3)}** | {times} |"
     gains = [run["difference"]["mean"] for run in runs]
     yield f"| mean, n = {len(gains)} | | | {_over_seeds(gains, 3)} | | |"
@@ -162,7 +162,7 @@ def casino(raw: Raw) -> Iterator[str]:
 
     The raw file has no values by scenario of the former, so their stored intervals are used.
     """
-    for title, head_to_head in raw["arenas"].items():
+    for title, head_to_head in raw["head_to_heads"].items():
         summary = head_to_head["summary"]
         points = [Interval.from_dict(summary[group]["points"]) for group in ("a", "b", "difference")]
         agreement, parsed = (

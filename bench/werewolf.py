@@ -83,7 +83,11 @@ def _wolves(cold: Path, seed: int, steps: int, games: int, folder: Path) -> dict
     starts = derive(seed, "arena")
     sides = {"trained": latest[1], "base": cold}
     episodes = {name: werewolf_setup.played(wolves, cold, games, starts) for name, wolves in sides.items()}
-    return {**row, **compared(episodes["trained"], episodes["base"]), "arena_s": round(time.monotonic() - began, 1)}
+    return {
+        **row,
+        **compared(episodes["trained"], episodes["base"]),
+        "head_to_head_s": round(time.monotonic() - began, 1),
+    }
 
 
 def compared(trained: list[Episode], base: list[Episode]) -> dict[str, Any]:
