@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from bench.baselines import moving, steps_to_same
 from training.errors import BadInput
 from training.evaluate.intervals import Interval, interval, over_seeds, paired
 from training.store import loads
@@ -208,8 +209,8 @@ def replications(runs: Sequence[Raw], name: str, digits: int, shared: Sequence[s
 def critics(runs: Sequence[Raw], other: str) -> Iterator[str]:
     """Yield a row per seed that was trained with another critic, too, and the differences over seeds.
 
-    A row has what both forms needed to the same reward, their mean rewards, and the first form's R² of new conversations
-    in the mean of every `WINDOW` steps.
+    A row has the reward that both reached, the steps that each needed to it, their mean rewards, and the R² that the
+    first form's values had of new conversations, in the mean of every `WINDOW` steps in a row.
     """
     both = [run for run in runs if run.get(f"train-{other}")]
     rewards = {
@@ -221,11 +222,12 @@ def critics(runs: Sequence[Raw], other: str) -> Iterator[str]:
     for at, run in enumerate(both):
         needed = " | ".join(f"{steps[name][at]:.0f}" for name in rewards)
         earned = " | ".join(f"{means[name][at]:.3f}" for name in rewards)
-        known = ", ".join(f"{mean:.2f}" for mean in moving(_known(run)))
+        known = ", ".join(f"{mean:.2f}" for mean in moving(run["train"]["curves"]["value_r2_turn"]))
         yield f"| {run['seed']} | {levels[at]:.3f} | {needed} | {earned} | {known} |"
     if len(both) >= FEWEST_SEEDS:
-        for name, values, digits in (("steps", steps, 1), ("mean reward", means, 3)):
-            yield f"{name}, ridge minus {other}: {_lead(*values.values(), digits)}"
+        for title, values, digits in (("steps", steps, 1), ("mean reward", means, 3)):
+            ridge, constant = values.values()
+            yield f"{title}, ridge minus {other}: {_lead(ridge, constant, digits)}"
 
 
 def _of(values: Mapping[str, Raw], side: str, name: str) -> list[float]:
