@@ -58,7 +58,10 @@ TASKS = {
     ),
     "werewolf": Task(
         "werewolf.toml",
-        {"sft": {"max_length": 4096, "tokens_per_batch": 4096, "dtype": "bfloat16"}},
+        {
+            "data": {"limit": 60},
+            "sft": {"tokens_per_batch": 4096, "batches_per_step": 1, "lr": 3e-4, "dtype": "bfloat16"},
+        },
         {"conversations": 240, "side": ["werewolf"]},
         (*LEARNED, "reward/werewolf", "step_s"),
         ("won/werewolf", "parse_rate"),
