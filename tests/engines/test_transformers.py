@@ -7,13 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from transformers import LlamaConfig, MistralConfig, Phi3Config, Qwen2Config, Qwen3MoeConfig
 
 from tests.toy_models import write_random_llama
 from training import engines
 from training.engines.base import EngineOptions, SampleRequest, Sampling
 from training.engines.local.draw import Settings, draw
 from training.engines.local.kv import BLOCK, PrefixStore
-from training.engines.local.transformers import READ_TOKENS, TransformersEngine, alike
+from training.engines.local.loading import load_merged
+from training.engines.local.transformers import READ_TOKENS, TransformersEngine, alike, check_attention
 from training.errors import BadInput, EngineError
 
 LOGITS = torch.tensor([0.4, 0.3, 0.2, 0.1]).log().unsqueeze(0)
@@ -242,7 +244,7 @@ def test_what_others_have_read_is_not_read_again(toy, monkeypatch):
 
 def test_models_with_windows_of_attention_are_refused(toy, monkeypatch):
     class Windowed:
-        config = SimpleNamespace(layer_types=["full_attention", "sliding_attention"])
+        config = SimpleNamespace(layer_types=["full_attention", "sliding_attention"], max_position_embeddings=512)
 
         def to(self, device):
             return self
@@ -250,3 +252,45 @@ def test_models_with_windows_of_attention_are_refused(toy, monkeypatch):
     monkeypatch.setattr("training.engines.local.transformers.load_merged", lambda model, dtype: Windowed())
     with pytest.raises(BadInput, match="sliding_attention needs the vllm engine"):
         engines.make("transformers", toy)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        MistralConfig(sliding_window=64),
+        Phi3Config(sliding_window=64, pad_token_id=0),
+        Qwen3MoeConfig(sliding_window=64, use_sliding_window=True),
+        SimpleNamespace(attention_chunk_size=64),
+    ],
+    ids=lambda config: type(config).__name__,
+)
+def test_one_attention_window_for_all_layers_must_hold_the_longest_sequence(config):
+    check_attention(config, 64)  # a token attends to 64, itself among them
+    with pytest.raises(BadInput, match="64 is below the window of 65 tokens"):
+        check_attention(config, 65)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        LlamaConfig(),
+        MistralConfig(sliding_window=None),
+        Qwen2Config(sliding_window=64, use_sliding_window=False),
+        Qwen3MoeConfig(sliding_window=64, use_sliding_window=False),
+    ],
+    ids=lambda config: type(config).__name__,
+)
+def test_models_with_full_attention_are_accepted(config):
+    check_attention(config, 32_768)
+
+
+def test_the_engine_compares_its_own_window(toy, monkeypatch):
+    def mistral(folder, dtype):
+        model = load_merged(folder, dtype)
+        model.config.sliding_window = 64
+        return model
+
+    monkeypatch.setattr("training.engines.local.transformers.load_merged", mistral)
+    assert TransformersEngine(toy, EngineOptions(window=64)).window == 64
+    with pytest.raises(BadInput, match="window of 512 tokens"):
+        TransformersEngine(toy)

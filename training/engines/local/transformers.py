@@ -24,6 +24,7 @@ from training.errors import BadInput, EngineError, boundary
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedConfig
 
 SETTLE = 20
 """Iterations of the event loop without a new request after which a batch starts."""
@@ -55,11 +56,9 @@ class TransformersEngine:
         with boundary(into=EngineError):
             self._model = load_merged(model, options.dtype).to(options.device)
             self._tokenizer = load_tokenizer(model)
-        kinds = set(getattr(self._model.config, "layer_types", None) or ["full_attention"])
-        if kinds != {"full_attention"}:
-            raise BadInput(f"attention of kind {', '.join(sorted(kinds))} needs the vllm engine", "engine")
         longest = int(self._model.config.max_position_embeddings)
         self.window = min(options.window or longest, longest)
+        check_attention(self._model.config, self.window)
         self._max_running = options.max_running
         self._shape = Shape.of(self._model.config)
         self._store = PrefixStore(int(options.cache_gib * 2**30))
@@ -278,6 +277,21 @@ class TransformersEngine:
             missing.pop(name, None)
         if missing:
             raise EngineError(f"no weights came for {', '.join(sorted(missing)[:3])}")
+
+
+def check_attention(config: PreTrainedConfig, window: int) -> None:
+    """Raise `BadInput` unless every token of a sequence of `window` tokens attends to all tokens before it.
+
+    Configurations without `layer_types` (Mistral, Phi-3, Qwen3-MoE) state one attention window for all layers.
+    """
+    if layer_types := getattr(config, "layer_types", None):
+        if set(layer_types) != {"full_attention"}:
+            raise BadInput(f"attention of kind {', '.join(sorted(set(layer_types)))} needs the vllm engine", "engine")
+        return
+    for name in ("sliding_window", "attention_chunk_size"):
+        width = getattr(config, name, None)
+        if width and width < window:
+            raise BadInput(f"{name} {width} is below the window of {window} tokens: use the vllm engine", "engine")
 
 
 def _length(entry: Tensor | None) -> int:
