@@ -155,6 +155,13 @@ def test_all_reads_every_part():
     assert render("<p viewer='environment'>a</p> b", 1) == "b"
 
 
+@pytest.mark.parametrize("seat", ["7", "12", "1" * 4400])
+def test_a_part_for_no_seat_is_for_nobody_who_plays(seat):
+    """Python refuses to read a number of 4,400 digits."""
+    text = f"<p viewer='agent_{seat}'>a</p> b"
+    assert [render(text, viewer) for viewer in (0, 1, SPECTATOR, ALL)] == ["b", "b", "b", "a b"]
+
+
 def test_own_goal_with_its_parts_is_for_the_own_seat_only():
     game = make(dialogue())
     assert "Borrow the car (The train is late. Be kind.)" in game.observe(0).messages[0].text

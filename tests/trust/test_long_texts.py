@@ -8,6 +8,7 @@ from time import process_time
 
 import pytest
 
+from training.games.dialogue.markup import render
 from training.games.werewolf.claims import claimed
 from training.games.werewolf.script.notes import Notes
 from training.records import Message, Observation
@@ -25,6 +26,10 @@ def noted(text):
     return Notes(seen, 2, NAMES)
 
 
+def goal(text):
+    return render(text, 0)
+
+
 @pytest.mark.parametrize(
     "read, text",
     [
@@ -32,8 +37,11 @@ def noted(text):
         (noted, REPORTS),
         (split_private, "<" + " " * 40_000),
         (neutralise, "<1" * 30_000),
+        (goal, "<" + " " * 20_000),
+        (goal, "<p viewer=" + " " * 20_000 + ">"),
+        (goal, "<p>" * 10_000),
     ],
-    ids=["claims", "notes", "private", "tokens"],
+    ids=["claims", "notes", "private", "tokens", "tags of goals", "viewers of goals", "open tags of goals"],
 )
 def test_a_long_text_is_read_at_once(read, text):
     began = process_time()

@@ -2,7 +2,7 @@
 
 `<extra_info>`, `<strategy_hint>` and `<clarification_hint>` mark parts of a text; any tag may carry
 `viewer='agent_0'` or `viewer='agent_1'`, which hides its content from everybody else. Real files leave tags unclosed:
-what is never closed ends with the tag around it. Nothing here fails.
+what is never closed ends with the tag around it. Nothing here fails, and no text takes long.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ import re
 from training.records import ALL, Viewer
 
 HINTS = frozenset({"strategy_hint", "clarification_hint"})
-_TAG = re.compile(r"<\s*(/?)\s*(extra_info|strategy_hint|clarification_hint|root|p)\b([^<>]*)>", re.IGNORECASE)
-_VIEWER = re.compile(r"viewer\s*=\s*['\"]?\s*agent_(\d+)", re.IGNORECASE)
+_TAG = re.compile(r"<\s*+(/?)\s*+(extra_info|strategy_hint|clarification_hint|root|p)\b([^<>]*)>", re.IGNORECASE)
+_VIEWER = re.compile(r"viewer\s*+=\s*+['\"]?\s*+agent_([0-9]{1,3})(?![0-9])", re.IGNORECASE)
 
 
 def render(text: str, viewer: Viewer, *, hints: bool = True) -> str:
     """Return what `viewer` reads of `text`, without the markup; ALL reads everything, hints included."""
-    out: list[str] = []
-    open_tags: list[tuple[str, bool]] = []  # (name, whether its content is visible)
+    pieces: list[str] = []
+    open_tags: list[tuple[str, bool]] = [("", True)]  # (name, whether its content is visible)
     position = 0
     for match in _TAG.finditer(text):
-        if all(visible for _, visible in open_tags):
-            out.append(text[position : match.start()])
+        if open_tags[-1][1]:
+            pieces.append(text[position : match.start()])
         position = match.end()
         closing, name, rest = match.group(1), match.group(2).lower(), match.group(3)
         if not closing:
-            open_tags.append((name, _visible(name, rest, viewer, hints=hints)))
+            open_tags.append((name, open_tags[-1][1] and _visible(name, rest, viewer, hints=hints)))
         elif any(name == open_name for open_name, _ in open_tags):
             while open_tags.pop()[0] != name:
                 pass
-    if all(visible for _, visible in open_tags):
-        out.append(text[position:])
-    return _tidy(" ".join(out))
+    if open_tags[-1][1]:
+        pieces.append(text[position:])
+    return _tidy(" ".join(pieces))
 
 
 def _tidy(text: str) -> str:
