@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.games.play import everything, illegal_moves, played, random_move, reply, steps, viewers
+from tests.games.play import everything, forfeits, illegal_moves, played, random_move, reply, steps, viewers
 from tests.games.worlds import CASES, SECRETS, WORLDS
 from training import samples
 from training.errors import BadInput, IllegalMove, ParseError
@@ -188,6 +188,25 @@ def test_forfeit_and_silence_at_every_point(name, scenario, seed):
                 assert len(game.observe(s).messages) > count, "a time-out must be told"
                 assert not any(m.author is not None for m in game.observe(s).messages[count:])
         assert not game.to_act()
+
+
+@case
+@settings(max_examples=3, deadline=None)
+@given(seed=seeds)
+def test_whatever_else_a_forfeit_says_is_ignored(name, scenario, seed):
+    """Files of others may state any action and arguments with the origin `forfeit`."""
+    scenario = scenario.with_seed(seed)
+    _, flat = played(scenario, seed)
+    for length in points(len(flat), seed):
+        before = replay(scenario, flat[:length])
+        for seat in before.to_act() - {scenario.tool_seat}:
+            others = {other: before.default(other) for other in before.to_act() - {seat}}
+            ended = []
+            for forfeit in (FORFEIT, *forfeits(before, seat)):
+                game = replay(scenario, flat[:length])
+                game.step({seat: forfeit, **others})
+                ended.append(everything(game))
+            assert all(end == ended[0] for end in ended)
 
 
 @case

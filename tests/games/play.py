@@ -61,6 +61,18 @@ def played(scenario, seed):
     return game, flat
 
 
+def some_args(action):
+    """Legal arguments of an action."""
+    return {a.name: {"integer": a.low, "text": "x"}.get(a.kind, a.choices[0] if a.choices else "") for a in action.args}
+
+
+def forfeits(game, seat):
+    """Moves of origin `forfeit` that say more: every action that is offered, and arguments that no action has."""
+    offered = [Move(action=a.name, args=some_args(a), text="x", origin="forfeit") for a in game.observe(seat).actions]
+    strange = {"target": "nobody who plays", "player": "", "choice": 7, "unheard of": 1}
+    return [*offered, Move(action="forfeit", args=strange, origin="forfeit")]
+
+
 def illegal_moves(game, seat):
     """Moves that no game may accept from `seat` now."""
     bad = [
@@ -71,9 +83,7 @@ def illegal_moves(game, seat):
     ]
     seen = game.observe(seat)
     for action in seen.actions:
-        args = {
-            a.name: {"integer": a.low, "text": "x"}.get(a.kind, a.choices[0] if a.choices else "") for a in action.args
-        }
+        args = some_args(action)
         text = " ".join("x" * (seen.max_words + 1)) if seen.max_words else "x" * (seen.max_chars + 1)
         origin = "tool" if seat == game.scenario.tool_seat else "seat"
         bad.append(Move(action=action.name, args={**args, "unheard of": 1}, text="x", origin=origin))

@@ -82,7 +82,7 @@ def _bidding(v: Village) -> Plan:
     for speeches_left in range(v.settings.rounds * len(v.alive), 0, -1):
         v.tell(f"Bid for the floor now: <bid>0</bid> to <bid>4</bid>. Speeches left: {speeches_left}.")
         moves = yield Step(dict.fromkeys(v.alive, (BID,)), public=True)
-        bids = {seat: int(move.args["level"]) if move.args else 0 for seat, move in moves.items()}
+        bids = {seat: int(move.args["level"]) for seat, move in moves.items()}
         wanting = [seat for seat, bid in bids.items() if bid == max(bids.values())]
         drawn = chance.choice(wanting)
         if not max(bids.values()):

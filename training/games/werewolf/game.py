@@ -151,17 +151,17 @@ class Werewolf(LoggedGame):
         assert step is not None
         chosen = {seat: self._public_text(seat, move) for seat, move in moves.items() if move.origin == "seat"}
         self._log.say(chosen, step.hearers, step.channel)
-        for seat in moves.keys() - chosen.keys():
-            if moves[seat].origin == "forfeit":
+        for seat, move in moves.items():
+            if move.origin == "forfeit":
                 self._gone.add(seat)
                 self.village.tell_one(seat, words.GIVEN_UP, f"{self.names[seat]} gives up.")
-            else:
+            elif move.origin != "seat":
                 self.village.tell_one(seat, words.NO_ANSWER, f"{self.names[seat]} gives no answer.")
         if step.speech:
             for seat, text in chosen.items():
                 self._claims[seat] += bool(claimed(text))
         self._spoken = step.probed and self.settings.probes
-        self._go_on(moves)
+        self._go_on({seat: move for seat, move in moves.items() if move.origin != "forfeit"})
         while self._step and not self.to_act():
             self._go_on({})
 
