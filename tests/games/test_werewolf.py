@@ -231,6 +231,14 @@ def test_ties(tie, out):
     assert all(one in out for one in results)
 
 
+def test_votes_for_nobody_do_not_count_as_the_rules_say():
+    game = make(dealt(*SIX, **QUIET))
+    assert "Votes for nobody do not count." in heard(game, "Ada")[0]
+    silent_until(game, "vote")
+    vote(game, "Eve", *["nobody"] * 5)
+    assert dead(game) == {"Eve"}
+
+
 def test_in_a_run_off_the_tied_speak_and_the_others_vote():
     game = make(dealt(*SIX, tie="runoff", **QUIET))
     silent_until(game, "vote")

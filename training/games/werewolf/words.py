@@ -65,7 +65,7 @@ _POWERS: dict[Role, str] = {
 }
 _DAY = (
     "By day the dead of the night are named, the living talk, and all vote at once; the votes are then read out with "
-    "names, and who has most of them is out of the game."
+    "names, and who has most of them is out of the game. Votes for nobody do not count."
 )
 _TIES = {
     "nobody": "When votes tie, nobody leaves.",
