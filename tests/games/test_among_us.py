@@ -279,6 +279,18 @@ def test_plurality_with_ties_and_skips():
     assert ejected({}) is None
 
 
+@pytest.mark.parametrize("skip", [True, False])
+def test_the_rules_say_that_skips_compete_and_that_silence_skips(skip):
+    """One vote for Eva, three players silent: with skips it is one against three, else it is the only vote."""
+    game = to_meeting(skip=skip, discussion=0)
+    rules = game.observe(SPECTATOR).messages[0].text
+    assert ("more than there are skips" in rules) == ("whoever does not vote skips" in rules) == skip
+    assert "The player with more votes than any other" in rules
+    step(game, Ada="<vote>Eva</vote>", Ben="!", Dan="!", Eva="!")
+    result = next(line for line in lines(game, "Ada") if line.startswith("Votes"))
+    assert result.endswith("Nobody is ejected." if skip else "Eva is ejected.")
+
+
 def test_without_skip_silence_counts_for_nobody():
     game = to_meeting(skip=False, discussion=0)
     assert choices(game, "Ada", "vote") == ("Ben", "Dan", "Eva")

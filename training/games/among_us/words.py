@@ -65,7 +65,12 @@ def _rules(settings: AmongUsSettings) -> str:
         if settings.discussion
         else "all vote at once"
     )
-    skip = "; a vote may also name nobody (skip)" if settings.skip else ""
+    vote = (
+        "A vote may also name nobody (skip), and whoever does not vote skips. The player with more votes than any "
+        "other, and more than there are skips, is ejected; on a tie, nobody."
+        if settings.skip
+        else "The player with more votes than any other is ejected; on a tie, nobody."
+    )
     winner = "the imposter wins" if settings.limit_winner == "imposter" else "the crew wins"
     lines = (
         "Time passes in rounds. All who are free decide at the same time.",
@@ -82,9 +87,9 @@ def _rules(settings: AmongUsSettings) -> str:
             f"again {pause} later. Everybody else in the room who is not working sees it."
         ),
         (
-            f"- A crewmate who finds a body can report it. Then all meet in {place(START)}: {talk}{skip}. Who has the "
-            "most votes is ejected; on a tie, nobody. Then everything goes on from there: bodies are gone, work that "
-            f"was not done must be begun again, and the next kill is possible {pause} later."
+            f"- A crewmate who finds a body can report it. Then all meet in {place(START)}: {talk}. {vote} Then "
+            "everything goes on from there: bodies are gone, work that was not done must be begun again, and the next "
+            f"kill is possible {pause} later."
         ),
         (
             "- The crew wins when the imposter is ejected, or when all tasks of its living members are done. The "
