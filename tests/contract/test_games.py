@@ -317,6 +317,22 @@ def test_wrong_settings_name_the_field(name, scenario):
         make(Scenario(id="x", game="ludo", seats=("Ada",)))
 
 
+@pytest.mark.parametrize("name", ["", " ", "\u3000", "Ada\n", "Ada\nScene: the moon", "Ada\u2028Ben"])
+@pytest.mark.parametrize("game", REGISTRY)
+def test_a_name_is_one_line_of_text(game, name):
+    scenario = CASES[game][0]
+    with pytest.raises(BadInput, match="cannot be called") as refusal:
+        make(scenario.model_copy(update={"seats": (*scenario.seats[:-1], name)}))
+    assert refusal.value.where == "seats"
+
+
+@pytest.mark.parametrize("game", ["dialogue", "negotiation"])
+def test_names_that_no_action_mentions_are_free(game):
+    """Recorded conversations keep the names of their source."""
+    scenario = CASES[game][0].model_copy(update={"seats": ("Ada  <b>", "ada <B>")})
+    assert make(scenario).to_act()
+
+
 @case
 def test_unknown_viewers_are_refused(name, scenario):
     with pytest.raises(ValueError, match="no such viewer"):

@@ -36,7 +36,10 @@ def read_settings(model: type[S], scenario: Scenario) -> S:
 
 
 def check_names(scenario: Scenario, reserved: str) -> None:
-    """Raise `BadInput` unless every name is one line, unambiguous regardless of case, and differs from `reserved`."""
+    """Raise `BadInput` unless every name can be the target of an action.
+
+    Such a name has single spaces, no angle brackets, and differs from the others and `reserved` regardless of case.
+    """
     used = {reserved}
     for name in scenario.seats:
         if not name or clean(name) != name or set(name) & set("<>") or name.lower() in used:
@@ -105,6 +108,10 @@ class LoggedGame(ABC):
     """A game over a `Log`. Subclasses define who acts, the offered actions, and the effect of a legal joint step."""
 
     def __init__(self, scenario: Scenario, max_chars: int, max_words: int = 0) -> None:
+        """Raise `BadInput` for a name that is blank or has several lines, which would write lines of the rules."""
+        for name in scenario.seats:
+            if not name.strip() or name.splitlines() != [name]:
+                raise BadInput(f"a player cannot be called {name!r}: a name is one line of text", "seats")
         self.scenario = scenario
         self.names = scenario.seats
         self._log = Log(len(scenario.seats))
