@@ -170,3 +170,14 @@ def test_a_name_is_no_part_of_a_longer_word():
     meeting = Message(author=None, text="All meet: Alba and Eva.")
     memory = remember(seen.model_copy(update={"messages": (*seen.messages, meeting)}), 3, names)
     assert memory.living == ["Alba", "Eva"]
+
+
+def test_a_name_may_contain_a_full_stop():
+    names = ("Dr. Who", "Mr. B. Bell", "Eva", "Finn")
+    game = make(among_us(names, 1, EAST[:4], tasks=1, rounds=40))
+    memory = remember(game.observe(2), 2, names)
+    assert (memory.around, memory.tasks) == (["Dr. Who", "Mr. B. Bell", "Finn"], [(1, 0)])
+    assert remember(game.observe(1), 1, names).around == ["Dr. Who", "Eva", "Finn"]
+    memory.bodies, memory.reporters = {"Finn": (1, 0)}, ["Dr. Who"]
+    memory.claims = [("Dr. Who", "in round 4 I was in room (1,0) with Mr. B. Bell. I do not know about Finn.")]
+    assert memory.suspicion() == {"Dr. Who": 0.0, "Mr. B. Bell": 3.0, "Finn": 0.0}  # 3: beside a body, no report

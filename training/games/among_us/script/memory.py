@@ -91,7 +91,8 @@ class Memory:
             yield speaker, speaker, TOLD
         elif suspect and not (killer or leaver):
             yield speaker, suspect, NAMED
-        if claim := re.search(rf"in round (\d{{1,4}}) I was in {_ROOM}(?: with ([^.]*))?", line):
+        company = rf"(?:{_any(self.names)}|[^.])*"  # up to a full stop that is no part of a name
+        if claim := re.search(rf"in round (\d{{1,4}}) I was in {_ROOM}(?: with ({company}))?", line):
             at, room = int(claim.group(1)), (int(claim.group(2)), int(claim.group(3)))
             if self._contradicts(speaker, at, room):
                 yield speaker, speaker, LIE
@@ -135,7 +136,8 @@ def remember(observation: Observation, seat: Seat, names: Sequence[str]) -> Memo
 
 
 def _status(memory: Memory, line: str) -> None:
-    where = re.match(rf"Round (\d+): you are in {_ROOM}, (?:with (.*?)|alone)\. ", line)
+    next_sentence = "(?:Here lies|Your open tasks|You may)"  # a name may contain a full stop, too
+    where = re.match(rf"Round (\d+): you are in {_ROOM}, (?:with (.*?)|alone)\. {next_sentence}\b", line)
     if not where:
         return
     at, column, row, company = where.groups()
