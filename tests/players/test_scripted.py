@@ -12,7 +12,8 @@ from training.errors import BadInput
 from training.games import REGISTRY, make
 from training.games.dialogue.script import wish
 from training.players import make as player
-from training.records import Action, Message, Observation, Scenario
+from training.players.scripted import do
+from training.records import Action, Argument, Message, Observation, Scenario
 from training.seeding import derive
 from training.text.parsing import parse
 
@@ -78,6 +79,20 @@ def test_scripts_make_only_legal_moves(scenario, opponent):
             assert game_of(scenario.with_seed(seed), names, seed).metrics()
     tight = {**scenario.settings, "max_chars": 20}
     assert game_of(scenario.model_copy(update={"settings": tight})).metrics()
+
+
+@pytest.mark.parametrize(
+    "max_chars, written",
+    [
+        (0, "Good day to you. <gesture>waves a hand</gesture>"),  # no bound
+        (19, "Good <gesture>waves a hand</gesture>"),  # 12 characters of the argument leave 7
+        (8, "<gesture>waves a</gesture>"),
+    ],
+)
+def test_scripts_keep_the_bound_of_free_text(max_chars, written):
+    gesture = Action(name="gesture", args=(Argument(name="what", kind="text"),))
+    seen = Observation(messages=(), actions=(gesture,), max_chars=max_chars)
+    assert do(seen, "gesture", "Good day to you.", what="waves a hand") == written
 
 
 def test_the_same_seed_gives_the_same_game():

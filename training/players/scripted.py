@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from importlib import import_module
@@ -50,8 +51,9 @@ def do(observation: Observation, name: str, speech: str = "", **args: ArgValue) 
     action = offered(observation, name)
     assert action is not None, f"{name} is not offered"
     free = {arg.name for arg in action.args if arg.kind == "text"}
-    args = {key: shorten(str(value), observation.max_chars) if key in free else value for key, value in args.items()}
-    room = observation.max_chars - sum(len(str(args[key])) for key in free)
+    limit = observation.max_chars or sys.maxsize
+    args = {key: shorten(str(value), limit) if key in free else value for key, value in args.items()}
+    room = limit - sum(len(str(args[key])) for key in free)
     spoken = " ".join(plain(speech).split()[: observation.max_words or None])
     return write(action, args, "" if action.text == "none" or room < 4 else shorten(spoken, room))
 
