@@ -13,6 +13,7 @@ from training.errors import BadInput
 from training.games import make
 from training.games.base import FORFEIT
 from training.games.werewolf.claims import claimed
+from training.games.werewolf.script.notes import Notes
 from training.records import ALL, SPECTATOR
 from training.text.parsing import parse
 
@@ -97,7 +98,7 @@ def test_a_night_resolves_as_the_rules_say(first, second, tie, shields, potion):
         Dan=f"<protect>{shields[1]}</protect>",
     )
     victim, fate = who_dies(first, second, tie, shields, potion)
-    attack = f"The werewolves attack {'you' if victim == 'Eve' else victim or 'nobody'} tonight."
+    attack = f"The werewolves attack {'Eve (you)' if victim == 'Eve' else victim or 'nobody'} tonight."
     assert attack in heard(game, "Eve")
     assert ("save" in offered(game, "Eve")) == (victim is not None)
     if potion[0] == "save" and victim is None:
@@ -155,6 +156,16 @@ def test_each_potion_works_once_and_without_the_antidote_the_witch_learns_nothin
     silent_until(game, "Night 3")
     go(game)
     assert "Night 3" not in game.phase(ALL), "a witch without potions is not asked"
+
+
+@pytest.mark.parametrize("victim", ["you", "Eve"])
+def test_a_witch_knows_whether_she_or_a_player_called_you_is_attacked(victim):
+    """Eve is the witch."""
+    names = ("Ada", "you", "Cleo", "Eve", "Finn", "Gus")
+    start = dealt("werewolf", "villager", "seer", "witch", "villager", "villager", **QUIET)
+    game = make(start.model_copy(update={"seats": names}))
+    go(game, Ada=f"<kill>{victim}</kill>")
+    assert Notes(game.observe(3), 3, names).victim == names.index(victim)
 
 
 @pytest.mark.parametrize("able", [True, False])

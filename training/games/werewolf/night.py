@@ -111,7 +111,8 @@ def _second(v: Village, victim: Seat | None) -> Generator[Step, Moves, tuple[set
     for seat in v.having("witch"):
         potions = v.potions[seat]
         if "save" in potions:
-            target_name = "nobody" if victim is None else "you" if victim == seat else v.names[victim]
+            target_name = "nobody" if victim is None else v.names[victim]
+            target_name += " (you)" if victim == seat else ""  # a player may be called `you`
             v.tell_one(seat, f"The werewolves attack {target_name} tonight.", f"{v.names[seat]} is told the victim.")
         able = "save" in potions and victim is not None and (victim != seat or v.settings.self_save)
         actions = [SAVE] if able else []

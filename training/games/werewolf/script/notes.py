@@ -116,7 +116,7 @@ class Notes:
             self.looked[self._place[match.group(1)]] = not match.group(2)
         elif text.startswith("The werewolves attack "):
             named = self._seats(text)
-            self.victim = self.seat if " you " in text else named[0] if named else None
+            self.victim = named[0] if named else None
 
     def _read_public(self, text: str) -> None:
         if text.startswith("Night "):
