@@ -158,6 +158,17 @@ def test_each_potion_works_once_and_without_the_antidote_the_witch_learns_nothin
     assert "Night 3" not in game.phase(ALL), "a witch without potions is not asked"
 
 
+def test_who_sees_everything_reads_of_silence_in_seat_order():
+    """The order of a set of seats would be 8, 1."""
+    pack = (1, 8)
+    game = make(dealt(*("werewolf" if seat in pack else "villager" for seat in range(9))))
+    assert game.to_act() == set(pack)
+    go(game)
+    texts = [line.text for line in game.observe(ALL).messages]
+    silent = [texts.index(f"{game.names[seat]} gives no answer.") for seat in pack]
+    assert silent == sorted(silent)
+
+
 @pytest.mark.parametrize("victim", ["you", "Eve"])
 def test_a_witch_knows_whether_she_or_a_player_called_you_is_attacked(victim):
     """Eve is the witch."""

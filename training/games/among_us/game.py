@@ -151,7 +151,7 @@ class AmongUs(LoggedGame):
         given_up = frozenset(seat for seat, move in moves.items() if move.origin == "forfeit")
         self._gone |= given_up
         if self._meeting is None:
-            for seat in moves.keys() - spoken.keys():
+            for seat in sorted(moves.keys() - spoken.keys()):
                 why = "You give up, and only wait" if seat in given_up else "You do not answer, and wait"
                 self._log.tell(f"{why}.", {seat}, channel="private")
             self._act({seat: move for seat, move in moves.items() if seat not in given_up})
@@ -162,7 +162,7 @@ class AmongUs(LoggedGame):
         self._ask()
 
     def _ask(self) -> None:
-        """Pass rounds until the game is over or a seat must decide; return the seats that must."""
+        """Pass rounds until the game is over or a seat must decide; `to_act` returns those that must."""
         self._acting = frozenset()
         while not self._end:
             if self._meeting is None:
