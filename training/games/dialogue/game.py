@@ -131,7 +131,7 @@ class Dialogue(LoggedGame):
             self._pass_on()
 
     def _tell(self, seat: Seat, move: Move) -> None:
-        """Show a message for moves without text, and for moves that the player did not choose."""
+        """Show what a move other than speech does, and who gives up or does not answer."""
         name = self.names[seat]
         if move.origin == "forfeit":
             self._log.tell(f"{name} gives up the game.")

@@ -66,7 +66,7 @@ def opening(settings: DialogueSettings, names: Names, actions: Sequence[Action],
     people = {SPECTATOR: "", ALL: _everybody(settings, names)}.get(viewer)
     if people is None:
         people = _own_side(settings, names, viewer)
-    return "\n\n".join(part for part in (f"{scene}\n{tie}", people, rules(settings, names, actions)) if part)
+    return "\n\n".join(part for part in (f"{scene}\n{tie}", people, rules(settings, actions)) if part)
 
 
 def true_name(settings: DialogueSettings, names: Names, seat: Seat) -> str:
@@ -113,7 +113,7 @@ def _everybody(settings: DialogueSettings, names: Names) -> str:
     return "\n\n".join(blocks)
 
 
-def rules(settings: DialogueSettings, names: Names, actions: Sequence[Action]) -> str:
+def rules(settings: DialogueSettings, actions: Sequence[Action]) -> str:
     """Return how the talk runs, generated from the settings."""
     order = {
         "alternating": "You take turns.",

@@ -56,7 +56,8 @@ def _first(v: Village, *, deadly: bool) -> Generator[Step, Moves, tuple[Seat | N
         if role == "seer":
             _inspect(v, seat, target)
         elif role in ("guard", "doctor"):
-            v.guarded[seat] = target
+            if role == "guard":
+                v.guarded[seat] = target
             protected |= set() if target is None else {target}
             target_name = "nobody" if target is None else v.names[target]
             v.tell_one(seat, f"You watch over {target_name} tonight.", f"{v.names[seat]} watches over {target_name}.")
