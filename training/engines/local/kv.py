@@ -74,10 +74,10 @@ class PrefixStore:
         self._newest |= dict.fromkeys(_starts(key), key)
         self._bytes += entry.nbytes
         while self._bytes > self._capacity:
-            gone, dropped = self._entries.popitem(last=False)
+            oldest, dropped = self._entries.popitem(last=False)
             self._bytes -= dropped.nbytes
-            for start in _starts(gone):
-                if self._newest.get(start) == gone:
+            for start in _starts(oldest):
+                if self._newest.get(start) == oldest:
                     del self._newest[start]
 
     def clear(self) -> None:

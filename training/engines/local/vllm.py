@@ -210,12 +210,12 @@ class VllmEngine:
                 self._running[task.name] = task
 
     def _forget_cancelled(self, core: VllmCore) -> None:
-        gone = [name for name, task in self._running.items() if task.answer.cancelled()]
-        if gone:
-            for name in gone:
+        cancelled = [name for name, task in self._running.items() if task.answer.cancelled()]
+        if cancelled:
+            for name in cancelled:
                 del self._running[name]
             with _ALONE:
-                core.abort(gone)
+                core.abort(cancelled)
 
     def _step(self, core: VllmCore) -> None:
         try:

@@ -40,7 +40,7 @@ class AmongUs(LoggedGame):
         self.world = World(settings, deal.imposter, deal.tasks)
         self._tally = Tally(self.world)
         self._meeting: Meeting | None = None
-        self._gone: frozenset[Seat] = frozenset()
+        self._forfeited: frozenset[Seat] = frozenset()
         self._acting: frozenset[Seat] = frozenset()
         self._options: dict[Seat, tuple[Action, ...]] = {}
         self._end: End | None = None
@@ -134,7 +134,7 @@ class AmongUs(LoggedGame):
         return {
             seat: Probe(question=question, choices=self._candidates(seat), truth=truth)
             for seat in self.world.crew()
-            if seat not in self._gone
+            if seat not in self._forfeited
         }
 
     def _sees_all(self, viewer: Viewer) -> bool:
@@ -149,7 +149,7 @@ class AmongUs(LoggedGame):
         else:
             self._log.say(spoken, (), channel="private")
         given_up = frozenset(seat for seat, move in moves.items() if move.origin == "forfeit")
-        self._gone |= given_up
+        self._forfeited |= given_up
         if self._meeting is None:
             for seat in sorted(moves.keys() - spoken.keys()):
                 why = "You give up, and only wait" if seat in given_up else "You do not answer, and wait"
@@ -168,9 +168,9 @@ class AmongUs(LoggedGame):
             if self._meeting is None:
                 self._ask_in_rooms()
             elif (speaker := self._meeting.speaker) is not None:
-                self._acting = frozenset({speaker}) - self._gone
+                self._acting = frozenset({speaker}) - self._forfeited
             else:
-                self._acting = frozenset(self.world.living()) - self._gone
+                self._acting = frozenset(self.world.living()) - self._forfeited
             if self._acting:
                 return
             if self._meeting is None:
@@ -182,8 +182,8 @@ class AmongUs(LoggedGame):
 
     def _ask_in_rooms(self) -> None:
         deciding = self.world.deciding()
-        self.world.begin({seat: Order("wait") for seat in deciding & self._gone})
-        self._acting = deciding - self._gone
+        self.world.begin({seat: Order("wait") for seat in deciding & self._forfeited})
+        self._acting = deciding - self._forfeited
         self._options = {seat: offers.in_rooms(self.world, self.names, seat) for seat in self._acting}
         statuses: dict[Viewer, str] = {
             seat: words.status(self.world, self.names, seat, offered) for seat, offered in self._options.items()
@@ -194,10 +194,10 @@ class AmongUs(LoggedGame):
         """Apply kills first, then reports; if nobody reports, apply the other moves and pass the round."""
         choices = {seat: str(move.args["player"]) for seat, move in moves.items() if "player" in move.args}
         named = {seat: self.names.index(name) for seat, name in choices.items()}
-        saw: frozenset[Seat] = frozenset()
+        witnesses: frozenset[Seat] = frozenset()
         for seat, victim in named.items():
             if moves[seat].action == "kill":
-                saw = self._kill(victim)
+                witnesses = self._kill(victim)
         if self._end:
             return
         alive = {seat: move for seat, move in moves.items() if self.world.people[seat].alive}
@@ -207,9 +207,9 @@ class AmongUs(LoggedGame):
         orders = {
             seat: Order(move.action, str(move.args.get("direction", "")))
             for seat, move in alive.items()
-            if move.action in ("go", "task") or (move.action == "wait" and seat not in saw)
+            if move.action in ("go", "task") or (move.action == "wait" and seat not in witnesses)
         }
-        absent = self.world.deciding() & self._gone
+        absent = self.world.deciding() & self._forfeited
         self._tell(self.world.begin({**orders, **{seat: Order("wait") for seat in absent}}))
         self._pass_round()
 
@@ -279,18 +279,18 @@ class AmongUs(LoggedGame):
         for seat, move in moves.items():
             name = str(move.args["player"])
             ballots[seat] = None if name == offers.SKIP else self.names.index(name)
-        out = ejected(ballots)
+        ejected_seat = ejected(ballots)
         silent = [seat for seat in self.world.living() if seat not in moves]
         self._tally.voted(moves.keys(), ballots)
-        self._log.tell(words.result(self.names, ballots, silent, out))
+        self._log.tell(words.result(self.names, ballots, silent, ejected_seat))
         self._meeting = None
-        if out == self.world.imposter:
+        if ejected_seat == self.world.imposter:
             self._finish("ejected")
-        elif out is not None:
+        elif ejected_seat is not None:
             self._tally.wrong += 1
-            self._tally.lost(out)
-            self._log.tell(f"{self.names[out]} was not the imposter.")
-            self.world.people[out].alive = False
+            self._tally.lost(ejected_seat)
+            self._log.tell(f"{self.names[ejected_seat]} was not the imposter.")
+            self.world.people[ejected_seat].alive = False
             self._check_crew()
 
     # --- the end ---

@@ -173,7 +173,7 @@ def vote(names: Names, voters: Sequence[Seat], *, skip: bool) -> str:
     return f"Everybody votes now, for somebody else: {listed(choices, 'or')}."
 
 
-def result(names: Names, votes: Mapping[Seat, Ballot], silent: Sequence[Seat], out: Seat | None) -> str:
+def result(names: Names, votes: Mapping[Seat, Ballot], silent: Sequence[Seat], ejected: Seat | None) -> str:
     """Return the votes and their result. The players in `silent` did not vote themselves."""
     ballots = []
     for seat in sorted({*votes, *silent}):
@@ -182,7 +182,7 @@ def result(names: Names, votes: Mapping[Seat, Ballot], silent: Sequence[Seat], o
             ballots.append(f"{names[seat]} does not vote")
         else:
             ballots.append(f"{names[seat]} skips" if ballot is None else f"{names[seat]} for {names[ballot]}")
-    outcome = "Nobody is ejected." if out is None else f"{names[out]} is ejected."
+    outcome = "Nobody is ejected." if ejected is None else f"{names[ejected]} is ejected."
     return f"Votes: {', '.join(ballots)}. {outcome}"
 
 

@@ -44,7 +44,7 @@ class OpenSpielGame(LoggedGame):
         self._fixed = _fixed(settings.fixed, self.view)
         self._turns = [0] * len(self.names)
         self._loser: Seat | None = None
-        self._gone: set[Seat] = set()
+        self._forfeited: set[Seat] = set()
         self.state = self.view.load().new_initial_state()
         self._begin(settings)
         self._choices: dict[str, int] = {}
@@ -125,7 +125,7 @@ class OpenSpielGame(LoggedGame):
         result = self._result()
         return {
             "turns": float(sum(self._turns)),
-            "forfeit": float(self._loser is not None or bool(self._gone)),
+            "forfeit": float(self._loser is not None or bool(self._forfeited)),
             "even": float(len(set(result)) == 1),
             "joint_return": float(sum(result)),
         }
@@ -149,7 +149,7 @@ class OpenSpielGame(LoggedGame):
             self._give_up(seat)
         else:
             self._play(seat, move)
-        while self.to_act() and (seat := self.state.current_player()) in self._gone:
+        while self.to_act() and (seat := self.state.current_player()) in self._forfeited:
             self._play(seat, self.default(seat))
         self._tell_turn() if self.to_act() else self._tell_end()
 
@@ -160,7 +160,7 @@ class OpenSpielGame(LoggedGame):
             self._turns[seat] += 1
             self._loser = seat
         else:
-            self._gone.add(seat)
+            self._forfeited.add(seat)
 
     def _play(self, seat: Seat, move: Move) -> None:
         self._turns[seat] += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from training.games.werewolf.actions import NOBODY
-from training.games.werewolf.village import Scene, Village
+from training.games.werewolf.village import Snapshot, Village
 from training.records import ALL, Action, Cell, Seat, Viewer, Zone
 
 
@@ -12,18 +12,18 @@ def zone(v: Village, viewer: Viewer, offered: tuple[Action, ...]) -> Zone:
     choices: tuple[str, ...] = ()
     if len(offered) == 1 and len(offered[0].args) == 1:
         choices = offered[0].args[0].choices
-    scene = v.scene(viewer)
-    rows = (_row(v, scene, viewer, seat, choices) for seat in range(len(v.names)))
+    snapshot = v.snapshot(viewer)
+    rows = (_row(v, snapshot, viewer, seat, choices) for seat in range(len(v.names)))
     return Zone(title="Players", rows=tuple(rows))
 
 
-def _row(v: Village, scene: Scene, viewer: Viewer, seat: Seat, choices: tuple[str, ...]) -> tuple[Cell, ...]:
+def _row(v: Village, snapshot: Snapshot, viewer: Viewer, seat: Seat, choices: tuple[str, ...]) -> tuple[Cell, ...]:
     name = v.names[seat]
-    state = f"died on day {scene.died[seat]}" if seat in scene.died else "alive"
-    role = v.roles[seat] if seat in scene.died and v.settings.reveal else known_role(v, viewer, seat)
+    state = f"died on day {snapshot.died[seat]}" if seat in snapshot.died else "alive"
+    role = v.roles[seat] if seat in snapshot.died and v.settings.reveal else known_role(v, viewer, seat)
     vote = ""
-    if seat in scene.votes:
-        to = scene.votes[seat]
+    if seat in snapshot.votes:
+        to = snapshot.votes[seat]
         vote = f"voted for {NOBODY if to is None else v.names[to]}"
     return (
         Cell(

@@ -24,13 +24,13 @@ def day(v: Village) -> Plan:
     v.enter(f"Day {v.day}: discussion")
     yield from _discussion(v)
     v.enter(f"Day {v.day}: vote")
-    out = yield from _vote(v)
-    role_line = words.was(v.names, v.roles, (out,)) if out is not None and v.settings.reveal else ""
-    if out is not None:
-        v.bury((out,))
-    v.tell(words.verdict(v.names, out) + role_line)
-    if out is not None:
-        yield from _departure(v, {out: "vote"}, heard=v.settings.last_words != "nobody")
+    eliminated = yield from _vote(v)
+    role_line = words.was(v.names, v.roles, (eliminated,)) if eliminated is not None and v.settings.reveal else ""
+    if eliminated is not None:
+        v.bury((eliminated,))
+    v.tell(words.verdict(v.names, eliminated) + role_line)
+    if eliminated is not None:
+        yield from _departure(v, {eliminated: "vote"}, heard=v.settings.last_words != "nobody")
 
 
 # --- talking ---------------------------------------------------------------------------------------------------------
@@ -61,8 +61,8 @@ def _discussion(v: Village) -> Plan:
 
 def _speakers(v: Village) -> list[Seat]:
     """Return today's speakers in order: as stated, or everybody in seat order from a random start."""
-    if stated := v.stated("speakers"):
-        return stated
+    if speakers := v.stated("speakers"):
+        return speakers
     start = v.chance("order").randrange(len(v.names))
     turned = [*range(start, len(v.names)), *range(start)]
     return [seat for seat in turned if seat in v.alive] * v.settings.rounds

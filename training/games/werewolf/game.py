@@ -33,7 +33,7 @@ class Werewolf(LoggedGame):
         self._log = self.village.log
         self._claims = dict.fromkeys(range(len(self.names)), 0)
         self._spoken = False
-        self._gone: set[Seat] = set()
+        self._forfeited: set[Seat] = set()
         self._open()
         self._story = self._tell_story()
         self._step: Step | None = next(self._story)
@@ -64,7 +64,7 @@ class Werewolf(LoggedGame):
     # --- the protocol ---
 
     def to_act(self) -> frozenset[Seat]:
-        return frozenset(self._step.offers) - self._gone if self._step else frozenset()
+        return frozenset(self._step.offers) - self._forfeited if self._step else frozenset()
 
     def _offered(self, seat: Seat) -> tuple[Action, ...]:
         return self._step.offers[seat] if self._step else ()
@@ -119,11 +119,11 @@ class Werewolf(LoggedGame):
             return self.to_act()
         live = viewer != SPECTATOR or not self.settings.spectator_delay
         if self._step and self._step.public and live:
-            return frozenset(self._step.offers) - (self._gone & {viewer})
+            return frozenset(self._step.offers) - (self._forfeited & {viewer})
         return self.to_act() & {viewer}
 
     def phase(self, viewer: Viewer) -> str:
-        return self.village.scene(viewer).phase
+        return self.village.snapshot(viewer).phase
 
     def board(self, viewer: Viewer) -> tuple[Zone, ...]:
         offered = self._offered(viewer) if viewer in self.to_act() else ()
@@ -137,7 +137,7 @@ class Werewolf(LoggedGame):
         wolves = set(v.named(v.having("werewolf")))
         probes = {}
         for seat in v.alive:
-            if seat in self._gone:
+            if seat in self._forfeited:
                 continue
             others = v.named(v.others({seat}))
             truth = tuple(name for name in others if name in wolves)
@@ -153,7 +153,7 @@ class Werewolf(LoggedGame):
         self._log.say(chosen, step.hearers, step.channel)
         for seat, move in moves.items():
             if move.origin == "forfeit":
-                self._gone.add(seat)
+                self._forfeited.add(seat)
                 self.village.tell_one(seat, words.GIVEN_UP, f"{self.names[seat]} gives up.")
             elif move.origin != "seat":
                 self.village.tell_one(seat, words.NO_ANSWER, f"{self.names[seat]} gives no answer.")

@@ -36,7 +36,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Snapshot:
     """The public state: the phase, the dead with the day of their death, the votes of the last ballot."""
 
     phase: str
@@ -68,7 +68,7 @@ class Village:
         self.potions: dict[Seat, set[str]] = {seat: {"save", "poison"} for seat in self.having("witch")}
         self.guarded: dict[Seat, Seat | None] = {}
         self._seed = scenario.seed
-        self._scenes: list[Scene] = []  # as each phase began
+        self._snapshots: list[Snapshot] = []  # as each phase began
 
     # --- who is who ---
 
@@ -100,8 +100,8 @@ class Village:
 
     def draw(self, event: Event, among: Sequence[Seat]) -> Seat:
         """Return the seat of an event: the stated one, or a random one."""
-        stated = [seat for seat in self.stated(event) if seat in among]
-        return stated[0] if stated else self.chance(event).choice(among)
+        seats = [seat for seat in self.stated(event) if seat in among]
+        return seats[0] if seats else self.chance(event).choice(among)
 
     def chance(self, event: str) -> Random:
         """Return the random generator of one event of this day; it does not depend on the players' roles or moves."""
@@ -118,7 +118,7 @@ class Village:
     def enter(self, phase: str) -> None:
         """Begin a phase; it has the same name for everybody."""
         self.phase = phase
-        self._scenes.append(Scene(phase, dict(self.died), self.votes))
+        self._snapshots.append(Snapshot(phase, dict(self.died), self.votes))
         self.log.next_phase()
 
     def finish(self, team: roles.Team) -> None:
@@ -128,16 +128,16 @@ class Village:
         self.enter(OVER)
         self.log.release()
 
-    def scene(self, viewer: Viewer) -> Scene:
+    def snapshot(self, viewer: Viewer) -> Snapshot:
         """Return the public state; for spectators, the one that their delay has reached."""
         if viewer != SPECTATOR or self.won:
-            return Scene(self.phase, self.died, self.votes)
-        begun = len(self._scenes) - self.settings.spectator_delay  # phases whose lines spectators have read
-        if begun == len(self._scenes):
-            return Scene(self.phase, self.died, self.votes)
-        phase = self._scenes[begun - 1].phase if begun > 0 else ""
-        then = self._scenes[max(begun, 0)]
-        return Scene(phase, then.died, then.votes)
+            return Snapshot(self.phase, self.died, self.votes)
+        begun = len(self._snapshots) - self.settings.spectator_delay  # phases whose lines spectators have read
+        if begun == len(self._snapshots):
+            return Snapshot(self.phase, self.died, self.votes)
+        phase = self._snapshots[begun - 1].phase if begun > 0 else ""
+        then = self._snapshots[max(begun, 0)]
+        return Snapshot(phase, then.died, then.votes)
 
     def tell(self, text: str) -> None:
         """Show a message to everybody."""

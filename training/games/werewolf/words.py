@@ -106,7 +106,7 @@ def brief(names: Names, roles: Sequence[Role], seat: Seat) -> str:
     role = roles[seat]
     lines = [f"You are {names[seat]}. You are {a_role(role)}."]
     if role == "werewolf":
-        pack = [names[other] for other, its in enumerate(roles) if its == role and other != seat]
+        pack = [names[other] for other, other_role in enumerate(roles) if other_role == role and other != seat]
         lines.append(f"The other werewolves: {listed(pack)}." if pack else "There is no other werewolf.")
         lines.append("You win with the werewolves. Do not let the others find out what you are.")
     else:
@@ -155,9 +155,9 @@ def call(names: Names, candidates: Sequence[Seat], voters: Sequence[Seat], *, ev
     return f"{who}: <vote>name</vote>, with one of: {', '.join(names[seat] for seat in candidates)}, {NOBODY}."
 
 
-def verdict(names: Names, out: Seat | None) -> str:
+def verdict(names: Names, eliminated: Seat | None) -> str:
     """Return the result of a vote."""
-    return "Nobody is voted out." if out is None else f"{names[out]} is voted out."
+    return "Nobody is voted out." if eliminated is None else f"{names[eliminated]} is voted out."
 
 
 def end(names: Names, roles: Sequence[Role], *, wolves: bool) -> str:

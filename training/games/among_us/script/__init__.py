@@ -68,9 +68,9 @@ class AmongUsScript(Script):
             return do(observation, "kill", player=awake[0] if awake else pick(chance, kill.args[0].choices))
         if memory.around and not memory.body:
             return do(observation, "task" if not kill and chance.random() < 0.3 else "wait")
-        gone = [sighting for sighting in memory.sightings if sighting.room == memory.room and sighting.left]
-        if gone and memory.round - gone[-1].round <= RECENT:
-            return do(observation, "go", direction=gone[-1].left)
+        departures = [sighting for sighting in memory.sightings if sighting.room == memory.room and sighting.left]
+        if departures and memory.round - departures[-1].round <= RECENT:
+            return do(observation, "go", direction=departures[-1].left)
         return do(observation, "go", direction=pick(chance, go.args[0].choices))
 
     # --- in the meeting ---

@@ -31,7 +31,7 @@ class Patterns:
         self.was = re.compile(rf"{name} was (?:a|the) ({_ROLES})\.")
         self.vote = re.compile(rf"{name} for (?:{name}|nobody)")
         self.look = re.compile(rf"You look at {name}:.* is (not )?a werewolf\.")
-        self.out = re.compile(rf"^{name} is voted out\.")
+        self.voted_out = re.compile(rf"^{name} is voted out\.")
         self.shot = re.compile(rf"^{name}, dying, shoots {name}\.")
         self.report = re.compile(
             rf"{name}(?:[,:]? (?:who )?(?:is|was|and found|turned out to be)| ?:)(?: \w+ (?:is|was))? "
@@ -83,7 +83,7 @@ class Notes:
 
     def claimants(self, role: Role) -> list[Seat]:
         """Return the seats that claimed a role and were not revealed to have another."""
-        return [seat for seat, its in self.claims.items() if its == role and self.revealed.get(seat, role) == role]
+        return [seat for seat, claim in self.claims.items() if claim == role and self.revealed.get(seat, role) == role]
 
     def trusted_seer(self) -> Seat | None:
         """Return the only seat that claims to be the seer, or the claimant that was revealed as the seer."""
@@ -129,7 +129,7 @@ class Notes:
         elif text.startswith("The votes: "):
             pairs = self._patterns.vote.findall(text)
             self.votes.append({self._place[by]: self._place[to] for by, to in pairs if to})
-        elif match := self._patterns.out.search(text):
+        elif match := self._patterns.voted_out.search(text):
             self.dead.add(self._place[match.group(1)])
         elif match := self._patterns.shot.search(text):
             self.dead.add(self._place[match.group(2)])
