@@ -13,7 +13,7 @@ from tests.toy_models import write_random_llama
 from training import engines
 from training.engines.base import EngineOptions, SampleRequest, Sampling
 from training.engines.local.draw import Settings, draw
-from training.engines.local.kv import BLOCK, PrefixStore
+from training.engines.local.kv import BLOCK, PrefixStore, RowCache, Shape
 from training.engines.local.loading import load_merged
 from training.engines.local.transformers import READ_TOKENS, TransformersEngine, alike, check_attention
 from training.errors import BadInput, EngineError
@@ -114,6 +114,22 @@ def test_starts_of_equal_hash_are_distinguished(monkeypatch):
     one, other = list(range(BLOCK)), list(range(50, 50 + BLOCK))
     store.put(one, entry(one))
     assert known(store, [*other, 5]) == []
+
+
+def test_rows_that_are_kept_move_within_the_table():
+    """The memory of a second table would be missing where the first fills most of it."""
+    tokens = [[1, 2, 3], [4], [5, 6, 7, 8], [9, 10]]
+    cache = RowCache(Shape(1, 1, 8), [entry(row) for row in tokens], 6, torch.zeros(1))
+    memory = cache._table.untyped_storage().data_ptr()
+    for rows in ([0, 2, 3], [1, 2]):
+        cache.keep(rows)
+        tokens = [tokens[row] for row in rows]
+        assert [cache.row(index)[0, 0, 0, :, 0].tolist() for index in range(len(rows))] == tokens
+        assert cache.lengths == [len(row) for row in tokens]
+        seen = cache.open(slice(None), torch.tensor([[length] for length in cache.lengths]), 5)
+        assert seen.sum(-1).flatten().tolist() == [length + 1 for length in cache.lengths]
+    assert tokens == [[5, 6, 7, 8], [9, 10]]
+    assert cache._table.untyped_storage().data_ptr() == memory
 
 
 def test_rows_are_read_together_with_rows_of_about_their_length():

@@ -155,6 +155,13 @@ class RowCache:
         return self._table[index, :, :, :, : self.lengths[index]].clone()
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Drop all rows but these."""
+        """Drop all rows but these, in ascending order.
+
+        They move to the front of the table, because a second table would double the peak of memory.
+        """
+        for index, row in enumerate(rows):
+            if index != row:
+                tokens = slice(self.lengths[row])
+                self._table[index, :, :, :, tokens] = self._table[row, :, :, :, tokens]
         self.lengths = [self.lengths[row] for row in rows]
-        self._table = self._table[list(rows)]
+        self._table = self._table[: len(rows)]
