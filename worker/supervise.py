@@ -30,7 +30,7 @@ from worker.tail import Tail, clean
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 ALL_KINDS: dict[str, Kind] = {**KINDS, "serve": Serving()}
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 STOP_SECONDS = 24.0  # from the request to stop until SIGTERM; the kill follows four seconds later
 KILL_SECONDS = 28.0
 WRONG_INPUT = 2  # the training command line's exit code for input that no second try can mend
@@ -57,9 +57,9 @@ class Supervisor:
         self.name = f"runs/{run.pk}"
         self.folder = RunDir(settings.RUNS_ROOT / str(run.pk))
         self.status: dict[str, Any] = {}
-        self.moved = time.monotonic()  # when the status last changed, by our own clock
+        self.progressed_at = time.monotonic()  # when the status last changed, by our own clock
         self.asked_at: float | None = None
-        self.why = ""
+        self.reason = ""
         self._beat_due = 0.0
 
     def run(self) -> None:
@@ -162,16 +162,16 @@ class Supervisor:
         """Watch the process until it has ended."""
         while self.child.ended() is None:
             try:
-                self._look()
+                self._poll()
             except DatabaseError as error:
                 logger.warning("run %s: the database is away: %s", self.job.pk, error)
             close_old_connections()
-            self._press()
-            time.sleep(LOOK_SECONDS)
+            self._enforce_stop()
+            time.sleep(POLL_SECONDS)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Read what is new, store it, and renew the lease."""
-        self._restore()
+        self._store_new()
         fresh = self._read_status()
         if fresh or time.monotonic() >= self._beat_due:
             should_stop = attempts.beat(attempt=self.attempt, status=self.status)
@@ -181,7 +181,7 @@ class Supervisor:
         if fresh:
             self.kind.on_status(self.job, self.status)
 
-    def _restore(self) -> None:
+    def _store_new(self) -> None:
         """Store the current content of the files."""
         while batch := self.tail.read():
             self._store(batch, self.tail, self.attempt)
@@ -213,23 +213,23 @@ class Supervisor:
             return False
         if status == self.status:
             return False
-        self.status, self.moved = status, time.monotonic()
+        self.status, self.progressed_at = status, time.monotonic()
         return True
 
-    def _ask_to_stop(self, why: str) -> None:
-        """Forward a request to stop, once; `why` is set if the run is to be queued again afterwards."""
+    def _ask_to_stop(self, reason: str) -> None:
+        """Forward a request to stop, once; `reason` is set if the run is to be queued again afterwards."""
         if self.asked_at is None:
-            self.asked_at, self.why = time.monotonic(), why
+            self.asked_at, self.reason = time.monotonic(), reason
             self.files.ask("stop")
 
-    def _press(self) -> None:
+    def _enforce_stop(self) -> None:
         """Enforce a request to stop, and kill a process that makes no progress."""
         if lifecycle.leaving.is_set():
             self._ask_to_stop("the worker was shut down")
             self.child.let_go()
-        silent = time.monotonic() - self.moved
+        silent = time.monotonic() - self.progressed_at
         if silent > settings.RUN_STALL_MINUTES * 60:
-            self.why = f"no progress for {silent:.0f} s in phase {self.status.get('phase', 'starting')}"
+            self.reason = f"no progress for {silent:.0f} s in phase {self.status.get('phase', 'starting')}"
             self.child.kill()
         if self.asked_at is None:
             return
@@ -243,30 +243,30 @@ class Supervisor:
         """Read the rest and record the end; waits for an unavailable database until the attempt is lost."""
         while True:
             try:
-                self._restore()
+                self._store_new()
                 self._read_status()
                 attempts.beat(attempt=self.attempt, status=self.status)
                 self._meanwhile(self._publish_rest)
-                self._say_how_it_ended()
+                self._record_end()
                 return
             except DatabaseError as error:
                 logger.warning("run %s: the database is away: %s", self.job.pk, error)
                 close_old_connections()
-                time.sleep(LOOK_SECONDS)
+                time.sleep(POLL_SECONDS)
 
     def _publish_rest(self) -> None:
         for path in sorted((self.files.root / "episodes").glob("step_*.gz")):
             files.publish_file(path, f"{self.tail.name}/episodes/{path.name}")
 
-    def _say_how_it_ended(self) -> None:
+    def _record_end(self) -> None:
         code = self.child.ended()
-        result, why = self._outcome(code)
+        result, reason = self._outcome(code)
         if result is None:
-            attempts.give_back(attempt=self.attempt, exit_code=code, why=why)
+            attempts.give_back(attempt=self.attempt, exit_code=code, why=reason)
         else:
             evaluation = self._evaluation()
-            attempts.finish(attempt=self.attempt, state=result, exit_code=code, error=why, result=evaluation)
-        self.kind.on_end(self.job, "" if result in {Run.State.STOPPED, Run.State.SUCCEEDED} else why)
+            attempts.finish(attempt=self.attempt, state=result, exit_code=code, error=reason, result=evaluation)
+        self.kind.on_end(self.job, "" if result in {Run.State.STOPPED, Run.State.SUCCEEDED} else reason)
 
     def _evaluation(self) -> Any:
         """The result of a head-to-head with its conditions; None if there is none."""
@@ -276,19 +276,19 @@ class Supervisor:
             return None
 
     def _outcome(self, code: int | None) -> tuple[str | None, str]:
-        """The run's end state (None: queue it again) and why."""
+        """The run's end state (None: queue it again) and the reason."""
         last_status: Mapping[str, Any] = self.status if self.status.get("phase") == "finished" else {}
-        why = str(last_status.get("why", ""))
+        reason = str(last_status.get("why", ""))
         if last_status.get("result") == "succeeded" and code == 0:
             return Run.State.SUCCEEDED, ""
         if last_status.get("result") == "failed" or code == WRONG_INPUT:
-            return Run.State.FAILED, why or self._last_words()
-        if self.why:
-            return None, self.why
+            return Run.State.FAILED, reason or self._last_words()
+        if self.reason:
+            return None, self.reason
         if self.asked_at is not None:
             return Run.State.STOPPED, ""
         if last_status.get("result") == "stopped":  # a rule of its own configuration
-            return Run.State.STOPPED, why
+            return Run.State.STOPPED, reason
         return None, f"the process ended with code {code}. {self._last_words()}".strip()
 
     def _last_words(self) -> str:
