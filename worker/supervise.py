@@ -208,7 +208,7 @@ class Supervisor:
     def _read_status(self) -> bool:
         """Whether `status.json` has changed."""
         try:
-            status = json.loads(self.files.status.read_text())
+            status = clean(json.loads(self.files.status.read_text()))
         except (OSError, ValueError):
             return False
         if status == self.status:

@@ -44,6 +44,22 @@ def make_run(quick, researcher):
 
 
 @pytest.fixture
+def supervisor_of(quick):
+    """Makes a supervisor that has claimed its run, and whose process has not started."""
+    from webapp.runs import attempts
+    from worker.kinds import Training
+    from worker.supervise import Supervisor
+
+    def make(run):
+        attempt = attempts.claim(run_id=run.pk, worker="here:1:1.00", host=quick.NODE_NAME)
+        supervisor = Supervisor(run, attempt, Training())
+        supervisor.files = supervisor._new_folder()
+        return supervisor
+
+    return make
+
+
+@pytest.fixture
 def background():
     """Runs supervisors in threads of this process, as a worker's pool does."""
     from django.db import connections

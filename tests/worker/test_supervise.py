@@ -219,6 +219,15 @@ def test_a_secret_of_another_address_never_reaches_a_process(make_run, monkeypat
     assert run.attempts.get().pid is None
 
 
+def test_a_status_with_text_that_the_database_refuses_is_stored(make_run, supervisor_of):
+    supervisor = supervisor_of(make_run())
+    supervisor.files.status.write_text('{"phase": "finished", "why": "NUL \\u0000 and half a pair \\ud800", "at": 1.0}')
+    assert supervisor._read_status()
+    attempts.beat(attempt=supervisor.attempt, status=supervisor.status)
+    supervisor.attempt.refresh_from_db()
+    assert supervisor.attempt.status["why"] == "NUL \ufffd and half a pair ?"
+
+
 def test_the_start_message_three_times_makes_one_attempt(make_run, background):
     run = make_run(steps=5, seconds=0.05)
     threads = [background(run) for _ in range(3)]
