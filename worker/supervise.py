@@ -60,6 +60,7 @@ class Supervisor:
         self.progressed_at = time.monotonic()  # when the status last changed, by our own clock
         self.asked_at: float | None = None
         self.reason = ""
+        self._interrupted = False
         self._beat_due = 0.0
 
     def run(self) -> None:
@@ -236,7 +237,8 @@ class Supervisor:
         waited = time.monotonic() - self.asked_at
         if waited > KILL_SECONDS:
             self.child.kill()
-        elif waited > STOP_SECONDS:
+        elif waited > STOP_SECONDS and not self._interrupted:  # a second signal would end it while it saves
+            self._interrupted = True
             self.child.interrupt()
 
     def _close(self) -> None:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,7 +17,7 @@ from training.store import MANIFEST, verify_directory
 from webapp.runs import attempts, batches, files, services
 from webapp.runs.models import Attempt, Run
 from worker import kinds, lifecycle
-from worker.supervise import Supervisor, supervise
+from worker.supervise import STOP_SECONDS, Supervisor, supervise
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
 
@@ -281,6 +282,16 @@ def test_a_process_that_does_not_listen_is_killed_when_it_was_asked_to_stop(make
     services.stop_run(run=run)
     wait_until(lambda: state(run) == "stopped")
     assert run.checkpoints.get().step == 5
+
+
+def test_a_process_is_interrupted_once(make_run, supervisor_of):
+    """The first signal asks it to save; the second would have its default effect."""
+    supervisor = supervisor_of(make_run())
+    supervisor.child = Mock()
+    supervisor.asked_at = time.monotonic() - (STOP_SECONDS + 1)
+    supervisor._enforce_stop()
+    supervisor._enforce_stop()
+    supervisor.child.interrupt.assert_called_once_with()
 
 
 def test_a_process_that_makes_no_progress_is_killed_and_queued_again(make_run, quick):
