@@ -124,17 +124,24 @@ class Training:
         return Launch(command, secrets)
 
     def _fetch_checkpoints(self, run: Run, folder: RunDir, attempt: int, config: RunConfig) -> None:
+        """Fetch what this machine lacks: the run's last checkpoint, and those that its opponents play.
+
+        What an attempt saved here above the step from which a later one began elsewhere counts as missing. The fetched
+        folders take precedence over it, because they go to the newest earlier attempt.
+        """
         last = run.checkpoints.order_by("-step").first()
-        earlier = run.attempts.filter(number__lt=attempt).order_by("-number").first()
-        if last is None or earlier is None:
+        limits = run.attempts.valid_steps(before=attempt)
+        if last is None or not limits:
             return
         latest = folder.latest_checkpoint()
-        missing = set(config.past(last.step + 1)) - folder.steps()
-        if latest is None or latest[0] < last.step:
+        saved = [(step, limit) for number, limit in limits.items() for step, _ in folder.attempt(number).checkpoints()]
+        valid = {step for step, limit in saved if step <= limit}
+        missing = set(config.past(last.step + 1)) - valid
+        if latest is None or latest[0] < last.step or latest[0] not in valid:
             missing.add(last.step)
         for checkpoint in run.checkpoints.filter(step__in=missing):
             if files.local(checkpoint.path) is None:
-                files.fetch_folder(checkpoint.path, folder.attempt(earlier.number).checkpoint(checkpoint.step))
+                files.fetch_folder(checkpoint.path, folder.attempt(max(limits)).checkpoint(checkpoint.step))
 
     def on_status(self, run: Run, status: Mapping[str, Any]) -> None:
         """Do nothing."""

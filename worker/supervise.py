@@ -152,11 +152,13 @@ class Supervisor:
     def _catch_up(self, start_step: int) -> None:
         """Store what earlier attempts wrote after their worker had ended: this attempt may start from their checkpoint.
 
-        It is this attempt that writes, under its own fence.
+        It is this attempt that writes, under its own fence, which overwrites what any attempt stored. So each earlier
+        attempt is read only up to the step from which a later one began.
         """
-        for earlier in self.job.attempts.filter(number__lt=self.attempt.number).order_by("number"):
-            tail = self._tail(earlier)
-            while batch := tail.read_up_to(start_step):
+        limits = self.job.attempts.valid_steps(before=self.attempt.number)
+        for earlier in self.job.attempts.filter(number__in=limits).order_by("number"):
+            tail, limit = self._tail(earlier), min(limits[earlier.number], start_step)
+            while batch := tail.read_up_to(limit):
                 self._store(batch, tail, earlier)
 
     def _watch(self) -> None:

@@ -59,7 +59,7 @@ class Tail:
         batch.log = self._log()
         return batch
 
-    def read_up_to(self, step: int) -> Batch:
+    def read_up_to(self, step: float) -> Batch:
         """Return the same for a finished attempt, without lines above the step from which another resumes."""
         batch = self.read()
         batch.metrics = [line for line in batch.metrics if line["step"] <= step]

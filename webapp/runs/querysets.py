@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -86,6 +87,18 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
     def overdue(self) -> AttemptQuerySet:
         """Live attempts whose lease is over by the database's clock."""
         return self.live().filter(lease_until__lt=Now())
+
+    def valid_steps(self, *, before: int) -> dict[int, float]:
+        """The step up to which each attempt of one run below number `before` counts, by its number, newest first.
+
+        That is where the first later attempt with a process began; the newest attempts count without limit.
+        """
+        limits, limit = {}, math.inf
+        rows = self.filter(number__lt=before).order_by("-number").values_list("number", "pid", "start_step")
+        for number, pid, start_step in rows:
+            limits[number] = limit
+            limit = limit if pid is None else min(limit, start_step)
+        return limits
 
 
 class MetricQuerySet(models.QuerySet["Metric"]):
