@@ -190,6 +190,7 @@ class Supervisor:
             self._store(batch, self.tail, self.attempt)
 
     def _store(self, batch: batches.Batch, tail: Tail, source: Attempt) -> None:
+        batch.checkpoints = self._unpublished(batch.checkpoints)
         played = self._unreadable(batch, tail)
         if batch.checkpoints or played:
             self._meanwhile(lambda: self._publish(batch, played))
@@ -201,6 +202,11 @@ class Supervisor:
         """The episode files of a batch that no page could read yet, by their names: none where the storage is local."""
         named = {line["file"] for line in batch.episodes if files.local(line["file"]) is None}
         return {name: tail.attempt.root / "episodes" / name.rpartition("/")[2] for name in sorted(named)}
+
+    def _unpublished(self, checkpoints: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those that are not in the storage: what was fetched from there is."""
+        known = set(self.job.checkpoints.values_list("name", "sha256")) if checkpoints else set()
+        return [checkpoint for checkpoint in checkpoints if (checkpoint["name"], checkpoint["sha256"]) not in known]
 
     @staticmethod
     def _publish(batch: batches.Batch, played: Mapping[str, Path]) -> None:

@@ -26,6 +26,11 @@ def clean(value: Any) -> Any:
     return [clean(item) for item in value] if isinstance(value, list) else value
 
 
+def _manifest(checkpoint: Path) -> str:
+    """A checkpoint's manifest in `Attempt.offsets`: once read, it is never published again, even if it was deleted."""
+    return f"checkpoints/{checkpoint.name}/{MANIFEST}"
+
+
 class Tail:
     """Reads one attempt's folder incrementally. `name` is the attempt's name in the storage."""
 
@@ -42,7 +47,6 @@ class Tail:
         self.run_id = run_id
         self.secrets = secrets
         self.offsets: dict[str, int] = dict(offsets or {})
-        self.checkpoints: set[str] = set()
         self._log_size = 0
 
     def read(self) -> Batch:
@@ -56,6 +60,7 @@ class Tail:
             line["file"] = f"{self.name}/episodes/{line['file']}"
         if max(len(batch.metrics), len(batch.episodes)) < LINES:
             batch.checkpoints = checkpoints
+            batch.offsets.update({_manifest(entry["source"]): entry["bytes"] for entry in checkpoints})
         batch.log = self._log()
         return batch
 
@@ -70,7 +75,6 @@ class Tail:
     def done(self, batch: Batch) -> None:
         """Mark the batch as stored: the next one starts after it."""
         self.offsets.update(batch.offsets)
-        self.checkpoints.update(checkpoint["folder"] for checkpoint in batch.checkpoints)
 
     def _lines(self, path: Path, batch: Batch) -> list[dict[str, Any]]:
         lines, offset = [], self.offsets.get(path.name, 0)
@@ -86,17 +90,17 @@ class Tail:
     def _new_checkpoints(self) -> list[dict[str, Any]]:
         checkpoints = []
         for folder in sorted((self.attempt.root / "checkpoints").glob("step_*")):
-            if folder.name in self.checkpoints or not looks_complete(folder):
+            if _manifest(folder) in self.offsets or not looks_complete(folder):
                 continue
             step = int(folder.name.removeprefix("step_"))
             kind = "adapter" if (folder / "adapter_config.json").is_file() else "full"
             try:
-                digest = sha256(folder / MANIFEST)
+                digest, size = sha256(folder / MANIFEST), (folder / MANIFEST).stat().st_size
             except FileNotFoundError:  # pruned at this moment: the manifest goes first
                 continue
             name = f"run-{self.run_id}-step-{step}"
-            facts = {"folder": folder.name, "step": step, "kind": kind, "name": name, "path": f"checkpoints/{name}"}
-            checkpoints.append({**facts, "sha256": digest, "source": folder})
+            facts = {"step": step, "kind": kind, "name": name, "path": f"checkpoints/{name}"}
+            checkpoints.append({**facts, "sha256": digest, "bytes": size, "source": folder})
         return checkpoints
 
     def _log(self) -> str | None:

@@ -10,7 +10,7 @@ from tests.worker.fake_trainer import save
 from training import config as configs
 from training.rundir import RunDir
 from training.store import append_line
-from webapp.runs import attempts, batches, files
+from webapp.runs import attempts, batches, files, services
 from webapp.runs.models import Checkpoint
 from worker import kinds
 from worker.supervise import supervise
@@ -102,3 +102,24 @@ def test_an_opponent_that_a_later_attempt_superseded_is_fetched(make_run, earlie
     kinds.Training()._fetch_checkpoints(run, folder, 3, SimpleNamespace(past=lambda step: (5, 10)))
     assert folder.checkpoint_of(10) == elsewhere.checkpoint(10)
     assert folder.checkpoint_of(5) == here.checkpoint(5)
+
+
+def test_a_checkpoint_that_was_deleted_stays_so_when_the_run_is_resumed(make_run):
+    run = make_run(steps=12, crash_at=12)
+    supervise(run.pk)
+    services.delete_checkpoint(checkpoint=run.checkpoints.get(step=10))
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert run.state == "succeeded"
+    assert list(run.checkpoints.order_by("step").values_list("step", flat=True)) == [5, 12]
+
+
+def test_a_checkpoint_is_uploaded_once(make_run, settings, monkeypatch):
+    settings.STORAGES = bucket.SETTINGS
+    uploads, publish = [], files.publish_folder
+    monkeypatch.setattr(files, "publish_folder", lambda folder, name: (uploads.append(name), publish(folder, name)))
+    run = make_run(steps=12, crash_at=11)
+    supervise(run.pk)
+    shutil.rmtree(settings.RUNS_ROOT)  # another machine, which fetches the checkpoint of step 10
+    supervise(run.pk)
+    assert uploads == [f"checkpoints/run-{run.pk}-step-{step}" for step in (5, 10, 12)]

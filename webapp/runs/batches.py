@@ -30,7 +30,7 @@ class Batch:
     log: str | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.offsets or self.checkpoints or self.log is not None)
+        return bool(self.offsets or self.log is not None)
 
 
 def moment(seconds: float) -> datetime:
