@@ -65,8 +65,12 @@ class Tail:
         return batch
 
     def read_up_to(self, step: float) -> Batch:
-        """Return the same for a finished attempt, without lines above the step from which another resumes."""
+        """Return the same for a finished attempt, without lines above the step from which another resumes.
+
+        Its log is left out: the secrets that it may show are not known any more, for they may have been replaced since.
+        """
         batch = self.read()
+        batch.log = None
         batch.metrics = [line for line in batch.metrics if line["step"] <= step]
         batch.episodes = [line for line in batch.episodes if line["step"] <= step]
         batch.checkpoints = [checkpoint for checkpoint in batch.checkpoints if checkpoint["step"] <= step]

@@ -11,7 +11,7 @@ from training import config as configs
 from training.rundir import RunDir
 from training.store import append_line
 from webapp.runs import attempts, batches, files, services
-from webapp.runs.models import Checkpoint
+from webapp.runs.models import Checkpoint, Run
 from worker import kinds
 from worker.supervise import supervise
 
@@ -123,3 +123,17 @@ def test_a_checkpoint_is_uploaded_once(make_run, settings, monkeypatch):
     shutil.rmtree(settings.RUNS_ROOT)  # another machine, which fetches the checkpoint of step 10
     supervise(run.pk)
     assert uploads == [f"checkpoints/run-{run.pk}-step-{step}" for step in (5, 10, 12)]
+
+
+def test_a_replaced_secret_stays_masked_in_the_log_of_an_earlier_attempt(make_run, monkeypatch):
+    monkeypatch.setenv("JUDGE_API_KEY", "sk-canary-old")
+    monkeypatch.setenv("MODEL_ADDRESSES", "http://127.0.0.1:1/v1=JUDGE_API_KEY")
+    run = make_run(steps=8, crash_at=7)
+    judge = {"address": "http://127.0.0.1:1/v1", "model": "m", "secret": "JUDGE_API_KEY"}
+    Run.objects.filter(pk=run.pk).update(config={**run.config, "judge": judge})
+    supervise(run.pk)
+    monkeypatch.setenv("JUDGE_API_KEY", "sk-canary-new")
+    supervise(run.pk)
+    logs = run.attempts.order_by("number").values_list("log", flat=True)
+    assert ["judge key: [JUDGE_API_KEY]" in log for log in logs] == [True, True]
+    assert not [log for log in logs if "canary" in log]
