@@ -11,11 +11,12 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections, connections
+from django.db import Error, close_old_connections, connections
 
 from training.errors import ParleyError
 from training.rundir import AttemptDir, RunDir
@@ -49,6 +50,14 @@ def supervise(run_id: int) -> None:
         logger.warning("%s", error)
 
 
+class Source(NamedTuple):
+    """An attempt whose files are read, with the function that reads the next batch."""
+
+    attempt: Attempt
+    tail: Tail
+    read: Callable[[], batches.Batch]
+
+
 class Supervisor:
     """One attempt's process and its last known state."""
 
@@ -57,10 +66,13 @@ class Supervisor:
         self.name = f"runs/{run.pk}"
         self.folder = RunDir(settings.RUNS_ROOT / str(run.pk))
         self.status: dict[str, Any] = {}
+        self.child: processes.Child | None = None
         self.progressed_at = time.monotonic()  # when the status last changed, by our own clock
         self.asked_at: float | None = None
         self.reason = ""
         self._interrupted = False
+        self._recorded = False  # whether the database knows of the process
+        self._undelivered = False  # whether the status has changed since it was last stored
         self._beat_due = 0.0
 
     def run(self) -> None:
@@ -74,21 +86,14 @@ class Supervisor:
             self.kind.on_end(self.job, str(error))
             return
         self.secrets = launch.secrets
-        self.tail = self._tail(self.attempt)
         latest = self._meanwhile(self.folder.latest_checkpoint)
-        start_step = latest[0] if latest else 0
+        self.start_step = latest[0] if latest else 0
+        self.sources = self._sources()
         environment = processes.environment(launch.secrets, launch.environment)
         self.child = processes.start(launch.command, self.files.log, environment)
+        self.progressed_at = time.monotonic()
         try:
-            attempts.started(
-                attempt=self.attempt,
-                pid=self.child.pid,
-                pid_started=self.child.started,
-                start_step=start_step,
-                code_version=code_version(),
-            )
-            self._catch_up(start_step)
-            self._watch()
+            self._watch(self.child)
             self._close()
         finally:
             self.child.kill()
@@ -149,45 +154,74 @@ class Supervisor:
         name = f"{self.name}/attempts/{attempt.number:04d}"
         return Tail(self.folder.attempt(attempt.number), name, self.job.pk, self.secrets, attempt.offsets)
 
-    def _catch_up(self, start_step: int) -> None:
-        """Store what earlier attempts wrote after their worker had ended: this attempt may start from their checkpoint.
+    def _sources(self) -> list[Source]:
+        """What is to be stored, in this order: the rest of what earlier attempts wrote, and what this one writes.
 
-        It is this attempt that writes, under its own fence, which overwrites what any attempt stored. So each earlier
-        attempt is read only up to the step from which a later one began.
+        Earlier attempts may have gone on after their worker had ended, and this one may start from their checkpoint. It
+        stores their files under its own fence, which overwrites what any attempt stored. So each is read only up to the
+        step from which a later one began.
         """
         limits = self.job.attempts.valid_steps(before=self.attempt.number)
+        sources = []
         for earlier in self.job.attempts.filter(number__in=limits).order_by("number"):
-            tail, limit = self._tail(earlier), min(limits[earlier.number], start_step)
-            while batch := tail.read_up_to(limit):
-                self._store(batch, tail, earlier)
+            tail, limit = self._tail(earlier), min(limits[earlier.number], self.start_step)
+            sources.append(Source(earlier, tail, partial(tail.read_up_to, limit)))
+        tail = self._tail(self.attempt)
+        return [*sources, Source(self.attempt, tail, tail.read)]
 
-    def _watch(self) -> None:
+    def _watch(self, child: processes.Child) -> None:
         """Watch the process until it has ended."""
-        while self.child.ended() is None:
+        while child.ended() is None:
             try:
                 self._poll()
-            except DatabaseError as error:
+            except Error as error:
                 logger.warning("run %s: the database is away: %s", self.job.pk, error)
             close_old_connections()
             self._enforce_stop()
             time.sleep(POLL_SECONDS)
 
     def _poll(self) -> None:
-        """Read what is new, store it, and renew the lease."""
-        self._store_new()
-        fresh = self._read_status()
-        if fresh or time.monotonic() >= self._beat_due:
-            should_stop = attempts.beat(attempt=self.attempt, status=self.status)
-            self._beat_due = time.monotonic() + self._beat_seconds()
-            if should_stop:
-                self._ask_to_stop("")
-        if fresh:
-            self.kind.on_status(self.job, self.status)
+        """Renew the lease, and store what is new until it is to be renewed again."""
+        self._renew()
+        while self._store_next() and time.monotonic() < self._beat_due:
+            pass
 
-    def _store_new(self) -> None:
-        """Store the current content of the files."""
-        while batch := self.tail.read():
-            self._store(batch, self.tail, self.attempt)
+    def _renew(self) -> None:
+        """Renew the lease and deliver the status, if it is time or the status has changed.
+
+        The status is read first, so that the process's progress is seen even if the database is unavailable.
+        """
+        self._undelivered |= self._read_status()
+        if self.child is not None and not self._recorded:
+            attempts.started(
+                attempt=self.attempt,
+                pid=self.child.pid,
+                pid_started=self.child.started,
+                start_step=self.start_step,
+                code_version=code_version(),
+            )
+            self._recorded = True
+        if not self._undelivered and time.monotonic() < self._beat_due:
+            return
+        if attempts.beat(attempt=self.attempt, status=self.status):
+            self._ask_to_stop("")
+        self._beat_due = time.monotonic() + self._beat_seconds()
+        if self._undelivered:
+            self.kind.on_status(self.job, self.status)
+            self._undelivered = False
+
+    def _store_next(self) -> bool:
+        """Store the next batch; return whether another may follow. A log that has grown does not count."""
+        attempt, tail, read = self.sources[0]
+        batch = read()
+        if batch:
+            self._store(batch, tail, attempt)
+        if batch.offsets:
+            return True
+        if len(self.sources) == 1:
+            return False
+        self.sources.pop(0)
+        return True
 
     def _store(self, batch: batches.Batch, tail: Tail, source: Attempt) -> None:
         batch.checkpoints = self._unpublished(batch.checkpoints)
@@ -233,6 +267,8 @@ class Supervisor:
 
     def _enforce_stop(self) -> None:
         """Enforce a request to stop, and kill a process that makes no progress."""
+        if self.child is None or self.child.ended() is not None:
+            return
         if lifecycle.leaving.is_set():
             self._ask_to_stop("the worker was shut down")
             self.child.let_go()
@@ -250,26 +286,26 @@ class Supervisor:
             self.child.interrupt()
 
     def _close(self) -> None:
-        """Read the rest and record the end; waits for an unavailable database until the attempt is lost."""
+        """Store the rest and record the end; waits for an unavailable database until the attempt is lost."""
         while True:
             try:
-                self._store_new()
-                self._read_status()
-                attempts.beat(attempt=self.attempt, status=self.status)
+                self._renew()
+                while self._store_next():
+                    self._renew()
                 self._meanwhile(self._publish_rest)
                 self._record_end()
                 return
-            except DatabaseError as error:
+            except Error as error:
                 logger.warning("run %s: the database is away: %s", self.job.pk, error)
                 close_old_connections()
                 time.sleep(POLL_SECONDS)
 
     def _publish_rest(self) -> None:
         for path in sorted((self.files.root / "episodes").glob("step_*.gz")):
-            files.publish_file(path, f"{self.tail.name}/episodes/{path.name}")
+            files.publish_file(path, f"{self.sources[-1].tail.name}/episodes/{path.name}")
 
     def _record_end(self) -> None:
-        code = self.child.ended()
+        code = self.child.ended() if self.child else None
         result, reason = self._outcome(code)
         if result is None:
             attempts.give_back(attempt=self.attempt, exit_code=code, why=reason)

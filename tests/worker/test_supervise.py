@@ -287,7 +287,7 @@ def test_a_process_that_does_not_listen_is_killed_when_it_was_asked_to_stop(make
 def test_a_process_is_interrupted_once(make_run, supervisor_of):
     """The first signal asks it to save; the second would have its default effect."""
     supervisor = supervisor_of(make_run())
-    supervisor.child = Mock()
+    supervisor.child = Mock(ended=Mock(return_value=None))
     supervisor.asked_at = time.monotonic() - (STOP_SECONDS + 1)
     supervisor._enforce_stop()
     supervisor._enforce_stop()
