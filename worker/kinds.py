@@ -5,6 +5,7 @@ input is missing raises `BadInput`, which fails the run with that message.
 """
 
 import functools
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -51,7 +52,9 @@ class Kind(Protocol):
 
 @functools.cache
 def code_version() -> str:
-    """The commit of the code that runs, with a plus sign if it was changed; empty outside a checkout."""
+    """The commit of the code that runs, with a plus sign if it was changed; empty outside a checkout or without git."""
+    if shutil.which("git") is None:  # as in the images
+        return ""
     command = ["git", "-C", str(settings.BASE_DIR), "describe", "--always", "--abbrev=12", "--dirty=+"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip()[:80]

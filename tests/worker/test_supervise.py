@@ -429,3 +429,8 @@ def test_a_folder_that_the_site_did_not_make_is_never_an_attempt_of_the_site(mak
     assert {path: path.read_bytes() for path in before} == before
     assert folder.attempts() == [1, 3]
     assert folder.folders() == [1, 2, 3]
+
+
+def test_the_commit_is_unknown_where_git_is_not_installed(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert kinds.code_version.__wrapped__() == ""
