@@ -78,25 +78,32 @@ class Supervisor:
     def run(self) -> None:
         """Prepare, start, watch, close."""
         try:
-            self.files = self._new_folder()
-            self._meanwhile(self._clear_leftovers)
             launch = self._prepare()
+            if self.asked_at is not None:  # before there was a process
+                self._end(None if self.reason else Run.State.STOPPED, self.reason)
+                return
+            environment = processes.environment(launch.secrets, launch.environment)
+            self.child = processes.start(launch.command, self.files.log, environment)
         except (ParleyError, OSError) as error:
-            attempts.finish(attempt=self.attempt, state=Run.State.FAILED, exit_code=None, error=str(error))
-            self.kind.on_end(self.job, str(error))
+            self._end(Run.State.FAILED, str(error))
             return
-        self.secrets = launch.secrets
-        latest = self._meanwhile(self.folder.latest_checkpoint)
-        self.start_step = latest[0] if latest else 0
-        self.sources = self._sources()
-        environment = processes.environment(launch.secrets, launch.environment)
-        self.child = processes.start(launch.command, self.files.log, environment)
         self.progressed_at = time.monotonic()
         try:
             self._watch(self.child)
             self._close()
         finally:
             self.child.kill()
+
+    def _prepare(self) -> Launch:
+        """Prepare the run directory, and find out where the process will start and what is to be stored."""
+        self.files = self._new_folder()
+        self._meanwhile(self._clear_leftovers)
+        launch = self._meanwhile(lambda: self.kind.prepare(self.job, self.folder, self.attempt.number))
+        self.secrets = launch.secrets
+        latest = self._meanwhile(self.folder.latest_checkpoint)
+        self.start_step = latest[0] if latest else 0
+        self.sources = self._sources()
+        return launch
 
     def _new_folder(self) -> AttemptDir:
         """Create the attempt's folder under the first free number.
@@ -120,11 +127,8 @@ class Supervisor:
             write_json(self.folder.ignored, {"attempts": foreign})
         return files
 
-    def _prepare(self) -> Launch:
-        return self._meanwhile(lambda: self.kind.prepare(self.job, self.folder, self.attempt.number))
-
     def _meanwhile(self, work: Callable[[], T]) -> T:
-        """Run `work` in a thread while renewing the lease: copying or hashing large files takes long."""
+        """Run `work`, such as copying large files, in a thread while the lease is renewed and stops are enforced."""
 
         def closing() -> T:
             try:
@@ -135,7 +139,15 @@ class Supervisor:
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(closing)
             while not wait([future], timeout=self._beat_seconds()).done:
-                attempts.beat(attempt=self.attempt, status=self.status)  # a request to stop is noticed afterwards
+                try:
+                    self._renew()
+                except Error as error:
+                    logger.warning("run %s: the database is away: %s", self.job.pk, error)
+                except attempts.Superseded:
+                    if self.child is not None:
+                        self.child.kill()  # now: the thread may take long to end
+                    raise
+                self._enforce_stop()
             return future.result()
 
     @staticmethod
@@ -267,10 +279,13 @@ class Supervisor:
 
     def _enforce_stop(self) -> None:
         """Enforce a request to stop, and kill a process that makes no progress."""
-        if self.child is None or self.child.ended() is not None:
+        if self.child is not None and self.child.ended() is not None:
             return
         if lifecycle.leaving.is_set():
             self._ask_to_stop("the worker was shut down")
+        if self.child is None:
+            return
+        if lifecycle.leaving.is_set():
             self.child.let_go()
         silent = time.monotonic() - self.progressed_at
         if silent > settings.RUN_STALL_MINUTES * 60:
@@ -307,10 +322,13 @@ class Supervisor:
     def _record_end(self) -> None:
         code = self.child.ended() if self.child else None
         result, reason = self._outcome(code)
+        self._end(result, reason, code, self._evaluation())
+
+    def _end(self, result: str | None, reason: str, code: int | None = None, evaluation: Any = None) -> None:
+        """Record the end of the attempt, and that of the run if it has a result."""
         if result is None:
             attempts.give_back(attempt=self.attempt, exit_code=code, why=reason)
         else:
-            evaluation = self._evaluation()
             attempts.finish(attempt=self.attempt, state=result, exit_code=code, error=reason, result=evaluation)
         self.kind.on_end(self.job, "" if result in {Run.State.STOPPED, Run.State.SUCCEEDED} else reason)
 

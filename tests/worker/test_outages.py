@@ -1,13 +1,16 @@
 """A run whose database or storage is away, slow or busy: its process continues, and nothing is lost."""
 
+import json
+import threading
 import time
 
 import pytest
 from django.db import OperationalError
 
+from tests.worker.conftest import wait_until
 from training.rundir import RunDir
-from webapp.runs import attempts
-from worker import tail
+from webapp.runs import attempts, files, services
+from worker import kinds, lifecycle, tail
 from worker.supervise import supervise
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
@@ -71,3 +74,48 @@ def test_an_outage_of_the_database_does_not_end_the_process(make_run, quick, mon
     supervise(run.pk)
     run.refresh_from_db()
     assert (run.state, run.attempts.count(), steps(run)) == ("succeeded", 1, list(range(1, 41)))
+
+
+@pytest.mark.parametrize("cause", ["stop", "shutdown"])
+def test_a_stop_reaches_the_process_while_a_checkpoint_is_uploaded(make_run, background, quick, monkeypatch, cause):
+    publish, uploading, may_end = files.publish_folder, threading.Event(), threading.Event()
+
+    def slowly(*arguments):
+        uploading.set()
+        may_end.wait(20)
+        publish(*arguments)
+
+    monkeypatch.setattr(files, "publish_folder", slowly)
+    run = make_run(steps=1000, seconds=0.05)
+    thread = background(run)
+    assert uploading.wait(20)
+    try:
+        services.stop_run(run=run) if cause == "stop" else lifecycle.leaving.set()
+        process = RunDir(quick.RUNS_ROOT / str(run.pk)).attempt(1)
+        wait_until(lambda: json.loads(process.status.read_text())["phase"] == "finished", seconds=10)
+    finally:
+        may_end.set()
+    thread.join(30)
+    run.refresh_from_db()
+    assert run.state == ("stopped" if cause == "stop" else "queued")
+    assert run.checkpoints.order_by("-step").first().step == run.step
+
+
+@pytest.mark.parametrize("cause", ["stop", "shutdown"])
+def test_a_stop_before_the_process_starts_leaves_it_unstarted(make_run, background, monkeypatch, cause):
+    prepare, preparing = kinds.Training.prepare, threading.Event()
+
+    def slowly(*arguments):
+        preparing.set()
+        time.sleep(2)
+        return prepare(*arguments)
+
+    monkeypatch.setattr(kinds.Training, "prepare", slowly)
+    run = make_run(steps=1000, seconds=0.05)
+    thread = background(run)
+    assert preparing.wait(20)
+    services.stop_run(run=run) if cause == "stop" else lifecycle.leaving.set()
+    thread.join(30)
+    run.refresh_from_db()
+    assert run.state == ("stopped" if cause == "stop" else "queued")
+    assert run.attempts.get().pid is None
