@@ -2,8 +2,8 @@
 
 The supervisor renews the lease; the process's `status.json` shows its progress. If the attempt loses its lease, the
 process is killed and nothing is written. If this worker shuts down, the process saves and the run is queued again. If
-the database is unavailable, the process continues, and its output is read later. A checkpoint that the process prunes
-before it is published is skipped.
+the database or the storage is unavailable, the process continues, and its output is stored later; an event reports the
+storage. A checkpoint that the process prunes before it is published is skipped.
 """
 
 import json
@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -34,6 +35,8 @@ ALL_KINDS: dict[str, Kind] = {**KINDS, "serve": Serving()}
 POLL_SECONDS = 0.5
 STOP_SECONDS = 24.0  # from the request to stop until SIGTERM; the kill follows four seconds later
 KILL_SECONDS = 28.0
+RETRY_SECONDS = 10.0  # from a failure of the storage until the next try
+UNSTORED = "a part of the output could not be stored; it is kept in the run directory and stored on resuming"
 WRONG_INPUT = 2  # the training command line's exit code for input that no second try can mend
 
 
@@ -74,6 +77,9 @@ class Supervisor:
         self._recorded = False  # whether the database knows of the process
         self._undelivered = False  # whether the status has changed since it was last stored
         self._beat_due = 0.0
+        self.storage_error = ""  # of a storage that fails since `_failing_since`
+        self._failing_since = self._retry_at = 0.0
+        self._warning = ""  # not stored yet
 
     def run(self) -> None:
         """Prepare, start, watch, close."""
@@ -184,19 +190,36 @@ class Supervisor:
     def _watch(self, child: processes.Child) -> None:
         """Watch the process until it has ended."""
         while child.ended() is None:
-            try:
-                self._poll()
-            except Error as error:
-                logger.warning("run %s: the database is away: %s", self.job.pk, error)
-            close_old_connections()
+            self._try(self._poll)
             self._enforce_stop()
             time.sleep(POLL_SECONDS)
+
+    def _try(self, work: Callable[[], None]) -> bool:
+        """Do `work`; return whether neither the database nor the storage failed."""
+        try:
+            work()
+        except Error as error:
+            logger.warning("run %s: the database is away: %s", self.job.pk, error)
+            return False
+        except (files.StorageError, OSError) as error:
+            logger.warning("run %s: its output cannot be stored: %s", self.job.pk, error)
+            if not self.storage_error:
+                self._failing_since = time.monotonic()
+                self._warning = f"the output cannot be stored; it is tried again: {error}"
+            self.storage_error, self._retry_at = str(error), time.monotonic() + RETRY_SECONDS
+            return False
+        finally:
+            close_old_connections()
+        return True
 
     def _poll(self) -> None:
         """Renew the lease, and store what is new until it is to be renewed again."""
         self._renew()
+        if time.monotonic() < self._retry_at:
+            return
         while self._store_next() and time.monotonic() < self._beat_due:
             pass
+        self.storage_error = ""
 
     def _renew(self) -> None:
         """Renew the lease and deliver the status, if it is time or the status has changed.
@@ -213,6 +236,9 @@ class Supervisor:
                 code_version=code_version(),
             )
             self._recorded = True
+        if self._warning:
+            attempts.warn(attempt=self.attempt, why=self._warning)
+            self._warning = ""
         if not self._undelivered and time.monotonic() < self._beat_due:
             return
         if attempts.beat(attempt=self.attempt, status=self.status):
@@ -275,7 +301,8 @@ class Supervisor:
         """Forward a request to stop, once; `reason` is set if the run is to be queued again afterwards."""
         if self.asked_at is None:
             self.asked_at, self.reason = time.monotonic(), reason
-            self.files.ask("stop")
+            with suppress(OSError):  # a full disk: a signal follows
+                self.files.ask("stop")
 
     def _enforce_stop(self) -> None:
         """Enforce a request to stop, and kill a process that makes no progress."""
@@ -301,19 +328,26 @@ class Supervisor:
             self.child.interrupt()
 
     def _close(self) -> None:
-        """Store the rest and record the end; waits for an unavailable database until the attempt is lost."""
-        while True:
-            try:
-                self._renew()
-                while self._store_next():
-                    self._renew()
-                self._meanwhile(self._publish_rest)
-                self._record_end()
-                return
-            except Error as error:
-                logger.warning("run %s: the database is away: %s", self.job.pk, error)
-                close_old_connections()
-                time.sleep(POLL_SECONDS)
+        """Store the rest and record the end.
+
+        Waits for an unavailable database until the attempt is lost. A failing storage is given as long as a process
+        without progress, but only one more try if the run or the worker is to stop.
+        """
+        self._retry_at = 0.0
+        while not (self._try(self._renew) and time.monotonic() >= self._retry_at and self._try(self._store_rest)):
+            has_time = self.asked_at is None and not lifecycle.leaving.is_set()
+            patience = settings.RUN_STALL_MINUTES * 60 if has_time else 0.0
+            if self._retry_at and time.monotonic() - self._failing_since > patience:
+                break
+            time.sleep(POLL_SECONDS)
+        while not self._try(self._record_end):
+            time.sleep(POLL_SECONDS)
+
+    def _store_rest(self) -> None:
+        while self._store_next():
+            self._renew()
+        self._meanwhile(self._publish_rest)
+        self.storage_error = ""
 
     def _publish_rest(self) -> None:
         for path in sorted((self.files.root / "episodes").glob("step_*.gz")):
@@ -322,6 +356,8 @@ class Supervisor:
     def _record_end(self) -> None:
         code = self.child.ended() if self.child else None
         result, reason = self._outcome(code)
+        if self.storage_error and result in {Run.State.SUCCEEDED, Run.State.STOPPED}:
+            result, reason = Run.State.FAILED, f"{UNSTORED}: {self.storage_error}"
         self._end(result, reason, code, self._evaluation())
 
     def _end(self, result: str | None, reason: str, code: int | None = None, evaluation: Any = None) -> None:

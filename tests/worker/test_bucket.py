@@ -156,7 +156,7 @@ def test_a_download_that_was_cut_off_is_no_checkpoint(make_run, quick, tmp_path,
         return opened(storage, name, mode)
 
     monkeypatch.setattr(bucket.Bucket, "_open", cut_off)
-    with pytest.raises(OSError, match="connection reset"):
+    with pytest.raises(files.StorageError, match="connection reset"):
         files.fetch_folder(run.checkpoints.get().path, target)
     assert not (target / "manifest.json").exists()
 

@@ -1,16 +1,20 @@
 """A run whose database or storage is away, slow or busy: its process continues, and nothing is lost."""
 
 import json
+import shutil
 import threading
 import time
 
 import pytest
 from django.db import OperationalError
 
+from tests import bucket
 from tests.worker.conftest import wait_until
 from training.rundir import RunDir
 from webapp.runs import attempts, files, services
+from webapp.runs.models import Run
 from worker import kinds, lifecycle, tail
+from worker import supervise as supervise_module
 from worker.supervise import supervise
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
@@ -119,3 +123,97 @@ def test_a_stop_before_the_process_starts_leaves_it_unstarted(make_run, backgrou
     run.refresh_from_db()
     assert run.state == ("stopped" if cause == "stop" else "queued")
     assert run.attempts.get().pid is None
+
+
+@pytest.fixture
+def broken_storage(settings, monkeypatch):
+    """A bucket that refuses files whose names contain a word while the returned list is not empty."""
+    settings.STORAGES = bucket.SETTINGS
+    monkeypatch.setattr(supervise_module, "RETRY_SECONDS", 0.5)
+    refused, save = ["checkpoints/"], bucket.Bucket._save
+
+    def refusing(storage, name, content):
+        if refused and refused[0] in name:
+            raise ConnectionRefusedByBucket(name)
+        return save(storage, name, content)
+
+    monkeypatch.setattr(bucket.Bucket, "_save", refusing)
+    return refused
+
+
+class ConnectionRefusedByBucket(Exception):
+    """What a client library raises is no `OSError`."""
+
+
+def warnings(run):
+    return [data["why"] for data in run.events.filter(kind="warning").values_list("data", flat=True)]
+
+
+def test_a_storage_that_fails_for_a_while_does_not_end_the_process(make_run, background, broken_storage):
+    run = make_run(steps=60, seconds=0.1)
+    thread = background(run)
+    wait_until(lambda: warnings(run))
+    seen = run.attempts.get().status["step"]
+    wait_until(lambda: run.attempts.get().status["step"] > seen + 20)
+    assert not run.checkpoints.exists()
+    broken_storage.clear()
+    thread.join(30)
+    run.refresh_from_db()
+    assert (run.state, run.attempts.count(), steps(run)) == ("succeeded", 1, list(range(1, 61)))
+    assert run.checkpoints.count() == 12
+    (warning,) = warnings(run)
+    assert "the output cannot be stored" in warning
+    assert "ConnectionRefusedByBucket: checkpoints/" in warning
+
+
+@pytest.mark.parametrize("refused", ["checkpoints/", "episodes/"])
+def test_a_storage_that_stays_away_fails_the_run_which_can_be_resumed(make_run, quick, broken_storage, refused):
+    quick.RUN_STALL_MINUTES = 1.5 / 60
+    broken_storage[:] = [refused]
+    run = make_run(steps=7)
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert run.state == "failed"
+    assert "a part of the output could not be stored" in run.error
+    assert "ConnectionRefusedByBucket" in run.error
+    broken_storage.clear()
+    services.resume_run(run=run)
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert (run.state, steps(run)) == ("succeeded", list(range(1, 8)))
+    assert list(run.checkpoints.order_by("step").values_list("step", flat=True)) == [5, 7]
+    episode = run.episodes.get(step=7, number=1)
+    assert files.read_member(episode.file, episode.offset, episode.length)["episode"] == {"scenario": "s1"}
+
+
+def test_a_stop_does_not_wait_for_the_storage(make_run, background, broken_storage):
+    run = make_run(steps=1000, seconds=0.05)
+    background(run)
+    wait_until(lambda: warnings(run))
+    services.stop_run(run=run)
+    wait_until(lambda: Run.objects.get(pk=run.pk).state == "failed", seconds=10)
+    assert "ConnectionRefusedByBucket" in Run.objects.get(pk=run.pk).error
+
+
+def test_a_storage_that_is_away_at_the_start_fails_the_run_with_the_reason(make_run, quick, settings, monkeypatch):
+    settings.STORAGES = bucket.SETTINGS
+    run = make_run(steps=12, crash_at=7)
+    supervise(run.pk)
+    shutil.rmtree(quick.RUNS_ROOT)  # another machine
+
+    def refusing(storage, name, mode="rb"):
+        raise ConnectionRefusedByBucket(name)
+
+    monkeypatch.setattr(bucket.Bucket, "_open", refusing)
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert run.state == "failed"
+    assert "ConnectionRefusedByBucket" in run.error
+
+
+def test_a_command_that_cannot_be_started_fails_the_run_with_the_reason(make_run, quick):
+    quick.RUN_COMMAND = ["/no/such/command"]
+    run = make_run()
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.error) == ("failed", "[Errno 2] No such file or directory: '/no/such/command'")

@@ -131,6 +131,13 @@ def beat(*, attempt: Attempt, status: dict[str, Any]) -> bool:
 
 
 @transaction.atomic
+def warn(*, attempt: Attempt, why: str) -> None:
+    """Add a warning to the run's events."""
+    locked, run = _lock(attempt)
+    Event.objects.create(run=run, attempt=locked, at=Now(), kind="warning", data={"why": why[:2000]})
+
+
+@transaction.atomic
 def record(*, attempt: Attempt, batch: batches.Batch, source: Attempt | None = None) -> None:
     """Store a batch read from the run directory and its file offsets, in one transaction.
 

@@ -12,13 +12,34 @@ import os
 import shutil
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.core.files import File
 from django.core.files.storage import default_storage
 
+from training.errors import OutsideError, boundary
 from training.store import MANIFEST
+
+
+class StorageError(OutsideError):
+    """The storage failed: it cannot be reached, is full or refuses access."""
+
+    kind = "storage"
+
+
+@contextmanager
+def storing() -> Iterator[None]:
+    """Raise `StorageError` for whatever the storage raises inside the block, except for a missing file."""
+    missing = None
+    with boundary(into=StorageError):
+        try:
+            yield
+        except FileNotFoundError as error:
+            missing = error
+    if missing is not None:
+        raise missing
 
 
 def local(name: str) -> Path | None:
@@ -34,8 +55,9 @@ def name_of(path: Path, root: Path, name: str) -> str:
     return f"{name}/{path.relative_to(root).as_posix()}"
 
 
+@storing()
 def publish_file(path: Path, name: str) -> None:
-    """Make a finished file readable under `name`; does nothing if it is there already."""
+    """Make a finished file readable under `name`; does nothing if it is there already. Raises `StorageError`."""
     target = local(name)
     if target is not None and target.exists() and target.samefile(path):
         return
@@ -55,17 +77,20 @@ def publish_file(path: Path, name: str) -> None:
         default_storage.save(name, File(file))
 
 
+@storing()
 def publish_folder(folder: Path, name: str) -> None:
-    """Make a complete folder readable under `name`; its manifest comes last."""
+    """Make a complete folder readable under `name`; its manifest comes last. Raises `StorageError`."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     for path in sorted(files, key=lambda file: file.name == MANIFEST):
         publish_file(path, name_of(path, folder, name))
 
 
+@storing()
 def fetch_folder(name: str, target: Path) -> Path:
     """A local folder with the content of the stored one: itself if the storage is local, else a download.
 
     The manifest is copied last, so an interrupted download is not taken for a complete folder.
+    Raises `StorageError`.
     """
     folder = local(name)
     if folder is not None:
@@ -107,8 +132,9 @@ def read_member(name: str, offset: int, length: int) -> dict[str, Any]:
     return data
 
 
+@storing()
 def delete_folder(name: str) -> None:
-    """Delete a stored folder if it exists."""
+    """Delete a stored folder if it exists; raises `StorageError`."""
     folder = local(name)
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)
