@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from django.conf import settings
@@ -21,10 +20,10 @@ from django.db import Error, close_old_connections, connections
 
 from training.errors import ParleyError
 from training.rundir import AttemptDir, RunDir
-from training.store import MANIFEST, sweep, write_json
+from training.store import sweep, write_json
 from webapp.runs import attempts, batches, files
 from webapp.runs.models import Attempt, Run
-from worker import lifecycle, processes
+from worker import lifecycle, processes, publishing
 from worker.kinds import KINDS, Kind, Launch, code_version
 from worker.serving import Serving
 from worker.tail import Tail, clean
@@ -263,28 +262,16 @@ class Supervisor:
 
     def _store(self, batch: batches.Batch, tail: Tail, source: Attempt) -> None:
         batch.checkpoints = self._unpublished(batch.checkpoints)
-        played = self._unreadable(batch, tail)
+        played = publishing.unreadable(batch, tail)
         if batch.checkpoints or played:
-            self._meanwhile(lambda: self._publish(batch, played))
+            self._meanwhile(lambda: publishing.publish(batch, played))
         attempts.record(attempt=self.attempt, batch=batch, source=source)
         tail.done(batch)
-
-    @staticmethod
-    def _unreadable(batch: batches.Batch, tail: Tail) -> dict[str, Path]:
-        """The episode files of a batch that no page could read yet, by their names: none where the storage is local."""
-        named = {line["file"] for line in batch.episodes if files.local(line["file"]) is None}
-        return {name: tail.attempt.root / "episodes" / name.rpartition("/")[2] for name in sorted(named)}
 
     def _unpublished(self, checkpoints: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Those that are not in the storage: what was fetched from there is."""
         known = set(self.job.checkpoints.values_list("name", "sha256")) if checkpoints else set()
         return [checkpoint for checkpoint in checkpoints if (checkpoint["name"], checkpoint["sha256"]) not in known]
-
-    @staticmethod
-    def _publish(batch: batches.Batch, played: Mapping[str, Path]) -> None:
-        for name, path in played.items():
-            files.publish_file(path, name)
-        batch.checkpoints = [checkpoint for checkpoint in batch.checkpoints if _publish_checkpoint(checkpoint)]
 
     def _read_status(self) -> bool:
         """Whether `status.json` has changed."""
@@ -396,20 +383,3 @@ class Supervisor:
         log = Attempt.objects.values_list("log", flat=True).get(pk=self.attempt.pk)
         lines = [line for line in log.splitlines() if line.strip()]
         return lines[-1][:2000] if lines else ""
-
-
-def _publish_checkpoint(checkpoint: Mapping[str, Any]) -> bool:
-    """Publish a complete checkpoint; False, and nothing stays published, if it was pruned meanwhile.
-
-    Pruning deletes the manifest first: where that is still there afterwards, everything was.
-    """
-    manifest = checkpoint["source"] / MANIFEST
-    try:
-        files.publish_folder(checkpoint["source"], checkpoint["path"])
-    except FileNotFoundError:
-        if manifest.exists():
-            raise
-    if manifest.exists():
-        return True
-    files.delete_folder(checkpoint["path"])
-    return False

@@ -16,8 +16,8 @@ from training.rundir import RunDir
 from training.store import MANIFEST, verify_directory
 from webapp.runs import attempts, batches, files, services
 from webapp.runs.models import Attempt, Run
-from worker import kinds, lifecycle
-from worker.supervise import STOP_SECONDS, Supervisor, supervise
+from worker import kinds, lifecycle, publishing
+from worker.supervise import STOP_SECONDS, supervise
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
 
@@ -179,7 +179,7 @@ def test_a_file_that_is_missing_for_another_reason_is_not_passed_over(monkeypatc
     (tmp_path / MANIFEST).write_text("{}")
     monkeypatch.setattr(files, "publish_folder", lambda folder, name: (tmp_path / "missing").read_text())
     with pytest.raises(FileNotFoundError):
-        Supervisor._publish(batches.Batch(checkpoints=[{"source": tmp_path, "path": "p"}]), {})
+        publishing.publish(batches.Batch(checkpoints=[{"source": tmp_path, "path": "p"}]), {})
 
 
 def test_what_a_killed_save_left_behind_is_deleted_by_the_next_attempt(make_run, quick):
