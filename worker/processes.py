@@ -104,12 +104,21 @@ def kill_tree(pid: int, started: float) -> bool:
 def _died_as_leader(pid: int, started: float) -> bool:
     """Whether this id is free or a zombie's that was started then, so that a group of this id can only be its own.
 
-    The system gives no new process an id that a group still has.
+    The system gives no new process an id that a group still has. But ids begin again when the machine or the container
+    starts, so nothing is left of what was started earlier.
     """
     try:
         return abs(psutil.Process(pid).create_time() - started) <= 2.0
     except psutil.NoSuchProcess:
-        return True
+        return started >= _ids_begin()
+
+
+def _ids_begin() -> float:
+    """When ids began: at the start of the machine, or of the container's first process."""
+    try:
+        return max(psutil.boot_time(), psutil.Process(1).create_time())
+    except psutil.Error:
+        return psutil.boot_time()
 
 
 def reap(is_alive: Callable[[str], bool]) -> int:
@@ -118,7 +127,7 @@ def reap(is_alive: Callable[[str], bool]) -> int:
     Nobody does when the attempt's worker is gone. Its input has ended, so it saves and exits by itself within the
     lease; this is for one that hangs.
     """
-    lapsed = Attempt.objects.filter(host=settings.NODE_NAME, pid__isnull=False, lease_until__lt=Now())
+    lapsed = Attempt.objects.filter(host=settings.NODE_NAME, pid_started__isnull=False, lease_until__lt=Now())
     recent = lapsed.filter(started_at__gt=Now() - timedelta(days=30)).exclude(state=Attempt.State.ENDED)
     killed = 0
     for attempt in recent.only("pid", "pid_started", "worker", "state", "lease_until"):
@@ -127,4 +136,5 @@ def reap(is_alive: Callable[[str], bool]) -> int:
         if kill_tree(attempt.pid, attempt.pid_started):
             logger.warning("killed process %s of attempt %s, whose worker is gone", attempt.pid, attempt.pk)
             killed += 1
+        Attempt.objects.filter(pk=attempt.pk).update(pid_started=None)  # once: later the id may be another process's
     return killed

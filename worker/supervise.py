@@ -160,10 +160,13 @@ class Supervisor:
         return float(min(2.0, settings.RUN_LEASE_SECONDS / 6))
 
     def _clear_leftovers(self) -> None:
-        """Kill processes and delete partial checkpoints that earlier attempts of this run left on this host."""
+        """Kill processes and delete partial checkpoints that earlier attempts of this run left on this host.
+
+        The process of an attempt that ended has ended, so that its id may be another's by now.
+        """
         earlier = self.job.attempts.filter(host=settings.NODE_NAME, number__lt=self.attempt.number, pid__isnull=False)
-        for number, pid, started in earlier.values_list("number", "pid", "pid_started"):
-            if pid is not None and started is not None:
+        for number, state, pid, started in earlier.values_list("number", "state", "pid", "pid_started"):
+            if state != Attempt.State.ENDED and pid is not None and started is not None:
                 processes.kill_tree(pid, started)
             sweep(self.folder.attempt(number).root / "checkpoints", "step_*")
 

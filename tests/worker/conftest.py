@@ -99,7 +99,7 @@ def processes_of(run):
     """The process ids of a run's attempts that are alive."""
     from webapp.core import pids
 
-    pairs = run.attempts.exclude(pid=None).values_list("pid", "pid_started")
+    pairs = run.attempts.exclude(pid_started=None).values_list("pid", "pid_started")
     return [pid for pid, started in pairs if pids.same_process(pid, started)]
 
 

@@ -109,6 +109,35 @@ def test_children_that_outlive_their_parent_are_killed_by_their_group(family):
     assert gone(members)
 
 
+def test_children_of_a_group_that_was_formed_after_a_restart_are_left_alone(family):
+    """Ids begin again with every start of the machine or the container, so its leader was another process."""
+    process, members = family
+    process.kill()
+    process.wait()
+    processes.kill_tree(process.pid, psutil.Process(1).create_time() - 60)
+    assert not gone(members[1:], seconds=0.5)
+    processes.kill_tree(process.pid, time.time())
+
+
+def test_a_process_whose_worker_is_gone_is_looked_for_once(make_run, family):
+    process, members = family
+    attempt = attempt_of(make_run, process, worker=DEAD, state="lapsed")
+    process.kill()
+    process.wait()
+    assert processes.reap(lifecycle.is_alive) == 0
+    assert gone(members)
+    attempt.refresh_from_db()
+    assert (attempt.pid, attempt.pid_started) == (process.pid, None)
+
+
+@pytest.mark.parametrize("state, is_killed", [("ended", False), ("lapsed", True)])
+def test_the_next_attempt_kills_only_what_did_not_end_properly(make_run, family, supervisor_of, state, is_killed):
+    process, members = family
+    attempt = attempt_of(make_run, process, worker=DEAD, state=state)
+    supervisor_of(attempt.run)._clear_leftovers()
+    assert gone(members, seconds=5.0 if is_killed else 0.5) == is_killed
+
+
 def test_a_child_is_given_no_secret_but_by_name(monkeypatch):
     secret = (
         "DATABASE_URL",
