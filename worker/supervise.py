@@ -207,8 +207,8 @@ class Supervisor:
             logger.warning("run %s: its output cannot be stored: %s", self.job.pk, error)
             if not self.storage_error:
                 self._failing_since = time.monotonic()
-                self._warning = f"the output cannot be stored; it is tried again: {error}"
-            self.storage_error, self._retry_at = str(error), time.monotonic() + RETRY_SECONDS
+                self._warning = clean(f"the output cannot be stored; it is tried again: {error}")
+            self.storage_error, self._retry_at = clean(str(error)), time.monotonic() + RETRY_SECONDS
             return False
         finally:
             close_old_connections()
@@ -347,7 +347,8 @@ class Supervisor:
         code = self.child.ended() if self.child else None
         result, reason = self._outcome(code)
         if self.storage_error and result in {Run.State.SUCCEEDED, Run.State.STOPPED}:
-            result, reason = Run.State.FAILED, f"{UNSTORED}: {self.storage_error}"
+            result = None if lifecycle.leaving.is_set() else Run.State.FAILED  # None: the next attempt stores it
+            reason = f"{UNSTORED}: {self.storage_error}"
         self._end(result, reason, code, self._evaluation())
 
     def _end(self, result: str | None, reason: str, code: int | None = None, evaluation: Any = None) -> None:

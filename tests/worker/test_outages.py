@@ -195,6 +195,22 @@ def test_a_stop_does_not_wait_for_the_storage(make_run, background, broken_stora
     assert "ConnectionRefusedByBucket" in Run.objects.get(pk=run.pk).error
 
 
+def test_a_worker_that_leaves_while_the_storage_is_away_queues_the_run(make_run, background, broken_storage):
+    run = make_run(steps=7)
+    thread = background(run)
+    wait_until(lambda: warnings(run) and run.attempts.get().phase == "finished")
+    lifecycle.leaving.set()
+    thread.join(20)
+    run.refresh_from_db()
+    assert run.state == "queued"
+    lifecycle.leaving.clear()
+    broken_storage.clear()
+    supervise(run.pk)
+    run.refresh_from_db()
+    assert (run.state, steps(run)) == ("succeeded", list(range(1, 8)))
+    assert list(run.checkpoints.order_by("step").values_list("step", flat=True)) == [5, 7]
+
+
 def test_a_storage_that_is_away_at_the_start_fails_the_run_with_the_reason(make_run, quick, settings, monkeypatch):
     settings.STORAGES = bucket.SETTINGS
     run = make_run(steps=12, crash_at=7)
