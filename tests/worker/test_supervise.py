@@ -284,6 +284,13 @@ def test_a_process_that_does_not_listen_is_killed_when_it_was_asked_to_stop(make
     assert run.checkpoints.get().step == 5
 
 
+def test_a_request_to_stop_that_cannot_be_written_is_enforced_by_a_signal(make_run, supervisor_of):
+    supervisor = supervisor_of(make_run())
+    (supervisor.files.root / "control").write_text("a file where the folder belongs")
+    supervisor._ask_to_stop("the worker was shut down")
+    assert (supervisor.asked_at is not None, supervisor.reason) == (True, "the worker was shut down")
+
+
 def test_a_process_is_interrupted_once(make_run, supervisor_of):
     """The first signal asks it to save; the second would have its default effect."""
     supervisor = supervisor_of(make_run())
