@@ -176,7 +176,10 @@ def casino(raw: Raw) -> Iterator[str]:
             rest = f"{_estimate(points[2], 2)} | {_estimate(agreement, 2, signed=False)}"
         yield f"{title} | {points[0].mean:.2f} | {points[1].mean:.2f} | {rest} | {_estimate(parsed, 3, signed=False)} |"
 
-    yield from replications(raw.get("replications", ()), "points", 2, ("agreement",))
+    runs = raw.get("replications", ())
+    yield from replications(runs, "points", 2, ("agreement",))
+    yield from explained(runs, raw.get("critic", {}))
+    yield from critics(runs, "constant")
 
 
 FEWEST_SEEDS = 3
@@ -206,11 +209,22 @@ def replications(runs: Sequence[Raw], name: str, digits: int, shared: Sequence[s
         yield f"| mean, n = {len(runs)} | | | {lead} | {'| ' * len(shared)}{parsed} | |"
 
 
+def explained(runs: Sequence[Raw], bounds: Mapping[str, Raw]) -> Iterator[str]:
+    """Yield a row per seed with a measured bound: the bound on R², and R² on new conversations in training.
+
+    `bounds` has by seed what `bench critic` measured. The latter is the mean of every `WINDOW` steps in a row.
+    """
+    for run in runs:
+        if bound := bounds.get(str(run["seed"]), {}).get("bound"):
+            estimate = Interval(mean=bound["r2"], low=bound["low"], high=bound["high"], n=bound["scenarios"])
+            means = ", ".join(_signed(mean, 2) for mean in moving(run["train"]["curves"]["value_r2_turn"]))
+            yield f"| {run['seed']} | {_estimate(estimate, 3)} | {means} |"
+
+
 def critics(runs: Sequence[Raw], other: str) -> Iterator[str]:
     """Yield a row per seed that was trained with another critic, too, and the differences over seeds.
 
-    A row has the reward that both reached, the steps that each needed to it, their mean rewards, and the R² that the
-    first form's values had of new conversations, in the mean of every `WINDOW` steps in a row.
+    A row has the reward that both reached, the steps that each needed to it, and their mean rewards.
     """
     both = [run for run in runs if run.get(f"train-{other}")]
     rewards = {
@@ -222,8 +236,7 @@ def critics(runs: Sequence[Raw], other: str) -> Iterator[str]:
     for at, run in enumerate(both):
         needed = " | ".join(f"{steps[name][at]:.0f}" for name in rewards)
         earned = " | ".join(f"{means[name][at]:.3f}" for name in rewards)
-        known = ", ".join(f"{mean:.2f}" for mean in moving(run["train"]["curves"]["value_r2_turn"]))
-        yield f"| {run['seed']} | {levels[at]:.3f} | {needed} | {earned} | {known} |"
+        yield f"| {run['seed']} | {levels[at]:.3f} | {needed} | {earned} |"
     if len(both) >= FEWEST_SEEDS:
         for title, values, digits in (("steps", steps, 1), ("mean reward", means, 3)):
             ridge, constant = values.values()

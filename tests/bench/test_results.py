@@ -80,14 +80,22 @@ def test_replications_have_an_interval_over_seeds_from_three_on():
 
 def test_critics_are_compared_by_the_steps_to_a_reward_that_both_reached():
     def run(seed, slow):
-        curves = {"reward": [0.0] * 5 + [1.0] * 5, "value_r2_turn": [0.0] * 5 + [0.5] * 5}
-        late = {"reward": [0.0] * (5 + slow) + [1.0] * (5 - slow)}
-        return {"seed": seed, "train": {"curves": curves}, "train-constant": {"curves": late}}
+        early, late = ([0.0] * zeros + [1.0] * (10 - zeros) for zeros in (5, 5 + slow))
+        return {"seed": seed} | {
+            name: {"curves": {"reward": curve}} for name, curve in (("train", early), ("train-constant", late))
+        }
 
     *rows, steps, reward = results.critics([run(0, 1), run(1, 2), run(2, 3), {"seed": 3}], "constant")
     # the slower one's last five steps have a mean of 4, 3 and 2 fifths, at step 10; the faster one's at step 9, 8 and 7
-    assert rows[0] == "| 0 | 0.800 | 9 | 10 | 0.500 | 0.400 | 0.00, 0.10, 0.20, 0.30, 0.40, 0.50 |"
+    assert rows[0] == "| 0 | 0.800 | 9 | 10 | 0.500 | 0.400 |"
     assert [row.split(" | ")[1:4] for row in rows] == [["0.800", "9", "10"], ["0.600", "8", "10"], ["0.400", "7", "10"]]
     # 1, 2 and 3: standard error 1/√3, t with two degrees of freedom is 4.3027 (tables)
     assert steps == "steps, ridge minus constant: −2.0 (−4.5 to +0.5)"
     assert reward == "mean reward, ridge minus constant: +0.200 (−0.048 to +0.448)"
+
+
+def test_what_values_explain_is_beside_what_could_be_known():
+    run = {"seed": 2, "train": {"curves": {"value_r2_turn": [0.0, -0.5] + [0.5] * 4}}}
+    bounds = {"2": {"bound": {"r2": 0.25, "low": -0.1, "high": 0.6, "scenarios": 9}}}
+    # the means of steps 1 to 5 and 2 to 6
+    assert list(results.explained([run, {"seed": 3}], bounds)) == ["| 2 | +0.250 (−0.100 to +0.600) | +0.20, +0.30 |"]
