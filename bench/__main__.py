@@ -64,7 +64,9 @@ def parser() -> ArgumentParser:
         ("starts", "where self-play begins"),
         ("held-out", "where the head-to-head begins"),
     ):
-        lineage.add_argument(f"--{name}", type=Path, required=True, metavar="FILE", help=f"{text}: a dataset (JSONL)")
+        lineage.add_argument(
+            f"--{name}", type=Path, metavar="FILE", help=f"{text}: a dataset (JSONL; villages are made)"
+        )
     lineage.add_argument("--seeds", type=COUNT, default=3, metavar="N", help="seeds from 0 on (3)")
     lineage.add_argument("--jobs", type=COUNT, default=1, metavar="N", help="stages at once, a thread each (1)")
     lineage.add_argument("--critics", default="", metavar="A,B", help="further self-play with these critics (none)")

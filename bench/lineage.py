@@ -2,8 +2,9 @@
 
 Each stage is `python -m training run` in a process of its own with one thread: the cold start in `cold`, the preset's
 self-play in `train`, the head-to-head in `eval`, and in `train-NAME` the same self-play with another critic of
-`bench.baselines`. The same command continues where it was interrupted. A row has the curves of every self-play, and by
-scenario the numbers of the head-to-head; a stage that fails is reported, and what needs it is left out.
+`bench.baselines`. Without datasets, Werewolf is played in the villages of the miniature. The same command continues
+where it was interrupted. A row has the curves of every self-play, and by scenario the numbers of the head-to-head; a
+stage that fails is reported, and what needs it is left out.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from threading import Semaphore
 from typing import Any
 
+from bench import werewolf_setup
 from bench.baselines import FORMS
 from bench.rows import INTERRUPTED, metrics_of
 from training.config import CONFIGS, load
@@ -46,6 +48,8 @@ class Task:
     """Sections of the preset that the head-to-head repeats: it is played under the rules of training."""
 
 
+VILLAGES = (60, 200, 60)
+"""Scripted games of the wolves' cold start, starts of their self-play, and starts of their head-to-head."""
 LEARNED = ("reward", "parse_rate", "entropy", "kl", "explained_variance_turn", "value_r2_turn", "advantage_mean")
 TASKS = {
     "negotiation": Task(
@@ -58,10 +62,7 @@ TASKS = {
     ),
     "werewolf": Task(
         "werewolf.toml",
-        {
-            "data": {"limit": 60},
-            "sft": {"tokens_per_batch": 4096, "batches_per_step": 1, "lr": 3e-4, "dtype": "bfloat16"},
-        },
+        {"sft": {"tokens_per_batch": 4096, "batches_per_step": 1, "lr": 3e-4, "dtype": "bfloat16"}},
         {"conversations": 240, "side": ["werewolf"]},
         (*LEARNED, "reward/werewolf", "step_s"),
         ("won/werewolf", "parse_rate"),
@@ -73,10 +74,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     """Return a row for each seed. `arguments.jobs` stages run at once; other critics follow when all seeds are done."""
     if arguments.dir is None:
         raise BadInput("training runs need a directory", "--dir")
-    files = {"conversations": arguments.conversations, "starts": arguments.starts, "held_out": arguments.held_out}
-    for name, file in files.items():
-        if not file.is_file():
-            raise BadInput("there is no such file", f"--{name.replace('_', '-')} {file}")
+    files = _files(arguments)
     task = TASKS[arguments.task]
     critics = [name for name in arguments.critics.split(",") if name]
     if unknown := [name for name in critics if name not in FORMS]:
@@ -97,6 +95,20 @@ def main(arguments: Namespace) -> dict[str, Any]:
         "cold_start": dict(task.cold),
         "runs": rows,
     }
+
+
+def _files(arguments: Namespace) -> dict[str, Path]:
+    """Return the given datasets; villages are made, where none is given."""
+    files = {"conversations": arguments.conversations, "starts": arguments.starts, "held_out": arguments.held_out}
+    if arguments.task == "werewolf" and not any(files.values()):
+        return werewolf_setup.write_lineage(arguments.dir / "data", *VILLAGES)
+    for name, file in files.items():
+        option = f"--{name.replace('_', '-')}"
+        if file is None:
+            raise BadInput("this task needs a dataset", option)
+        if not file.is_file():
+            raise BadInput("there is no such file", f"{option} {file}")
+    return files
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from training import bases, players
+from training.dataset import Conversation, DatasetLine
 from training.games import make
 from training.games.werewolf.actions import NOBODY
 from training.learn.tiny import pretrain
@@ -24,7 +25,7 @@ from training.records import Episode, Scenario
 from training.rollout import Job, RolloutPolicy, collect
 from training.run_sections import EngineSection, SamplingSection
 from training.seeding import rng, seeded
-from training.store import atomic_directory, dumps
+from training.store import atomic_directory
 
 WOLF = "werewolf"
 ROLES = (WOLF, WOLF, "seer", "villager", "villager", "villager")
@@ -64,9 +65,28 @@ def starts(game: str = WOLF, count: int = STARTS) -> list[Scenario]:
 
 def write_starts(folder: Path, game: str) -> Path:
     """Write the starts of a game as a dataset file; return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{game}.jsonl"
-    path.write_text("".join(dumps(start.to_dict()) + "\n" for start in starts(game)), "utf-8")
+    return _written(folder / f"{game}.jsonl", [DatasetLine(scenario=start) for start in starts(game)])
+
+
+def write_lineage(folder: Path, games: int, trained: int, held_out: int) -> dict[str, Path]:
+    """Write scripted games, the starts of self-play, and others for a head-to-head as dataset files; return the paths.
+
+    Scripted games and self-play share starts, with other roles in every game; those of the head-to-head are apart.
+    """
+    played = [episode for episode in scripted(games, 0) if not episode.error]
+    told = [Conversation(source="played by scripted", episode=episode) for episode in played]
+    every = [DatasetLine(scenario=start) for start in starts(count=trained + held_out)]
+    lines = {
+        "conversations": [DatasetLine(scenario=each.episode.scenario, conversations=(each,)) for each in told],
+        "starts": every[:trained],
+        "held_out": every[trained:],
+    }
+    return {name: _written(folder / f"{name}.jsonl", each) for name, each in lines.items()}
+
+
+def _written(path: Path, lines: Sequence[DatasetLine]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(line.dumps() + "\n" for line in lines), "utf-8")
     return path
 
 

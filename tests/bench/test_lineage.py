@@ -10,6 +10,7 @@ from bench import lineage, results
 from bench.lineage import Task
 from tests.learn.conversations import write_conversations
 from tests.learn.small_runs import make_run
+from training import dataset
 from training.attempts.start import start
 from training.cli.runs import RUNNERS
 from training.config import RunConfig, parse
@@ -118,10 +119,22 @@ def test_a_stage_is_a_run_on_one_thread_and_resumed_where_it_was_interrupted(mon
 
 
 @pytest.mark.parametrize(
-    "changed, message", [({"dir": None}, "--dir"), ({"critics": "best"}, "--critics"), ({}, "--conversations")]
+    "changed, message",
+    [({"dir": None}, "--dir"), ({"critics": "best"}, "--critics"), ({"starts": None}, "--starts"), ({}, "--conver")],
 )
 def test_wrong_arguments_are_refused_before_anything_runs(changed, message, tmp_path):
     file = write_conversations(tmp_path / "games.jsonl", 1) if changed else tmp_path / "missing.jsonl"
     with pytest.raises(BadInput) as caught:
         lineage.main(arguments(file, tmp_path / "out", **changed))
     assert message in caught.value.where
+
+
+def test_villages_are_made_and_those_of_the_head_to_head_are_seen_by_nobody_before(monkeypatch, tmp_path):
+    monkeypatch.setattr(lineage, "VILLAGES", (3, 5, 2))
+    files = lineage._files(arguments(None, tmp_path, task="werewolf"))
+    lines = {name: list(dataset.read(file)) for name, file in files.items()}
+    assert {name: len(each) for name, each in lines.items()} == {"conversations": 3, "starts": 5, "held_out": 2}
+    names = {name: {line.scenario.seats for line in each} for name, each in lines.items()}
+    assert not names["held_out"] & (names["conversations"] | names["starts"])
+    assert all(len(line.conversations) == 1 and line.scenario.seed for line in lines["conversations"])
+    assert not any(line.conversations or line.scenario.seed for line in lines["starts"] + lines["held_out"])
