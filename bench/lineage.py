@@ -55,7 +55,7 @@ TASKS = {
     "negotiation": Task(
         "negotiation.toml",
         {"data": {"limit": 360}, "sft": {"dtype": "bfloat16"}},
-        {"conversations": 240},
+        {"conversations": 120},
         (*LEARNED, "agreement", "joint_points", "step_s"),
         ("points", "parse_rate"),
         ("agreement",),
