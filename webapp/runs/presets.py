@@ -72,7 +72,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "negotiation": Preset(
         "Negotiation with SmolLM2",
-        "A 135M-parameter model bargains with itself over items, about one minute per step on two CPU cores. "
+        "A 135M-parameter model bargains with itself over items, two to three minutes per step on a CPU core. "
         "Start it from a cold start's checkpoint: untrained, it seldom reaches a deal.",
         "omar/negotiation.toml",
         {"name": "Negotiation"},
