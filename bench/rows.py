@@ -74,8 +74,7 @@ def unless_interrupted(outcome: dict[str, Any]) -> dict[str, Any]:
 
 
 def metrics_of(run_dir: Any) -> list[dict[str, Any]]:
-    """Return the metric lines of a run's last attempt, one per step."""
-    from training.store import read_lines
+    """Return a run's metrics, one mapping per step; a later attempt replaces earlier ones after its first step."""
+    from training.cli.export_metrics import steps
 
-    number = max(run_dir.attempts())
-    return [line for line, _ in read_lines(run_dir.attempt(number).metrics)]
+    return [{"step": step, **values} for step, _, values in steps(run_dir)]

@@ -129,6 +129,17 @@ def test_wrong_arguments_are_refused_before_anything_runs(changed, message, tmp_
     assert message in caught.value.where
 
 
+def test_curves_go_on_where_a_run_was_resumed(tmp_path):
+    run_dir = RunDir(tmp_path / "train")
+    for number, began, rewards in ((1, 0, [0.1, 0.2, 0.3]), (2, 2, [0.5]), (3, 3, [])):
+        files = run_dir.attempt(number)
+        files.root.mkdir(parents=True)
+        files.events.write_text(json.dumps({"at": 0.0, "kind": "started", "step": began}) + "\n")
+        lines = [{"step": began + at, "at": 0.0, "reward": reward} for at, reward in enumerate(rewards, 1)]
+        files.metrics.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert lineage._curves(run_dir.root, ("reward", "kl")) == {"curves": {"reward": [0.1, 0.2, 0.5]}}
+
+
 def test_villages_are_made_and_those_of_the_head_to_head_are_seen_by_nobody_before(monkeypatch, tmp_path):
     monkeypatch.setattr(lineage, "VILLAGES", (3, 5, 2))
     files = lineage._files(arguments(None, tmp_path, task="werewolf"))
