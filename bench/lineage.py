@@ -57,7 +57,7 @@ TASKS = {
         {"data": {"limit": 360}, "sft": {"dtype": "bfloat16"}},
         {"conversations": 120},
         (*LEARNED, "agreement", "joint_points", "step_s"),
-        ("points", "parse_rate"),
+        ("points", "parse_rate", "forfeits"),
         ("agreement",),
     ),
     "werewolf": Task(

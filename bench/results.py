@@ -178,6 +178,7 @@ def casino(raw: Raw) -> Iterator[str]:
 
     runs = raw.get("replications", ())
     yield from replications(runs, "points", 2, ("agreement",))
+    yield from deals(runs)
     yield from explained(runs, raw.get("critic", {}))
     yield from critics(runs, "constant")
 
@@ -207,6 +208,23 @@ def replications(runs: Sequence[Raw], name: str, digits: int, shared: Sequence[s
             rates.append(fmean(_of(values, "a", "parse_rate")))
         lead, parsed = _over_seeds(gains, digits), _over_seeds(rates, 3, signed=False)
         yield f"| mean, n = {len(runs)} | | | {lead} | {'| ' * len(shared)}{parsed} | |"
+
+
+NO_DEAL = 5
+"""Points on CaSiNo without a deal; the side that forfeits has 0."""
+
+
+def deals(runs: Sequence[Raw]) -> Iterator[str]:
+    """Yield the differences in points less what forfeits account for, of each seed and over seeds."""
+    rest = []
+    for run in runs:
+        values = run["values"].values()
+        gains = [each["a"]["points"] - NO_DEAL * each["b"]["forfeits"] for each in values]
+        losses = [each["b"]["points"] - NO_DEAL * each["a"]["forfeits"] for each in values]
+        rest.append(paired(gains, losses))
+        yield f"seed {run['seed']}, without forfeits: {_estimate(rest[-1], 2)}"
+    if len(runs) >= FEWEST_SEEDS:
+        yield f"over seeds, without forfeits: {_over_seeds([lead.mean for lead in rest], 2)}"
 
 
 def explained(runs: Sequence[Raw], bounds: Mapping[str, Raw]) -> Iterator[str]:

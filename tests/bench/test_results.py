@@ -99,3 +99,23 @@ def test_what_values_explain_is_beside_what_could_be_known():
     bounds = {"2": {"bound": {"r2": 0.25, "low": -0.1, "high": 0.6, "scenarios": 9}}}
     # the means of steps 1 to 5 and 2 to 6
     assert list(results.explained([run, {"seed": 3}], bounds)) == ["| 2 | +0.250 (−0.100 to +0.600) | +0.20, +0.30 |"]
+
+
+def test_what_forfeits_account_for_is_taken_off_the_difference():
+    # without a deal both have 5 points; of the side that forfeits they are taken away
+    def scenario(points, forfeits):
+        return {side: {"points": points[at], "forfeits": forfeits[at]} for at, side in enumerate("ab")}
+
+    runs = [
+        {
+            "seed": seed,
+            "values": {"s": scenario((5.0, 0.0), (0.0, 1.0)), "t": scenario((20.0 + seed, 14.0), (0.0, 0.0))},
+        }
+        for seed in range(3)
+    ]
+    *rows, mean = results.deals(runs)
+    assert [row.split(" (")[0] for row in rows] == [
+        f"seed {seed}, without forfeits: +{3 + seed / 2:.2f}" for seed in range(3)
+    ]
+    # 3, 3.5 and 4: standard error 0.5/√3, t with two degrees of freedom is 4.3027 (tables)
+    assert mean == "over seeds, without forfeits: +3.50 (+2.26 to +4.74)"
