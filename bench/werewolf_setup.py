@@ -74,10 +74,10 @@ def write_lineage(folder: Path, games: int, trained: int, held_out: int) -> dict
     Scripted games and self-play share starts, with other roles in every game; those of the head-to-head are apart.
     """
     played = [episode for episode in scripted(games, 0) if not episode.error]
-    told = [Conversation(source="played by scripted", episode=episode) for episode in played]
+    conversations = [Conversation(source="played by scripted", episode=episode) for episode in played]
     every = [DatasetLine(scenario=start) for start in starts(count=trained + held_out)]
     lines = {
-        "conversations": [DatasetLine(scenario=each.episode.scenario, conversations=(each,)) for each in told],
+        "conversations": [DatasetLine(scenario=each.episode.scenario, conversations=(each,)) for each in conversations],
         "starts": every[:trained],
         "held_out": every[trained:],
     }
