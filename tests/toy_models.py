@@ -10,10 +10,15 @@ CHATML = (
 )
 
 
-def write_random_llama(folder: Path, *, seed: int = 0, layers: int = 2, scale: float = 0.3, window: int = 512) -> Path:
-    """Write a random model (head size 32, 64 wide) into `folder`; `scale` makes its distribution far from uniform."""
+def write_random_llama(
+    folder: Path, *, seed: int = 0, layers: int = 2, scale: float = 0.3, window: int = 512, known: str = ""
+) -> Path:
+    """Write a random model (head size 32, 64 wide) into `folder`; `scale` makes its distribution far from uniform.
+
+    A byte is a token, and so is each of the most frequent parts of the text `known`, which makes long prompts short.
+    """
     import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -21,6 +26,11 @@ def write_random_llama(folder: Path, *, seed: int = 0, layers: int = 2, scale: f
     raw = Tokenizer(models.BPE(vocab={token: i for i, token in enumerate([*special, *alphabet])}, merges=[]))
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     raw.decoder = decoders.ByteLevel()
+    if known:
+        trainer = trainers.BpeTrainer(
+            vocab_size=1000, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+        )
+        raw.train_from_iterator([known], trainer)
     raw.add_special_tokens(special)
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=raw, bos_token="<|endoftext|>", eos_token="<|im_end|>", pad_token="<|endoftext|>"

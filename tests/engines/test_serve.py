@@ -1,4 +1,4 @@
-"""A served model: the prompt tokens of training, a key, an end when asked to (both servers)."""
+"""A served model: the prompt tokens of training, a key, an end when asked to or at the end of input."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ class Process:
     """The serve process with its run directory."""
 
     def __init__(self, folder, engine, model):
-        self.run = RunDir(folder)
+        self.run, self.engine = RunDir(folder), engine
         write_json(self.run.config, ServeConfig(model=str(model), engine=engine, start_s=240).to_dict())
         environment = {**os.environ, "VLLM_API_KEY": KEY, "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-m", "training.engines.serving.serve", str(folder), "--attempt", "1"]
@@ -147,7 +147,10 @@ def test_the_server_reads_what_training_reads(served):
     answer = asyncio.run(long_conversation(process.status()["address"]))
     assert answer.text
 
-    process.run.attempt(1).ask("stop")
+    if process.engine == "vllm":
+        process.run.attempt(1).ask("stop")
+    else:
+        process.process.stdin.close()
     assert process.wait("finished", 30)["result"] == "stopped"
     assert process.process.wait(10) == 0
 
@@ -161,17 +164,6 @@ def test_a_model_that_is_not_there_is_input_to_mend(tmp_path):
         assert "no such model" in said["why"]
     finally:
         process.end()
-
-
-@pytest.mark.slow
-def test_the_end_of_input_ends_the_server(tmp_path):
-    model = write_random_llama(tmp_path / "model")
-    (tmp_path / "run").mkdir()
-    process = Process(tmp_path / "run", "transformers", model)
-    process.wait("ready", 120)
-    process.process.stdin.close()
-    assert process.process.wait(30) == 0
-    assert process.status()["result"] == "stopped"
 
 
 WAITING = """

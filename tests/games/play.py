@@ -8,6 +8,9 @@ from training.records import ALL, SPECTATOR, Move, SeatMove
 from training.seeding import derive, rng
 from training.text.parsing import parse
 
+LOOP = asyncio.Runner()
+"""One loop for all replies: a new one for each costs more than what is played in it."""
+
 
 def viewers(scenario):
     return (*range(len(scenario.seats)), scenario.tool_seat, SPECTATOR, ALL)
@@ -31,7 +34,7 @@ def everything(game):
 
 def reply(scenario, seat, seen, seed, name="random"):
     """One answer of a fresh player, as text."""
-    return asyncio.run(player(name, scenario, seat).act(seat, seen, seed)).text
+    return LOOP.run(player(name, scenario, seat).act(seat, seen, seed)).text
 
 
 def random_move(game, seat, seed):

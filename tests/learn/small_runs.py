@@ -1,4 +1,4 @@
-"""Runs small enough for a test: a random Llama that babbles bytes at a short negotiation, on one thread."""
+"""Runs small enough for a test: a random Llama that babbles at a short negotiation, on one thread."""
 
 from pathlib import Path
 
@@ -8,20 +8,25 @@ from tests.toy_models import write_random_llama
 from training import samples
 from training.attempts.start import start
 from training.config import RunConfig, parse
+from training.games import make
 from training.rundir import RunDir
 from training.store import dumps
 
-# A byte is a token, so the rules alone are long; the talk is kept short.
 WINDOW = 4096
 
 
-def make_run(root: Path, *, steps: int = 3, **sections) -> tuple[RunConfig, RunDir]:
-    """A run directory with its own model and data; `sections` are merged into the configuration."""
+def make_run(root: Path, *, steps: int = 3, babble: str = "words", **sections) -> tuple[RunConfig, RunDir]:
+    """A run directory with its own model and data; `sections` are merged into the configuration.
+
+    A model whose tokens are words of the rules needs less than half the time of one that knows bytes alone.
+    """
     torch.set_num_threads(1)
     model = root / "model"
     if not model.exists():
-        write_random_llama(model, window=WINDOW)
-        lines = [dumps(s.to_dict()) for s in samples.load("items")[:3]]
+        starts = samples.load("items")[:3]
+        rules = "".join(message.text for start in starts for message in make(start).observe(0).messages)
+        write_random_llama(model, window=WINDOW, known=rules if babble == "words" else "")
+        lines = [dumps(start.to_dict()) for start in starts]
         (root / "data.jsonl").write_text("\n".join(lines) + "\n")
     config = {
         "seed": 5,

@@ -23,6 +23,7 @@ def test_the_reward_rises(tmp_path, monkeypatch):
     monkeypatch.setattr(Ruled, "score", letters)
     config, run_dir = make_run(
         tmp_path,
+        babble="bytes",
         learn={
             "steps": 14,
             "lora": None,
@@ -32,7 +33,7 @@ def test_the_reward_rises(tmp_path, monkeypatch):
             "kl": "none",
             "save_every": 50,
         },
-        rollout={"scenarios": 3, "games": 4},
+        rollout={"scenarios": 2, "games": 4},
         sampling={"max_tokens": 8},
         stop={"entropy_fall": 0, "advantage_drift": 0, "kl_ceiling": 1e6},  # it is to go as far as it can
     )

@@ -24,20 +24,21 @@ from training.text.template import ChatTokenizer
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    return write_random_llama(tmp_path_factory.mktemp("base") / "toy", window=8192, scale=0.05)
+def dataset(tmp_path_factory):
+    return write_conversations(tmp_path_factory.mktemp("data") / "games.jsonl", 3)
 
 
 @pytest.fixture(scope="module")
-def dataset(tmp_path_factory):
-    return write_conversations(tmp_path_factory.mktemp("data") / "games.jsonl", 3)
+def base(tmp_path_factory, dataset):
+    folder = tmp_path_factory.mktemp("base") / "toy"
+    return write_random_llama(folder, window=8192, scale=0.05, known=dataset.read_text("utf-8"))
 
 
 def configure(base, dataset, **changes):
     sections = {
         "epochs": 2,
-        "max_length": 4000,
-        "tokens_per_batch": 4000,
+        "max_length": 1000,
+        "tokens_per_batch": 1000,
         "batches_per_step": 2,
         "lr": 1e-2,
         "lora": {"rank": 4, "alpha": 8, "dropout": 0.1},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 
 import pytest
 
@@ -26,6 +27,7 @@ def folder():
     return tiny_model.prepare()
 
 
+@functools.cache
 def self_play(folder, sample, temperature, games=48):
     """Play starts of a sample against itself, without retries; return the episodes."""
     engine, chat = TransformersEngine(folder), ChatTokenizer(load_tokenizer(folder))

@@ -18,11 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.vllm
 @pytest.mark.process
 @pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="vLLM is not installed")
-@pytest.mark.parametrize("temperature", [1.0, 0.6])
-def test_sampler_and_trainer_agree_after_every_update(tmp_path, temperature):
+def test_sampler_and_trainer_agree_after_every_update(tmp_path):
     learn = {"steps": 3, "critic_warmup": 0, "lr": 1e-2}
     engine = {"name": "vllm", "cache_gib": 0.5}
-    _, run_dir = make_run(tmp_path, engine=engine, sampling={"max_tokens": 12, "temperature": temperature}, learn=learn)
+    sampling = {"max_tokens": 12, "temperature": 0.6}  # at 1 a side that forgot it would agree, too
+    _, run_dir = make_run(tmp_path, engine=engine, sampling=sampling, learn=learn)
     command = [sys.executable, "-m", "training", "resume", str(run_dir.root), "--json"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)

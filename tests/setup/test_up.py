@@ -144,7 +144,7 @@ def test_a_demo_prints_one_address_and_ctrl_c_leaves_nothing(env, up):
     assert left(family, home) == []
 
     heard = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for what it starts in the background
-    second = up("--demo")
+    second = up()
     signal.signal(signal.SIGINT, heard)
     second.until("Ctrl-C stops everything", FIRST_SECONDS)
     family = second.family(home)
@@ -162,11 +162,10 @@ def test_a_launcher_that_is_killed_takes_everything_with_it(env, up):
     assert left(family, env["PARLEY_HOME"], 60) == []
 
 
-@pytest.mark.parametrize("arguments", [[], ["--demo"]])
-def test_a_database_without_tables_is_reported_in_one_line(arguments):
+def test_a_database_without_tables_is_reported_in_one_line():
     home = Path(tempfile.mkdtemp(prefix="parley-up-"))
     env = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL", "PORT"}}
-    running = Running(env | {"PARLEY_HOME": str(home), "PYTHONUNBUFFERED": "1"}, *arguments)
+    running = Running(env | {"PARLEY_HOME": str(home), "PYTHONUNBUFFERED": "1"}, "--demo")
     try:
         assert running.process.wait(FIRST_SECONDS) == 1
         running.until("up:", 10)

@@ -116,8 +116,8 @@ def test_a_version_offers_what_fits(researcher):
         scenarios.draw(f"version:{version.pk}", researcher, "vigil", 5, 4)
 
 
-@pytest.mark.parametrize("game, usual", [("werewolf", 6), ("among_us", 5)])
-def test_a_village_or_ship_of_any_size_is_played_to_its_end(client_of, player, game, usual):
+@pytest.mark.parametrize("game, usual, shorter", [("werewolf", 6, {}), ("among_us", 5, {"rounds": 30})])
+def test_a_village_or_ship_of_any_size_is_played_to_its_end(client_of, player, game, usual, shorter):
     client = client_of(player)
     assert client.get("/play/new/", {"game": game}).context["form"].size == usual
     form = client.get("/play/new/", {"game": game, "seats": "12"}).context["form"]
@@ -125,6 +125,8 @@ def test_a_village_or_ship_of_any_size_is_played_to_its_end(client_of, player, g
     data = {name: field.initial for name, field in form.fields.items()}
     client.post(f"/play/new/?game={game}&seats=12", {**data, "game": game, "consent": "yes"})
     match = Match.objects.get()
+    match.scenario["settings"] |= shorter
+    match.save()
     start = services.scenario_of(match)
     assert (match.state, len(set(start.seats))) == (Match.State.RUNNING, 12)
     _, moves = played(start, start.seed)
