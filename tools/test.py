@@ -1,8 +1,8 @@
-"""`make test`: the whole test suite in three passes, with one closing line. Exits with the status of the
-first pass that fails.
+"""`make test`: the whole test suite in four passes, with one closing line. Exits with the status of the first pass
+that fails.
 
-Pure tests run on two processes, with a lower priority than the tests that drive a browser, run vLLM or wait for
-processes: these run beside them, one at a time, and take longer. Then the tests that measure time run alone. If no
+Pure tests run on two processes, with a lower priority than the two passes beside them: the tests that drive a browser,
+and those that run vLLM or wait for processes, each one at a time. Then the tests that measure time run alone. If no
 Chromium is installed, root installs it with apt; for other users browser tests are skipped.
 """
 
@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parents[1]
-BESIDE = "(browser or vllm or process) and not serial"
 PURE = "not (browser or vllm or process or serial)"
+BROWSER = "browser and not serial"
+PROCESS = "(process or vllm) and not (browser or serial)"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ TOGETHER = (
         {"OMP_NUM_THREADS": "1"},
         ("nice", "-n", "5"),
     ),
-    Pass("browser, vLLM and processes, beside the pure tests", ("-m", BESIDE)),
+    Pass("browser, beside the pure tests", ("-m", BROWSER)),
+    Pass("vLLM and processes, beside the pure tests", ("-m", PROCESS), {"OMP_NUM_THREADS": "1"}),
 )
 ALONE = Pass("tests that measure time, alone", ("-m", "serial"))
 NOTHING_COLLECTED = 5
@@ -106,20 +108,23 @@ def start(part: Pass, report: Path, output: IO[str] | None) -> subprocess.Popen[
     )
 
 
-def together(first: Pass, second: Pass, folder: Path) -> list[int]:
-    """Run two passes at once, the second one's output after the first one's; return their exit codes."""
-    print(f"test: {first.title}", flush=True)
-    with (folder / "output").open("w+") as output:
-        processes = [start(first, folder / "0.xml", None), start(second, folder / "1.xml", output)]
-        try:
-            codes = [process.wait() for process in processes]
-        finally:
-            for process in processes:
-                process.kill()
-        print(f"test: {second.title}", flush=True)
-        output.seek(0)
-        shutil.copyfileobj(output, sys.stdout)
-        sys.stdout.flush()
+def together(passes: Sequence[Pass], folder: Path) -> list[int]:
+    """Run passes at once, the output of the others after the first one's; return their exit codes."""
+    print(f"test: {passes[0].title}", flush=True)
+    outputs: list[IO[str] | None] = [None, *((folder / f"{at}.out").open("w+") for at in range(1, len(passes)))]
+    processes = [start(part, folder / f"{at}.xml", outputs[at]) for at, part in enumerate(passes)]
+    try:
+        codes = [process.wait() for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    for part, output in zip(passes, outputs, strict=True):
+        if output is not None:
+            print(f"test: {part.title}", flush=True)
+            output.seek(0)
+            shutil.copyfileobj(output, sys.stdout)
+            output.close()
+            sys.stdout.flush()
     return codes
 
 
@@ -135,9 +140,9 @@ def main() -> int:
     outcomes, begun = Counter[str](), time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        codes = together(*TOGETHER, folder)
+        codes = together(TOGETHER, folder)
         print(f"test: {ALONE.title}", flush=True)
-        codes.append(start(ALONE, folder / "2.xml", None).wait())
+        codes.append(start(ALONE, folder / f"{len(codes)}.xml", None).wait())
         for number in range(len(codes)):
             outcomes += count(folder / f"{number}.xml")
     print(closing(outcomes, time.monotonic() - begun), flush=True)

@@ -22,7 +22,7 @@ from webapp.core.models import Heartbeat
 from webapp.runs import attempts, services
 from webapp.runs.models import Run
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
 OUTAGES = 10
 LASTS = float(os.environ.get("OUTAGE_SECONDS", "0"))

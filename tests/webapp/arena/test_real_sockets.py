@@ -21,7 +21,7 @@ from tests.elsewhere import database_address
 from webapp.arena.live import consumers, fragments
 from webapp.core.management.commands.serve import LARGEST_MESSAGE
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.serial]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
 
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -331,7 +331,7 @@ async def hold_their_logs(match, tabs, viewers):
 
 
 @pytest.mark.parametrize(
-    "watchers, drops", [(8, 40), pytest.param(50, 500, marks=[pytest.mark.slow, pytest.mark.serial])]
+    "watchers, drops", [(8, 40), pytest.param(50, 500, marks=[pytest.mark.slow, pytest.mark.process])]
 )
 async def test_nothing_is_lost_at_the_table(application, client_of, player, ben, monkeypatch, chance, watchers, drops):
     monkeypatch.setattr(consumers.TableConsumer, "LOOK_EVERY", watchers / 20)
