@@ -58,6 +58,14 @@ def pytest_configure(config: pytest.Config) -> None:
         del os.environ["DJANGO_SETTINGS_MODULE"]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse tests whose mark is not in the text of their file: `tools.test` reads only files that have it there."""
+    for mark in ("process", "vllm", "serial"):
+        for path in {item.path for item in items if item.get_closest_marker(mark)}:
+            if f"mark.{mark}" not in path.read_text("utf-8"):
+                raise pytest.UsageError(f"{path} has tests with the mark {mark} and does not name it")
+
+
 def _delete_rows(case: object) -> None:
     """Leave the tables as Django's `flush` does, in a tenth of its time: it truncates all, and makes the types anew."""
     from django.db import connection

@@ -15,7 +15,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -28,12 +28,22 @@ PROCESS = "(process or vllm) and not (browser or serial)"
 
 @dataclass(frozen=True)
 class Pass:
-    """One run of pytest over the tests that its marks choose."""
+    """One run of pytest over the tests that its marks choose, in the files that `files` returns, or in all."""
 
     title: str
     arguments: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     prefix: tuple[str, ...] = ()
+    files: Callable[[], Sequence[str]] = tuple
+
+
+def naming(*marks: str) -> list[str]:
+    """The test files that name one of these marks; `tests/conftest.py` refuses others that have such tests.
+
+    To import all test files takes ten seconds.
+    """
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [str(file) for file in files if any(f"mark.{mark}" in file.read_text("utf-8") for mark in marks)]
 
 
 TOGETHER = (
@@ -43,10 +53,15 @@ TOGETHER = (
         {"OMP_NUM_THREADS": "1"},
         ("nice", "-n", "5"),
     ),
-    Pass("browser, beside the pure tests", ("-m", BROWSER)),
-    Pass("vLLM and processes, beside the pure tests", ("-m", PROCESS), {"OMP_NUM_THREADS": "1"}),
+    Pass("browser, beside the pure tests", ("-m", BROWSER), files=lambda: [str(ROOT / "tests" / "browser")]),
+    Pass(
+        "vLLM and processes, beside the pure tests",
+        ("-m", PROCESS),
+        {"OMP_NUM_THREADS": "1"},
+        files=lambda: naming("vllm", "process"),
+    ),
 )
-ALONE = Pass("tests that measure time, alone", ("-m", "serial"))
+ALONE = Pass("tests that measure time, alone", ("-m", "serial"), files=lambda: naming("serial"))
 NOTHING_COLLECTED = 5
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -96,7 +111,8 @@ def closing(outcomes: Counter[str], seconds: float) -> str:
 
 
 def start(part: Pass, report: Path, output: IO[str] | None) -> subprocess.Popen[str]:
-    command = [*part.prefix, sys.executable, "-m", "pytest", *part.arguments, f"--junitxml={report}", *sys.argv[1:]]
+    chosen = sys.argv[1:] or part.files()
+    command = [*part.prefix, sys.executable, "-m", "pytest", *part.arguments, f"--junitxml={report}", *chosen]
     return subprocess.Popen(
         command,
         cwd=ROOT,
