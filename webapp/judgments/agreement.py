@@ -17,7 +17,6 @@ from statistics import mean
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 Floats = NDArray[np.float64]
 Game = Sequence[Sequence[float]]
@@ -111,6 +110,8 @@ def _jackknife(
         without = statistic(rows.sum(axis=0) - rows)
     if not np.isfinite(without).all() or np.ptp(without) < 1e-12:
         return None, None
+    from scipy import stats  # slow to import, for every process of the site
+
     error = float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
     half = float(stats.t.ppf((1 + LEVEL) / 2, count - 1)) * error
     return value - half, min(1.0, value + half)

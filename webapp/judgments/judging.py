@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from training.engines.base import Sampling
-from training.engines.remote.chat import RemoteModel as Client
 from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput, IllegalMove, JudgeError
 from training.rewards.judge import Judge, Verdict, transcript_of
@@ -48,6 +47,8 @@ def _ask(target: Target) -> Verdict:
 
 def judge_client(judge: JudgeModel) -> Judge:
     """Return a client for this judge; raise `BadInput` if its address is not allowed (any more)."""
+    from training.engines.remote.chat import RemoteModel as Client  # the openai client is slow to import
+
     remote = judge.remote
     config = RemoteConfig(
         address=remote.address, model=remote.model, secret=remote.secret_name, timeout_s=TIMEOUT_S, retries=2,

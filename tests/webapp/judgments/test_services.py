@@ -16,6 +16,7 @@ from tests.trust.matrix.scenarios import SCENARIO
 from tests.webapp.judgments.make import FIVES, finished_match, judged_by_a_model, people_queue, told, version
 from tests.webapp.runs.making import make_episode, make_run
 from training.dataset import DatasetLine
+from training.engines.remote import chat
 from training.errors import BadInput
 from training.rewards.rubrics import RUBRICS
 from webapp.arena.models import Match
@@ -171,13 +172,13 @@ def test_an_unreachable_judge_is_an_error_and_never_a_zero(researcher, judge, st
 @pytest.mark.parametrize("says", [answer, Status(500)], ids=["scores", "fails"])
 def test_the_connection_to_a_judge_is_closed(researcher, judge, stub, monkeypatch, says):
     closed = []
-    close = judging.Client.close
+    close = chat.RemoteModel.close
 
     async def counted(self):
         closed.append(self)
         await close(self)
 
-    monkeypatch.setattr(judging.Client, "close", counted)
+    monkeypatch.setattr(chat.RemoteModel, "close", counted)
     stub.answer = says
     judging.judge_target(judged_queue(researcher, judge, finished_match(researcher)).targets.first().pk)
     assert len(closed) == 1
