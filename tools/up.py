@@ -234,8 +234,8 @@ def main() -> int:
                 if time.monotonic() > deadline:
                     raise UpError(f"the databases did not start:\n{tail(logs / 'databases.log')}")
                 time.sleep(0.05)
-            supervisor.startProcessGroup("site", False)
             require_migrated()
+            supervisor.startProcessGroup("site", False)
             greeting = demo_data() if demo else ""
             wait_ready(supervisor, port, logs)
             supervisor.startProcess("models", False)
