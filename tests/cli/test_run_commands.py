@@ -17,7 +17,7 @@ from training.attempts.lock import hold
 from training.cli import main, runs
 from training.records import Episode, Move, SeatMove
 from training.rundir import RunDir
-from training.store import dumps, read_lines
+from training.store import dumps, read_lines, verify_directory
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = """
@@ -79,7 +79,7 @@ def place(model, tmp_path):
 
 
 def interrupted_after(file, *arguments):
-    """Run a command, press Ctrl-C once `file` is there; return (exit code, standard output, standard error)."""
+    """Run a command, press Ctrl-C once `file` is there, give it 30 s; return (exit code, standard output and error)."""
     process = subprocess.Popen(
         [sys.executable, "-m", "training", *map(str, arguments), "--json"],
         cwd=ROOT,
@@ -94,7 +94,7 @@ def interrupted_after(file, *arguments):
         while process.poll() is None and time.monotonic() < deadline and not file.exists():
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=30)
         return process.returncode, out, errors
     finally:
         process.kill()
@@ -142,8 +142,9 @@ def test_ctrl_c_saves_a_checkpoint_and_leaves_with_130(place, model):
     result = json.loads(out)
     assert result["result"] == "stopped"
     assert "SIGINT" in result["why"]
-    step, _ = folder.latest_checkpoint()
+    step, checkpoint = folder.latest_checkpoint()
     assert step == result["step"] == len(list(read_lines(metrics))) >= 1
+    verify_directory(checkpoint)
     assert "\x1b" not in out + errors
 
     second = folder.attempt(2).metrics

@@ -361,8 +361,8 @@ def begun(tmp_path, stdin):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("how, code", [("SIGINT", 130), ("SIGTERM", 0), ("control", 0), ("stdin", 0)])
-def test_a_process_saves_and_leaves_within_30_s(tmp_path, how, code):
+@pytest.mark.parametrize("how", ["SIGTERM", "control", "stdin"])  # Ctrl-C: tests.cli.test_run_commands
+def test_a_process_saves_and_leaves_within_30_s(tmp_path, how):
     process, run_dir = begun(tmp_path, subprocess.PIPE if how == "stdin" else subprocess.DEVNULL)
     began = time.monotonic()
     if how == "stdin":
@@ -374,7 +374,7 @@ def test_a_process_saves_and_leaves_within_30_s(tmp_path, how, code):
         process.send_signal(getattr(signal, how))
     out, err = process.communicate(timeout=60)
     assert time.monotonic() - began < 30
-    assert process.returncode == code, err
+    assert process.returncode == 0, err
     result = json.loads(out)
     assert result["result"] == "stopped"
     step, folder = run_dir.latest_checkpoint()
