@@ -421,6 +421,20 @@ class StopSection(Record):
         description="Drifting advantages: stop when the mean advantage of the last `average` steps in which the policy "
         "learned is further from 0 than this many standard deviations: all tokens are pushed one way. 0 = never.",
     )
+    clipfrac: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="Stop when PPO clips more than this share of the tokens' weight, which says that a step moves the "
+        "policy too far; 1 = never. One update per step (learn.epochs, learn.tokens_per_update) clips nothing.",
+    )
+    held_out_gap: float = Field(
+        default=0.25,
+        gt=0,
+        le=1e6,
+        description="Held-out gap: stop when the reward has risen since its first values by more than this above what "
+        "the model has gained over its start in the last head-to-head (evaluate.every), the upper bound of the return.",
+    )
     average: int = Field(default=3, ge=1, le=MOST_STEPS, description="Steps in a moving average.")
     patience: int = Field(default=5, ge=1, le=MOST_STEPS, description="Steps in a row that a rule must hold.")
     bad_steps: int = Field(

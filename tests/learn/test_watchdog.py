@@ -19,7 +19,12 @@ def told(values, name, rules=RULES):
 
 
 @pytest.mark.parametrize(
-    "name, bad, good, word", [("failing", 0.6, 0.5, "failed the filter"), ("kl", 0.31, 0.3, "further")]
+    "name, bad, good, word",
+    [
+        ("failing", 0.6, 0.5, "failed the filter"),
+        ("kl", 0.31, 0.3, "further"),
+        ("clipfrac", 0.51, 0.5, "was clipped"),
+    ],
 )
 def test_a_bound_must_be_passed_several_steps_in_a_row(name, bad, good, word):
     answers = told([bad, bad, good, bad, bad, bad], name)
@@ -135,18 +140,44 @@ def test_drifting_advantages_by_hand():
     assert [equal.see({"advantage_mean": 1e-8, "advantage_std": 1e-9, "lr": 1e-4}) for _ in range(5)] == [""] * 5
 
 
+def test_a_held_out_gap_by_hand():
+    dog = Watchdog(StopSection(held_out_gap=0.25, average=2, patience=2))
+    assert dog.see_evaluation(0, {"difference.return_high": -1.0}) == ""  # no reward to compare with
+    for reward in (0.2, 0.4, 0.6, 0.8):
+        assert dog.see({"reward": reward}) == ""
+    # the first two rewards have the mean 0.3, the last two 0.7
+    assert dog.see_evaluation(4, {"difference.return_high": 0.16, "difference.return": 0.0}) == ""
+    assert dog.last_good_step(4) == 2  # what another rule would name
+    dog = _restarted(dog, dog.rules)
+    dog.see({"reward": 0.8})
+    text = dog.see_evaluation(5, {"difference.return_high": 0.24, "difference.points_high": 9.0})
+    assert text.startswith("held-out gap: in training the reward has risen by 0.5")
+    assert dog.last_good_step(5) == 4
+    # of two roles the one that gained more counts
+    roles = {"difference.return/wolf_high": 0.3, "difference.return/seer_high": 0.0}
+    assert dog.see_evaluation(6, roles) == ""
+    assert dog.see_evaluation(6, {"used": 4.0}) == ""
+
+
+def _restarted(dog, rules):
+    another = Watchdog(rules)
+    another.load_state_dict(json.loads(json.dumps(dog.state_dict())))
+    return another
+
+
 # --- replays of recorded metrics ---
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
 
-def alarm(rows):
-    """The step at which the default rules end a run with these metrics, None if they never do."""
+def alarm(rows, head_to_head=None):
+    """The step at which the default rules end a run with these metrics and this last head-to-head; None: never."""
     dog = Watchdog(StopSection())
     for step, row in enumerate(rows, 1):
         if dog.see({name: value for name, value in row.items() if value is not None}):
             return step
-    return None
+    gains = {f"difference.{name}_high": gain["high"] for name, gain in (head_to_head or {}).items()}
+    return len(rows) if dog.see_evaluation(len(rows), gains) else None
 
 
 def casino(attempt):
@@ -183,7 +214,16 @@ def test_the_quick_trial_raises_none(seed):
     rows = [dict(zip(run["watched"]["columns"], row, strict=True)) for row in run["watched"]["rows"]]
     assert len(rows) == run["steps"]
     assert {"parse_rate", "entropy", "kl", "advantage_mean", "reward"} <= rows[0].keys()
-    assert alarm(rows) is None
+    assert alarm(rows, {"return": run["difference"]["return"]}) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_replications_on_casino_raise_none(seed):
+    [run] = [run for run in json.loads((RESULTS / "casino.json").read_text())["replications"] if run["seed"] == seed]
+    curves = run["train"]["curves"]
+    rows = [dict(zip(curves, row, strict=True)) for row in zip(*curves.values(), strict=True)]
+    assert {"parse_rate", "reward"} <= rows[0].keys()
+    assert alarm(rows, {"return": run["eval"]["summary"]["difference"]["return"]}) is None
 
 
 @pytest.mark.parametrize("form", ["off", "zero"])

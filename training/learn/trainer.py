@@ -104,8 +104,7 @@ class Trainer:
             return why  # the caller saves, and knows which earlier checkpoint must stay
         if self.progress.take_save() or number % self.config.learn.save_every == 0:
             self.save()  # before the head-to-head: what a long one costs, should it fail, is the head-to-head
-        await self._evaluate()
-        return ""
+        return await self._evaluate()
 
     async def _sync(self, step: int) -> None:
         """Give the engine the present weights, which are those after training step `step`."""
@@ -211,14 +210,19 @@ class Trainer:
         }
         log.info("step %d of %d: %s", self.step, self.config.learn.steps, summary)
 
-    async def _evaluate(self) -> None:
+    async def _evaluate(self) -> str:
+        """Play the head-to-head if it is due; return why the run should end, or an empty text."""
         every = self.config.evaluate.every
-        if self.evaluate is not None and every and self.step % every == 0:
-            self.progress.phase("evaluating")
-            results = await self._unless_stopped(self.evaluate(self, self.step))
-            # what the engine still holds of the head-to-head's prompts would round the next games differently
-            await self._sync(self.step)
-            self.progress.event("evaluation", **{**results, "step": self.step})
+        if self.evaluate is None or not every or self.step % every:
+            return ""
+        self.progress.phase("evaluating")
+        results = await self._unless_stopped(self.evaluate(self, self.step))
+        # what the engine still holds of the head-to-head's prompts would round the next games differently
+        await self._sync(self.step)
+        self.progress.event("evaluation", **{**results, "step": self.step})
+        if self.config.evaluate.opponent or self.config.mixture:
+            return ""  # no gain over the start, or the reward is of other games as well
+        return self.context.watchdog.see_evaluation(self.step, results)
 
     # --- checkpoints ---
 

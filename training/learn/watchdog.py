@@ -1,4 +1,5 @@
-"""When a run should end early: failing turns, entropy that rises or collapses, reward hacking, falling legality, drift.
+"""When a run should end early: failing turns, entropy that rises or collapses, reward hacking, falling legality, drift,
+clipping, and a gap between the reward in training and what is gained on held-out scenarios.
 
 Source: OMAR, §4.3, which names failing turns, rising entropy and reward hacking; the other rules and all thresholds are
 ours (`stop.*`).
@@ -24,6 +25,7 @@ NAMES = (
     "advantage_mean",
     "advantage_std",
     "lr",
+    "clipfrac",
 )
 """The metrics that the rules read."""
 ROUNDING = 1e-3
@@ -39,12 +41,15 @@ class Watchdog:
         self.first: list[dict[str, float]] = []
         self.recent: list[dict[str, float]] = []
         self.best_parse_rate: float | None = None
+        self.evaluated = 0  # the step of the last head-to-head without a gap
+        self.gap = False
 
     def see(self, metrics: Mapping[str, float]) -> str:
         """Add one step; return why the run should end, or an empty text.
 
         Reads `failing` and `parse_rate` (shares of turns), `entropy` and `kl` (nats per token), `reward`,
-        `reply_tokens` and `advantage_mean` (means), `advantage_std` and `lr`; a missing number raises no alarm.
+        `reply_tokens` and `advantage_mean` (means), `advantage_std`, `lr` and `clipfrac` (a share); a missing number
+        raises no alarm.
         """
         step = {name: metrics[name] for name in NAMES if name in metrics}
         self.recent = [*self.recent, step][-self.rules.average - 2 * max(self.rules.patience, self.rules.average) :]
@@ -54,9 +59,34 @@ class Watchdog:
             self.began = metrics["entropy"]
         return self._persistent() or self._averaged()
 
+    def see_evaluation(self, step: int, numbers: Mapping[str, float]) -> str:
+        """Add a head-to-head of the model after `step` against its start; return why the run should end, or "".
+
+        Of its numbers the upper bound of the difference in returns is read, by role the largest one. A hack of the
+        reward, or what holds in the training scenarios alone, raises the reward and not this.
+        """
+        gains = [
+            value for name, value in numbers.items() if name.startswith("difference.return") and name.endswith("_high")
+        ]
+        rewards = [each["reward"] for each in self.recent[-self.rules.average :] if "reward" in each]
+        if not gains or not rewards or len(self.first) < self.rules.patience:
+            return ""
+        risen = fmean(rewards) - fmean(each["reward"] for each in self.first)
+        self.gap = risen - max(gains) > self.rules.held_out_gap
+        if not self.gap:
+            self.evaluated = step
+            return ""
+        return (
+            f"held-out gap: in training the reward has risen by {risen:.3g}, in the head-to-head after step {step} the "
+            f"model gained at most {max(gains):.3g} of return over its start"
+        )
+
     def last_good_step(self, step: int) -> int:
-        """Return the last step before the trouble that `see` reports at `step`: the one before the last `patience`."""
-        return max(0, step - self.rules.patience)
+        """Return the last step before the trouble that is reported at `step`.
+
+        That is the one before the last `patience` steps, and for a held-out gap the last head-to-head without one.
+        """
+        return self.evaluated if self.gap else max(0, step - self.rules.patience)
 
     def _persistent(self) -> str:
         """Return which rule has held for `patience` steps in a row."""
@@ -66,6 +96,11 @@ class Watchdog:
         if self._above("kl", rules.kl_ceiling):
             return (
                 f"{rules.patience} steps in a row the policy was further than {rules.kl_ceiling:g} nats from its start"
+            )
+        if self._above("clipfrac", rules.clipfrac):
+            return (
+                f"{rules.patience} steps in a row more than {rules.clipfrac:.0%} of the tokens' weight was clipped: each "
+                "step moves the policy too far"
             )
         if self._rising():
             return f"the entropy rose {rules.patience} steps in a row, by more than {rules.entropy_rise:.0%} in all"
@@ -142,6 +177,7 @@ class Watchdog:
             "first": self.first,
             "recent": self.recent,
             "best_parse_rate": self.best_parse_rate,
+            "evaluated": self.evaluated,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -149,6 +185,7 @@ class Watchdog:
         self.began = state["began"]
         self.first, self.recent = ([dict(step) for step in state.get(name, ())] for name in ("first", "recent"))
         self.best_parse_rate = state.get("best_parse_rate")
+        self.evaluated = state.get("evaluated", 0)
 
 
 def _moving(values: list[float], steps: int) -> list[float]:
