@@ -285,6 +285,16 @@ def test_an_alarm_finds_the_last_good_checkpoint_of_an_earlier_attempt(tmp_path,
     assert events(run_dir, "watchdog", attempt=2)[0]["checkpoint"] == 2
 
 
+@pytest.mark.parametrize("lr, result", [(1e-2, "stopped"), (1e-5, "succeeded")])
+def test_steps_that_are_too_large_are_seen_by_what_ppo_clips(tmp_path, lr, result):
+    silent = {"entropy_rise": 1e6, "entropy_fall": 0, "kl_ceiling": 1e6, "legality_fall": 1, "advantage_drift": 0}
+    learn = {"steps": 6, "lora": None, "lr": lr, "epochs": 4, "critic_warmup": 0, "save_every": 6}
+    config, run_dir = make_run(tmp_path, learn=learn, stop={**silent, "patience": 3})
+    outcome = trainer.run(config, run_dir)
+    assert outcome["result"] == result
+    assert ("was clipped" in outcome["why"]) == (result == "stopped")
+
+
 @pytest.mark.parametrize(
     "method",
     [

@@ -99,8 +99,8 @@ class Watchdog:
             )
         if self._above("clipfrac", rules.clipfrac):
             return (
-                f"{rules.patience} steps in a row more than {rules.clipfrac:.0%} of the tokens' weight was clipped: each "
-                "step moves the policy too far"
+                f"{rules.patience} steps in a row more than {rules.clipfrac:.0%} of the tokens' weight was clipped: "
+                "each step moves the policy too far"
             )
         if self._rising():
             return f"the entropy rose {rules.patience} steps in a row, by more than {rules.entropy_rise:.0%} in all"
