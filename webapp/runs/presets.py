@@ -115,6 +115,33 @@ PRESETS: dict[str, Preset] = {
 }  # fmt: skip
 
 
+def training_for(game: str, base: str) -> str:
+    """The name of a training preset for this game, or of the one to adapt if there is none.
+
+    The quick trial is for its own base model alone.
+    """
+    configurations = {name: preset.config() for name, preset in PRESETS.items()}
+    for name, config in configurations.items():
+        fits = name != "quick" or config["model"]["base"] == base
+        if fits and config["kind"] == "train" and config["game"]["name"] == game:
+            return name
+    return "negotiation"
+
+
+def as_trained(config: Mapping[str, Any], trained: Mapping[str, Any]) -> dict[str, Any]:
+    """A head-to-head's configuration with the game of the run that wrote its model, and with how that run played.
+
+    After supervised learning only the game is known.
+    """
+    earlier = {**RunConfig().to_dict(), **trained}
+    if earlier["kind"] != "train":
+        return {**config, "game": earlier["game"]}
+    sides = ("side", "opposition", "temperature")
+    evaluate = {name: value for name, value in earlier["evaluate"].items() if name in sides}
+    played = {name: earlier[name] for name in ("game", "sampling", "rollout", "engine")}
+    return {**config, **played, "evaluate": {**config["evaluate"], **evaluate}}
+
+
 @functools.cache
 def schema() -> dict[str, Any]:
     """The JSON schema of a run's configuration; do not modify it."""

@@ -208,6 +208,58 @@ def test_a_checkpoint_can_be_trained_on(client, base, researcher):
     assert made.base == "tiny"
 
 
+def test_a_head_to_head_of_a_checkpoint_begins_as_its_run_played(client, base, researcher):
+    config = RunConfig.from_dict({
+        "game": {"name": "werewolf", "settings": {"wolf_talk": 0}},
+        "model": {"base": "tiny"},
+        "sampling": {"temperature": 0.7, "max_tokens": 48},
+        "rollout": {"retries": 1, "on_refused": "forfeit"},
+        "engine": {"dtype": "bfloat16"},
+        "evaluate": {"side": ["werewolf"], "every": 5, "conversations": 30},
+    })  # fmt: skip
+    checkpoint = make_checkpoint(make_run(researcher, config=config.to_dict(), game="werewolf"))
+    query = f"?preset=eval&checkpoint={checkpoint.pk}"
+    response = send(client, filled(client, query), query)
+    assert response.status_code == 302, errors(response)
+    made = RunConfig.from_dict(Run.objects.get(start_checkpoint=checkpoint).config)
+    assert (made.kind, made.game) == ("eval", config.game)
+    assert made.sampling == config.sampling
+    assert made.rollout == config.rollout
+    assert made.engine.dtype == "bfloat16"
+    assert made.evaluate.side == ("werewolf",)
+    assert made.evaluate.conversations == 100  # how much is measured is the head-to-head's own
+
+
+def test_a_head_to_head_after_supervised_learning_begins_with_the_game(client, base, researcher):
+    config = RunConfig.from_dict({"kind": "sft", "game": {"name": "werewolf"}, "sampling": {"max_tokens": 7}})
+    checkpoint = make_checkpoint(make_run(researcher, kind="sft", config=config.to_dict(), game="werewolf"))
+    query = f"?preset=eval&checkpoint={checkpoint.pk}"
+    assert send(client, filled(client, query), query).status_code == 302
+    made = RunConfig.from_dict(Run.objects.get(start_checkpoint=checkpoint).config)
+    assert (made.game.name, made.sampling.max_tokens) == ("werewolf", RunConfig().sampling.max_tokens)
+
+
+@pytest.mark.parametrize(
+    "fields, query",
+    [
+        ({"kind": "train"}, "clone={run}"),
+        ({"kind": "sft"}, "preset=quick"),
+        ({"kind": "sft", "base": "smollm2-135m"}, "preset=negotiation"),
+        ({"kind": "sft", "game": "werewolf", "base": "smollm2-135m"}, "preset=werewolf"),
+        ({"kind": "sft", "game": "hanabi", "base": "smollm2-135m"}, "preset=negotiation"),
+    ],
+)
+def test_training_continues_with_the_run_or_the_preset_of_its_game(client, base, researcher, fields, query):
+    run = make_run(researcher, **fields)
+    checkpoint = make_checkpoint(run, base=fields.get("base", "tiny"))
+    query = query.format(run=run.pk)
+    shown = client.get(reverse("runs:checkpoint", args=[checkpoint.pk])).content.decode()
+    assert f'href="{reverse("runs:new")}?{query}&amp;checkpoint={checkpoint.pk}"' in shown
+    form = client.get(f"{reverse('runs:new')}?{query}&checkpoint={checkpoint.pk}").context["form"]
+    assert form.start["model"].value() == checkpoint.pk
+    assert form.start["game"].value() == fields.get("game", "negotiation")
+
+
 def test_an_unknown_preset_is_not_found(client, base):
     assert client.get(reverse("runs:new") + "?preset=nothing").status_code == 404
 

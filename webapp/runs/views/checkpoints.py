@@ -16,7 +16,7 @@ from training.errors import BadInput
 from webapp.accounts.permissions import admins, current_user, get_or_404, members, researchers
 from webapp.core.http import accepted, integer, render_page
 from webapp.core.sorting import Order
-from webapp.runs import archive, files, services
+from webapp.runs import archive, files, presets, services
 from webapp.runs.forms import BaseForm
 from webapp.runs.models import Checkpoint
 from webapp.runs.querysets import CHECKPOINT_SORTS
@@ -77,9 +77,17 @@ def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
         "more_metrics": [(title, value) for title, value, main in metrics if not main],
         "tree": lineage.tree(row) if user.is_researcher else [],
         "head_to_heads": head_to_heads.of_checkpoint(row) if user.is_researcher else [],
+        "goes_on": _goes_on(row),
         "change": Checkpoint.objects.changeable_by(user).filter(pk=row.pk).exists(),
     }
     return render(request, "runs/checkpoint.html", context)
+
+
+def _goes_on(row: Checkpoint) -> str:
+    """The query of a new run that continues a checkpoint's training: as its run did, after others by a preset."""
+    if row.run is not None and row.run.kind == "train":
+        return f"clone={row.run.pk}"
+    return f"preset={presets.training_for(row.run.game if row.run is not None else 'negotiation', row.base)}"
 
 
 @require_GET

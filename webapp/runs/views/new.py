@@ -64,8 +64,12 @@ def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[
     if request.GET.get("opponents"):
         config = presets.with_opponents(config, integer(request, "opponents", 0, 0, presets.MOST_OPPONENTS))
     if checkpoint := integer(request, "checkpoint", 0):
-        model = get_or_404(Checkpoint.objects.visible_to(current_user(request)), pk=checkpoint)
+        model = get_or_404(Checkpoint.objects.visible_to(current_user(request)).select_related("run"), pk=checkpoint)
         initial["model"] = model.pk
+        if model.run is not None and source is None:
+            if config["kind"] == "eval":
+                config = presets.as_trained(config, model.run.config)
+            initial["game"] = model.run.game
     if dataset := integer(request, "dataset", 0):
         version = get_or_404(DatasetVersion.objects.all(), pk=dataset)
         initial["dataset"] = version.pk
