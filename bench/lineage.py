@@ -1,7 +1,7 @@
 """A lineage over seeds: a cold start on conversations, self-play from it, and a head-to-head of both on other starts.
 
-Each stage is `python -m training run` in a process of its own with one thread: the cold start in `cold`, the preset's
-self-play in `train`, the head-to-head in `eval`, and in `train-NAME` the same self-play with another critic of
+Each stage is `python -m training run` in a process of its own with one thread: the preset's cold start in `cold`, the
+preset's self-play in `train`, the head-to-head in `eval`, and in `train-NAME` the same self-play with another critic of
 `bench.baselines`. Without datasets, Werewolf is played in the villages of the miniature. The same command continues
 where it was interrupted. A row has the curves of every self-play, and by scenario the numbers of the head-to-head; a
 stage that fails is reported, and what needs it is left out.
@@ -36,10 +36,9 @@ Stage = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The preset of the self-play, what its cold start and its head-to-head add, and which numbers are reported."""
+    """The presets' file in `configs/sft` and `configs/omar`, what the head-to-head adds, and the reported numbers."""
 
     preset: str
-    cold: Mapping[str, Any]
     evaluate: Mapping[str, Any]
     curves: tuple[str, ...]
     compared: tuple[str, ...]
@@ -54,7 +53,6 @@ LEARNED = ("reward", "parse_rate", "entropy", "kl", "explained_variance_turn", "
 TASKS = {
     "negotiation": Task(
         "negotiation.toml",
-        {"data": {"limit": 360}, "sft": {"dtype": "bfloat16"}},
         {"conversations": 120},
         (*LEARNED, "agreement", "joint_points", "step_s"),
         ("points", "parse_rate", "forfeits"),
@@ -62,7 +60,6 @@ TASKS = {
     ),
     "werewolf": Task(
         "werewolf.toml",
-        {"sft": {"tokens_per_batch": 4096, "batches_per_step": 1, "lr": 3e-4, "dtype": "bfloat16"}},
         {"conversations": 240, "side": ["werewolf"]},
         (*LEARNED, "reward/werewolf", "step_s"),
         ("won/werewolf", "parse_rate"),
@@ -92,7 +89,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         "task": arguments.task,
         "data": {name: {"file": file.name, "sha256": sha256(file)} for name, file in files.items()},
         "config": _preset(task),
-        "cold_start": dict(task.cold),
+        "cold_start": _preset(task, "sft"),
         "runs": rows,
     }
 
@@ -120,8 +117,8 @@ class Stages:
     def lineage(self, task: Task, files: Mapping[str, str], seed: int, folder: Path) -> dict[str, Any]:
         """Return a seed's row: the cold start, the self-play from it, and the head-to-head of both."""
         preset = _preset(task)
-        cold_start = {"model": {"base": preset["model"]["base"]}, "game": {"name": preset["game"]["name"]}, **task.cold}
-        cold_start["data"] = {**task.cold.get("data", {}), "path": files["conversations"]}
+        cold_start = _preset(task, "sft")
+        cold_start["data"] = {**cold_start["data"], "path": files["conversations"]}
         cold = self._stage("sft", cold_start, seed, folder / "cold")
         row: dict[str, Any] = {"seed": seed, "cold": _curves(folder / "cold", ("loss",)) | cold}
         if trained := self.train(task, files, "", seed, folder):
@@ -160,8 +157,8 @@ class Stages:
         return result
 
 
-def _preset(task: Task) -> Config:
-    return load(CONFIGS / "omar" / task.preset).to_dict()
+def _preset(task: Task, stage: str = "omar") -> Config:
+    return load(CONFIGS / stage / task.preset).to_dict()
 
 
 def _checkpoint(folder: Path) -> str | None:

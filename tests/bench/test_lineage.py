@@ -19,7 +19,7 @@ from training.rundir import RunDir
 
 SFT = {"lora": {"rank": 4, "alpha": 8.0}, "max_length": 4096, "tokens_per_batch": 4096}
 CURVES, COMPARED, SHARED = ("reward", "parse_rate"), ("points", "parse_rate"), ("agreement",)
-TASK = Task("small.toml", {"sft": SFT}, {"conversations": 12}, CURVES, COMPARED, SHARED)
+TASK = Task("small.toml", {"conversations": 12}, CURVES, COMPARED, SHARED)
 
 
 def arguments(file, folder, **changed):
@@ -59,7 +59,8 @@ def in_process(monkeypatch):
 
 def test_every_stage_starts_from_the_one_before_and_none_is_repeated(in_process, monkeypatch, tmp_path):
     small, _ = make_run(tmp_path / "made", steps=2)
-    monkeypatch.setattr(lineage, "load", lambda file: RunConfig.from_dict(small.to_dict()))
+    presets = {"omar": small.to_dict(), "sft": {"kind": "sft", "model": small.model.to_dict(), "sft": SFT}}
+    monkeypatch.setattr(lineage, "load", lambda file: RunConfig.from_dict(presets[file.parent.name]))
     monkeypatch.setitem(lineage.TASKS, "negotiation", TASK)
     asked = arguments(write_conversations(tmp_path / "games.jsonl", 3), tmp_path / "out", critics="constant")
     [row] = lineage.main(asked)["runs"]

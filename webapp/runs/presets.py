@@ -65,8 +65,8 @@ class Preset:
 PRESETS: dict[str, Preset] = {
     "quick": Preset(
         "Quick trial",
-        "The tiny model learns to bargain over items in about two minutes on two CPU cores, then plays against its own "
-        "start: a demonstration of every part.",
+        "The tiny model learns to bargain over items in about three minutes on two CPU cores, then plays against its "
+        "own start: a demonstration of every part.",
         "omar/quick.toml",
         {"name": "Quick trial"},
     ),
@@ -94,15 +94,12 @@ PRESETS: dict[str, Preset] = {
         "Cold start on Werewolf",
         "Supervised learning on games of Werewolf, recorded ones or a dataset that scripted players have written "
         "(python -m training play werewolf, with --dataset).",
-        changes={
-            "kind": "sft", "name": "Cold start on Werewolf", "model": {"base": "smollm2-135m"},
-            "game": {"name": "werewolf"}, "sft": {"max_length": 4096, "tokens_per_batch": 4096},
-        },
+        "sft/werewolf.toml",
     ),
     "sft": Preset(
         "Cold start on conversations",
         "Supervised learning on a dataset's conversations, so that self-play begins with a model that can play.",
-        changes={"kind": "sft", "name": "Cold start", "model": {"base": "smollm2-135m"}},
+        "sft/negotiation.toml",
     ),
     "eval": Preset(
         "Head-to-head of two models",
