@@ -139,11 +139,26 @@ def test_a_run_continues_without_the_broker(broker, worker, make_run):
     assert run.attempts.count() == 1
 
 
-def test_a_committed_start_runs_once_though_the_site_dies_before_the_hint(broker, worker, make_run, monkeypatch):
-    """Between commit and hint nothing is sent: the row alone is there."""
-    with monkeypatch.context() as dead:
-        dead.setattr(queue, "publish", lambda *args, **options: False)
-        run = make_run(steps=2)
+KILLED = """
+import json, os, signal
+import django
+django.setup()
+from training.config import RunConfig
+from webapp.accounts.models import User
+from webapp.core import queue
+from webapp.runs import services
+queue.publish = lambda *args, **options: os.kill(os.getpid(), signal.SIGKILL)
+config = RunConfig(name=json.dumps({"steps": 2}), model={"base": "tiny"})
+services.create_run(owner=User.objects.get(role="researcher"), config=config)
+"""
+
+
+def test_a_committed_start_runs_once_though_the_site_dies_before_the_hint(broker, worker, researcher):
+    """Between commit and hint the process that starts the run is killed: the row alone is there."""
+    environment = os.environ | {"DATABASE_URL": database_address(), "REDIS_URL": broker.url}
+    died = subprocess.run([sys.executable, "-c", KILLED], cwd=ROOT, env=environment, check=False)
+    assert died.returncode == -signal.SIGKILL
+    run = Run.objects.get()
     time.sleep(1.0)
     assert (state(run), run.attempts.count()) == ("queued", 0)
     wait_until(lambda: hinted(run), seconds=60, pause=0.5)
