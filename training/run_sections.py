@@ -102,9 +102,9 @@ class RolloutSection(Record):
     scenarios: int = Field(default=8, ge=1, le=4096, description="Scenarios per training step.")
     games: int = Field(default=1, ge=1, le=256, description="Games from each scenario within a step.")
     lanes: int = Field(default=0, ge=0, le=2**16, description="Games in flight at once; 0 = all of the step.")
-    retries: int = Field(default=0, ge=0, le=5, description="Further attempts after a reply that is refused.")
+    retries: int = Field(default=0, ge=0, le=5, description="Further tries after a refused reply.")
     on_refused: Literal["default", "forfeit"] = Field(
-        default="default", description="When attempts are used up: the game's default move, or the seat gives up."
+        default="default", description="After the last refused try: the game's default move, or the seat gives up."
     )
     probes: bool = Field(
         default=False,
@@ -115,8 +115,8 @@ class RolloutSection(Record):
         default=4,
         ge=1,
         le=1000,
-        description="How many of the newest saved steps (multiples of learn.save_every, 0 = the start) opponents of "
-        "source past are drawn from; they stay on disk.",
+        description="Opponents with source `past` are drawn from this many of the newest saved steps (multiples of "
+        "learn.save_every; 0 = the start), which are never deleted.",
     )
     past_loaded: int = Field(
         default=1,
@@ -433,7 +433,8 @@ class StopSection(Record):
         gt=0,
         le=1e6,
         description="Held-out gap: stop when the reward has risen since its first values by more than this above what "
-        "the model has gained over its start in the last head-to-head (evaluate.every), the upper bound of the return.",
+        "the model has gained over its start in the last head-to-head (evaluate.every), by the upper bound and in "
+        "units of reward. Applies where the reward is the game's result; a large number = never.",
     )
     average: int = Field(default=3, ge=1, le=MOST_STEPS, description="Steps in a moving average.")
     patience: int = Field(default=5, ge=1, le=MOST_STEPS, description="Steps in a row that a rule must hold.")

@@ -285,6 +285,19 @@ def test_an_alarm_finds_the_last_good_checkpoint_of_an_earlier_attempt(tmp_path,
     assert events(run_dir, "watchdog", attempt=2)[0]["checkpoint"] == 2
 
 
+def test_the_last_head_to_head_without_a_gap_keeps_its_checkpoint(tmp_path):
+    async def evaluate(running, step):
+        return {"difference.return_high": 9.0 if step == 2 else -9.0}
+
+    learn = {"steps": 9, "keep": 1, "save_every": 1}
+    stop = {"patience": 2, "kl_ceiling": 1e6, "entropy_rise": 1e6, "entropy_fall": 0, "advantage_drift": 0}
+    config, run_dir = make_run(tmp_path, learn=learn, evaluate={"every": 2}, stop=stop)
+    outcome = trainer.run(config, run_dir, evaluate=evaluate)
+    assert outcome["why"].startswith("held-out gap")
+    assert events(run_dir, "watchdog")[0]["checkpoint"] == 2
+    assert [step for step, _ in run_dir.attempt(1).checkpoints()] == [2, 4]
+
+
 @pytest.mark.parametrize("lr, result", [(1e-2, "stopped"), (1e-5, "succeeded")])
 def test_steps_that_are_too_large_are_seen_by_what_ppo_clips(tmp_path, lr, result):
     silent = {"entropy_rise": 1e6, "entropy_fall": 0, "kl_ceiling": 1e6, "legality_fall": 1, "advantage_drift": 0}

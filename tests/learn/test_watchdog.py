@@ -157,6 +157,9 @@ def test_a_held_out_gap_by_hand():
     roles = {"difference.return/wolf_high": 0.3, "difference.return/seer_high": 0.0}
     assert dog.see_evaluation(6, roles) == ""
     assert dog.see_evaluation(6, {"used": 4.0}) == ""
+    # 9 points of return are worth 0.225 of reward
+    assert dog.see_evaluation(6, {"difference.return_high": 9.0}, worth=1 / 40)
+    assert dog.see_evaluation(6, {"difference.return_high": 11.0}, worth=1 / 40) == ""
 
 
 def _restarted(dog, rules):

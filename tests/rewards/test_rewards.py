@@ -10,10 +10,10 @@ from tests.rewards.samples import dialogue, episode, negotiation
 from training.engines.base import ChatReply
 from training.errors import BadInput, JudgeError, RemoteModelError
 from training.games import REGISTRY as GAMES
-from training.games import make
+from training.games import lookup, make
 from training.games.base import FORFEIT
 from training.records import ALL, SeatMove
-from training.rewards import REGISTRY, build
+from training.rewards import REGISTRY, build, per_return
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
 from training.rewards.rubrics import SOTOPIA
@@ -157,3 +157,16 @@ async def test_a_goal_check_is_a_legal_move_of_the_tool_seat(reached, report):
 async def test_a_goal_check_without_a_judge_raises():
     with pytest.raises(JudgeError):
         await GoalCheck(Judge(Silent(), "j"))(make(dialogue(goal_check=True)))
+
+
+@pytest.mark.parametrize(
+    "game, section, worth",
+    [
+        ("leduc_poker", {}, 1 / 26),  # from -13 to 13 chips
+        ("leduc_poker", {"scale": "raw"}, 1.0),
+        ("dialogue", {}, None),  # a judge's scores are rewarded
+        ("dialogue", {"source": "outcome"}, 1 / 10),
+    ],
+)
+def test_what_one_unit_of_return_is_worth(game, section, worth):
+    assert per_return(RewardSection(**section), lookup(game)) == (worth and pytest.approx(worth))

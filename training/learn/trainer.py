@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from training import games, rewards
 from training.attempts.attempt import Checkpoint, run_attempt
 from training.attempts.progress import Progress, Result, StopRequested
 from training.config import RunConfig
@@ -114,12 +115,16 @@ class Trainer:
     def _end_early(self, why: str) -> str:
         """Save, report what the watchdog saw and the last good checkpoint, which stays on disk; return both as text."""
         last_good = self.context.watchdog.last_good_step(self.step)
-        saved = RunDir(self.progress.attempt.root.parents[1]).steps()  # earlier attempts saved some of them
-        good = max((step for step in saved if step <= last_good), default=None)
+        good = self._newest_checkpoint(last_good)
         self.save(keep=() if good is None else (good,))
         self.progress.event("watchdog", step=self.step, why=why, last_good_step=last_good, checkpoint=good)
         advice = "none was saved before it" if good is None else f"the last good checkpoint is that of step {good}"
         return f"{why}; {advice}"
+
+    def _newest_checkpoint(self, step: int) -> int | None:
+        """Return the newest saved step up to `step`, whichever attempt saved it."""
+        saved = RunDir(self.progress.attempt.root.parents[1]).steps()
+        return max((each for each in saved if each <= step), default=None)
 
     async def _play(self, number: int) -> tuple[list[Rollout], dict[str, float]]:
         """Play and score the step's games."""
@@ -220,9 +225,10 @@ class Trainer:
         # what the engine still holds of the head-to-head's prompts would round the next games differently
         await self._sync(self.step)
         self.progress.event("evaluation", **{**results, "step": self.step})
-        if self.config.evaluate.opponent or self.config.mixture:
-            return ""  # no gain over the start, or the reward is of other games as well
-        return self.context.watchdog.see_evaluation(self.step, results)
+        worth = rewards.per_return(self.config.reward, games.lookup(self.config.game.name))
+        if worth is None or self.config.evaluate.opponent or self.config.mixture:
+            return ""  # not what is rewarded, no gain over the start, or the reward is of other games as well
+        return self.context.watchdog.see_evaluation(self.step, results, worth)
 
     # --- checkpoints ---
 
@@ -243,7 +249,8 @@ class Trainer:
         )
         self.saved = self.step
         self.progress.event("checkpoint", step=self.step, path=f"checkpoints/{folder.name}")
-        protected = {*context.opponents.pool.saved(self.step + 1), *keep}
+        evaluated = self._newest_checkpoint(context.watchdog.evaluated)  # what a later gap would offer
+        protected = {*context.opponents.pool.saved(self.step + 1), *keep, *(() if evaluated is None else (evaluated,))}
         checkpoint.prune(self.progress.attempt, self.config.learn.keep, protected)
 
     def _state(self) -> checkpoint.TrainerState:

@@ -59,14 +59,17 @@ class Watchdog:
             self.began = metrics["entropy"]
         return self._persistent() or self._averaged()
 
-    def see_evaluation(self, step: int, numbers: Mapping[str, float]) -> str:
+    def see_evaluation(self, step: int, numbers: Mapping[str, float], worth: float = 1.0) -> str:
         """Add a head-to-head of the model after `step` against its start; return why the run should end, or "".
 
-        Of its numbers the upper bound of the difference in returns is read, by role the largest one. A hack of the
-        reward, or what holds in the training scenarios alone, raises the reward and not this.
+        Of its numbers the upper bound of the difference in returns is read, by role the largest one; `worth` is the
+        reward of one unit of return. A hack of the reward, or what holds in the training scenarios alone, raises the
+        reward and not this.
         """
         gains = [
-            value for name, value in numbers.items() if name.startswith("difference.return") and name.endswith("_high")
+            value * worth
+            for name, value in numbers.items()
+            if name.startswith("difference.return") and name.endswith("_high")
         ]
         rewards = [each["reward"] for each in self.recent[-self.rules.average :] if "reward" in each]
         if not gains or not rewards or len(self.first) < self.rules.patience:
@@ -78,7 +81,7 @@ class Watchdog:
             return ""
         return (
             f"held-out gap: in training the reward has risen by {risen:.3g}, in the head-to-head after step {step} the "
-            f"model gained at most {max(gains):.3g} of return over its start"
+            f"model gained at most {max(gains):.3g} over its start"
         )
 
     def last_good_step(self, step: int) -> int:

@@ -56,6 +56,13 @@ def source(section: RewardSection, spec: GameSpec) -> str:
     return section.source
 
 
+def per_return(section: RewardSection, spec: GameSpec) -> float | None:
+    """Return the reward of one unit of a seat's return, None where the reward is not the game's result."""
+    if source(section, spec) != "outcome":
+        return None
+    return 1.0 if section.scale == "raw" else 1 / (spec.high - spec.low)
+
+
 def lowest(section: RewardSection, spec: GameSpec) -> float:
     """Return the lower bound of a seat's rewards: its scaled return, or the reward of a malformed reply."""
     low = 0.0 if section.scale == "unit" else REGISTRY[source(section, spec)].bounds(spec)[0]
