@@ -217,3 +217,40 @@ def test_a_method_of_another_distribution_is_configured_by_its_name(tmp_path, si
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{textwrap.dedent(CONFIGURED)}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+NAMESAKES = """
+    from training import config
+    schema = config.schema()
+    mapping = schema["properties"]["method"]["discriminator"]["mapping"]
+    fields = {
+        name: set(schema["$defs"][reference.removeprefix("#/$defs/")]["properties"])
+        for name, reference in mapping.items()
+    }
+    assert fields["first"] == {"name", "one"} and fields["second"] == {"name", "two"}, fields
+    assert "gamma_turn" in fields["omar"] and fields["copied"] == fields["omar"], fields
+    assert type(config.parse({"method": {"name": "copied"}}).method).__module__ == "a_copy"
+    """
+
+
+def test_methods_whose_classes_share_a_name_are_told_apart(tmp_path, site):
+    """Two classes `Config`, and a copy of the built-in method under its class's name."""
+    for method, field in (("first", "one"), ("second", "two")):
+        code = f"""
+            from typing import Literal
+            from training.methods.base import MethodConfig
+            class Config(MethodConfig):
+                name: Literal["{method}"] = "{method}"
+                {field}: int = 1
+            """
+        install(tmp_path, f"the-{method}", "parley.methods", {method: "Config"}, code)
+    code = """
+        from typing import Literal
+        from training.methods import omar
+        class OmarConfig(omar.OmarConfig):
+            name: Literal["copied"] = "copied"
+        """
+    install(tmp_path, "a-copy", "parley.methods", {"copied": "OmarConfig"}, code)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{textwrap.dedent(NAMESAKES)}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

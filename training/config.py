@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
-from pydantic.config import JsonDict
 
 from training import bases, games, players, rewards
 from training.engines.base import Sampling
@@ -60,15 +59,6 @@ else:
     _CLASSES = tuple(Annotated[method, Tag(name)] for name, method in REGISTRY.items())
     AnyMethod = Annotated[reduce(or_, _CLASSES), Discriminator(_method)] if len(_CLASSES) > 1 else _CLASSES[0]
 
-_BY_NAME: JsonDict = {
-    "discriminator": {
-        "propertyName": "name",
-        "mapping": {name: f"#/$defs/{method.__name__}" for name, method in REGISTRY.items()},
-    }
-}
-"""What the schema says of the section `method`, so that forms describe the fields of the method that it names."""
-
-
 class RunConfig(Record):
     """Everything that determines a run. Sections that its kind does not use keep their defaults."""
 
@@ -92,9 +82,7 @@ class RunConfig(Record):
         description="Players of seats that the learner does not play: one entry is drawn per game; empty = mirror.",
     )
     rollout: RolloutSection = Field(default=RolloutSection(), description="How many games a step plays.")
-    method: AnyMethod = Field(
-        default=OmarConfig(), description="How outcomes become credit.", json_schema_extra=_BY_NAME
-    )
+    method: AnyMethod = Field(default=OmarConfig(), description="How outcomes become credit.")
     learn: LearnSection = Field(default=LearnSection(), description="Optimizer and loss.")
     sft: SftConfig = Field(default=SftConfig(), description="The cold start.")
     reward: RewardSection = Field(default=RewardSection(), description="Rewards and the quality filter.")
@@ -285,5 +273,15 @@ def _model(base: str, folder: Path) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON schema of a configuration, with a title, a meaning and bounds for every field."""
-    return RunConfig.model_json_schema()
+    """Return the JSON schema of a configuration, with a title, a meaning and bounds for every field.
+
+    The section `method` has a discriminator, so that forms describe the fields of the method that it names.
+    """
+    made = RunConfig.model_json_schema()
+    method = made["properties"]["method"]
+    # Read off what was generated: classes of equal name are renamed there.
+    references = [variant["$ref"] for variant in method.get("oneOf", [method])]
+    fields = {reference: made["$defs"][reference.removeprefix("#/$defs/")]["properties"] for reference in references}
+    mapping = {described["name"]["default"]: reference for reference, described in fields.items()}
+    method["discriminator"] = {"propertyName": "name", "mapping": mapping}
+    return made
