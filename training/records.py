@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Annotated, TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -41,9 +41,9 @@ class Scenario(Record):
 
     version: Version = 1
     id: str = Field(min_length=1, max_length=200)
-    game: str
+    game: str = Field(max_length=100)
     settings: dict[str, Any] = Field(default_factory=dict)
-    seats: tuple[str, ...] = Field(min_length=1)
+    seats: tuple[Annotated[str, Field(max_length=200)], ...] = Field(min_length=1, max_length=100)
     seed: int = Field(
         default=0,
         ge=0,

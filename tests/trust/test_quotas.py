@@ -15,8 +15,10 @@ from django.urls import reverse
 from tests.trust.matrix.api import TABLE
 from tests.trust.matrix.scenarios import SCENARIO
 from training import config as configs
+from training import games
 from training.dataset import DatasetLine
 from training.errors import BadInput
+from training.records import Scenario
 from webapp import settings as site_settings
 from webapp.accounts.models import ApiKey
 from webapp.accounts.services import create_key
@@ -62,6 +64,12 @@ def unbounded(schema, definitions, path=""):
 def test_every_field_of_a_run_has_a_bound():
     schema = configs.schema()
     assert set(unbounded(schema, schema["$defs"])) == set()
+
+
+@pytest.mark.parametrize("model", [Scenario, *(spec.settings for spec in games.REGISTRY.values())])
+def test_every_field_of_a_scenario_has_a_bound(model):
+    schema = model.model_json_schema()
+    assert set(unbounded(schema, schema.get("$defs", {}))) == set()
 
 
 TOO_MUCH = [

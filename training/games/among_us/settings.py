@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -20,8 +20,9 @@ class Deal(Settings):
     """A stated deal: the imposter and everybody's tasks."""
 
     imposter: int = Field(ge=0, le=11, description="Seat of the imposter, from 0.")
-    tasks: tuple[tuple[Room, ...], ...] = Field(
-        description="Rooms of each seat's tasks, as column and row from 0. Those of the imposter are not used."
+    tasks: tuple[Annotated[tuple[Room, ...], Field(max_length=12)], ...] = Field(
+        max_length=12,
+        description="Rooms of each seat's tasks, as column and row from 0. Those of the imposter are not used.",
     )
 
 

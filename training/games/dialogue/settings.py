@@ -65,6 +65,7 @@ class DialogueSettings(Settings):
     show_hints: bool = Field(default=True, description="Whether a seat reads the hints inside its own goal.")
     kinds: tuple[Kind, ...] = Field(
         default=("speak", "nonverbal", "action", "none", "leave"),
+        max_length=5,
         description="The kinds of turn a seat may choose from; speaking is always one of them.",
     )
     order: Literal["alternating", "simultaneous", "random"] = Field(
@@ -74,7 +75,9 @@ class DialogueSettings(Settings):
         default=0, description="Who begins when turns alternate. Empty: drawn from the scenario's seed."
     )
     fixed_order: tuple[Literal[0, 1], ...] = Field(
-        default=(), description="For random order: the seats as they acted in a recorded conversation, then by seed."
+        default=(),
+        max_length=400,
+        description="For random order: the seats as they acted in a recorded conversation, then by seed.",
     )
     given: tuple[GivenTurn, ...] = Field(
         default=(), max_length=4, description="Up to two rounds that were spoken before the game begins."

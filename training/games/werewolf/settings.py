@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -26,7 +26,9 @@ class Fixed(Settings):
         "wolves' tied votes fell; vote: who left after a tied vote."
     )
     day: int = Field(ge=1, le=50, description="The day, or the day after the night; the first is 1.")
-    seats: tuple[int, ...] = Field(min_length=1, max_length=60, description="The seats, counted from 0.")
+    seats: tuple[Annotated[int, Field(ge=0, le=11)], ...] = Field(
+        min_length=1, max_length=60, description="The seats, counted from 0."
+    )
 
 
 class WerewolfSettings(Settings):
@@ -36,7 +38,9 @@ class WerewolfSettings(Settings):
         default=SIX, min_length=3, max_length=12, description="The roles in the game, as many as there are players."
     )
     deal: tuple[Role, ...] = Field(
-        default=(), description="The same roles by seat, where they are known. Empty: dealt from the scenario's seed."
+        default=(),
+        max_length=12,
+        description="The same roles by seat, where they are known. Empty: dealt from the scenario's seed.",
     )
     rounds: int = Field(default=1, ge=1, le=5, description="Rounds of discussion a day; everybody speaks once in each.")
     order: Literal["seat", "simultaneous", "bid"] = Field(
@@ -44,7 +48,9 @@ class WerewolfSettings(Settings):
         description="Who speaks: in seat order from a start drawn each day, all at once, or who bids most.",
     )
     fixed: tuple[Fixed, ...] = Field(
-        default=(), description="What chance decided in a recorded game. All else is drawn from the scenario's seed."
+        default=(),
+        max_length=200,
+        description="What chance decided in a recorded game. All else is drawn from the scenario's seed.",
     )
     reveal: bool = Field(default=True, description="Whether a player's role is revealed when that player dies.")
     first_night_kill: bool = Field(
