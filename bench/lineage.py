@@ -43,6 +43,8 @@ class Task:
     curves: tuple[str, ...]
     compared: tuple[str, ...]
     shared: tuple[str, ...] = ()
+    limit: int = 0
+    """Scenarios of the cold start's dataset, 0 = all."""
     sections: tuple[str, ...] = field(default=("engine", "sampling", "game", "rollout"))
     """Sections of the preset that the head-to-head repeats: it is played under the rules of training."""
 
@@ -57,6 +59,7 @@ TASKS = {
         (*LEARNED, "agreement", "joint_points", "step_s"),
         ("points", "parse_rate", "forfeits"),
         ("agreement",),
+        limit=360,
     ),
     "werewolf": Task(
         "werewolf.toml",
@@ -89,7 +92,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         "task": arguments.task,
         "data": {name: {"file": file.name, "sha256": sha256(file)} for name, file in files.items()},
         "config": _preset(task),
-        "cold_start": _preset(task, "sft"),
+        "cold_start": {**_preset(task, "sft"), "data": {"limit": task.limit}},
         "runs": rows,
     }
 
@@ -118,7 +121,7 @@ class Stages:
         """Return a seed's row: the cold start, the self-play from it, and the head-to-head of both."""
         preset = _preset(task)
         cold_start = _preset(task, "sft")
-        cold_start["data"] = {**cold_start["data"], "path": files["conversations"]}
+        cold_start["data"] = {**cold_start["data"], "path": files["conversations"], "limit": task.limit}
         cold = self._stage("sft", cold_start, seed, folder / "cold")
         row: dict[str, Any] = {"seed": seed, "cold": _curves(folder / "cold", ("loss",)) | cold}
         if trained := self.train(task, files, "", seed, folder):
@@ -130,7 +133,8 @@ class Stages:
             versus["evaluate"] = {"model": end, "opponent": start, "temperature": preset["sampling"]["temperature"]}
             versus["evaluate"] |= task.evaluate
             row["eval"] = self._stage("eval", versus, seed, folder / "eval")
-            row["values"] = _values(folder / "eval", task)
+            if row["eval"]["result"] == "succeeded":
+                row["values"] = _values(folder / "eval", task)
         return row
 
     def train(self, task: Task, files: Mapping[str, str], critic: str, seed: int, folder: Path) -> Stage:

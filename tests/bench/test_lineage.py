@@ -83,6 +83,17 @@ def test_every_stage_starts_from_the_one_before_and_none_is_repeated(in_process,
     assert not in_process
 
 
+def test_a_head_to_head_that_failed_is_reported(monkeypatch, tmp_path):
+    def run(config, folder):
+        return {"result": "failed" if folder.name == "eval" else "succeeded", "why": "no games"}
+
+    monkeypatch.setattr(lineage, "_checkpoint", str)
+    monkeypatch.setattr(lineage, "_run", run)
+    [row] = lineage.main(arguments(write_conversations(tmp_path / "games.jsonl", 1), tmp_path / "out"))["runs"]
+    assert row["eval"] == {"result": "failed", "why": "no games"}
+    assert "values" not in row
+
+
 def test_what_needs_a_stage_that_failed_is_left_out(monkeypatch, tmp_path):
     monkeypatch.setattr(lineage, "_run", lambda config, folder: {"result": "failed", "why": "out of memory"})
     [row] = lineage.main(arguments(write_conversations(tmp_path / "games.jsonl", 1), tmp_path / "out"))["runs"]
