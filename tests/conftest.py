@@ -64,6 +64,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for path in {item.path for item in items if item.get_closest_marker(mark)}:
             if f"mark.{mark}" not in path.read_text("utf-8"):
                 raise pytest.UsageError(f"{path} has tests with the mark {mark} and does not name it")
+    for path in {item.path for item in items if item.get_closest_marker("browser")}:
+        if path.parent != ROOT / "tests" / "browser":
+            raise pytest.UsageError(f"{path} has tests with the mark browser outside tests/browser")
 
 
 def _delete_rows(case: object) -> None:
