@@ -21,7 +21,7 @@ DEED = re.compile(
 """A tag with its content, which may contain a few marked choices; or an empty tag."""
 
 WAY = re.compile(
-    r"^- (?P<label>[^\n]+?): (?:(?P<bare>just write it, without a tag)"
+    r"^- (?P<label>[^\n<]+?): (?:(?P<bare>just write it, without a tag)"
     r"|<(?P<name>[\w ]+)(?:/>|>[^\n]*?</(?P=name)>)(?P<bounds> \([^\n]*\))?)\.(?P<beside>[^\n]*)$",
     re.MULTILINE,
 )
