@@ -43,6 +43,7 @@ def test_a_village_with_chosen_rules_is_played_by_buttons(visit):
     )
     page.get_by_role("button", name="Yes: start the game").click()
     page.wait_for_url(re.compile(r"/play/\d+/$"))
+    page.set_viewport_size({"width": 360, "height": 740})
     play(page)
     page.get_by_role("link", name="See the result").click()
     roles = page.locator("article.reveal .role").all_inner_texts()
@@ -58,6 +59,7 @@ def play(page: Page) -> None:
             return
         step = page.locator("#part-act input[name=turn]").get_attribute("value")
         if page.locator(".say-button").count():
+            assert page.locator("#say").bounding_box()["width"] > 200, "on a phone there is room to write"
             page.locator("#say").fill("I have seen nothing yet.")
             page.locator("#say").press("Enter")
         else:
