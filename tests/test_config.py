@@ -78,6 +78,20 @@ ZERO = {"name": "omar", "filter": "zero"}
         ({"method": ZERO, "reward": {"scale": "raw", "malformed": -0.1}}, "method.filter", "use min"),
         ({"method": ZERO, "learn": {"kl": "k1"}}, "method.filter", "use min"),
         ({"game": {"name": "chess"}}, "game.name", "known: among_us, "),
+        ({"mixture": [{"game": "chess"}]}, "mixture.0.game", "known: among_us, "),
+        ({"game": {"settings": {"highest": 1}}}, "game.settings", "'highest'; it has deal, first_seat, "),
+        ({"game": {"settings": {"turn_limit": "5"}}}, "game.settings.turn_limit", "valid integer"),
+        ({"game": {"settings": {"turn_limit": 5.0}}}, "game.settings.turn_limit", "valid integer"),
+        ({"game": {"settings": {"turn_limit": True}}}, "game.settings.turn_limit", "valid integer"),
+        ({"game": {"settings": {"turn_limit": 1}}}, "game.settings.turn_limit", "greater than or equal to 2"),
+        ({"game": {"settings": {"deal": {"kind": "price"}}}}, "game.settings.deal.price.title", "required"),
+        ({"kind": "eval", "game": {"settings": {"prosocial": "1"}}}, "game.settings.prosocial", "valid number"),
+        ({"mixture": [{"game": "werewolf", "settings": {"x": 1}}]}, "mixture.0.settings", "werewolf has no setting"),
+        (
+            {"mixture": [{"game": "werewolf"}, {"game": "werewolf", "settings": {"reveal": 1}}]},
+            "mixture.1.settings.reveal",
+            "valid boolean",
+        ),
         ({"game": {"name": "dialogue"}}, "judge", "needs a judge"),
         ({"game": DIALOGUE, "reward": {"source": "outcome"}, "judge": JUDGE}, "reward.source", "only a judge"),
         ({"reward": {"judge_filter": True}}, "judge", "needs a judge"),
@@ -97,6 +111,24 @@ def test_a_wrong_value_is_named(data, where, why):
         config.parse(data, "run.toml")
     assert caught.value.where == f"run.toml: {where}"
     assert why in caught.value.why
+
+
+@pytest.mark.parametrize(
+    "game, settings",
+    [
+        ("negotiation", {"turn_limit": 4, "first_seat": None, "prosocial": 1}),  # 1 is a number; the deal stays
+        (
+            "werewolf",
+            {"deal": ["werewolf", "seer", "villager"]},
+        ),  # fits the roles of the scenario, not the default ones
+        ("dialogue", {"fixed_order": [0, 1, 1]}),  # the scenario says that the order is random
+        ("among_us", {"deal": {"imposter": 0, "tasks": [[], [[2, 0]]]}}),
+        ("hanabi", {"size": "simple"}),
+    ],
+)
+def test_settings_of_a_game_may_be_a_few_that_fit_its_scenarios(game, settings):
+    assert config.parse({"kind": "eval", "game": {"name": game, "settings": settings}}).game.settings == settings
+    assert config.parse({"mixture": [{"game": game, "settings": settings}], "judge": JUDGE}).mixture[0].game == game
 
 
 def test_a_judged_reward_may_be_negative_unless_it_is_scaled():

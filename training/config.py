@@ -20,6 +20,7 @@ from training.engines.base import Sampling
 from training.engines.choice import choose
 from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput
+from training.games.log import check_types
 from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
 from training.reading import Record, Version
@@ -58,6 +59,7 @@ else:
     # The union of the registry's classes with the discriminator `name`; pydantic needs at least two for that.
     _CLASSES = tuple(Annotated[method, Tag(name)] for name, method in REGISTRY.items())
     AnyMethod = Annotated[reduce(or_, _CLASSES), Discriminator(_method)] if len(_CLASSES) > 1 else _CLASSES[0]
+
 
 class RunConfig(Record):
     """Everything that determines a run. Sections that its kind does not use keep their defaults."""
@@ -112,10 +114,7 @@ class RunConfig(Record):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        try:
-            games.lookup(self.game.name)
-        except BadInput as error:
-            raise BadInput(error.why, "game.name") from error
+        _check_game(self.game.name, self.game.settings, "game", "game.name")
         if (count := self.rollout.scenarios * self.rollout.games) > MOST_GAMES:
             raise BadInput(f"{count} games in a step are more than {MOST_GAMES}: lower it", "rollout.games")
         if self.kind == "train":
@@ -128,10 +127,7 @@ class RunConfig(Record):
 
     def _check_training(self) -> None:
         for place, part in enumerate(self.mixture):
-            try:
-                games.lookup(part.game)
-            except BadInput as error:
-                raise BadInput(error.why, f"mixture.{place}.game") from error
+            _check_game(part.game, part.settings, f"mixture.{place}", f"mixture.{place}.game")
         for part in self.parts:
             if self.reward.source == "outcome" and games.lookup(part.game).judged:
                 raise BadInput(f"{part.game} has no result of its own: only a judge can score it", "reward.source")
@@ -202,6 +198,24 @@ class RunConfig(Record):
         if self.learn.kl == "k1" and self.learn.kl_coef > 0:
             return -math.inf  # paid for every token, as far as the policy may go
         return min(rewards.lowest(self.reward, games.lookup(part.game)) for part in self.parts)
+
+
+def _check_game(name: str, settings: Mapping[str, Any], section: str, named: str) -> None:
+    """Raise `BadInput` for an unknown game, at the field `named`, or for a setting that no scenario of it could have.
+
+    How the settings fit the scenario's is known where the scenarios are read.
+    """
+    try:
+        model = games.lookup(name).settings
+    except BadInput as error:
+        raise BadInput(error.why, named) from error
+    if unknown := sorted(set(settings) - set(model.model_fields)):
+        known = ", ".join(sorted(model.model_fields))
+        raise BadInput(f"{name} has no setting {unknown[0][:80]!r}; it has {known}", f"{section}.settings")
+    try:
+        check_types(model, settings)
+    except BadInput as error:
+        raise BadInput(error.why, f"{section}.{error.where}") from error
 
 
 def load(path: Path) -> RunConfig:

@@ -80,7 +80,7 @@ TOO_MUCH = [
     ("learn.threads", {"learn": {"threads": 100_000}}),
     ("game.settings", {"game": {"name": "negotiation", "settings": {f"unknown{n}": "x" * 1000 for n in range(3000)}}}),
     ("mixture.0.settings", {"mixture": [{"game": "werewolf", "settings": {"unknown": 1}}]}),
-    ("config", {"game": {"name": "negotiation", "settings": {"deal": {"note": "x" * 70_000}}}}),
+    ("config", {"kind": "eval", "game": {"name": "dialogue", "settings": {"constraints": {"a": "x" * 70_000}}}}),
     ("games_per_run", {"learn": {"steps": 100_000}, "rollout": {"scenarios": 64, "games": 16}}),
     ("games_per_run", {"learn": {"steps": 100}, "evaluate": {"every": 1, "conversations": 100_000}}),
 ]

@@ -1,13 +1,15 @@
 """Shared parts of the games: one append-only log per viewer, and a base class with such a log.
 
-`read_settings` raises `BadInput` naming the field; `step` raises `IllegalMove` before anything has changed.
+`read_settings` and `check_types` raise `BadInput` naming the field; `step` raises `IllegalMove` before anything has
+changed.
 """
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -33,6 +35,21 @@ def read_settings(model: type[S], scenario: Scenario) -> S:
     except ValidationError as error:
         where, why = explain(error)
         raise BadInput(why, f"settings.{where}" if where else "settings") from error
+
+
+def check_types(model: type[Settings], settings: Mapping[str, Any]) -> None:
+    """Raise `BadInput` with the field's path for a setting that is unknown, out of range, or of another type.
+
+    `read_settings` converts "5" and 5.0 to a whole number, which stored games may hold; here they are refused. The
+    settings may be only a few: whether some are missing, and whether all fit together, is left to the game.
+    """
+    try:
+        model.model_validate_json(json.dumps(settings, default=dict), strict=True)
+    except ValidationError as error:
+        for problem in error.errors(include_url=False):
+            path = problem["loc"]
+            if path and not (len(path) == 1 and problem["type"] == "missing"):
+                raise BadInput(str(problem["msg"]), ".".join(map(str, ("settings", *path)))) from error
 
 
 def check_names(scenario: Scenario, reserved: str) -> None:

@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from training.dataset import Conversation, DatasetLine
 from training.errors import BadInput, IllegalMove, ParleyError, boundary
 from training.games import Game, advance, lookup, make, replay
 from training.games.actions import plain, write
-from training.reading import explain
+from training.games.log import check_types
 from training.records import Episode, Move, Scenario, SeatMove
 from training.store import check_file, unique_keys
 
@@ -201,7 +199,7 @@ def check_line(line: DatasetLine, where: str) -> None:
     """Make the scenario's game and replay its conversations; raise `BadInput` naming scenario, setting or move."""
     storable(line, where)
     try:
-        _check_types(line.scenario)
+        check_types(lookup(line.scenario.game).settings, line.scenario.settings)
         make(line.scenario)
     except BadInput as error:
         raise BadInput(error.why, f"{where}, scenario.{error.where}") from error
@@ -213,15 +211,6 @@ def check_line(line: DatasetLine, where: str) -> None:
         for place, judgment in enumerate(conversation.judgments):
             if judgment.seat is not None and not 0 <= judgment.seat < len(conversation.episode.scenario.seats):
                 raise BadInput("no such seat", f"{where}, conversations.{number}.judgments.{place}.seat")
-
-
-def _check_types(scenario: Scenario) -> None:
-    """Raise `BadInput` for a setting of another type, such as "5" for a number, which the game itself would convert."""
-    try:
-        lookup(scenario.game).settings.model_validate_json(json.dumps(scenario.settings), strict=True)
-    except ValidationError as error:
-        where, why = explain(error)
-        raise BadInput(why, f"settings.{where}" if where else "settings") from error
 
 
 def played(scenario: Scenario, moves: Iterable[SeatMove], source: str, where: str) -> Conversation:
