@@ -77,6 +77,8 @@ ZERO = {"name": "omar", "filter": "zero"}
         ({"method": {"name": "omar", "turn_value": "last_token"}}, "method.turn_value", "its advantage vanishes"),
         ({"method": ZERO, "reward": {"scale": "raw", "malformed": -0.1}}, "method.filter", "use min"),
         ({"method": ZERO, "learn": {"kl": "k1"}}, "method.filter", "use min"),
+        ({"method": {"name": "omar", "gama": 1}}, "method.gama", "it has name, advantage, "),
+        ({"method": {"gama": 1}}, "method.gama", "it has name, advantage, "),
         ({"game": {"name": "chess"}}, "game.name", "known: among_us, "),
         ({"mixture": [{"game": "chess"}]}, "mixture.0.game", "known: among_us, "),
         ({"game": {"settings": {"highest": 1}}}, "game.settings", "'highest'; it has deal, first_seat, "),

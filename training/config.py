@@ -107,10 +107,13 @@ class RunConfig(Record):
             return super().from_dict(data)
         except BadInput as error:
             tagged = f"method.{name}."
-            where = error.where
-            raise BadInput(
-                error.why, f"method.{where[len(tagged) :]}" if where.startswith(tagged) else where
-            ) from error
+            where, why = error.where, error.why
+            if where.startswith(tagged):
+                where = f"method.{where.removeprefix(tagged)}"
+            field = where.removeprefix("method.")
+            if field != where and field.split(".")[0] not in REGISTRY[name].model_fields:
+                why = f"{name} has no such field; it has {', '.join(REGISTRY[name].model_fields)}"
+            raise BadInput(why, where) from error
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
