@@ -237,6 +237,17 @@ def role_at(game: JudgedGame, seat: int) -> str:
     return str(roles[seat]) if roles and seat < len(roles) else ""
 
 
+def of_same_seat(rows: models.QuerySet[Target] | models.QuerySet[Judgment]) -> Q:
+    """The condition that one of these targets or judgments is about the same seat of the same game as an outer row.
+
+    Two queues over one game have two targets of a seat.
+    """
+    same = Q()
+    for game in ("match", "episode", "conversation"):
+        same |= Q(Exists(rows.filter(**{game: OuterRef(game)}, seat=OuterRef("seat"))))
+    return same
+
+
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
     """Reads of judgments."""
 
@@ -252,13 +263,10 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return self.not_awaited_by(user).filter(Q(author=user) | ~unrated)
 
     def not_awaited_by(self, user: User | None) -> JudgmentQuerySet:
-        """All but judgments of seats that this person has yet to judge, in whatever queue; without a person, all."""
+        """All but others' judgments of seats that this person has yet to judge in any queue; without a person, all."""
         if user is None:
             return self
-        waiting = Target.objects.open_for(user)
-        same_target = Exists(waiting.filter(pk=OuterRef("target")))
-        same_seat = Exists(waiting.filter(conversation=OuterRef("conversation"), seat=OuterRef("seat")))
-        return self.exclude(same_target).exclude(same_seat)
+        return self.filter(Q(author=user) | ~of_same_seat(Target.objects.open_for(user)))
 
     def scored(self) -> JudgmentQuerySet:
         """Judgments with values."""

@@ -7,7 +7,17 @@ import pytest
 from django.urls import reverse
 
 from tests.webapp.api.test_api import Caller
-from tests.webapp.judgments.make import FIVES, conversation, conversation_queue, imported, outside, version
+from tests.webapp.judgments.make import (
+    FIVES,
+    conversation,
+    conversation_queue,
+    finished_match,
+    imported,
+    outside,
+    told,
+    version,
+)
+from tests.webapp.runs.making import make_episode, make_run
 from training.errors import BadInput
 from training.rewards.judge import transcript_of
 from webapp.judgments import comparison, export, games, results, services
@@ -271,6 +281,51 @@ def test_authors_who_share_fewer_than_two_seats_are_not_compared(monkeypatch):
     pairs = list(comparison._pairs(rubric, sorted(answers), answers))
     assert [(pair.first, pair.second) for pair in pairs] == [("a", "b")]
     assert len(compared) == len(rubric.dimensions)
+
+
+def games_of(kind, owner):
+    """The games of a new queue: one of this kind."""
+    if kind == "matches":
+        return {kind: [told(finished_match(owner), owner)]}
+    if kind == "episodes":
+        return {kind: [make_episode(make_run(owner))]}
+    return {kind: StoredConversation.objects.filter(scenario__version=imported(owner, conversation(0)))}
+
+
+def queue_over(owner, annotator, **judged):
+    return services.create_queue(name="seats", owner=owner, rubric_version=version(), annotators=[annotator], **judged)
+
+
+def told_by(queue, user, client):
+    """What the queue's page and the API tell a person: results, authors, judgments, and those of the API."""
+    shown = client.get(reverse("judgments:queue", args=[queue.pk])).context
+    listed = Caller(user).get(f"judgments?queue={queue.pk}").json()["items"]
+    return len(shown["results"]), len(shown["comparison"].authors), len(shown["judgments"]), len(listed)
+
+
+@pytest.mark.parametrize("kind", ["conversations", "episodes", "matches"])
+def test_a_queue_tells_nothing_of_seats_that_wait_in_another_queue(kind, client_of, researcher, other_researcher):
+    """Nobody is to know, before they judge a seat, what others have said of it."""
+    judged = games_of(kind, researcher)
+    queue = queue_over(researcher, researcher, **judged)
+    for target in queue.targets.with_games():
+        services.annotate(target=target, by=researcher, values=values(5))
+    client = client_of(other_researcher)
+    assert 0 not in told_by(queue, other_researcher, client)
+    theirs = queue_over(researcher, other_researcher, **judged)
+    assert told_by(queue, other_researcher, client) == (0, 0, 0, 0)
+    assert 0 not in told_by(queue, researcher, client_of(researcher))
+    for target in theirs.targets.with_games():
+        services.annotate(target=target, by=other_researcher, values=values(3))
+    assert 0 not in told_by(queue, other_researcher, client)
+
+
+@pytest.mark.parametrize("kind", ["conversations", "episodes", "matches"])
+def test_ones_own_judgment_is_read_though_the_seat_waits_in_another_queue(kind, researcher):
+    judged = games_of(kind, researcher)
+    queue, _other = (queue_over(researcher, researcher, **judged) for _ in range(2))
+    answer = Caller(researcher).post("judgments", target=queue.targets.first().pk, values=values(2))
+    assert (answer.status_code, answer.json()["author"]) == (201, f"person:{researcher.pk}")
 
 
 def test_a_queue_compares_nothing_of_seats_that_wait_in_another_queue(stored, client_of, researcher, other_researcher):
