@@ -2,7 +2,7 @@
 
 The page preloads the next seat and names it in the form (`next`); the response to a judgment then leaves that seat's
 place empty, and htmx moves the preloaded content into it. Without scripts every judgment reloads the page. Annotators
-see their agreement only after their last seat.
+see their agreement only after their last seat, without seats that wait for them in another queue.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _page(
     total = queue.targets.count()
     remaining = queue.targets.open_for(user).count()
     context: dict[str, Any] = {"queue": queue, "total": total, "done": total - remaining, "preloaded": preloaded}
-    context |= {"comparison": None if remaining else comparison.of_queue(queue), **(entered or {})}
+    context |= {"comparison": None if remaining else comparison.of_queue(queue, user), **(entered or {})}
     if target is not None:
         context |= {"following": remaining > 1 and not context.get("reopened"), "target": target}
         context |= {} if preloaded else _seat(target, form or _form(queue, target))

@@ -25,7 +25,7 @@ from training.store import dumps
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.judgments import games
-from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue, Target
+from webapp.judgments.models import Judgment, JudgmentQuerySet, Queue, Target, of_same_seat
 from webapp.scenarios.models import Dataset, DatasetVersion
 from webapp.scenarios.services import add_version, create_dataset
 
@@ -83,14 +83,18 @@ def _travelling(queue: Queue) -> JudgmentQuerySet:
     return Judgment.objects.filter(beside, target=None)
 
 
+def _exported(queue: Queue) -> JudgmentQuerySet:
+    """Judgments that an export of a queue may hold."""
+    return Judgment.objects.filter(Q(target__queue=queue) | Q(pk__in=_travelling(queue).values("pk")))
+
+
 def _names(queue: Queue) -> dict[int, str]:
     """Return the pseudonym of every person who judged in this queue or rated one of its games, by account.
 
     They are numbered by their first judgment: a number stands for the same person in every export of the queue, and
     says nothing in any other. Numbers that outside authors use already are left out.
     """
-    first = Judgment.objects.filter(Q(target__queue=queue) | Q(pk__in=_travelling(queue).values("pk")))
-    people = first.exclude(author=None).values("author").annotate(first=Min("pk")).order_by("first")
+    people = _exported(queue).exclude(author=None).values("author").annotate(first=Min("pk")).order_by("first")
     used = set(_travelling(queue).outside().values_list("outside_author", flat=True))
     free = (name for number in count(1) if (name := f"{PERSON}{number}") not in used)
     return dict(zip(people.values_list("author", flat=True), free, strict=False))
@@ -121,16 +125,26 @@ def _time(row: Judgment) -> str:
     return "" if row.updated_at is None else row.updated_at.astimezone(UTC).isoformat(timespec="seconds")
 
 
+def _check_judged(queue: Queue, by: User) -> None:
+    """Raise `BadInput` naming the queue in which `by` has yet to judge a seat of this export."""
+    if queue.targets.open_for(by).exists():
+        raise BadInput("judge your remaining seats first: the export contains the judgments of others", "queue")
+    told = of_same_seat(_exported(queue).exclude(author=by))
+    waiting = Target.objects.open_for(by).filter(told).select_related("queue").first()
+    if waiting is not None:
+        why = f"judge your remaining seats of queue “{waiting.queue.name}” first: the export contains what others said"
+        raise BadInput(f"{why} of the same seats", "queue")
+
+
 @transaction.atomic
 def store(*, queue: Queue, name: str, by: User) -> tuple[DatasetVersion, list[str]]:
     """Store the export as a new dataset, or as the next version of one's own dataset of that name.
 
     Returns the version and what was left out. From then on the judgments of the queue do not change. Raises `BadInput`
-    if nothing can be exported, the name is taken, or `by` has yet to judge seats of the queue, whose other judgments
-    the export would tell.
+    if nothing can be exported, the name is taken, or `by` has yet to judge seats of the queue, in it or in another
+    one, whose other judgments the export would tell.
     """
-    if queue.targets.open_for(by).exists():
-        raise BadInput("judge your remaining seats first: the export contains the judgments of others", "queue")
+    _check_judged(queue, by)
     list(queue.targets.select_for_update().values_list("pk"))  # a judgment that is being saved is complete after this
     Queue.objects.filter(pk=queue.pk).update(exported_at=timezone.now())
     export = collect(queue, by)

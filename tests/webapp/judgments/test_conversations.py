@@ -17,13 +17,13 @@ from tests.webapp.judgments.make import (
     told,
     version,
 )
-from tests.webapp.runs.making import make_episode, make_run
+from tests.webapp.runs.making import RECORD, make_episode, make_run
 from training.errors import BadInput
 from training.rewards.judge import transcript_of
 from webapp.judgments import comparison, export, games, results, services
 from webapp.judgments import imported as imports
 from webapp.judgments.models import Judgment, Queue, RubricVersion
-from webapp.scenarios.models import DatasetVersion, StoredConversation
+from webapp.scenarios.models import Dataset, DatasetVersion, StoredConversation
 from webapp.scenarios.services import delete_dataset, fork, lines_of
 from webapp.scenarios.signals import version_stored
 
@@ -288,12 +288,13 @@ def games_of(kind, owner):
     if kind == "matches":
         return {kind: [told(finished_match(owner), owner)]}
     if kind == "episodes":
-        return {kind: [make_episode(make_run(owner))]}
+        record = {**RECORD, "episode": {**conversation().episode.to_dict(), "traces": []}}
+        return {kind: [make_episode(make_run(owner), record=record)]}
     return {kind: StoredConversation.objects.filter(scenario__version=imported(owner, conversation(0)))}
 
 
-def queue_over(owner, annotator, **judged):
-    return services.create_queue(name="seats", owner=owner, rubric_version=version(), annotators=[annotator], **judged)
+def queue_over(owner, annotator, name="seats", **judged):
+    return services.create_queue(name=name, owner=owner, rubric_version=version(), annotators=[annotator], **judged)
 
 
 def told_by(queue, user, client):
@@ -318,6 +319,49 @@ def test_a_queue_tells_nothing_of_seats_that_wait_in_another_queue(kind, client_
     for target in theirs.targets.with_games():
         services.annotate(target=target, by=other_researcher, values=values(3))
     assert 0 not in told_by(queue, other_researcher, client)
+
+
+@pytest.mark.parametrize("kind", ["conversations", "episodes", "matches"])
+def test_nothing_is_exported_of_seats_that_wait_in_another_queue(kind, client_of, researcher, other_researcher):
+    judged = games_of(kind, researcher)
+    queue = queue_over(researcher, researcher, **judged)
+    for target in queue.targets.with_games():
+        services.annotate(target=target, by=researcher, values=values(5))
+    theirs = queue_over(researcher, other_researcher, name="theirs", **judged)
+    client, address = client_of(other_researcher), reverse("judgments:queue-export", args=[queue.pk])
+    refused = client.post(address, {"name": "judged"})
+    assert refused.status_code == 400
+    assert "judge your remaining seats of queue “theirs” first" in refused.content.decode()
+    assert not Dataset.objects.filter(name="judged").exists()
+    for target in theirs.targets.with_games():
+        services.annotate(target=target, by=other_researcher, values=values(3))
+    assert client.post(address, {"name": "judged"}).status_code == 302
+
+
+def test_what_one_judged_alone_is_exported_though_the_seats_wait_in_another_queue(researcher):
+    judged = games_of("episodes", researcher)
+    queue, _other = (queue_over(researcher, researcher, **judged) for _ in range(2))
+    for target in queue.targets.with_games():
+        services.annotate(target=target, by=researcher, values=values(5))
+    assert export.store(queue=queue, name="judged", by=researcher)
+
+
+@pytest.mark.parametrize("kind", ["conversations", "episodes", "matches"])
+def test_after_the_last_seat_nothing_is_compared_that_waits_in_another_queue(
+    kind, client_of, researcher, annotator, other_researcher
+):
+    judged = games_of(kind, researcher)
+    queue = queue_over(researcher, annotator, **judged)
+    queue.annotators.add(other_researcher)
+    for target in queue.targets.with_games():
+        services.annotate(target=target, by=annotator, values=values(5))
+        services.annotate(target=target, by=other_researcher, values=values(4))
+    again = queue_over(researcher, annotator, name="once more", **judged)
+    client, address = client_of(annotator), reverse("judgments:annotate", args=[queue.pk])
+    assert [author.name for author in client.get(address).context["comparison"].authors] == [annotator.username]
+    for target in again.targets.with_games():
+        services.annotate(target=target, by=annotator, values=values(5))
+    assert len(client.get(address).context["comparison"].authors) == 2
 
 
 @pytest.mark.parametrize("kind", ["conversations", "episodes", "matches"])
