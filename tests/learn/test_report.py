@@ -75,6 +75,24 @@ def test_a_constant_error_is_seen_by_value_r2_alone():
     assert (metrics["explained_variance_turn"], metrics["value_r2_turn"]) == (1, 0)
 
 
+def test_advantages_of_both_objectives_count():
+    # sampled tokens: 1 and 3 by the clipped objective; 1 + 2 and 3 - 2 by both; 2 and -2 by the other one
+    clipped, both, other = played(0).items[0], played(1).items[0], played(2).items[0]
+    second = np.array([9.0, 9.0, 2.0, -2.0])
+    both = Item(both.trace, (1, 0), TraceCredit(ppo=both.credit.ppo, reinforce=second), old=both.old)
+    other = Item(other.trace, (2, 0), TraceCredit(reinforce=second), old=other.old)
+
+    def mean_and_spread(*items):
+        rollouts = [Rollout(n, played().episode, items={0: item}) for n, item in enumerate(items)]
+        metrics = credit_metrics(rollouts)
+        return metrics["advantage_mean"], metrics["advantage_std"]
+
+    assert mean_and_spread(clipped) == (2, 1)
+    assert mean_and_spread(both) == (2, 1)
+    assert mean_and_spread(other) == (0, 2)
+    assert mean_and_spread(both, other) == (1, pytest.approx(3.5**0.5))  # 3, 1, 2, -2
+
+
 def test_advantages_by_role():
     one = scored([trace("..00"), trace("..1", seat=1)], {0: 1.0, 1: 0.25})
     episode = one.episode.model_copy(update={"roles": ("wolf", "villager")})

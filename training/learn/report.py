@@ -108,8 +108,9 @@ def _by_opponent(good: Sequence[Rollout]) -> dict[str, float]:
 def credit_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
     """Return the advantages' mean and spread, also by role, and what each value head knows of its targets.
 
-    `explained_variance` is 1 − Var(error)/Var(target), which a constant error leaves as it is; `value_r2` is
-    1 − mean squared error/Var(target), which counts it.
+    A token's advantage is the sum over both policy terms of the loss, which push it together. `explained_variance` is
+    1 − Var(error)/Var(target), which a constant error leaves as it is; `value_r2` is 1 − mean squared
+    error/Var(target), which counts it.
     """
     advantages: list[Floats] = []
     by_role: dict[str, list[Floats]] = {}
@@ -117,8 +118,9 @@ def credit_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
     errors: dict[str, list[Floats]] = {}
     for rollout in rollouts:
         for number, item in (rollout.items or {}).items():
-            if item.credit.ppo is not None:
-                advantages.append(item.credit.ppo[item.sampled])
+            streams = [stream for stream in (item.credit.ppo, item.credit.reinforce) if stream is not None]
+            if streams:
+                advantages.append(np.sum(streams, axis=0)[item.sampled])
                 if rollout.episode.roles:
                     by_role.setdefault(rollout.episode.roles[item.trace.seat], []).append(advantages[-1])
             for head, mask in item.credit.value_mask.items():
