@@ -73,15 +73,15 @@ def _metric(name: str) -> str:
 
 
 def _spread(estimate: Interval, name: str, sign: int) -> str:
-    """Return `6.0 ± 2.1`, or the interval's ends where it is not symmetric; shares in percentage points."""
+    """Return `6.0 ± 2.1 (95 %)`, or the interval's ends where it is not symmetric; shares in percentage points."""
     share = is_share(name)
     mean, low, high = (sign * (100 if share else 1) * estimate[key] for key in ("mean", "low", "high"))
     low, high = sorted((low, high))
     digits = _digits(high - low)
     unit = " percentage points" if share else " points" if name == "points" else ""
     if math.isclose(mean - low, high - mean, rel_tol=0.02, abs_tol=1e-9):
-        return f"{mean:.{digits}f} ± {(high - low) / 2:.{digits}f}{unit}"
-    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]{unit}"
+        return f"{mean:.{digits}f} ± {(high - low) / 2:.{digits}f}{unit} (95 %)"
+    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]{unit} (95 %)"
 
 
 def _digits(width: float) -> int:

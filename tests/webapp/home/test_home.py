@@ -174,7 +174,7 @@ def test_a_run_shows_its_trend_and_its_last_sign_of_progress(client_of, research
 
 def test_what_is_running_is_a_count_with_a_list(client_of, researcher):
     client = client_of(researcher)
-    assert "nothing runs" in page(client, "home:running")
+    assert "nothing running" in page(client, "home:running")
     Run.objects.create(kind="train", name="alpha", owner=researcher, queue="train-cpu", config={}, state="running")
     shown = page(client, "home:running")
     assert "1 running" in strip_tags(shown)

@@ -358,16 +358,16 @@ def head_to_head_of(researcher, difference, scenarios=40, **config):
     [
         ({"points": (0.02, -0.03, 0.07)}, 40,
          ("No difference of omar step 30 and cold &lt;start&gt; in points is shown: "
-          "0.02 ± 0.05 points over 40 scenarios.")),
+          "0.02 ± 0.05 points (95 %) over 40 scenarios.")),
         ({"points": (0.0, 0.0, 0.0)}, 40,
          "The difference of omar step 30 and cold &lt;start&gt; in points is the same over 40 scenarios: 0."),
         ({"points": (6.0, 4.0, 8.0), "won": (0.0, -1.0, 1.0)}, 40,
-         "omar step 30 is better than cold &lt;start&gt; in points, by 6.0 ± 2.0 points over 40 scenarios."),
+         "omar step 30 is better than cold &lt;start&gt; in points, by 6.0 ± 2.0 points (95 %) over 40 scenarios."),
         ({"return": (-0.2, -0.35, -0.1)}, 12,
-         "cold &lt;start&gt; is better than omar step 30 in return, by 0.20 [0.10, 0.35] over 12 scenarios."),
+         "cold &lt;start&gt; is better than omar step 30 in return, by 0.20 [0.10, 0.35] (95 %) over 12 scenarios."),
         ({"won/werewolf": (0.18, 0.08, 0.28), "won": (0.5, 0.4, 0.6)}, 60,
          ("omar step 30 is better than cold &lt;start&gt; in games won as werewolf, by 18 ± 10 percentage points "
-          "over 60 scenarios.")),
+          "(95 %) over 60 scenarios.")),
     ],
 )  # fmt: skip
 def test_a_verdict_names_both_models(page, researcher, difference, scenarios, verdict):
@@ -435,7 +435,7 @@ def trained(researcher, difference, **fields):
 
 def test_a_training_run_shows_its_last_head_to_head_in_words_and_as_a_picture(page, researcher):
     run = trained(researcher, {"points": (6.0, 4.0, 8.0)})
-    sentence = "omar step 30 is better than cold &lt;start&gt; in points, by 6.0 ± 2.0 points over 40 scenarios."
+    sentence = "omar step 30 is better than cold &lt;start&gt; in points, by 6.0 ± 2.0 points (95 %) over 40 scenarios."
     shown = body(page("detail", run.pk))  # where a run that has a result opens
     assert shown.count(sentence) == 1
     plot = shown.split('class="forest"')[1].split("</figure>")[0]
