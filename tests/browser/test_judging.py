@@ -72,7 +72,7 @@ def test_judgments_are_a_layer_of_the_replay_that_stays_from_step_to_step(visit,
     page.locator("summary", has_text="Judgments").click()
     expect(reason).to_be_visible()
     page.get_by_role("button", name="One step back").click()
-    expect(page.locator("output")).to_have_text("step 1 of 2")
+    expect(page.locator("output")).to_have_text("game step 1 of 2")
     expect(reason).to_be_visible()
     page.locator("summary", has_text="Judgments").click()
     expect(reason).to_be_hidden()
@@ -146,5 +146,5 @@ def test_revealing_without_rating_is_confirmed(visit, compared):
     page = visit("pia").page
     page.goto(compared["rate"])
     page.get_by_role("button", name="Show me without rating").click()
-    expect(page.get_by_text("Your vote is left out")).to_be_visible()
+    expect(page.get_by_text("No guess was recorded")).to_be_visible()
     expect(page.get_by_role("table")).to_contain_text("scripted")

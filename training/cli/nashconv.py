@@ -31,6 +31,6 @@ def show(result: dict[str, Any]) -> str:
     return (
         f"{result['policy']} in {result['game']}, {result['states']} information states\n"
         f"NashConv: {result['nash_conv']:.6f}\n"
-        f"exploitability: {result['exploitability']:.6f} chips per game, in the mean of both seats\n"
+        f"exploitability: {result['exploitability']:.6f} chips per game, mean over both seats\n"
         f"value of the first seat against itself: {result['value']:.6f}"
     )

@@ -57,7 +57,7 @@ def rate(request: HttpRequest, pk: int) -> HttpResponseBase:
         raise Http404
     if request.method == "POST" and "reveal" in request.POST:
         if accepted(request, partial(services.reveal_unrated, by=own_seat)):
-            messages.info(request, "This is who sat at the table. Your vote is left out.")
+            messages.info(request, "This is who sat at the table. No guess was recorded.")
         return redirect("judgments:rate", match.pk)
     version = rubric_after(match)
     others = _others(match, own_seat, version, request)

@@ -728,11 +728,11 @@ def test_revealing_without_rating_is_confirmed_and_excludes_a_later_vote(client_
     match = finished_match(researcher, player)
     client, address = client_of(player), reverse("judgments:rate", args=[match.pk])
     page = client.post(address, {"reveal": "1"}, follow=True).content.decode()
-    assert "Your vote is left out" in page
+    assert "No guess was recorded" in page
     assert "rosa" in page
-    assert "no vote" in page
+    assert "no guess" in page
     late = client.post(address, {"guess0-person": "yes"}, follow=True).content.decode()
-    assert "a vote does not count any more" in late
+    assert "a guess does not count any more" in late
     assert (Guess.objects.count(), Judgment.objects.count()) == (0, 0)
 
 

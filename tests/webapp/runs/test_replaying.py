@@ -142,7 +142,7 @@ def test_beliefs_are_shown_with_their_numbers(page, researcher):
     ]
     episode = make_episode(make_run(researcher), record=village(beliefs=beliefs))
     shown = text(page(episode, step=4))
-    assert "asked after step 3" in shown
+    assert "asked after game step 3" in shown
     assert '<tr><th scope="row">Ada <span class="right-answer">right</span></th><td class="number">—</td>' in shown
     assert '<td class="number">0.90</td><td class="number">—</td>' in shown, "Cleo, whom only Ada can name"
     curve = re.findall(r'data-value="([^"]*)"', shown)

@@ -38,7 +38,9 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="queue",
             name="left_out",
-            field=models.JSONField(default=list, help_text="Seats that the rubric asks nothing about, a line a game."),
+            field=models.JSONField(
+                default=list, help_text="Seats that the rubric asks nothing about, one line per game."
+            ),
         ),
         migrations.AddField(
             model_name="queue",

@@ -37,7 +37,7 @@ NAMES: dict[str, tuple[str, str]] = {
     "votes_on_wolves": ("Votes on wolves", "Share of votes that are for a werewolf."),
     "reply_tokens": ("Tokens per reply", "Mean length of a sampled reply."),
     "turns": ("Turns", "Turns per conversation."),
-    "attempts": ("Attempts", "Replies per conversation, refused ones included."),
+    "attempts": ("Replies, including refused", "Replies per conversation, refused ones included."),
     "cut": ("Cut replies", "Share of replies that reached the longest length."),
     "sotopia.mean": ("Social score", "Mean of the seven SOTOPIA dimensions, as the judge scored them."),
 }  # fmt: skip
