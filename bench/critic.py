@@ -2,10 +2,11 @@
 
 The conversations are those of a dataset, read as traces, or those that a run has played. Each turn's state is the
 hidden state before its first token. Its target is the discounted sum of what the seat earns from this turn on, as in
-training. The bound is the best ridge regression on all other scenarios' states (cross-validated, strength chosen inside
-each fold). `reached` feeds the conversations step by step, in several orders and as they were played, and predicts each
-step before learning from it, as training does. Both are R² against the mean of what was learned from. States are
-computed once with a frozen model, so the numbers are an upper limit for a run in which the policy changes.
+training. `bound` is the R² of a linear probe: ridge regression on the states of the other folds' scenarios
+(cross-validated, strength chosen inside each fold). It is no upper limit: another regression, or more conversations,
+may explain more. `reached` feeds the conversations step by step, in several orders and as they were played, and
+predicts each step before learning from it, as training does. Both are R² against the mean of what was learned from.
+States are computed once with a frozen model; in a run they change with the policy.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class States:
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return the bound, and the scores of every kind of head."""
+    """Return the probe's R², and the scores of every kind of head."""
     threads = use_threads(arguments.threads)
     states = cached(arguments)
     count = len(np.unique(states.conversation))
@@ -187,7 +188,10 @@ def _scored(episode: Episode, record: Mapping[str, Any]) -> Iterator[ScoredEpiso
 
 
 def bound(states: States) -> dict[str, Any]:
-    """Return the cross-validated R² of ridge regression, with a 95 % jackknife interval over scenarios."""
+    """Return the cross-validated R² of a linear probe, with a 95 % interval over scenarios.
+
+    The jackknife leaves out scenarios of the sums of squares and does not fit the probe again.
+    """
     groups = np.unique(states.scenario)
     errors = np.zeros((len(groups), 2))
     for fold in range(FOLDS):
@@ -239,8 +243,8 @@ def _ridge(x: Floats, y: Floats, wanted: Floats, strengths: Sequence[float]) -> 
 def stepwise(states: States, kind: str, batch: int, order: int | None) -> list[list[float]]:
     """Return, for every step but the first, squared errors and squared deviations of conversations not seen before.
 
-    Deviations are those from the mean target of earlier steps, so that R² compares with the bound. `order` shuffles the
-    scenarios; None leaves the conversations as they were played.
+    Deviations are those from the mean target of earlier steps, so that R² compares with the probe's. `order` shuffles
+    the scenarios; None leaves the conversations as they were played.
     """
     learn = LearnSection.from_dict(KINDS[kind])
     critic = Critic((HEAD,), states.features.shape[1], learn, order or 0)
@@ -284,7 +288,7 @@ def _r2(sums: Floats) -> float:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return the bound, and one line per kind of head."""
+    """Return the probe's R², and one line per kind of head."""
     limit = result["bound"]
     lines = [
         f"{result['conversations']} conversations, {result['turns']} turns, {result['batch']} conversations per step",
