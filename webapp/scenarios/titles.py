@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
+from training.errors import BadInput
 from training.games import lookup
 from training.records import Scenario
 
@@ -12,6 +15,12 @@ def title_of(scenario: Scenario) -> str:
 
 
 def seats_of(scenario: Scenario) -> list[str]:
-    """Return each seat's private information, one line per seat. Not for pages that players see."""
-    private = zip(scenario.seats, lookup(scenario.game).private(scenario), strict=True)
+    """Return each seat's private information, one line per seat. Not for pages that players see.
+
+    There is none where the game's present settings are others than those of the scenario.
+    """
+    try:
+        private = zip(scenario.seats, lookup(scenario.game).private(scenario), strict=True)
+    except (ValidationError, BadInput):
+        return []
     return [f"{name}: {text}" for name, text in private if text]

@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from training.errors import BadInput
+from training.errors import BadInput, IllegalMove
 from training.games import REGISTRY, anonymised, make, replay
 from training.records import ALL, Episode, Judgment, Scenario
 from webapp.accounts.permissions import current_user, get_or_404, researchers
@@ -181,21 +181,27 @@ def _stored(request: HttpRequest, name: str, number: int, key: str) -> StoredSce
     return get_or_404(_version(request, name, number).scenarios.select_related("version__dataset"), key=key)
 
 
-def _views(scenario: Scenario) -> list[dict[str, Any]]:
-    game = make(anonymised(scenario))
-    return [{"name": name, "seen": game.observe(seat)} for seat, name in enumerate(scenario.seats)]
+def _views(scenario: Scenario) -> tuple[list[dict[str, Any]], str]:
+    """Return what each seat sees at the start, or why the present rules do not play the scenario."""
+    try:
+        game = make(anonymised(scenario))
+    except BadInput as error:
+        return [], str(error)
+    return [{"name": name, "seen": game.observe(seat)} for seat, name in enumerate(scenario.seats)], ""
 
 
 @require_GET
 @researchers
 def scenario_page(request: HttpRequest, name: str, number: int, key: str) -> HttpResponse:
     stored = _stored(request, name, number, key)
-    scenario = Scenario.from_dict(stored.data)
+    scenario, user = Scenario.from_dict(stored.data), current_user(request)
     around = stored.version.scenarios.around(stored.position)
+    views, problem = _views(scenario)
     context = {
-        "stored": stored, "scenario": scenario, "version": stored.version, "views": _views(scenario), "around": around,
+        "stored": stored, "scenario": scenario, "version": stored.version, "around": around,
+        "views": views, "problem": problem,
         "conversations": [_conversation(row) for row in stored.conversations.order_by("position")],
-        "may_change": current_user(request).may_change(stored.version.dataset.owner_id),
+        "may_change": user.may_change(stored.version.dataset.owner_id),
     }  # fmt: skip
     return render(request, "scenarios/scenario.html", context)
 
@@ -209,9 +215,11 @@ def _conversation(row: StoredConversation) -> dict[str, Any]:
         for seat, values in episode.seat_metrics.items()
         for name, value in values.items()
     }
+    lines, problem = conversation_lines(episode)
     return {
         "row": row,
-        "lines": conversation_lines(episode),
+        "lines": lines,
+        "problem": problem,
         "metrics": metrics,
         "roles": roles,
         "judgments": [_judgment(Judgment.from_dict(data), episode.scenario.seats) for data in row.judgments],
@@ -225,11 +233,17 @@ def _judgment(record: Judgment, names: Sequence[str]) -> dict[str, Any]:
     return {"record": record, "seat": seat, "mean": mean}
 
 
-def conversation_lines(episode: Episode) -> list[dict[str, str]]:
-    """Return the all-seeing view's log with its speakers, including the game's own lines, without the opening."""
+def conversation_lines(episode: Episode) -> tuple[list[dict[str, str]], str]:
+    """Return the all-seeing view's log with its speakers, including the game's own lines, without the opening.
+
+    Of a conversation that the present rules refuse, the reason is returned instead.
+    """
     names = episode.scenario.seats
-    messages = replay(episode.scenario, episode.moves).observe(ALL).messages[1:]
-    return [{"who": "" if m.author is None else names[m.author], "text": m.text} for m in messages]
+    try:
+        messages = replay(episode.scenario, episode.moves).observe(ALL).messages[1:]
+    except (BadInput, IllegalMove) as error:
+        return [], str(error)
+    return [{"who": "" if m.author is None else names[m.author], "text": m.text} for m in messages], ""
 
 
 @require_http_methods(["GET", "POST"])
@@ -239,6 +253,10 @@ def scenario_edit(request: HttpRequest, name: str, number: int, key: str) -> Htt
     user = current_user(request)
     get_or_404(Dataset.objects.changeable_by(user), pk=stored.version.dataset_id)
     scenario, note = Scenario.from_dict(stored.data), request.POST.get("note", "").replace("\x00", "")[:400]
+    views, problem = _views(scenario)
+    if problem:  # the form has a field for each of the game's present settings
+        messages.error(request, f"{key} cannot be edited: the present rules do not play it: {problem}.")
+        return redirect("scenarios:scenario", name, number, key)
     form = ScenarioForm(scenario, request.POST or None)
     valid, saving, outdated = form.is_valid(), request.method == "POST" and "preview" not in request.POST, ""
     try:
@@ -250,7 +268,7 @@ def scenario_edit(request: HttpRequest, name: str, number: int, key: str) -> Htt
     except BadInput as error:
         outdated = error.why
     if request.method == "GET":
-        form.preview = [(v["name"], v["seen"]) for v in _views(scenario)]
+        form.preview = [(view["name"], view["seen"]) for view in views]
     context = {"form": form, "stored": stored, "version": stored.version, "note": note, "outdated": outdated}
     status = (409 if outdated else 400) if saving else 200
     return render_page(request, "scenarios/edit.html", context, "preview", status)

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
+from tests.webapp.judgments.make import conversation, imported
 from tests.webapp.runs.making import make_run
 from tests.webapp.scenarios import files
 from training.dataset import DatasetLine
@@ -228,6 +229,36 @@ def test_a_scenario_page_shows_what_each_seat_sees(client, researcher):
     page = client.get(address).content.decode()
     assert "Ann sees" in page
     assert "Ben sees" in page
+
+
+def refused_moves(stored):
+    row = stored.conversations.get(position=0)
+    row.data["moves"].reverse()
+    row.save()
+
+
+def refused_settings(stored):
+    stored.data["settings"] = {**stored.data["settings"], "of an earlier release": 1}
+    stored.save()
+
+
+@pytest.mark.parametrize(
+    "refuse, why",
+    [
+        (refused_moves, "The present rules do not allow its moves: seat 1 is not to act."),
+        (refused_settings, "The present rules do not play this scenario: settings.of an earlier release: "),
+    ],
+)
+def test_what_the_present_rules_refuse_is_shown_with_the_reason(client, researcher, refuse, why):
+    version = imported(researcher, conversation(0), conversation(1))
+    stored = version.scenarios.get()
+    refuse(stored)
+    for name, *rest in (("version",), ("edit", stored.key), ("scenario", stored.key)):
+        response = client.get(reverse(f"scenarios:{name}", args=["imported", 1, *rest]), follow=True)
+        assert response.status_code == 200, name
+    page = html.unescape(response.content.decode())
+    assert why in page
+    assert "One pen is enough for me." in page, "the other conversation"
 
 
 def form_data(page_form, **changes):
