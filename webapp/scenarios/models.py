@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.models import Count, Max, OuterRef, Q, Subquery
@@ -141,6 +144,15 @@ class StoredScenario(models.Model):
         return self.key
 
 
+class StoredConversationQuerySet(models.QuerySet["StoredConversation"]):
+    """Reads of conversations."""
+
+    def awaited_by(self, user: User) -> dict[int, int]:
+        """Return those of which this person has yet to judge a seat, each with a queue that asks them to."""
+        targets: Any = apps.get_model("judgments.Target").objects  # an app above this one
+        return dict(targets.open_for(user).filter(conversation__in=self).values_list("conversation", "queue"))
+
+
 class StoredConversation(models.Model):
     """One `training.records.Episode` without traces, of a scenario of the same version. `judgments` travel with it."""
 
@@ -149,6 +161,8 @@ class StoredConversation(models.Model):
     source = models.CharField(max_length=200, help_text="Record or match it came from.")
     data = models.JSONField()
     judgments = models.JSONField(default=list)
+
+    objects = StoredConversationQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["scenario", "position"], name="conversation_position_once")]

@@ -195,19 +195,23 @@ def _views(scenario: Scenario) -> tuple[list[dict[str, Any]], str]:
 def scenario_page(request: HttpRequest, name: str, number: int, key: str) -> HttpResponse:
     stored = _stored(request, name, number, key)
     scenario, user = Scenario.from_dict(stored.data), current_user(request)
+    awaited = stored.conversations.all().awaited_by(user)
     around = stored.version.scenarios.around(stored.position)
     views, problem = _views(scenario)
     context = {
         "stored": stored, "scenario": scenario, "version": stored.version, "around": around,
         "views": views, "problem": problem,
-        "conversations": [_conversation(row) for row in stored.conversations.order_by("position")],
+        "conversations": [_conversation(row, awaited.get(row.pk)) for row in stored.conversations.order_by("position")],
         "may_change": user.may_change(stored.version.dataset.owner_id),
     }  # fmt: skip
     return render(request, "scenarios/scenario.html", context)
 
 
-def _conversation(row: StoredConversation) -> dict[str, Any]:
-    """Return the page's data of a conversation, with its own roles: new games may deal others."""
+def _conversation(row: StoredConversation, awaited_in: int | None) -> dict[str, Any]:
+    """Return the page's data of a conversation, with its own roles: new games may deal others.
+
+    What others said of it is left out for a reader who has yet to judge it, in the queue `awaited_in`.
+    """
     episode = Episode.from_dict(row.data)
     roles = [(name, role) for name, role in zip(episode.scenario.seats, episode.roles, strict=False) if role]
     metrics = episode.metrics | {
@@ -216,13 +220,15 @@ def _conversation(row: StoredConversation) -> dict[str, Any]:
         for name, value in values.items()
     }
     lines, problem = conversation_lines(episode)
+    judgments = row.judgments if awaited_in is None else []
     return {
         "row": row,
         "lines": lines,
         "problem": problem,
         "metrics": metrics,
         "roles": roles,
-        "judgments": [_judgment(Judgment.from_dict(data), episode.scenario.seats) for data in row.judgments],
+        "awaited_in": awaited_in,
+        "judgments": [_judgment(Judgment.from_dict(data), episode.scenario.seats) for data in judgments],
     }
 
 

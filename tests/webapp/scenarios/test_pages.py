@@ -10,11 +10,12 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
-from tests.webapp.judgments.make import conversation, imported
+from tests.webapp.judgments.make import FIVES, conversation, conversation_queue, imported, outside
 from tests.webapp.runs.making import make_run
 from tests.webapp.scenarios import files
 from training.dataset import DatasetLine
 from training.records import Scenario
+from webapp.judgments import services as judging
 from webapp.scenarios import importers, imports, services
 from webapp.scenarios.models import Dataset, Import, StoredScenario
 
@@ -259,6 +260,22 @@ def test_what_the_present_rules_refuse_is_shown_with_the_reason(client, research
     page = html.unescape(response.content.decode())
     assert why in page
     assert "One pen is enough for me." in page, "the other conversation"
+
+
+def test_what_others_said_of_a_conversation_is_hidden_until_ones_own_judgment(client, client_of, researcher, admin):
+    record = outside("gpt-4", 0, dict.fromkeys(FIVES, 4.0))
+    version = imported(researcher, conversation(0, (record,)), conversation(1, (record,)))
+    queue = conversation_queue(researcher, version)
+    address = reverse("scenarios:scenario", args=["imported", 1, version.scenarios.get().key])
+    judge = reverse("judgments:annotate", args=[queue.pk])
+    shown = []
+    for target in queue.targets.order_by("position"):
+        page = client.get(address).content.decode()
+        shown.append((page.count("gpt-4"), page.count(f'href="{judge}"')))
+        judging.annotate(target=target, by=researcher, values=dict.fromkeys(FIVES, 5.0))
+    assert shown == [(0, 2), (0, 2), (1, 1), (1, 1)]
+    assert client.get(address).content.decode().count("gpt-4") == 2
+    assert client_of(admin).get(address).content.decode().count("gpt-4") == 2, "nothing waits for them"
 
 
 def form_data(page_form, **changes):
