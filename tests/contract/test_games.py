@@ -265,6 +265,29 @@ def test_worlds_that_differ_in_hidden_facts_look_the_same(pair, seed):
 
 
 @worlds
+def test_all_reads_whatever_a_seat_may_know(pair):
+    """Judges, replays and exports read the view of `ALL`, and the tool seat reads the same."""
+    a, b = make(pair.a.with_seed(3)), make(pair.b.with_seed(3))
+    knows = [*range(len(pair.a.seats)), SPECTATOR]
+
+    def differs(viewer):
+        return a.observe(viewer).messages != b.observe(viewer).messages
+
+    for moves in steps(a, 3):
+        if pair.until(a):
+            return
+        if seeing := list(filter(differs, knows)):
+            assert differs(ALL), f"{pair.name}: {seeing} can tell the two scenarios apart, ALL cannot"
+        b.step(pair.across(a, b, moves))
+
+
+@case
+def test_the_tool_seat_reads_what_all_reads(name, scenario):
+    game, _ = played(scenario, 3)
+    assert game.observe(scenario.tool_seat).messages == game.observe(ALL).messages
+
+
+@worlds
 @settings(max_examples=4, deadline=None)
 @given(seed=seeds)
 def test_scripts_do_not_know_what_their_seat_may_not_know(pair, seed):
