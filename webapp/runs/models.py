@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
+from django.db.models import Exists, OuterRef
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 
 from webapp.runs import querysets
 
@@ -65,6 +70,16 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def evaluations(self) -> list[dict[str, Any]]:
+        """Return the head-to-heads during training by their step.
+
+        Those above the step from which a later attempt began are left out: the weights that played them are gone.
+        """
+        began = self.attempts.filter(pid__isnull=False, number__gt=OuterRef("attempt__number"))
+        played = self.events.filter(kind="evaluation").annotate(after=Cast(KT("data__step"), models.IntegerField()))
+        lasting = played.exclude(Exists(began.filter(start_step__lt=OuterRef("after"))))
+        return list(lasting.order_by("after").values_list("data", flat=True))
 
 
 class Attempt(models.Model):

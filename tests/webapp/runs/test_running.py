@@ -95,6 +95,23 @@ def test_a_training_run_shows_new_evaluations_only(researcher, get):
     assert "3.25" in text(get("evaluation", run, shown, **{"hx-request": "true"}))
 
 
+def test_head_to_heads_of_weights_that_are_gone_are_not_shown(researcher, get):
+    run, attempt = begun(researcher, steps=20)
+    for step in (5, 10, 15):
+        numbers = {"step": step, "a.points": step + 0.5}
+        run.events.create(attempt=attempt, kind="evaluation", data=numbers, at="2026-01-01T00:00:00Z")
+    attempts.give_back(attempt=attempt, exit_code=1, why="it crashed")
+    second = attempts.claim(run_id=run.pk, worker="w:1:1", host="here")
+    assert "15.5<" in text(get("evaluation", run)), "the second attempt has not begun"
+    attempts.started(attempt=second, pid=2, pid_started=1.0, start_step=10, code_version="")
+    assert [data["step"] for data in run.evaluations()] == [5, 10]
+    assert "15.5<" not in text(get("evaluation", run))
+    numbers = {"step": 15, "a.points": 14.5}
+    run.events.create(attempt=second, kind="evaluation", data=numbers, at="2026-01-01T00:00:00Z")
+    page = text(get("evaluation", run))
+    assert ("15.5<" in page, "14.5<" in page) == (False, True)
+
+
 @pytest.mark.parametrize(
     "phase, facts, judge, left",
     [

@@ -77,7 +77,7 @@ def _opening(run: Run, metrics: set[str]) -> Callable[..., HttpResponseBase] | N
         return evaluation  # it has no curves
     if metrics:
         return None
-    if run.events.filter(kind="evaluation").exists():
+    if run.evaluations():
         return evaluation
     return log if run.state == Run.State.FAILED else None
 
@@ -122,8 +122,7 @@ def event_files(request: HttpRequest, run_id: int) -> HttpResponseBase:
 def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
     """The results of head-to-heads: the run's own, and those played during training; polled while the run is alive."""
     run = visible(request, run_id)
-    events = run.events.filter(kind="evaluation").order_by("data__step") if run.kind == "train" else ()
-    rows = [(event.data.get("step"), event.data) for event in events]
+    rows = [(data.get("step"), data) for data in run.evaluations()] if run.kind == "train" else []
     names = curves.in_order({name for _, data in rows for name in data if name != "step"})
     metrics = [name for name in names if not name.endswith(("_low", "_high"))]
     table = [(step, [_cell(data, name) for name in metrics]) for step, data in rows]
