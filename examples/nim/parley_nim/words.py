@@ -24,13 +24,17 @@ def read_choice(text: str) -> tuple[int, int]:
 
 
 def opening(heaps: Sequence[int], names: Sequence[str], take: Action, seat: Seat | None = None) -> str:
-    """Return the rules, with who the reader is; None = a reader who does not play."""
+    """Return the rules, with who the reader is; None = a reader who does not play.
+
+    What only one reader is told is a paragraph of its own: a table shows it apart from the rules, as its seat's card.
+    """
     sizes = listed(f"heap {LETTERS[heap]} with {counted(size, 'stick')}" for heap, size in enumerate(heaps))
-    who = "" if seat is None else f"You are {names[seat]}; you play against {names[1 - seat]}.\n"
-    return (
+    rules = (
         f"This is Nim. There is {sizes}. In turn each player takes one or more sticks from a single heap. Who takes "
-        f"the last stick of all wins.\n{who}How to act:\n{how_to((take,))}"
+        "the last stick of all wins."
     )
+    who = "" if seat is None else f"You are {names[seat]}; you play against {names[1 - seat]}."
+    return "\n\n".join(part for part in (rules, who, f"How to act:\n{how_to((take,))}") if part)
 
 
 def state(heaps: Sequence[int], to_move: str) -> str:

@@ -9,7 +9,7 @@ from parley_nim.script import GreedyPlayer, PerfectPlayer, perfect
 
 from training.errors import IllegalMove
 from training.games import make
-from training.records import Move, Scenario
+from training.records import SPECTATOR, Move, Scenario
 from training.text.parsing import parse
 
 
@@ -31,6 +31,13 @@ def test_who_takes_the_last_stick_wins():
     take(game, "2 from A")
     assert game.returns() == {0: -1, 1: 1}
     assert game.seat_metrics() == {0: {"win": 0, "turns": 1}, 1: {"win": 1, "turns": 1}}
+
+
+def test_what_only_one_reader_is_told_is_a_paragraph_of_its_own():
+    game = nim([2, 1])
+    rules, seat = (game.observe(viewer).messages[0].text.split("\n\n") for viewer in (SPECTATOR, 0))
+    assert [paragraph for paragraph in seat if paragraph not in rules] == ["You are Ada; you play against Ben."]
+    assert [paragraph for paragraph in seat if paragraph in rules] == rules
 
 
 @cache
