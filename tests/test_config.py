@@ -23,11 +23,12 @@ def test_every_shipped_configuration_is_what_its_place_says(path, monkeypatch):
         assert settings.kind == "train"
         assert type(settings.method) is METHODS[folder]
         assert settings.method.name == folder
-    assert path.stem in {*GAMES, "quick"}
+    assert path.stem in {*GAMES, "quick"}, "a configuration is called after its game, or quick"
     assert settings.game.name == (path.stem if path.stem in GAMES else "negotiation")
     assert config.parse(settings.to_dict()) == settings
     command = "sft" if folder == "sft" else "run"
-    assert f"python -m training {command} training/configs/{folder}/{path.name}" in path.read_text()
+    line = f"python -m training {command} training/configs/{folder}/{path.name}"
+    assert line in path.read_text(), "a comment at the head of a configuration shows its command line"
 
 
 def test_every_method_ships_a_configuration():

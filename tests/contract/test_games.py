@@ -35,10 +35,16 @@ def points(length, seed):
 
 def test_every_game_has_cases_worlds_and_secrets():
     hiding = {name for name, spec in REGISTRY.items() if spec.hidden}
-    assert set(REGISTRY) == set(CASES)
-    assert hiding == set(WORLDS) == set(SECRETS)
+    for listed, needed in ((CASES, set(REGISTRY)), (WORLDS, hiding), (SECRETS, hiding)):
+        assert not needed - set(listed), f"games without {listed.name} in tests/games/cases"
+        assert not set(listed) - needed, f"games with {listed.name} whose SPEC says hidden=False"
     for name in hiding:
-        assert {seat for w in WORLDS[name] for seat in [w.viewer]} >= {0, 1, SPECTATOR}
+        assert {w.viewer for w in WORLDS[name]} >= {0, 1, SPECTATOR}, f"WORLDS of {name} lack one of these viewers"
+
+
+def test_a_game_without_cases_is_named():
+    with pytest.raises(AssertionError, match="no module in tests/games/cases has CASES of ludo"):
+        CASES["ludo"]
 
 
 @pytest.mark.parametrize("spec", REGISTRY.values(), ids=lambda s: s.name)
@@ -79,8 +85,8 @@ def test_random_play_ends_with_returns_in_the_declared_range(name, scenario, see
     if spec.zero_sum:
         assert sum(game.returns().values()) == pytest.approx(0)
     assert len(game.roles()) in (0, len(scenario.seats))
-    assert game.metrics()
-    assert all(isinstance(value, float) for value in game.metrics().values())
+    assert game.metrics(), "a game that is over has metrics"
+    assert all(isinstance(value, float) for value in game.metrics().values()), "metrics are of type float"
     assert set(game.seat_metrics()) <= set(range(len(scenario.seats)))
     for metrics in game.seat_metrics().values():
         assert all(isinstance(value, float) for value in metrics.values())
@@ -128,8 +134,8 @@ def test_something_stands_between_two_own_messages(name, scenario, seed):
     for seat in range(len(scenario.seats)):
         roles = [message["role"] for message in chat(game.observe(seat), seat, scenario.seats)]
         assert roles[0] == "system"
-        assert roles[1] == "user"
-        assert all(a != b for a, b in pairwise(roles))
+        assert roles[1] == "user", f"no line of the game stands between the opening and seat {seat}'s first message"
+        assert all(a != b for a, b in pairwise(roles)), f"nothing stands between two messages of seat {seat}"
 
 
 @case
@@ -331,7 +337,7 @@ def test_secrets_reach_only_those_who_may_read_them(secret):
                     assert secret.text not in str(refusal.value)
     for viewer in viewers(secret.scenario):
         shown = game.observe(viewer).model_dump_json() + str(chat(game.observe(viewer), viewer, secret.scenario.seats))
-        assert (secret.text in shown) == (viewer in secret.readers), viewer
+        assert (secret.text in shown) == (viewer in secret.readers), f"{secret.text!r} and viewer {viewer}"
     assert secret.text not in REGISTRY[secret.scenario.game].label(secret.scenario)
 
 
@@ -387,7 +393,7 @@ def test_a_start_drawn_anew_keeps_nothing_of_a_stated_deal():
             assert len({(str(game.observe(ALL)), game.to_act()) for game in games}) > 1, f"every {name} starts alike"
         else:
             assert anew == scenario.with_seed(7)
-    assert stating == DEALING
+    assert stating == DEALING, "a game with undealt needs a case whose settings state the deal"
 
 
 @case

@@ -17,14 +17,20 @@ _OUTER = [name for name in os.environ.get("PARLEY_CASES", "").split(",") if name
 _MODULES = [import_module(name) for name in (*_INNER, *_OUTER)]
 
 
-def _by_game(name, game_of):
+class ByGame(dict):
     """The entries of one list of every module, by the game that they are about, in the order of the registry."""
-    entries = [entry for module in _MODULES for entry in getattr(module, name, ())]
-    by_game = {game: [entry for entry in entries if game_of(entry) == game] for game in REGISTRY}
-    return {game: listed for game, listed in by_game.items() if listed}
+
+    def __init__(self, name, game_of):
+        entries = [entry for module in _MODULES for entry in getattr(module, name, ())]
+        by_game = {game: [entry for entry in entries if game_of(entry) == game] for game in REGISTRY}
+        super().__init__((game, listed) for game, listed in by_game.items() if listed)
+        self.name = name
+
+    def __missing__(self, game):
+        raise AssertionError(f"no module in tests/games/cases has {self.name} of {game}")
 
 
-CASES = _by_game("CASES", lambda scenario: scenario.game)
-WORLDS = _by_game("WORLDS", lambda worlds: worlds.a.game)
-SECRETS = _by_game("SECRETS", lambda secret: secret.scenario.game)
-PLAYTHROUGHS = _by_game("PLAYTHROUGHS", lambda playthrough: playthrough[1].game)
+CASES = ByGame("CASES", lambda scenario: scenario.game)
+WORLDS = ByGame("WORLDS", lambda worlds: worlds.a.game)
+SECRETS = ByGame("SECRETS", lambda secret: secret.scenario.game)
+PLAYTHROUGHS = ByGame("PLAYTHROUGHS", lambda playthrough: playthrough[1].game)
