@@ -58,7 +58,7 @@ async def score(
 ) -> list[Rollout]:
     """Score every episode that ended well; the others keep their error. `on_scored` is called after each."""
 
-    async def one(number: int, episode: Episode) -> Rollout:
+    async def scored(number: int, episode: Episode) -> Rollout:
         if episode.error is not None:
             return Rollout(number, episode)
         try:
@@ -70,7 +70,7 @@ async def score(
             on_scored()
         return Rollout(number, episode, result)
 
-    return list(await asyncio.gather(*(one(number, episode) for number, episode in enumerate(episodes))))
+    return list(await asyncio.gather(*(scored(number, episode) for number, episode in enumerate(episodes))))
 
 
 def learnable(rollouts: Sequence[Rollout]) -> list[Item]:

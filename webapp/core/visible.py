@@ -63,7 +63,7 @@ def reveal(html: str) -> str:
     at, element = 0, ""
     for tag in TAG.finditer(html):
         pieces.append(_shown(html[at : tag.start()], element))
-        pieces.append(ATTRIBUTE.sub(lambda found: found[1] + visible(found[2]), tag[0]))
+        pieces.append(ATTRIBUTE.sub(lambda match: match[1] + visible(match[2]), tag[0]))
         at, element = tag.end(), "" if tag[1] else tag[2].lower()
     pieces.append(_shown(html[at:], element))
     return "".join(pieces)

@@ -51,11 +51,11 @@ def announced(text: str) -> str:
     if "<" not in text:
         return text
     text = BLANK.sub("", ENDING.sub("Choose one of them.", text))
-    return TAGGED.sub(_told, text)
+    return TAGGED.sub(_as_text, text)
 
 
-def _told(tag: re.Match[str]) -> str:
-    return tag["alone"].replace("_", " ") if tag["alone"] else TAGGED.sub(_told, tag[2])
+def _as_text(tag: re.Match[str]) -> str:
+    return tag["alone"].replace("_", " ") if tag["alone"] else TAGGED.sub(_as_text, tag[2])
 
 
 def _way(line: re.Match[str]) -> str:
