@@ -120,7 +120,10 @@ def ready(*, run_id: int, address: str) -> None:
 
 @transaction.atomic
 def ended(*, run_id: int, error: str = "") -> None:
-    """Record that its process has ended: cold if a stop was requested, else failed with the reason."""
+    """Record that its process has ended: cold if a stop was requested, else failed with the reason.
+
+    `stop` withdraws the request that it was started for; one made since, while it was stopping, stays.
+    """
     deployment = Deployment.objects.select_for_update().filter(run_id=run_id).first()
     if deployment is None or deployment.state in {Deployment.State.COLD, Deployment.State.FAILED}:
         return
@@ -128,7 +131,8 @@ def ended(*, run_id: int, error: str = "") -> None:
     deployment.state = Deployment.State.COLD if stop_asked else Deployment.State.FAILED
     deployment.error = "" if stop_asked else (error or "the model server ended by itself")[:4000]
     deployment.address = deployment.key = ""
-    deployment.requested_at = deployment.ready_at = None
+    deployment.requested_at = deployment.requested_at if stop_asked else None
+    deployment.ready_at = None
     deployment.save(update_fields=["state", "error", "address", "key", "requested_at", "ready_at"])
 
 

@@ -65,6 +65,19 @@ def test_from_cold_to_ready_and_back(make, told):
     assert (gone.state, gone.address, gone.key) == ("cold", "", "")
 
 
+def test_a_request_of_a_model_that_is_stopping_starts_it_again(make):
+    deployment = make()
+    up(deployment)
+    first = fresh(deployment).run_id
+    services.request(deployment=deployment)
+    services.stop(deployment=deployment)
+    assert not fresh(deployment).requested_at, "an earlier request is withdrawn"
+    assert not services.request(deployment=deployment)
+    services.ended(run_id=first)
+    services.settle()
+    assert (fresh(deployment).state, fresh(deployment).run_id == first) == ("starting", False)
+
+
 def test_every_start_has_a_key_of_its_own(make):
     deployment = make()
     keys = set()
