@@ -104,6 +104,17 @@ def few(settings):
     return settings
 
 
+@pytest.mark.parametrize("conversations, allowed", [(100, True), (102, False)])
+def test_the_conversations_of_a_head_to_head_count_as_games(conversations, allowed, researcher, few):
+    few.QUOTAS["games_per_run"] = {"researcher": 100}
+    config = configs.RunConfig(kind="eval", model={"base": "tiny"}, evaluate={"conversations": conversations})
+    if allowed:
+        assert services.create_run(owner=researcher, config=config)
+        return
+    with pytest.raises(BadInput, match="102 would be more than the limit of 100 games in one run"):
+        services.create_run(owner=researcher, config=config)
+
+
 def start(owner):
     return services.create_run(owner=owner, config=configs.RunConfig(model={"base": "tiny"}))
 

@@ -111,6 +111,8 @@ def _check_size(config: RunConfig, owner: User) -> None:
         head_to_heads = (steps // evaluate.every if evaluate.every else 0) + evaluate.at_end
         count = steps * config.rollout.scenarios * config.rollout.games + head_to_heads * evaluate.conversations
         quotas.refuse_above(user=owner, quota="games_per_run", count=count)
+    if config.kind == "eval":
+        quotas.refuse_above(user=owner, quota="games_per_run", count=config.evaluate.conversations)
 
 
 def _check_quotas(owner: User) -> None:
