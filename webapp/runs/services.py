@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import shutil
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ from webapp.runs.models import Checkpoint, Event, Run
 from webapp.runs.querysets import ALIVE, OVER
 from webapp.scenarios.models import DatasetVersion
 
+logger = logging.getLogger(__name__)
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 TRAIN_QUEUES = {"cpu": "train-cpu", "gpu": "train-gpu"}
 
@@ -206,8 +208,12 @@ def delete_run(*, run: Run) -> None:
 
 
 def _delete_files(names: list[str]) -> None:
+    """Delete these folders. Their rows are gone: one that stays is named in the log, and the others are deleted."""
     for name in names:
-        files.delete_folder(name)
+        try:
+            files.delete_folder(name)
+        except files.StorageError:
+            logger.exception("the stored folder %s could not be deleted", name)
 
 
 @transaction.atomic

@@ -1,15 +1,16 @@
 """Judged conversations when their run is deleted, or resumes from an earlier step."""
 
 import pytest
+from django.core.files.storage import default_storage
 from django.urls import reverse
 
 from tests.webapp.judgments.make import FIVES, version
-from tests.webapp.runs.making import make_episode, make_run
+from tests.webapp.runs.making import make_checkpoint, make_episode, make_run
 from training.errors import BadInput
 from training.rewards.judge import Cost, Verdict
 from webapp.judgments import services as judging
 from webapp.judgments.models import JudgeModel, Judgment
-from webapp.runs import attempts, services
+from webapp.runs import attempts, files, services
 from webapp.runs.models import Run
 from webapp.serving.models import RemoteModel
 
@@ -57,6 +58,28 @@ def test_what_only_its_owner_has_judged_goes_with_the_run(researcher, episode):
     judged_by_a_model(episode, researcher)
     services.delete_run(run=episode.run)
     assert (Run.objects.count(), Judgment.objects.count()) == (0, 0)
+
+
+def test_a_folder_that_cannot_be_deleted_does_not_keep_the_others(
+    researcher, monkeypatch, caplog, django_capture_on_commit_callbacks
+):
+    run = make_run(researcher)
+    names = [make_checkpoint(run, step=step, name=f"at-{step}").path for step in (1, 2, 3)]
+    delete, tried = files.delete_folder, []
+
+    def fails_once(name):
+        tried.append(name)
+        if name == names[1]:
+            raise files.StorageError("the bucket is away")
+        delete(name)
+
+    monkeypatch.setattr(files, "delete_folder", fails_once)
+    with django_capture_on_commit_callbacks(execute=True):
+        services.delete_run(run=run)
+    assert sorted(tried) == sorted([f"runs/{run.pk}", *names])
+    assert [default_storage.exists(name) for name in names] == [False, True, False]
+    assert "checkpoints/at-2 could not be deleted" in caplog.text
+    assert "the bucket is away" in caplog.text
 
 
 @pytest.mark.parametrize("start, lost", [(2, 2), (3, 0)])
