@@ -297,3 +297,24 @@ def test_tables_that_wait_for_people_do_not_hold_up_one_that_waits_for_its_model
     complete = tables.create(host=player, start=tables.Start(negotiation()), places=[tables.Place(user=ben), model])
     tables.answer_consent(match=complete, user=ben, agreed=True)
     assert tables.waiting_for_models(limit=1) == [complete.pk]
+
+
+def test_tables_that_wait_for_ready_or_for_a_slot_do_not_hold_up_one_that_can_begin(player, ben):
+    names = ("slow", "small")
+    slow, small = (Checkpoint.objects.create(kind="full", base="tiny", name=name) for name in names)
+    model, other = (tables.Place(deployment=Deployment.objects.create(checkpoint=row)) for row in (slow, small))
+    places = [tables.Place(user=ben), model, tables.Place(scripted="scripted")]
+    unready = tables.create(host=player, start=tables.Start(vigil.vigil(3)), places=places)
+    waiting, able = (
+        tables.create(host=player, start=tables.Start(negotiation()), places=[tables.Place(user=ben), place])
+        for place in (model, other)
+    )
+    for match in (unready, waiting, able):
+        tables.answer_consent(match=match, user=ben, agreed=True)
+    Deployment.objects.filter(checkpoint=small).update(state=Deployment.State.READY)
+    assert tables.waiting_for_models(limit=9) == [able.pk, waiting.pk]
+    Match.objects.filter(pk=unready.pk).update(host=ben)  # who is alone with models need not press it
+    assert tables.waiting_for_models(limit=9) == [able.pk, unready.pk, waiting.pk]
+    Match.objects.filter(pk=unready.pk).update(host=player)
+    unready.seats.filter(user=ben).update(ready=True)
+    assert tables.waiting_for_models(limit=9) == [able.pk, unready.pk, waiting.pk]

@@ -32,6 +32,8 @@ from webapp.serving.models import Deployment
 DEADLINES = (10, 3600)
 """Fewest and most seconds for a move."""
 ALIVE = (Match.State.OPEN, Match.State.RUNNING)
+STARTING = (Deployment.State.COLD, Deployment.State.STARTING, Deployment.State.STOPPING)
+"""The states of a model that has neither started nor failed to."""
 
 
 def new_seed() -> int:
@@ -174,11 +176,20 @@ def _begin_if_ready(match: Match) -> None:
 
 
 def waiting_for_models(*, limit: int) -> list[int]:
-    """Open tables with a model at which no player and no answer is missing, oldest first."""
+    """Open tables with a model at which no player and no answer is missing, as `_complete` says, oldest first.
+
+    Those whose models still have to start come last: however many they are, they do not hold up the others.
+    """
     missing = Q(kind=MatchSeat.Kind.OPEN) | Q(kind=MatchSeat.Kind.PERSON, consent=None)
     seats = MatchSeat.objects.filter(match=OuterRef("pk"))
+    people = seats.filter(kind=MatchSeat.Kind.PERSON)
+    must_be_ready = Exists(seats.filter(seat__gt=1)) & Exists(people.exclude(user=OuterRef("host")))  # `needs_ready`
+    starting = Exists(seats.filter(deployment__state__in=STARTING))
     with_models = Match.objects.filter(Exists(seats.filter(deployment__isnull=False)), state=Match.State.OPEN)
-    return list(with_models.exclude(Exists(seats.filter(missing))).order_by("pk").values_list("pk", flat=True)[:limit])
+    complete = with_models.exclude(Exists(seats.filter(missing))).exclude(
+        must_be_ready & Exists(people.filter(ready=False))
+    )
+    return list(complete.order_by(starting, "pk").values_list("pk", flat=True)[:limit])
 
 
 @transaction.atomic
