@@ -140,13 +140,15 @@ def _check_judged(queue: Queue, by: User) -> None:
 def store(*, queue: Queue, name: str, by: User) -> tuple[DatasetVersion, list[str]]:
     """Store the export as a new dataset, or as the next version of one's own dataset of that name.
 
-    Returns the version and what was left out. From then on the judgments of the queue do not change. Raises `BadInput`
-    if nothing can be exported, the name is taken, or `by` has yet to judge seats of the queue, in it or in another
-    one, whose other judgments the export would tell.
+    Returns the version and what was left out. From then on the judgments of the queue do not change, if `by` may change
+    the queue: no other export takes the annotators' corrections from them. Raises `BadInput` if nothing can be
+    exported, the name is taken, or `by` has yet to judge seats of the queue, in it or in another one, whose other
+    judgments the export would tell.
     """
     _check_judged(queue, by)
     list(queue.targets.select_for_update().values_list("pk"))  # a judgment that is being saved is complete after this
-    Queue.objects.filter(pk=queue.pk).update(exported_at=timezone.now())
+    if by.may_change(queue.owner_id):
+        Queue.objects.filter(pk=queue.pk).update(exported_at=timezone.now())
     export = collect(queue, by)
     if not export.lines:
         why = "; ".join(export.left_out[:3]) or "the queue is empty"

@@ -132,7 +132,8 @@ class QueueQuerySet(models.QuerySet["Queue"]):
 class Queue(models.Model):
     """A set of targets to be judged under one rubric version: by people, or by one judge model.
 
-    A judgment that was last saved before `exported_at` is part of an exported dataset and no longer changes.
+    A judgment that was last saved before `exported_at` is part of a dataset that its owner or an admin exported, and no
+    longer changes.
     """
 
     name = models.CharField(max_length=120)

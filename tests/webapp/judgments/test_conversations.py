@@ -338,6 +338,28 @@ def test_nothing_is_exported_of_seats_that_wait_in_another_queue(kind, client_of
     assert client.post(address, {"name": "judged"}).status_code == 302
 
 
+def test_only_an_export_by_those_who_may_change_the_queue_ends_corrections(
+    client_of, researcher, annotator, other_researcher, admin
+):
+    queue = queue_over(researcher, annotator, **games_of("episodes", researcher))
+    for target in queue.targets.with_games():
+        services.annotate(target=target, by=annotator, values=values(5))
+    says = "its judgments may still change after your export"
+    for number, (user, final) in enumerate(((other_researcher, False), (researcher, True), (admin, True))):
+        page = client_of(user).get(reverse("judgments:queue", args=[queue.pk])).content.decode()
+        assert (says in page) != final
+        Queue.objects.filter(pk=queue.pk).update(exported_at=None)
+        export.store(queue=queue, name=f"judged-{number}", by=user)
+        queue.refresh_from_db()
+        assert (queue.exported_at is not None) == final
+        target = queue.targets.with_games().first()
+        if final:
+            with pytest.raises(BadInput, match="stays as it is"):
+                services.annotate(target=target, by=annotator, values=values(number))
+        else:
+            assert services.annotate(target=target, by=annotator, values=values(number)).history
+
+
 def test_what_one_judged_alone_is_exported_though_the_seats_wait_in_another_queue(researcher):
     judged = games_of("episodes", researcher)
     queue, _other = (queue_over(researcher, researcher, **judged) for _ in range(2))
