@@ -10,7 +10,10 @@ from training.records import EpisodeCredit, Needs, ScoredEpisode
 
 
 class Method(Protocol):
-    """How an episode's outcome becomes credit. A method knows no model, no trainer and no game."""
+    """How an episode's outcome becomes credit. A method knows no model, no trainer and no game.
+
+    `needs` never changes, and `credit` leaves the episodes as they are.
+    """
 
     needs: Needs
 
