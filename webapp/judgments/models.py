@@ -141,7 +141,7 @@ class Queue(models.Model):
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="queues")
     judge = models.ForeignKey(JudgeModel, null=True, blank=True, on_delete=models.PROTECT, related_name="queues")
     annotators = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="annotation_queues")
-    left_out = models.JSONField(default=list, help_text="Seats that the rubric asks nothing about, a line a game.")
+    left_out = models.JSONField(default=list, help_text="Seats that the rubric asks nothing about, one line per game.")
     exported_at = models.DateTimeField(null=True, blank=True, help_text="When it was last exported.")
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -354,7 +354,7 @@ def check_rateable(by: MatchSeat) -> None:
     if by.match.state != Match.State.FINISHED:
         raise BadInput("the game is not over yet")
     if GameRating.objects.filter(by=by, voted=False).exists():
-        raise BadInput("you have seen who it was without rating, so a vote does not count any more")
+        raise BadInput("you have seen who it was without rating, so a guess does not count any more")
     if is_rated(by):
         raise BadInput("you have rated this game already")
 
