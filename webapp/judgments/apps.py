@@ -8,7 +8,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
-from webapp.scenarios.signals import version_stored
+from webapp.scenarios.signals import awaited, version_stored
 
 
 def _load_rubrics(**_options: Any) -> None:
@@ -23,6 +23,14 @@ def _store_judgments(*, version: Any, **_options: Any) -> None:
     store_judgments(version)
 
 
+def _awaited(*, conversations: Any, user: Any, **_options: Any) -> dict[int, int]:
+    from webapp.judgments.models import Target
+
+    return dict(
+        Target.objects.open_for(user).filter(conversation__in=conversations).values_list("conversation", "queue")
+    )
+
+
 class JudgmentsConfig(AppConfig):
     """Rubrics, judgments and queues."""
 
@@ -33,3 +41,4 @@ class JudgmentsConfig(AppConfig):
         """Load the rubrics once the tables are there, and follow the datasets."""
         post_migrate.connect(_load_rubrics, sender=self)
         version_stored.connect(_store_judgments, dispatch_uid="judgments.imported")
+        awaited.connect(_awaited, dispatch_uid="judgments.awaited")

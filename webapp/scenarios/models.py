@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.models import Count, Max, OuterRef, Q, Subquery
 from django.db.models.functions import Cast, Coalesce, Now
 
 from webapp.accounts.models import User
+from webapp.scenarios.signals import awaited
 
 
 class DatasetQuerySet(models.QuerySet["Dataset"]):
@@ -149,8 +149,8 @@ class StoredConversationQuerySet(models.QuerySet["StoredConversation"]):
 
     def awaited_by(self, user: User) -> dict[int, int]:
         """Return those of which this person has yet to judge a seat, each with a queue that asks them to."""
-        targets: Any = apps.get_model("judgments.Target").objects  # an app above this one
-        return dict(targets.open_for(user).filter(conversation__in=self).values_list("conversation", "queue"))
+        answers: list[tuple[Any, Any]] = awaited.send(type(self), conversations=self, user=user)
+        return {key: queue for _, queues in answers for key, queue in queues.items()}
 
 
 class StoredConversation(models.Model):

@@ -9,3 +9,9 @@ version_stored = Signal()
 
 Receivers run inside the transaction that stores the version: an exception in one of them undoes the version.
 """
+
+awaited = Signal()
+"""Sent before judgments on conversations are shown, with `conversations`, a query set, and the reader, `user`.
+
+Receivers return those of which this person has yet to judge a seat: by primary key, a queue that asks for it.
+"""
