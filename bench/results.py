@@ -9,7 +9,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from bench.baselines import moving, steps_to_same
@@ -33,7 +33,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     """Return for each page its computed lines, and those that the page does not contain."""
     pages = {}
     for name, lines in PAGES.items():
-        computed = list(lines(_read(arguments.dir / f"{name}.json")))
+        computed = list(lines(raw_of(name, arguments.dir)))
         text = _text(arguments.dir / f"{name}.md")
         pages[name] = {"lines": computed, "missing": [line for line in computed if line not in text]}
     return {"pages": pages, "ok": not any(page["missing"] for page in pages.values())}
@@ -57,6 +57,13 @@ def _text(path: Path) -> str:
 def _read(path: Path) -> Raw:
     raw: Raw = loads(_text(path))
     return raw
+
+
+def raw_of(page: str, folder: Path) -> Raw:
+    """Return the raw numbers of a page; if they are in several files, by the files' names."""
+    if page in FILES:
+        return {name: _read(folder / f"{name}.json") for name in FILES[page]}
+    return _read(folder / f"{page}.json")
 
 
 def toy(raw: Raw) -> Iterator[str]:
@@ -305,6 +312,36 @@ def poker(raw: Raw) -> Iterator[str]:
         yield f"{row['exploitability']:.{digits}f}"
 
 
+def speed(raw: Raw) -> Iterator[str]:
+    """Yield what the table says was measured, without what only the commands print."""
+    per_turn, multi_turn = raw["conversation"]["per_turn"], raw["conversation"]["multi_turn"]
+    for sides, unit in (
+        (raw["learning"], "tokens per second"),
+        (raw["sampling"], "tokens per second"),
+        (per_turn, "per hour"),
+        (multi_turn, "per hour"),
+    ):
+        a, b = (sides[side]["median"] for side in "ab")
+        rounds = ", ".join(f"{ratio:.2f}" for ratio in sides["ratios"])
+        yield f"{a:.0f} against {b:.0f} {unit}: {a / b:.2f}; paired {median(sides['ratios']):.2f} (rounds {rounds})"
+    seconds = raw["start"]["site"]["seconds"]
+    yield f"{median(seconds):.1f} s ({min(seconds):.1f}–{max(seconds):.1f})"
+    yield f"{raw['start']['command']['above_s']:.2f} s"
+    pages = {name: page["median_ms"] for name, page in raw["pages"]["pages"].items()}
+    yield f"slowest median {max(pages.values()):.1f} ms (the form of a new run), the ladder {pages['ladder']:.1f}"
+    p50, p95 = (raw["sockets"][f"{name}_ms"]["runs"] for name in ("p50", "p95"))
+    yield f"p50 {median(p50):.1f} ms, p95 {median(p95):.1f} ms ({min(p95):.1f}–{max(p95):.1f};"
+    turns = {name: row["median_ms"] for name, row in raw["games"]["turn"].items()}
+    low, high = (f"{of(turns.values()):.2f} ms" for of in (min, max))
+    villages = f"Werewolf {turns['werewolf']:.2f}, Among Us {turns['among_us']:.2f}"
+    yield f"{low} (tic-tac-toe) to {high} (Hanabi); {villages}"
+    rates = {name: row["a"]["median"] / row["b"]["median"] for name, row in raw["games"]["textarena"].items()}
+    titles = {"tic_tac_toe": "tic-tac-toe", "connect_four": "Connect Four", "kuhn_poker": "Kuhn poker"}
+    yield f"{', '.join(f'{title} {rates[name]:.2f}' for name, title in titles.items())} of its rate"
+    table = raw["table"]
+    yield f"p50 {table['p50_ms']:.1f} ms, p95 {table['p95_ms']:.1f} ms, {table['votes']} votes"
+
+
 def _lead(values: Sequence[float], first: Sequence[float], digits: int) -> str:
     """Return the paired difference over seeds."""
     return _over_seeds([a - b for a, b in zip(values, first, strict=True)], digits)
@@ -336,4 +373,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "intervals": intervals,
     "quick": quick,
     "poker": poker,
+    "speed": speed,
 }
+FILES = {"speed": ("learning", "sampling", "conversation", "start", "pages", "sockets", "games", "table")}
+"""The raw files of a page that has several."""
