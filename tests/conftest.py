@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -48,6 +49,8 @@ def pytest_configure(config: pytest.Config) -> None:
     import django
     from django.conf import settings
 
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # else no process under test would hear Ctrl-C
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick; nothing here is secret
     django.setup()
     from django.test import TransactionTestCase

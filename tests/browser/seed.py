@@ -1,7 +1,7 @@
-"""Rows for browser tests, stored by a process of the installation: `python -m tests.browser.seed FUNCTION [ARGUMENT]`.
+"""Rows for browser tests, stored by a process of the installation: `python -m tests.browser.seed`.
 
-Each function prints what the test needs to know as JSON. What is made in one transaction is over before a worker or
-the clock can look at it.
+Each line of its input is a JSON list of a function here and its arguments; the answer is a line with what the test needs
+to know, as JSON. What is made in one transaction is over before a worker or the clock can look at it.
 """
 
 import json
@@ -258,7 +258,16 @@ def payloads() -> dict[str, Any]:
     return planting.everywhere()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Answer until the end of input; a function that fails ends the process."""
+    from django.db import connections
+
     django.setup()
-    made: Any = globals()[sys.argv[1]](*sys.argv[2:])
-    print(json.dumps(made))  # noqa: T201 (read by the test)
+    for line in sys.stdin:
+        function, *arguments = json.loads(line)
+        print(json.dumps(globals()[function](*arguments)), flush=True)  # noqa: T201 (read by the test)
+        connections.close_all()
+
+
+if __name__ == "__main__":
+    main()

@@ -8,6 +8,7 @@ import json
 import os
 import queue
 import re
+import select
 import shutil
 import signal
 import socket
@@ -59,6 +60,7 @@ class Site:
         self._said: list[str] = []
         self._family: dict[int, psutil.Process] = {}
         self.process: subprocess.Popen[str] | None = None
+        self._seeding: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         """Migrate and start everything; returns once every part is alive."""
@@ -94,7 +96,24 @@ class Site:
 
     def seed(self, what: str, *arguments: object) -> Any:
         """Store rows that would take a browser too long to make; returns what that function of `seed.py` does."""
-        return json.loads(self.run([sys.executable, "-m", "tests.browser.seed", what, *map(str, arguments)]))
+        if self._seeding is None or self._seeding.poll() is not None:  # one for all: to start takes two seconds
+            self._seeding = subprocess.Popen(
+                [sys.executable, "-m", "tests.browser.seed"],
+                cwd=ROOT,
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        asked, answers = self._seeding.stdin, self._seeding.stdout
+        assert asked is not None
+        assert answers is not None
+        asked.write(json.dumps([what, *map(str, arguments)]) + "\n")
+        asked.flush()
+        ready, _, _ = select.select([answers], [], [], START_SECONDS)
+        line = answers.readline() if ready else ""
+        assert line, f"{what} stored nothing: see the captured standard error"
+        return json.loads(line)
 
     def prepare_tiny(self) -> None:
         """Make the tiny model, once for all test sessions of this user."""
@@ -126,6 +145,8 @@ class Site:
         """Press Ctrl-C, wait, and make sure that no process is left; the folder goes too."""
         self.family()
         try:
+            if self._seeding is not None:
+                self._seeding.communicate(timeout=20)
             if self.process is not None:
                 self.process.send_signal(signal.SIGINT)
                 self.process.wait(150)
