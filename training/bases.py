@@ -17,7 +17,7 @@ from pydantic import Field
 
 from training.errors import BadInput
 from training.reading import Record
-from training.store import MANIFEST, loads, sha256, write_json
+from training.store import MANIFEST, loads, sha256, verify_directory, write_json
 
 INFO = "parley.json"
 """The file with a model folder's provenance (`ModelInfo`), beside the Hugging Face files."""
@@ -241,6 +241,27 @@ def check_folder(folder: Path) -> Path:
     if not any(folder.glob("*.safetensors")):
         raise BadInput("no .safetensors file: convert the weights first", str(folder))
     return folder
+
+
+def verified(model: str | Path) -> Path:
+    """Return the model's folder after checking the hashes of its manifest, if it has one."""
+    folder = resolve(model)
+    if (folder / MANIFEST).is_file():
+        verify_directory(folder)
+    return folder
+
+
+def is_adapter(folder: Path) -> bool:
+    """Return whether the folder contains adapters only."""
+    return (folder / "adapter_config.json").is_file()
+
+
+def base_of(folder: Path) -> Path:
+    """Return the folder of the full model: the folder itself, or the base that an adapter names."""
+    if not is_adapter(folder):
+        return folder
+    config = json.loads((folder / "adapter_config.json").read_text("utf-8"))
+    return verified(str(config.get("base_model_name_or_path", "")))
 
 
 def read_info(folder: Path) -> ModelInfo:

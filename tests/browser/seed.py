@@ -1,7 +1,7 @@
 """Rows for browser tests, stored by a process of the installation: `python -m tests.browser.seed`.
 
-Each line of its input is a JSON list of a function here and its arguments; the answer is a line with what the test needs
-to know, as JSON. What is made in one transaction is over before a worker or the clock can look at it.
+Each line of its input is a JSON list of a function here and its arguments; the answer is a line with what the test
+needs to know, as JSON. What is made in one transaction is over before a worker or the clock can look at it.
 """
 
 import json

@@ -18,7 +18,7 @@ from peft.tuners.lora import LoraLayer
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from training import bases
-from training.engines.local.loading import base_of, is_adapter, load_full, load_tokenizer, verified
+from training.engines.local.loading import load_full, load_tokenizer
 from training.errors import BadInput
 from training.sections import Dtype, LoraConfig
 
@@ -39,9 +39,9 @@ def load(
     adapters, whose rank must be `lora.rank`. Without `lora`, adapters are merged and every weight requires gradients.
     New adapters draw from torch's global generator.
     """
-    folder = verified(model)
-    loaded = load_full(base_of(folder), dtype)
-    if is_adapter(folder):
+    folder = bases.verified(model)
+    loaded = load_full(bases.base_of(folder), dtype)
+    if bases.is_adapter(folder):
         loaded = _load_adapter(loaded, folder, lora)
     elif lora is not None:
         loaded = adapt(loaded, lora)

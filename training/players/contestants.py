@@ -165,7 +165,5 @@ def facts(folder: Path) -> dict[str, Any]:
 
 
 def _longest(folder: Path) -> int:
-    from training.engines.local.loading import base_of
-
-    config = json.loads((base_of(folder) / "config.json").read_text("utf-8"))
+    config = json.loads((bases.base_of(folder) / "config.json").read_text("utf-8"))
     return int(config["max_position_embeddings"])

@@ -5,7 +5,6 @@ Raises `BadInput` for a folder that is unsafe or cannot be loaded. Importing thi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +18,6 @@ from training import bases
 from training.engines.local.attention import BLOCKED
 from training.errors import BadInput
 from training.sections import Dtype
-from training.store import MANIFEST, verify_directory
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,29 +26,8 @@ DTYPES: dict[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bf
 disable_progress_bar()  # a run's log is a file
 
 
-def verified(model: str | Path) -> Path:
-    """Return the model's folder after checking the hashes of its manifest, if it has one."""
-    folder = bases.resolve(model)
-    if (folder / MANIFEST).is_file():
-        verify_directory(folder)
-    return folder
-
-
-def is_adapter(folder: Path) -> bool:
-    """Return whether the folder contains adapters only."""
-    return (folder / "adapter_config.json").is_file()
-
-
-def base_of(folder: Path) -> Path:
-    """Return the folder of the full model: the folder itself, or the base that an adapter names."""
-    if not is_adapter(folder):
-        return folder
-    config = json.loads((folder / "adapter_config.json").read_text("utf-8"))
-    return verified(str(config.get("base_model_name_or_path", "")))
-
-
 def load_full(folder: Path, dtype: Dtype) -> PreTrainedModel:
-    """Return the full model of a folder that `verified` returned."""
+    """Return the full model of a folder that `bases.verified` returned."""
     try:
         return AutoModelForCausalLM.from_pretrained(
             folder,
@@ -66,9 +43,9 @@ def load_full(folder: Path, dtype: Dtype) -> PreTrainedModel:
 
 def load_merged(model: str | Path, dtype: Dtype) -> PreTrainedModel:
     """Return the model with its adapters, if it has any, merged, in eval mode and without gradients."""
-    folder = verified(model)
-    loaded = load_full(base_of(folder), dtype)
-    if is_adapter(folder):
+    folder = bases.verified(model)
+    loaded = load_full(bases.base_of(folder), dtype)
+    if bases.is_adapter(folder):
         from peft import PeftModel
 
         loaded = PeftModel.from_pretrained(loaded, folder).merge_and_unload()
@@ -86,8 +63,8 @@ def load_tokenizer(model: str | Path) -> PreTrainedTokenizerBase:
 
 def folder_weights(model: str | Path) -> Iterator[tuple[str, Tensor]]:
     """Yield (Hugging Face parameter name, tensor) of a model folder with adapters merged."""
-    folder = verified(model)
-    if is_adapter(folder):
+    folder = bases.verified(model)
+    if bases.is_adapter(folder):
         yield from load_merged(folder, "float32").named_parameters()
         return
     for file in sorted(folder.glob("*.safetensors")):

@@ -19,8 +19,9 @@ from vllm.inputs.engine import tokens_input
 from vllm.sampling_params import RequestOutputKind
 from vllm.v1.engine.llm_engine import LLMEngine
 
+from training.bases import base_of, is_adapter, verified
 from training.engines.base import Sample, SampleRequest, Weights
-from training.engines.local.loading import base_of, folder_weights, is_adapter, verified
+from training.engines.local.loading import folder_weights
 from training.errors import EngineError
 
 if TYPE_CHECKING:

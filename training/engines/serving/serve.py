@@ -22,6 +22,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from training import bases
 from training.engines.choice import choose
 from training.engines.serving.config import ServeConfig
 from training.engines.serving.guard import KeyGuard
@@ -102,11 +103,11 @@ class Serving:
 
 def prepared(model: str, target: Path) -> Path:
     """Return a folder that a server can load: the model's own, or `target` with the adapters merged."""
-    from training.engines.local import loading
-
-    folder = loading.verified(model)
-    if not loading.is_adapter(folder):
+    folder = bases.verified(model)
+    if not bases.is_adapter(folder):
         return folder
+    from training.engines.local import loading  # imports torch and Transformers, which would stay beside the server
+
     tokenizer = loading.load_tokenizer(folder)
     with atomic_directory(target) as temporary:
         loading.load_merged(folder, "bfloat16" if on_gpu() else "float32").save_pretrained(temporary)
@@ -153,10 +154,9 @@ def command(config: ServeConfig, folder: Path, port: int) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return the server's environment: no telemetry, no network, and a small cache on a CPU."""
+    """Return the server's environment: no telemetry, no network, and a small cache where vLLM runs on a CPU."""
     quiet = {"VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "WARNING", "HF_HUB_OFFLINE": "1"}
-    cpu = {} if on_gpu() else {"VLLM_CPU_KVCACHE_SPACE": os.environ.get("VLLM_CPU_KVCACHE_SPACE", "1")}
-    return {**os.environ, **quiet, **cpu}
+    return {"VLLM_CPU_KVCACHE_SPACE": "1", **os.environ, **quiet}
 
 
 def answers(url: str) -> bool:
