@@ -7,6 +7,7 @@ respected. The embedded PostgreSQL keeps a migrated database, of which those of 
 """
 
 import fcntl
+import gc
 import hashlib
 import os
 import shutil
@@ -59,6 +60,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "numprocesses", None):
         # With this name in their environment, parallel processes would load the settings before they come by here.
         del os.environ["DJANGO_SETTINGS_MODULE"]
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: the garbage collector need not look at it again."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

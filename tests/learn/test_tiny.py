@@ -28,7 +28,7 @@ def folder():
 
 
 @functools.cache
-def self_play(folder, sample, temperature, games=48):
+def self_play(folder, sample, temperature, games=24):
     """Play starts of a sample against itself, without retries; return the episodes."""
     engine, chat = TransformersEngine(folder), ChatTokenizer(load_tokenizer(folder))
     starts = samples.load(sample)
