@@ -18,9 +18,13 @@ PLANTED = {  # file, line added to it, and the contract that must break
     "methods are pure": (
         "training/methods/__init__.py",
         "import training.engines",
-        "training.methods sees records, numpy and pydantic only",
+        "training.methods sees no engine, model, rule or file",
     ),
-    "games are pure": ("training/games/base.py", "import httpx2", "training.games sees records and seeding only"),
+    "games are pure": (
+        "training/games/base.py",
+        "import httpx2",
+        "training.games sees no engine, model, method or run",
+    ),
     "the site uses pure parts": (
         "webapp/runs/forms.py",
         "import training.methods",

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from training import bases, games, players
+from training import bases, players
 from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config
@@ -96,15 +96,7 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
 
 
 def _check_size(config: RunConfig, owner: User) -> None:
-    """Raise `BadInput` for a configuration too large to be stored, unknown settings, or too many games."""
-    all_settings = [("game.settings", config.game.name, config.game.settings)]
-    all_settings += [
-        (f"mixture.{place}.settings", part.game, part.settings) for place, part in enumerate(config.mixture)
-    ]
-    for where, game, game_settings in all_settings:
-        fields = games.lookup(game).settings.model_fields
-        if unknown := sorted(set(game_settings) - set(fields)):
-            raise BadInput(f"{game} has no setting {unknown[0][:80]!r}; it has {', '.join(sorted(fields))}", where)
+    """Raise `BadInput` for a configuration too large to be stored, or too many games."""
     size = len(json.dumps(config.to_dict()).encode())
     if size > settings.CONFIG_BYTES:
         raise BadInput(f"the configuration has {size} bytes, more than {settings.CONFIG_BYTES}", "config")
