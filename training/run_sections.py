@@ -434,7 +434,8 @@ class StopSection(Record):
         le=1e6,
         description="Held-out gap: stop when the reward has risen since its first values by more than this above what "
         "the model has gained over its start in the last head-to-head (evaluate.every), by the upper bound and in "
-        "units of reward. Applies where the reward is the game's result; a large number = never.",
+        "units of reward. Applies against past opponents, where the reward is the game's result: for the roles of "
+        "evaluate.side, or one seat of a zero-sum game. A large number = never.",
     )
     average: int = Field(default=3, ge=1, le=MOST_STEPS, description="Steps in a moving average.")
     patience: int = Field(default=5, ge=1, le=MOST_STEPS, description="Steps in a row that a rule must hold.")

@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.learn.small_runs import make_run
+from training.config import parse
 from training.errors import BadInput, JudgeError
 from training.learn import trainer
 from training.learn.score import give_credit
@@ -285,17 +286,61 @@ def test_an_alarm_finds_the_last_good_checkpoint_of_an_earlier_attempt(tmp_path,
     assert events(run_dir, "watchdog", attempt=2)[0]["checkpoint"] == 2
 
 
-def test_the_last_head_to_head_without_a_gap_keeps_its_checkpoint(tmp_path):
-    async def evaluate(running, step):
-        return {"difference.return_high": 9.0 if step == 2 else -9.0}
+WITH_GAPS = {
+    "game": {"name": "tic_tac_toe", "settings": {}},
+    "data": {"path": ""},
+    "opponents": [{"source": "past"}],
+    "rollout": {"past_saved": 1},
+    "evaluate": {"every": 2},
+    "stop": {"patience": 2, "kl_ceiling": 1e6, "entropy_rise": 1e6, "entropy_fall": 0, "advantage_drift": 0},
+}
+"""Runs whose head-to-heads the watchdog compares with their rewards, and that nothing else ends."""
 
+
+async def gains_until_step_2(running, step):
+    return {"difference.return_high": 9.0 if step == 2 else -9.0}
+
+
+def test_the_last_head_to_head_without_a_gap_keeps_its_checkpoint(tmp_path):
     learn = {"steps": 9, "keep": 1, "save_every": 1}
-    stop = {"patience": 2, "kl_ceiling": 1e6, "entropy_rise": 1e6, "entropy_fall": 0, "advantage_drift": 0}
-    config, run_dir = make_run(tmp_path, learn=learn, evaluate={"every": 2}, stop=stop)
-    outcome = trainer.run(config, run_dir, evaluate=evaluate)
+    config, run_dir = make_run(tmp_path, learn=learn, reward={"malformed": -0.5}, **WITH_GAPS)
+    outcome = trainer.run(config, run_dir, evaluate=gains_until_step_2)
     assert outcome["why"].startswith("held-out gap")
     assert events(run_dir, "watchdog")[0]["checkpoint"] == 2
     assert [step for step, _ in run_dir.attempt(1).checkpoints()] == [2, 4]
+
+
+def test_a_resumed_run_knows_the_head_to_head_after_its_checkpoint(tmp_path):
+    config, run_dir = make_run(tmp_path, steps=2, reward={"malformed": -0.5}, **WITH_GAPS)
+    assert trainer.run(config, run_dir, evaluate=gains_until_step_2)["step"] == 2
+    longer = config.model_copy(update={"learn": config.learn.model_copy(update={"steps": 9})})
+    outcome = trainer.run(longer, run_dir, evaluate=gains_until_step_2)
+    assert outcome["why"].startswith("held-out gap")
+    assert events(run_dir, "watchdog", attempt=2)[0]["checkpoint"] == 2
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"game": {"name": "negotiation", "settings": {}}},  # both may earn more together
+        {"opponents": []},
+        {"opponents": [{"source": "past"}, {"source": "scripted"}]},
+        {"opponents": [{"source": "past", "learner": ["x"]}]},
+        {"evaluate": {"every": 2, "opponent": "scripted"}},
+        {"mixture": [{"game": "tic_tac_toe"}, {"game": "connect_four"}]},
+    ],
+)
+def test_a_head_to_head_is_compared_with_the_reward_where_both_mean_the_same(sections):
+    assert trainer.gain_worth(parse({"kind": "train", **WITH_GAPS})) == 0.5  # returns from -1 to 1
+    assert trainer.gain_worth(parse({"kind": "train", **WITH_GAPS, **sections})) is None
+
+
+def test_wolves_are_compared_against_a_common_village():
+    wolves = {"kind": "train", "game": {"name": "werewolf"}}
+    wolves["opponents"] = [{"source": "past", "learner": ["werewolf"]}]
+    assert trainer.gain_worth(parse({**wolves, "evaluate": {"side": ["werewolf"]}})) == 1
+    for section in ({}, {"side": ["seer"]}, {"side": ["werewolf"], "opposition": "each_other"}):
+        assert trainer.gain_worth(parse({**wolves, "evaluate": section})) is None
 
 
 @pytest.mark.parametrize("lr, result", [(1e-2, "stopped"), (1e-5, "succeeded")])

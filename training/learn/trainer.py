@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +26,7 @@ from training.records import LEARNER, Episode
 from training.rollout import Job, RolloutPolicy, rollout
 from training.rundir import RunDir
 from training.seeding import derive
+from training.store import read_lines
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,6 +62,7 @@ class Trainer:
         checkpoint.seed_generators(derive(self.config.seed, "generators"))
         if context.resumed:
             self._restore(context.resumed)
+            self._compare_again()
 
     async def loop(self) -> tuple[Result, str]:
         """Run to the end; return the result and, unless it succeeded, why."""
@@ -225,10 +227,19 @@ class Trainer:
         # what the engine still holds of the head-to-head's prompts would round the next games differently
         await self._sync(self.step)
         self.progress.event("evaluation", **{**results, "step": self.step})
-        worth = rewards.per_return(self.config.reward, games.lookup(self.config.game.name))
-        if worth is None or self.config.evaluate.opponent or self.config.mixture:
-            return ""  # not what is rewarded, no gain over the start, or the reward is of other games as well
-        return self.context.watchdog.see_evaluation(self.step, results, worth)
+        return self._compare(results)
+
+    def _compare(self, results: Mapping[str, Any]) -> str:
+        """Give the watchdog a head-to-head after this step, if training rewards what it compares."""
+        worth = gain_worth(self.config)
+        return "" if worth is None else self.context.watchdog.see_evaluation(self.step, results, worth)
+
+    def _compare_again(self) -> None:
+        """Give the watchdog the head-to-head after the resumed step, which was played once its checkpoint was saved."""
+        run_dir = RunDir(self.progress.attempt.root.parents[1])
+        events = (event for number in run_dir.attempts() for event, _ in read_lines(run_dir.attempt(number).events))
+        for event in [event for event in events if event["kind"] == "evaluation" and event["step"] == self.step][-1:]:
+            self._compare(event)
 
     # --- checkpoints ---
 
@@ -282,6 +293,22 @@ class Trainer:
         self.context.watchdog.load_state_dict(state.data["watchdog"])
         self.bad_in_a_row, self.effective = state.data["bad_in_a_row"], state.data["effective"]
         checkpoint.unpack_generators(state.data["generators"], state.tensors)
+
+
+def gain_worth(config: RunConfig) -> float | None:
+    """Return the reward of one unit of the return that a head-to-head compares, None where the two are not alike.
+
+    They are where the same seats play against what the run began with, or against its past: one seat of a zero-sum
+    game, or the roles of `evaluate.side` against a common opponent. Where every seat learns, all may earn more
+    together, which is no gain over the start at the same table.
+    """
+    section, spec = config.evaluate, games.lookup(config.game.name)
+    alike = section.opposition == "common" if section.side else spec.zero_sum
+    learns = section.side or "one"
+    alike &= bool(config.opponents) and all((it.source, it.learner) == ("past", learns) for it in config.opponents)
+    if not alike or config.mixture or section.opponent:
+        return None
+    return rewards.per_return(config.reward, spec)
 
 
 async def _timed(work: Awaitable[object]) -> float:

@@ -51,6 +51,7 @@ class Watchdog:
         `reply_tokens` and `advantage_mean` (means), `advantage_std`, `lr` and `clipfrac` (a share); a missing number
         raises no alarm.
         """
+        self.gap = False
         step = {name: metrics[name] for name in NAMES if name in metrics}
         self.recent = [*self.recent, step][-self.rules.average - 2 * max(self.rules.patience, self.rules.average) :]
         if len(self.first) < self.rules.patience and "reward" in step:
@@ -63,8 +64,8 @@ class Watchdog:
         """Add a head-to-head of the model after `step` against its start; return why the run should end, or "".
 
         Of its numbers the upper bound of the difference in returns is read, by role the largest one; `worth` is the
-        reward of one unit of return. A hack of the reward, or what holds in the training scenarios alone, raises the
-        reward and not this.
+        reward of one unit of return, where the same seats play in both. Then a hack of the reward, or what holds in the
+        training scenarios alone, raises the reward and not this.
         """
         gains = [
             value * worth
