@@ -1,5 +1,6 @@
 """The run configuration: every shipped file, every field's description, and errors for wrong values."""
 
+import json
 import subprocess
 import sys
 
@@ -85,7 +86,7 @@ ZERO = {"name": "omar", "filter": "zero"}
         ({"game": {"settings": {"highest": 1}}}, "game.settings", "'highest'; it has deal, first_seat, "),
         ({"game": {"settings": {"turn_limit": "5"}}}, "game.settings.turn_limit", "valid integer"),
         ({"game": {"settings": {"turn_limit": 5.0}}}, "game.settings.turn_limit", "valid integer"),
-        ({"game": {"settings": {"turn_limit": True}}}, "game.settings.turn_limit", "valid integer"),
+        ({"game": {"name": "werewolf", "settings": {"rounds": True}}}, "game.settings.rounds", "valid integer"),
         ({"game": {"settings": {"turn_limit": 1}}}, "game.settings.turn_limit", "greater than or equal to 2"),
         ({"game": {"settings": {"deal": {"kind": "price"}}}}, "game.settings.deal.price.title", "required"),
         ({"kind": "eval", "game": {"settings": {"prosocial": "1"}}}, "game.settings.prosocial", "valid number"),
@@ -132,6 +133,18 @@ def test_a_wrong_value_is_named(data, where, why):
 def test_settings_of_a_game_may_be_a_few_that_fit_its_scenarios(game, settings):
     assert config.parse({"kind": "eval", "game": {"name": game, "settings": settings}}).game.settings == settings
     assert config.parse({"mixture": [{"game": game, "settings": settings}], "judge": JUDGE}).mixture[0].game == game
+
+
+@pytest.mark.parametrize("limit", ["5", 5.0])
+def test_a_stored_run_may_have_settings_that_its_game_converts(tmp_path, limit):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"game": {"settings": {"turn_limit": limit}}}), "utf-8")
+    assert config.load(file, stored=True).game.settings == {"turn_limit": limit}
+    with pytest.raises(BadInput, match="valid integer"):
+        config.load(file)
+    file.write_text(json.dumps({"game": {"settings": {"turn_limit": "five"}}}), "utf-8")
+    with pytest.raises(BadInput, match=r"game\.settings\.turn_limit"):
+        config.load(file, stored=True)
 
 
 def test_a_judged_reward_may_be_negative_unless_it_is_scaled():

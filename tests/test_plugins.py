@@ -172,7 +172,7 @@ def test_players_read_the_tags_of_a_games_plugin_whatever_is_imported_first(tmp_
 
 METHOD = """
     from typing import Literal
-    from pydantic import Field
+    from pydantic import Field, model_validator
     from training.methods.base import MethodConfig
     from training.records import EpisodeCredit, Needs
     class Nothing:
@@ -186,6 +186,11 @@ METHOD = """
     class NothingConfig(MethodConfig):
         name: Literal["nothing"] = "nothing"
         strength: float = Field(default=1.0, description="Not used.")
+        @model_validator(mode="after")
+        def bounded(self):
+            if self.strength > 2:
+                raise ValueError("too strong")
+            return self
         def build(self):
             return Nothing()
     """
@@ -203,6 +208,12 @@ CONFIGURED = """
             assert error.where == f"method.{field}", error.where
         else:
             raise AssertionError(name)
+    try:
+        config.parse({"method": {"name": "nothing", "strength": 3}})
+    except config.BadInput as error:
+        assert "too strong" in error.why, error.why
+    else:
+        raise AssertionError("too strong")
     described = config.schema()["properties"]["method"]["discriminator"]
     assert described == {
         "propertyName": "name",

@@ -20,7 +20,7 @@ from training.engines.base import Sampling
 from training.engines.choice import choose
 from training.engines.remote.config import RemoteConfig
 from training.errors import BadInput
-from training.games.log import check_types
+from training.games.log import check_settings
 from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
 from training.reading import Record, Version
@@ -111,7 +111,7 @@ class RunConfig(Record):
             if where.startswith(tagged):
                 where = f"method.{where.removeprefix(tagged)}"
             field = where.removeprefix("method.")
-            if field != where and field.split(".")[0] not in REGISTRY[name].model_fields:
+            if field != where and why == "Extra inputs are not permitted":
                 why = f"{name} has no such field; it has {', '.join(REGISTRY[name].model_fields)}"
             raise BadInput(why, where) from error
 
@@ -168,6 +168,15 @@ class RunConfig(Record):
                 "learn.warmup",
             )
 
+    def check_types(self) -> None:
+        """Raise `BadInput` for a setting of a game that is of another type, such as "5" or 5.0 for a whole number.
+
+        Runs that have one are read and play on: their games convert it.
+        """
+        _check_settings(self.game.name, self.game.settings, "game", strict=True)
+        for place, part in enumerate(self.mixture):
+            _check_settings(part.game, part.settings, f"mixture.{place}", strict=True)
+
     @property
     def parts(self) -> tuple[MixtureEntry, ...]:
         """The entries of the mixture, or a single entry for the run's game."""
@@ -215,14 +224,18 @@ def _check_game(name: str, settings: Mapping[str, Any], section: str, named: str
     if unknown := sorted(set(settings) - set(model.model_fields)):
         known = ", ".join(sorted(model.model_fields))
         raise BadInput(f"{name} has no setting {unknown[0][:80]!r}; it has {known}", f"{section}.settings")
+    _check_settings(name, settings, section, strict=False)
+
+
+def _check_settings(name: str, settings: Mapping[str, Any], section: str, *, strict: bool) -> None:
     try:
-        check_types(model, settings)
+        check_settings(games.lookup(name).settings, settings, strict=strict)
     except BadInput as error:
         raise BadInput(error.why, f"{section}.{error.where}") from error
 
 
-def load(path: Path) -> RunConfig:
-    """Read a TOML or JSON configuration; raise `BadInput` naming the file and the field."""
+def load(path: Path, *, stored: bool = False) -> RunConfig:
+    """Read a TOML or JSON configuration; raise `BadInput` naming the file and the field. See `parse` for `stored`."""
     try:
         text = path.read_text("utf-8")
         data = loads(text) if path.suffix == ".json" else tomllib.loads(text)
@@ -230,13 +243,19 @@ def load(path: Path) -> RunConfig:
         raise BadInput(f"cannot be read: {error.strerror}", str(path)) from error
     except (ValueError, RecursionError) as error:
         raise BadInput(f"not valid {'JSON' if path.suffix == '.json' else 'TOML'}: {error}", str(path)) from error
-    return parse(data, str(path))
+    return parse(data, str(path), stored=stored)
 
 
-def parse(data: dict[str, Any], where: str = "") -> RunConfig:
-    """Return the configuration in `data`; raise `BadInput` naming `where` and the field."""
+def parse(data: dict[str, Any], where: str = "", *, stored: bool = False) -> RunConfig:
+    """Return the configuration in `data`; raise `BadInput` naming `where` and the field.
+
+    A configuration that is not `stored` in a run directory has game settings of the very types that they are.
+    """
     try:
-        return RunConfig.from_dict(data)
+        config = RunConfig.from_dict(data)
+        if not stored:
+            config.check_types()
+        return config
     except BadInput as error:
         raise BadInput(error.why, ": ".join(part for part in (where, error.where) if part)) from error
 

@@ -114,7 +114,7 @@ class Training:
         if not folder.config.exists():
             config = configs.resolve(configs.parse(filled_in(run, folder)), settings.BASE_DIR)
             write_json(folder.config, config.to_dict())
-        config = configs.load(folder.config)
+        config = configs.load(folder.config, stored=True)
         self._fetch_checkpoints(run, folder, attempt, config)
         remotes = [("judge", config.judge)] if config.judge is not None else []
         remotes += [("opponents", remote_config(o.source)) for o in config.opponents if "://" in o.source]

@@ -38,7 +38,7 @@ def reopen(run_dir: RunDir) -> RunConfig:
     """Return the configuration of an existing run directory, resolved."""
     if not run_dir.config.is_file():
         raise BadInput("no config.json: not a run directory", str(run_dir.root))
-    return resolve(load(run_dir.config), run_dir.root)
+    return resolve(load(run_dir.config, stored=True), run_dir.root)
 
 
 def _take_in(path: str, run_dir: RunDir) -> str:

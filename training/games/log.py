@@ -1,6 +1,6 @@
 """Shared parts of the games: one append-only log per viewer, and a base class with such a log.
 
-`read_settings` and `check_types` raise `BadInput` naming the field; `step` raises `IllegalMove` before anything has
+`read_settings` and `check_settings` raise `BadInput` naming the field; `step` raises `IllegalMove` before anything has
 changed.
 """
 
@@ -37,14 +37,14 @@ def read_settings(model: type[S], scenario: Scenario) -> S:
         raise BadInput(why, f"settings.{where}" if where else "settings") from error
 
 
-def check_types(model: type[Settings], settings: Mapping[str, Any]) -> None:
+def check_settings(model: type[Settings], settings: Mapping[str, Any], *, strict: bool = True) -> None:
     """Raise `BadInput` with the field's path for a setting that is unknown, out of range, or of another type.
 
-    `read_settings` converts "5" and 5.0 to a whole number, which stored games may hold; here they are refused. The
+    `read_settings` converts "5" and 5.0 to a whole number, which stored games may hold; `strict` refuses them. The
     settings may be only a few: whether some are missing, and whether all fit together, is left to the game.
     """
     try:
-        model.model_validate_json(json.dumps(settings, default=dict), strict=True)
+        model.model_validate_json(json.dumps(settings, default=dict), strict=strict)
     except ValidationError as error:
         for problem in error.errors(include_url=False):
             path = problem["loc"]

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from ninja import Router, Status
 from ninja.pagination import LimitOffsetPagination, paginate
 
-from training.config import RunConfig
+from training.config import parse
 from training.errors import BadInput
 from webapp.accounts.permissions import get_or_404
 from webapp.api.access import Key, caller
@@ -38,7 +38,7 @@ def start_run(request: HttpRequest, data: RunIn) -> Status[Run]:
     user = caller(request)
     run = services.create_run(
         owner=user,
-        config=RunConfig.from_dict(data.config),
+        config=parse(data.config),
         place=data.place,
         dataset_version=version_named(data.dataset, data.version) if data.dataset else None,
         start_checkpoint=_checkpoint(data.start_checkpoint, "start_checkpoint"),

@@ -15,7 +15,7 @@ from training.dataset import Conversation, DatasetLine
 from training.errors import BadInput, IllegalMove, ParleyError, boundary
 from training.games import Game, advance, lookup, make, replay
 from training.games.actions import plain, write
-from training.games.log import check_types
+from training.games.log import check_settings
 from training.records import Episode, Move, Scenario, SeatMove
 from training.store import check_file, unique_keys
 
@@ -199,7 +199,7 @@ def check_line(line: DatasetLine, where: str) -> None:
     """Make the scenario's game and replay its conversations; raise `BadInput` naming scenario, setting or move."""
     storable(line, where)
     try:
-        check_types(lookup(line.scenario.game).settings, line.scenario.settings)
+        check_settings(lookup(line.scenario.game).settings, line.scenario.settings)
         make(line.scenario)
     except BadInput as error:
         raise BadInput(error.why, f"{where}, scenario.{error.where}") from error
