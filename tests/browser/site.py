@@ -112,7 +112,10 @@ class Site:
         asked.flush()
         ready, _, _ = select.select([answers], [], [], START_SECONDS)
         line = answers.readline() if ready else ""
-        assert line, f"{what} stored nothing: see the captured standard error"
+        if not line:
+            self._seeding.kill()  # or its late answer would be the next one's
+            self._seeding.wait()
+            raise AssertionError(f"{what} stored nothing: see the captured standard error")
         return json.loads(line)
 
     def prepare_tiny(self) -> None:
@@ -146,7 +149,8 @@ class Site:
         self.family()
         try:
             if self._seeding is not None:
-                self._seeding.communicate(timeout=20)
+                self._seeding.kill()  # between two questions it has nothing to do
+                self._seeding.wait()
             if self.process is not None:
                 self.process.send_signal(signal.SIGINT)
                 self.process.wait(150)

@@ -29,6 +29,7 @@ from webapp.runs import services
 from webapp.runs.models import Checkpoint, Event, Run
 from webapp.scenarios import imports
 from webapp.scenarios.models import Dataset, Import
+from webapp.scenarios.services import create_dataset
 from webapp.serving import services as serving
 
 AT_ONCE = 50
@@ -113,6 +114,15 @@ def test_the_conversations_of_a_head_to_head_count_as_games(conversations, allow
         return
     with pytest.raises(BadInput, match="102 would be more than the limit of 100 games in one run"):
         services.create_run(owner=researcher, config=config)
+
+
+def test_a_head_to_head_counts_the_whole_rounds_that_it_plays(researcher, few):
+    few.QUOTAS["games_per_run"] = {"researcher": 103}
+    lines = [DatasetLine(scenario=SCENARIO.model_copy(update={"id": f"start {n}"})) for n in range(26)]
+    version = create_dataset(name="starts", owner=researcher, lines=lines)
+    config = configs.RunConfig(kind="eval", model={"base": "tiny"}, evaluate={"conversations": 53})
+    with pytest.raises(BadInput, match="104 would be more than the limit of 103 games"):  # two rounds of 26 starts
+        services.create_run(owner=researcher, config=config, dataset_version=version)
 
 
 def start(owner):

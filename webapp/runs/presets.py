@@ -125,17 +125,25 @@ def training_for(game: str, base: str) -> str:
     return "negotiation"
 
 
+def of_game(config: Mapping[str, Any], game: str) -> dict[str, Any]:
+    """The configuration with this game, whose settings it keeps if it had it already: another game has others."""
+    return dict(config) if config["game"]["name"] == game else {**config, "game": {"name": game, "settings": {}}}
+
+
 def as_trained(config: Mapping[str, Any], trained: Mapping[str, Any]) -> dict[str, Any]:
     """A head-to-head's configuration with the game of the run that wrote its model, and with how that run played.
 
-    After supervised learning only the game is known.
+    Of several games it is the first. After supervised learning only the game is known.
     """
     earlier = {**RunConfig().to_dict(), **trained}
+    game = earlier["game"]
     if earlier["kind"] != "train":
-        return {**config, "game": earlier["game"]}
+        return {**config, "game": game}
+    if earlier["mixture"]:
+        game = {name: earlier["mixture"][0][key] for name, key in (("name", "game"), ("settings", "settings"))}
     sides = ("side", "opposition", "temperature")
     evaluate = {name: value for name, value in earlier["evaluate"].items() if name in sides}
-    played = {name: earlier[name] for name in ("game", "sampling", "rollout", "engine")}
+    played = {name: earlier[name] for name in ("sampling", "rollout", "engine")} | {"game": game}
     return {**config, **played, "evaluate": {**config["evaluate"], **evaluate}}
 
 

@@ -48,7 +48,7 @@ def create_run(
     is used up.
     """
     _check(config, dataset_version)
-    _check_size(config, owner)
+    _check_size(config, owner, dataset_version)
     _check_quotas(owner)
     base_checkpoint = _base_checkpoint(config.model.base)
     start_checkpoint = start_checkpoint or base_checkpoint
@@ -60,7 +60,7 @@ def create_run(
         queue=TRAIN_QUEUES[place],
         config=config.to_dict(),
         method=config.method.name if config.kind == "train" else "",
-        game=config.game.name,
+        game=config.parts[0].game,
         base=base,
         dataset_version=dataset_version,
         start_checkpoint=start_checkpoint,
@@ -95,18 +95,28 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
         raise BadInput(f"{version} has no conversations of {config.game.name} to learn from", "dataset")
 
 
-def _check_size(config: RunConfig, owner: User) -> None:
+def _check_size(config: RunConfig, owner: User, version: DatasetVersion | None) -> None:
     """Raise `BadInput` for a configuration too large to be stored, or too many games."""
     size = len(json.dumps(config.to_dict()).encode())
     if size > settings.CONFIG_BYTES:
         raise BadInput(f"the configuration has {size} bytes, more than {settings.CONFIG_BYTES}", "config")
+    conversations = _whole_rounds(config.evaluate.conversations, version)
     if config.kind == "train":
         steps, evaluate = config.learn.steps, config.evaluate
         head_to_heads = (steps // evaluate.every if evaluate.every else 0) + evaluate.at_end
-        count = steps * config.rollout.scenarios * config.rollout.games + head_to_heads * evaluate.conversations
+        count = steps * config.rollout.scenarios * config.rollout.games + head_to_heads * conversations
         quotas.refuse_above(user=owner, quota="games_per_run", count=count)
     if config.kind == "eval":
-        quotas.refuse_above(user=owner, quota="games_per_run", count=config.evaluate.conversations)
+        quotas.refuse_above(user=owner, quota="games_per_run", count=conversations)
+
+
+def _whole_rounds(conversations: int, version: DatasetVersion | None) -> int:
+    """Return how many conversations a head-to-head plays: it repeats all starts in both seatings until it has enough.
+
+    Without a dataset it plays samples, which are few.
+    """
+    each = 0 if version is None else 2 * version.scenarios.count()
+    return conversations if conversations <= each or not each else -(-conversations // each) * each
 
 
 def _check_quotas(owner: User) -> None:

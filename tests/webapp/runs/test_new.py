@@ -13,7 +13,7 @@ from training.cli import main
 from training.config import CONFIGS, RunConfig
 from training.dataset import DatasetLine
 from webapp.core import queue
-from webapp.runs import presets
+from webapp.runs import presets, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.imports import import_path
 from webapp.scenarios.services import create_dataset
@@ -228,6 +228,28 @@ def test_a_head_to_head_of_a_checkpoint_begins_as_its_run_played(client, base, r
     assert made.engine.dtype == "bfloat16"
     assert made.evaluate.side == ("werewolf",)
     assert made.evaluate.conversations == 100  # how much is measured is the head-to-head's own
+
+
+def test_a_head_to_head_after_several_games_begins_with_the_first(client, base, researcher):
+    parts = [{"game": "werewolf", "settings": {"wolf_talk": 0}}, {"game": "tic_tac_toe"}]
+    config = RunConfig.from_dict({"model": {"base": "tiny"}, "mixture": parts})
+    run = services.create_run(owner=researcher, config=config)
+    assert run.game == "werewolf"
+    query = f"?preset=eval&checkpoint={make_checkpoint(run).pk}"
+    response = send(client, filled(client, query), query)
+    assert response.status_code == 302, errors(response)
+    made = RunConfig.from_dict(Run.objects.get(kind="eval").config)
+    assert (made.game.name, made.game.settings) == ("werewolf", {"wolf_talk": 0})
+
+
+@pytest.mark.parametrize("preset", ["werewolf", "negotiation"])
+def test_a_preset_of_another_game_loses_its_settings(client, base, researcher, preset):
+    checkpoint = make_checkpoint(make_run(researcher, game="hanabi"))
+    query = f"?preset={preset}&checkpoint={checkpoint.pk}"
+    form = client.get(reverse("runs:new") + query).context["form"]
+    assert form.start["game"].value() == "hanabi"
+    data = filled(client, query)
+    assert json.loads(data['config-["game", "settings"]']) == {}
 
 
 def test_a_head_to_head_after_supervised_learning_begins_with_the_game(client, base, researcher):

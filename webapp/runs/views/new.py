@@ -69,10 +69,10 @@ def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[
         if model.run is not None and source is None:
             if config["kind"] == "eval":
                 config = presets.as_trained(config, model.run.config)
-            initial["game"] = model.run.game
+            config = presets.of_game(config, model.run.game)
     if dataset := integer(request, "dataset", 0):
         version = get_or_404(DatasetVersion.objects.all(), pk=dataset)
         initial["dataset"] = version.pk
         if version.games and config["game"]["name"] not in version.games:
-            initial["game"] = version.games[0]
+            config = presets.of_game(config, version.games[0])
     return config, initial
