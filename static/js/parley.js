@@ -22,6 +22,9 @@
     event.target.click();
   });
 
+  // A refused form begins at its first wrong field, which may be far below.
+  document.querySelector("main form [aria-invalid=true]")?.focus();
+
   // What scrolls sideways and has nothing to focus inside is focusable itself, so that the arrow keys scroll it.
   function reach() {
     for (const box of document.querySelectorAll(".scroll")) {

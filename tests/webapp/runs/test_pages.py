@@ -458,7 +458,7 @@ def test_a_run_without_a_result_says_when_its_head_to_head_follows(page, researc
     assert 'class="verdict"' not in body(page("live", run.pk))
     Run.objects.filter(pk=run.pk).update(state="failed", error="the head-to-head after the last step failed: no memory")
     shown = body(page("evaluation", run.pk))
-    assert "follows the last training step" not in shown
+    assert "Resume the run: its head-to-head follows the last training step" in shown
     assert "It failed: the head-to-head after the last step failed: no memory" in shown
 
 

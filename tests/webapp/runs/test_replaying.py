@@ -1,5 +1,6 @@
 """Episodes of many seats: roles, recipients of messages, every viewpoint step by step, and beliefs over time."""
 
+import html
 import re
 
 import pytest
@@ -72,6 +73,20 @@ def test_a_course_has_the_steps_phases_and_channels_of_its_game():
     assert "wolves only" in course.channels.values()
     assert len(course.channels) == len(apart)
     assert [course.step_of(moves) for moves in (0, ends[1], ends[2], ends[-1])] == [0, 1, 2, course.steps]
+
+
+def test_a_conversation_ends_with_what_the_game_says(page, researcher):
+    episode = village()["episode"]
+    closing = replaying.course(episode).closing
+    assert [line.text for line in make_again(episode).observe(ALL).messages][-len(closing) :] == list(closing)
+    assert any("win" in line for line in closing)
+    assert replaying.course({**episode, "moves": episode["moves"][:6]}).closing == ()
+    shown = text(page(make_episode(make_run(researcher), record=village()), "conversation"))
+    assert shown.index(html.escape(closing[-1])) > shown.rindex('class="said"')
+
+
+def make_again(episode):
+    return replay(Scenario.from_dict(episode["scenario"]), [SeatMove.from_dict(move) for move in episode["moves"]])
 
 
 def test_what_cannot_be_folded_has_no_course():

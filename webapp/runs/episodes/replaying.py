@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from training import games
@@ -21,8 +22,8 @@ from webapp.runs.episodes.beliefs import BeliefPoint
 class Course:
     """A replayed game. `ends[n]` is the number of moves in the first n steps; `phases` and `channels` are by move.
 
-    A phase is the all-seeing view's phase at the time of the move. Only restricted messages have a channel. `believed`
-    are the answers of probed seats.
+    A phase is the all-seeing view's phase at the time of the move. Only restricted messages have a channel. `closing`
+    is what the game says at its end, empty unless it has ended. `believed` are the answers of probed seats.
     """
 
     scenario: Scenario
@@ -30,6 +31,7 @@ class Course:
     ends: Sequence[int]
     phases: Mapping[int, str]
     channels: Mapping[int, str]
+    closing: Sequence[str] = ()
     believed: Sequence[BeliefPoint] = ()
 
     @property
@@ -84,7 +86,13 @@ def _fold(scenario: Scenario, moves: Sequence[SeatMove]) -> Course:
             channels |= {number: by_seat[moves[number].seat] for number in step if moves[number].seat in by_seat}
             known_messages = len(messages)
             ends.append(place + 1)
-    return Course(scenario, moves, ends, phases, channels)
+    return Course(scenario, moves, ends, phases, channels, () if game.to_act() else _closing(game))
+
+
+def _closing(game: Game) -> list[str]:
+    """The messages of the game itself after the last of a seat."""
+    said_last = takewhile(lambda message: message.author is None, reversed(game.observe(ALL).messages))
+    return [message.text for message in said_last][::-1]
 
 
 def _channels(new: Sequence[Message]) -> dict[Seat, str]:

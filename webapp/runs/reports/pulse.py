@@ -15,7 +15,7 @@ from webapp.runs.models import Attempt, Run
 from webapp.runs.querysets import ALIVE
 
 QUIET_SECONDS = 20.0  # without progress for longer than this, the page says so
-LAST_STEPS = 10
+LAST_STEPS = 4  # whose three intervals give the time left: a run's steps grow longer with its replies
 SPEEDS = ("sampling_tokens_per_s", "learning_tokens_per_s")  # the first that a step has is shown
 
 
@@ -70,7 +70,7 @@ def _time_left(run: Run, status: Mapping[str, Any], rows: Sequence[Row]) -> floa
 
 
 def _steps_left(run: Run, rows: Sequence[Row]) -> float | None:
-    """Seconds for the remaining steps at the speed of this attempt's last ones; time between attempts is left out."""
+    """Seconds for the remaining steps at the speed of this attempt's last three; time between attempts is left out."""
     of_attempt = [row for row in rows if row[3] == rows[0][3]]
     if len(of_attempt) < 2:
         return None
