@@ -116,7 +116,19 @@ def werewolf(raw: Raw) -> Iterator[str]:
     yield from _wolves(raw["miniature"]["forms"]["default"]["runs"])
     yield from _hack(raw["hack"])
     yield from _smollm2(raw["smollm2"]["head_to_head"])
-    yield from replications(raw.get("replications", ()), "won/werewolf", 3)
+    runs = raw.get("replications", ())
+    yield from replications(runs, "won/werewolf", 3)
+    yield from _parsed(runs)
+
+
+def _parsed(runs: Sequence[Raw]) -> Iterator[str]:
+    """Yield the differences in parse rate of each seed and over seeds."""
+    rates = [[_of(run["values"], side, "parse_rate") for side in "ab"] for run in runs]
+    leads = [paired(a, b) for a, b in rates]
+    for run, lead in zip(runs, leads, strict=True):
+        yield f"seed {run['seed']}, parse rate: {_estimate(lead, 3)}"
+    if len(runs) >= FEWEST_SEEDS:
+        yield f"over seeds, parse rate: {_over_seeds([lead.mean for lead in leads], 3)}"
 
 
 def _wolves(runs: Sequence[Raw]) -> Iterator[str]:

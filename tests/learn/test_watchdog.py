@@ -228,6 +228,22 @@ def test_the_replications_on_casino_raise_none(seed):
     assert alarm(rows) is None
 
 
+@pytest.mark.parametrize("seed, step", [(0, None), (1, 11), (2, None)])
+def test_of_the_replications_on_werewolf_only_the_one_that_left_its_start_raises_an_alarm(seed, step):
+    published = json.loads((RESULTS / "werewolf.json").read_text())["replications"]
+    [run] = [run for run in published if run["seed"] == seed]
+    curves = run["train"]["curves"]
+    rows = [dict(zip(curves, row, strict=True)) for row in zip(*curves.values(), strict=True)]
+    assert alarm(rows) == step
+    dog = Watchdog(StopSection())
+    for row in rows:
+        dog.see({name: value for name, value in row.items() if value is not None})
+    gains = run["eval"]["summary"]["difference"]
+    highs = {f"difference.{name}_high": gain["high"] for name, gain in gains.items() if name.startswith("return")}
+    assert highs
+    assert dog.see_evaluation(len(rows), highs) == ""
+
+
 @pytest.mark.parametrize("form", ["off", "zero"])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_planted_bug_raises_an_alarm(form, seed):
