@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -153,19 +156,35 @@ class StoredConversationQuerySet(models.QuerySet["StoredConversation"]):
         return {key: queue for _, queues in answers for key, queue in queues.items()}
 
 
+def episode_hash(episode: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of an episode's scenario and moves, which all copies of a game share.
+
+    Its other fields follow from them, and their form depends on the release. Keys are sorted, as the database keeps no
+    order of them.
+    """
+    played = {"scenario": episode["scenario"], "moves": episode["moves"]}
+    text = json.dumps(played, ensure_ascii=False, separators=(",", ":"), allow_nan=False, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 class StoredConversation(models.Model):
-    """One `training.records.Episode` without traces, of a scenario of the same version. `judgments` travel with it."""
+    """One `training.records.Episode` without traces, of a scenario of the same version. `judgments` travel with it.
+
+    Another version and a fork have a copy of the row, with the same `episode_sha256`.
+    """
 
     scenario = models.ForeignKey(StoredScenario, on_delete=models.CASCADE, related_name="conversations")
     position = models.PositiveIntegerField()
     source = models.CharField(max_length=200, help_text="Record or match it came from.")
     data = models.JSONField()
+    episode_sha256 = models.CharField(max_length=64, help_text="Of its scenario and moves: the same in every copy.")
     judgments = models.JSONField(default=list)
 
     objects = StoredConversationQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["scenario", "position"], name="conversation_position_once")]
+        indexes = [models.Index(fields=["episode_sha256"], name="conversation_episode")]
 
 
 class ImportQuerySet(models.QuerySet["Import"]):

@@ -15,7 +15,7 @@ from training.records import Scenario
 from webapp.accounts.models import User
 from webapp.core.deleting import refused_if_used
 from webapp.scenarios.importers.reading import check_line
-from webapp.scenarios.models import Dataset, DatasetVersion, StoredConversation, StoredScenario
+from webapp.scenarios.models import Dataset, DatasetVersion, StoredConversation, StoredScenario, episode_hash
 from webapp.scenarios.signals import version_stored
 from webapp.scenarios.titles import title_of
 
@@ -97,7 +97,8 @@ def _store(version: DatasetVersion, lines: list[DatasetLine], start: int) -> Non
             scenario=stored,
             position=position,
             source=conversation.source,
-            data=conversation.episode.to_dict(),
+            data=(episode := conversation.episode.to_dict()),
+            episode_sha256=episode_hash(episode),
             judgments=[judgment.to_dict() for judgment in conversation.judgments],
         )
         for stored, line in zip(scenarios, lines, strict=True)

@@ -9,8 +9,10 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
-from tests.webapp.judgments.make import finished_match
+from tests.webapp.judgments.make import conversation, finished_match, imported
 from webapp.arena.models import Match
+from webapp.scenarios.models import StoredConversation, episode_hash
+from webapp.scenarios.services import fork
 
 OURS = [config for config in apps.get_app_configs() if config.name.startswith("webapp.") and any(config.get_models())]
 
@@ -46,3 +48,20 @@ def test_stored_matches_give_the_numbers_of_a_seat_to_the_seat_and_back(research
     migration.join(apps, connection.schema_editor())
     match.refresh_from_db()
     assert match.metrics == old
+
+
+@pytest.mark.django_db
+def test_stored_conversations_get_the_hash_that_copies_of_them_have(researcher, monkeypatch):
+    stored = imported(researcher, conversation(0), conversation(1), conversation(2))
+    rows = StoredConversation.objects.order_by("pk")
+    hashes = [episode_hash(row.data) for row in rows]
+    assert len(set(hashes)) == 3
+    assert [row.episode_sha256 for row in rows] == hashes, "as stored"
+    rows.update(episode_sha256="")
+    migration = import_module("webapp.scenarios.migrations.0002_episode_sha256")
+    monkeypatch.setattr(migration, "BATCH", 2)
+    migration.hash_episodes(apps, connection.schema_editor())
+    assert [row.episode_sha256 for row in rows.all()] == hashes, "as migrated"
+    copy = fork(version=stored, name="copy", by=researcher)
+    copies = StoredConversation.objects.filter(scenario__version=copy).order_by("pk")
+    assert [row.episode_sha256 for row in copies] == hashes, "as copied"

@@ -61,15 +61,15 @@ def village_match(host, seed=1):
     return match
 
 
-TALK = ((0, "talk", {}, "One pen is enough for me."), (1, "talk", {}, "Then I take two."),
+TALK = ((0, "talk", {}, "One pen is enough for me."), (1, "talk", {}, "Then I take two, number {}."),
         (0, "propose", {"pen": 1}, ""), (1, "accept", {}, ""))  # fmt: skip
 """The moves of an imported conversation over three pens: the first seat keeps one."""
 
 
 def conversation(number=0, judgments=(), scenario=SCENARIO):
-    """An imported conversation over three pens, with its judgments."""
+    """An imported conversation over three pens, with its judgments; those of two numbers differ in a word."""
     moves = tuple(
-        SeatMove(seat=seat, move=Move(action=action, args=args, text=text or f"<{action}>"))
+        SeatMove(seat=seat, move=Move(action=action, args=args, text=text.format(number) or f"<{action}>"))
         for seat, action, args, text in TALK
     )
     return Conversation(source=f"file:{number}", episode=Episode(scenario=scenario, moves=moves), judgments=judgments)

@@ -22,8 +22,9 @@ SELECT version_id, n, 'pens-' || n, game, title, data FROM scenarios_storedscena
 WHERE version_id = %s AND position = 0
 """
 TALKS = """
-INSERT INTO scenarios_storedconversation (scenario_id, position, source, data, judgments)
-SELECT id, n, 'made', '{}', '[]' FROM scenarios_storedscenario, generate_series(0, 1) n WHERE position > 0
+INSERT INTO scenarios_storedconversation (scenario_id, position, source, data, episode_sha256, judgments)
+SELECT id, n, 'made', '{}', md5(id || '/' || n), '[]'
+FROM scenarios_storedscenario, generate_series(0, 1) n WHERE position > 0
 """
 
 
