@@ -145,8 +145,8 @@ def store(*, queue: Queue, name: str, by: User) -> tuple[DatasetVersion, list[st
     exported, the name is taken, or `by` has yet to judge seats of the queue, in it or in another one, whose other
     judgments the export would tell.
     """
-    _check_judged(queue, by)
     list(queue.targets.select_for_update().values_list("pk"))  # a judgment that is being saved is complete after this
+    _check_judged(queue, by)
     if by.may_change(queue.owner_id):
         Queue.objects.filter(pk=queue.pk).update(exported_at=timezone.now())
     export = collect(queue, by)

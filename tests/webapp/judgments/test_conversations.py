@@ -4,6 +4,8 @@ import math
 from datetime import UTC, datetime
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tests.webapp.api.test_api import Caller
@@ -405,3 +407,16 @@ def test_a_queue_compares_nothing_of_seats_that_wait_in_another_queue(stored, cl
     services.annotate(target=queue.targets.with_games().first(), by=researcher, values=values(5))
     assert results.of_queue(queue, researcher)
     assert results.of_queue(queue, other_researcher) == {}
+
+
+def test_an_export_is_checked_after_the_judgments_that_are_being_saved(stored, researcher):
+    """They would be in the export, and not in what was checked."""
+    queue = conversation_queue(researcher, stored)
+    for target in queue.targets.with_games():
+        services.annotate(target=target, by=researcher, values=values(3))
+    with CaptureQueriesContext(connection) as captured:
+        export.store(queue=queue, name="judged", by=researcher)
+    statements = [query["sql"] for query in captured]
+    lock = next(number for number, sql in enumerate(statements) if "FOR UPDATE" in sql and "judgments_target" in sql)
+    check = next(number for number, sql in enumerate(statements) if "judgments_queue_annotators" in sql)
+    assert lock < check
