@@ -8,7 +8,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
-from webapp.scenarios.signals import awaited, version_stored
+from webapp.scenarios.signals import WaitingQueue, awaited, version_stored
 
 
 def _load_rubrics(**_options: Any) -> None:
@@ -23,12 +23,10 @@ def _store_judgments(*, version: Any, **_options: Any) -> None:
     store_judgments(version)
 
 
-def _awaited(*, conversations: Any, user: Any, **_options: Any) -> dict[int, int]:
+def _awaited(*, conversations: Any, user: Any, **_options: Any) -> dict[int, WaitingQueue]:
     from webapp.judgments.models import Target
 
-    return dict(
-        Target.objects.open_for(user).filter(conversation__in=conversations).values_list("conversation", "queue")
-    )
+    return Target.objects.open_for(user).among(conversations)
 
 
 class JudgmentsConfig(AppConfig):

@@ -19,8 +19,8 @@ from webapp.arena import access
 from webapp.arena.models import Match
 from webapp.core.http import integer, render_page
 from webapp.judgments import comparison, games
-from webapp.judgments.models import Judgment, Queue, Target
-from webapp.scenarios.models import DatasetVersion
+from webapp.judgments.models import Judgment, Queue
+from webapp.scenarios.models import DatasetVersion, StoredConversation
 
 PAGE = 50
 
@@ -89,8 +89,8 @@ def of_version(request: HttpRequest, name: str, number: int) -> HttpResponse:
     user = current_user(request)
     versions = DatasetVersion.objects.visible_to(user).select_related("dataset")
     version = get_or_404(versions, dataset__name=name, number=number)
-    assigned = Target.objects.open_for(user).filter(conversation__scenario__version=version)
-    queue = assigned.values_list("queue", flat=True).first()
+    waiting = StoredConversation.objects.filter(scenario__version=version).awaited_by(user)
+    queue = next((queue.pk for queue in waiting.values()), None)
     context = {
         "version": version,
         "queue_left": queue,

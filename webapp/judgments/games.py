@@ -16,7 +16,7 @@ from training.games import Game, lookup, replay
 from training.records import ALL, Episode, Scenario, SeatMove
 from webapp.arena.models import Match, MatchSeat
 from webapp.arena.play.services import moves_of
-from webapp.judgments.models import JudgedGame, Target
+from webapp.judgments.models import JudgedGame, Target, source_of
 from webapp.runs import files
 from webapp.runs.models import PlayedEpisode
 from webapp.scenarios.models import StoredConversation
@@ -114,7 +114,7 @@ def of_match(match: Match) -> GameRecord:
     """Return a match; models are named by their deployment, people together as `person`."""
     seats = match.seats.select_related("deployment__checkpoint", "deployment__remote").order_by("seat")
     players = tuple(sitting(seat) for seat in seats)
-    return GameRecord(f"match:{match.pk}", Scenario.from_dict(match.scenario), tuple(moves_of(match)), players)
+    return GameRecord(source_of(match), Scenario.from_dict(match.scenario), tuple(moves_of(match)), players)
 
 
 def sitting(seat: MatchSeat) -> str:
@@ -125,9 +125,8 @@ def sitting(seat: MatchSeat) -> str:
 def of_episode(row: PlayedEpisode) -> GameRecord:
     """Return an episode of a run, read from its file; a seat is named by run and sampling policy."""
     episode = Episode.from_dict(_read(row.file, row.offset, row.length)["episode"])
-    source = f"run:{row.run_id}/{row.step}/{row.number}"
     players = tuple(policy_at(row, seat) for seat in range(len(episode.scenario.seats)))
-    return GameRecord(source, episode.scenario, episode.moves, players)
+    return GameRecord(source_of(row), episode.scenario, episode.moves, players)
 
 
 def of_conversation(row: StoredConversation) -> GameRecord:

@@ -5,18 +5,20 @@ Reads are QuerySet methods; writes are functions of `webapp.judgments.services`.
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Count, Exists, OuterRef, Q
-from django.db.models.functions import Now
+from django.db.models import Count, Exists, F, Func, OuterRef, Q, TextField, Value
+from django.db.models.functions import Coalesce, Now
 
 from training.rewards.rubrics import Rubric as RubricRecord
 from webapp.accounts.models import User
 from webapp.arena.models import Match
 from webapp.runs.models import PlayedEpisode
-from webapp.scenarios.models import StoredConversation
+from webapp.scenarios.models import StoredConversation, StoredConversationQuerySet
+from webapp.scenarios.signals import WaitingQueue
 
 JudgedGame = Match | PlayedEpisode | StoredConversation
 """What can be judged: a finished match, an episode of a run, or an imported conversation."""
@@ -32,6 +34,28 @@ QUEUE_SORTS = {
 """The columns by which a list of queues can be sorted; a minus in front: the largest first."""
 LEASE = timedelta(minutes=15)
 """How long a worker may take for one target before another tries it."""
+SITE_SOURCE = r"^(match:[0-9]+|run:[0-9]+/[0-9]+/[0-9]+)$"
+"""What `source_of` returns."""
+
+
+def source_of(game: Match | PlayedEpisode) -> str:
+    """Return the name of a game of this site in datasets: the `source` of the conversations that copy it."""
+    if isinstance(game, Match):
+        return f"match:{game.pk}"
+    return f"run:{game.run_id}/{game.step}/{game.number}"
+
+
+class _Joined(Func):
+    """Texts and numbers as one text; NULL if one of them is, which `Concat` takes for an empty text."""
+
+    template, arg_joiner, output_field = "(%(expressions)s)", " || ", TextField()
+
+
+def _source(row: type[F]) -> Coalesce:
+    """Return `source_of` the game of a target or judgment in SQL; of a conversation, the source that it came with."""
+    match = _Joined(Value("match:"), row("match"))
+    parts = row("episode__run"), Value("/"), row("episode__step"), Value("/"), row("episode__number")
+    return Coalesce(match, _Joined(Value("run:"), *parts), row("conversation__source"), output_field=TextField())
 
 
 class Rubric(models.Model):
@@ -176,6 +200,21 @@ class TargetQuerySet(models.QuerySet["Target"]):
             "match", "episode__run", "conversation__scenario__version__dataset", "queue__rubric_version__rubric"
         )
 
+    def among(self, conversations: StoredConversationQuerySet) -> dict[int, WaitingQueue]:
+        """Return those of the conversations that are a game of these targets, or a copy of one, each with a queue."""
+        rows = self.order_by("-queue").values_list("queue", "queue__name", "conversation__episode_sha256", _source(F))
+        queues: dict[str, WaitingQueue] = {}
+        for pk, name, digest, source in rows.distinct():
+            names = [digest] * (digest is not None) + [source] * bool(re.fullmatch(SITE_SOURCE, source))
+            queues |= dict.fromkeys(names, WaitingQueue(pk, name))
+        if not queues:
+            return {}
+        same = conversations.filter(Q(episode_sha256__in=queues) | Q(source__in=queues))
+        return {
+            pk: queues.get(digest) or queues[source]
+            for pk, digest, source in same.values_list("pk", "episode_sha256", "source")
+        }
+
 
 class Target(models.Model):
     """One seat of one match, of one episode of a run or of one imported conversation, in a queue.
@@ -241,12 +280,13 @@ def role_at(game: JudgedGame, seat: int) -> str:
 def of_same_seat(rows: models.QuerySet[Target] | models.QuerySet[Judgment]) -> Q:
     """The condition that one of these targets or judgments is about the same seat of the same game as an outer row.
 
-    Two queues over one game have two targets of a seat.
+    Two queues over one game have two targets of a seat. A game may be judged as the match or the episode that was
+    played, and as each of the conversations that copy it: those have its `source_of`, or the same scenario and moves.
     """
-    same = Q()
-    for game in ("match", "episode", "conversation"):
-        same |= Q(Exists(rows.filter(**{game: OuterRef(game)}, seat=OuterRef("seat"))))
-    return same
+    rows = rows.filter(seat=OuterRef("seat"))
+    copies = rows.filter(conversation__episode_sha256=OuterRef("conversation__episode_sha256"))
+    named = rows.alias(source=_source(F)).filter(source__regex=SITE_SOURCE, source=_source(OuterRef))
+    return Q(Exists(copies)) | Q(Exists(named))
 
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):

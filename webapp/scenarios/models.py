@@ -13,7 +13,7 @@ from django.db.models import Count, Max, OuterRef, Q, Subquery
 from django.db.models.functions import Cast, Coalesce, Now
 
 from webapp.accounts.models import User
-from webapp.scenarios.signals import awaited
+from webapp.scenarios.signals import WaitingQueue, awaited
 
 
 class DatasetQuerySet(models.QuerySet["Dataset"]):
@@ -150,8 +150,11 @@ class StoredScenario(models.Model):
 class StoredConversationQuerySet(models.QuerySet["StoredConversation"]):
     """Reads of conversations."""
 
-    def awaited_by(self, user: User) -> dict[int, int]:
-        """Return those of which this person has yet to judge a seat, each with a queue that asks them to."""
+    def awaited_by(self, user: User) -> dict[int, WaitingQueue]:
+        """Return those of which this person has yet to judge a seat, each with a queue that asks them to.
+
+        They may have to judge it as another copy, or as the match or the episode of which it is a copy.
+        """
         answers: list[tuple[Any, Any]] = awaited.send(type(self), conversations=self, user=user)
         return {key: queue for _, queues in answers for key, queue in queues.items()}
 

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from django.dispatch import Signal
+
+
+class WaitingQueue(NamedTuple):
+    """A queue in which somebody has yet to judge a seat."""
+
+    pk: int
+    name: str
+
 
 version_stored = Signal()
 """Sent by `DatasetVersion` with `version`, once its scenarios and conversations are stored.
@@ -13,5 +23,6 @@ Receivers run inside the transaction that stores the version: an exception in on
 awaited = Signal()
 """Sent before judgments on conversations are shown, with `conversations`, a query set, and the reader, `user`.
 
-Receivers return those of which this person has yet to judge a seat: by primary key, a queue that asks for it.
+Receivers return those of which this person has yet to judge a seat, as copies of a game or as the game itself: by
+primary key, a `WaitingQueue` that asks for it.
 """

@@ -22,6 +22,7 @@ from webapp.core.http import integer, render_page, wants_fragment
 from webapp.scenarios import imports, services
 from webapp.scenarios.forms import ForkForm, ScenarioForm, UploadForm
 from webapp.scenarios.models import Dataset, DatasetVersion, Import, StoredConversation, StoredScenario
+from webapp.scenarios.signals import WaitingQueue
 from webapp.scenarios.titles import seats_of
 
 PAGE = 24
@@ -207,7 +208,7 @@ def scenario_page(request: HttpRequest, name: str, number: int, key: str) -> Htt
     return render(request, "scenarios/scenario.html", context)
 
 
-def _conversation(row: StoredConversation, awaited_in: int | None) -> dict[str, Any]:
+def _conversation(row: StoredConversation, awaited_in: WaitingQueue | None) -> dict[str, Any]:
     """Return the page's data of a conversation, with its own roles: new games may deal others.
 
     What others said of it is left out for a reader who has yet to judge it, in the queue `awaited_in`.

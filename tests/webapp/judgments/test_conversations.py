@@ -409,11 +409,40 @@ def test_a_queue_compares_nothing_of_seats_that_wait_in_another_queue(stored, cl
     assert results.of_queue(queue, other_researcher) == {}
 
 
+def judge_all(queue, user):
+    for target in queue.targets.with_games():
+        services.annotate(target=target, by=user, values=values(3))
+
+
+@pytest.mark.parametrize("kind", ["conversations", "episodes", "matches"])
+def test_a_queue_tells_and_exports_nothing_of_seats_that_wait_as_a_copy(kind, client_of, researcher, other_researcher):
+    queue = queue_over(researcher, researcher, **games_of(kind, researcher))
+    judge_all(queue, researcher)
+    made, _ = export.store(queue=queue, name="judged", by=researcher)
+    client, address = client_of(other_researcher), reverse("judgments:queue-export", args=[queue.pk])
+    assert 0 not in told_by(queue, other_researcher, client)
+    copies = conversation_queue(researcher, made, [other_researcher])
+    assert told_by(queue, other_researcher, client) == (0, 0, 0, 0)
+    assert "queue “imported” first" in client.post(address, {"name": "again"}).content.decode()
+    judge_all(copies, other_researcher)
+    assert 0 not in told_by(queue, other_researcher, client)
+    assert client.post(address, {"name": "again"}).status_code == 302
+
+
+def test_a_game_with_other_moves_is_another_game(researcher, other_researcher):
+    """Also where two files name their conversations alike."""
+    first = imported(researcher, conversation(0, (outside(GPT, 0, values(1)),)))
+    other = conversation(1, (outside(GPT, 0, values(2)),)).model_copy(update={"source": "file:0"})
+    second = imported(researcher, other, name="other")
+    conversation_queue(researcher, first, [other_researcher])
+    readable = Judgment.objects.readable_by(other_researcher)
+    assert {row.conversation.scenario.version for row in readable} == {second}
+
+
 def test_an_export_is_checked_after_the_judgments_that_are_being_saved(stored, researcher):
     """They would be in the export, and not in what was checked."""
     queue = conversation_queue(researcher, stored)
-    for target in queue.targets.with_games():
-        services.annotate(target=target, by=researcher, values=values(3))
+    judge_all(queue, researcher)
     with CaptureQueriesContext(connection) as captured:
         export.store(queue=queue, name="judged", by=researcher)
     statements = [query["sql"] for query in captured]
