@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import File, Form, Router, Status
+from ninja.errors import HttpError
 from ninja.files import UploadedFile
 from ninja.pagination import LimitOffsetPagination, paginate
 
@@ -54,8 +55,13 @@ def import_dataset(
 
 @router.get("/{name}/versions/{number}/export", response=str)
 def export_version(request: HttpRequest, name: str, number: int) -> StreamingHttpResponse:
-    """One version as JSONL, one scenario per line."""
-    version = get_or_404(DatasetVersion.objects.visible_to(caller(request)), dataset__name=name, number=number)
+    """One version as JSONL, one scenario per line; 409 while the caller has yet to judge what others judged in it."""
+    user = caller(request)
+    version = get_or_404(DatasetVersion.objects.visible_to(user), dataset__name=name, number=number)
+    try:
+        services.check_exportable(version, user)
+    except BadInput as error:
+        raise HttpError(409, error.why) from error
     lines = streaming.lines(line.dumps() for line in services.lines_of(version))
     return streaming.stream(request, lines, "application/jsonl; charset=utf-8")
 

@@ -77,7 +77,9 @@ def refuse_unknown(request: HttpRequest, error: AuthenticationError) -> HttpResp
 
 @api.exception_handler(HttpError)
 def refuse_request(request: HttpRequest, error: HttpError) -> HttpResponse:
-    """What is refused before anybody looks at it: a body that is not JSON (400), too many wrong keys (429)."""
+    """What no field is wrong in: a body that is not JSON (400), too many wrong keys (429), a version that holds
+    judgments of seats that the caller has yet to judge (409).
+    """
     return _refuse(request, error.status_code, str(error))
 
 

@@ -125,6 +125,15 @@ def line_of(stored: StoredScenario) -> DatasetLine:
     )
 
 
+def check_exportable(version: DatasetVersion, by: User) -> None:
+    """Raise `BadInput` naming the queue if the version has judgments of a conversation that `by` has yet to judge."""
+    judged = StoredConversation.objects.filter(scenario__version=version).exclude(judgments=[])
+    queue = next(iter(judged.awaited_by(by).values()), None)
+    if queue is not None:
+        why = f"judge your remaining seats of queue “{queue.name}” first: the version contains what others said"
+        raise BadInput(f"{why} of the same conversations", "queue")
+
+
 def check_newest(version: DatasetVersion) -> None:
     """Raise `BadInput` if there is a later version, whose changes would be lost."""
     newest = version.dataset.versions.order_by("number").last()

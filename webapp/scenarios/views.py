@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -119,7 +119,11 @@ def newest(request: HttpRequest, name: str) -> HttpResponseBase:
 @require_GET
 @researchers
 def version_page(request: HttpRequest, name: str, number: int) -> HttpResponse:
-    version = _version(request, name, number)
+    return _version_page(request, _version(request, name, number))
+
+
+def _version_page(request: HttpRequest, version: DatasetVersion, problem: str = "") -> HttpResponse:
+    """A version's scenarios; with a `problem`, the reason why it was not exported."""
     words = request.GET.get("q", "")
     scenarios = version.scenarios.matching(words).with_counts().order_by("position")
     page = Paginator(scenarios, PAGE).get_page(integer(request, "page", 1, 1))
@@ -132,15 +136,20 @@ def version_page(request: HttpRequest, name: str, number: int) -> HttpResponse:
         "words": words,
         "runs": version.runs.order_by("-created_at")[:5],
         "may_change": current_user(request).may_change(version.dataset.owner_id),
-        "fork_form": ForkForm(initial={"name": f"{name}-fork"}),
+        "fork_form": ForkForm(initial={"name": f"{version.dataset.name}-fork"}),
+        "problem": problem,
     }
-    return render_page(request, "scenarios/version.html", context, "scenarios")
+    return render_page(request, "scenarios/version.html", context, "scenarios", 409 if problem else 200)
 
 
 @require_GET
 @researchers
-def export(request: HttpRequest, name: str, number: int) -> StreamingHttpResponse:
+def export(request: HttpRequest, name: str, number: int) -> HttpResponseBase:
     version = _version(request, name, number)
+    try:
+        services.check_exportable(version, current_user(request))
+    except BadInput as error:
+        return _version_page(request, version, error.why)
     lines = streaming.lines(line.dumps() for line in services.lines_of(version))
     response = streaming.stream(request, lines, "application/jsonl; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}-v{number}.jsonl"'

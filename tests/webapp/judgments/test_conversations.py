@@ -26,7 +26,7 @@ from webapp.judgments import comparison, export, games, results, services
 from webapp.judgments import imported as imports
 from webapp.judgments.models import Judgment, Queue, RubricVersion
 from webapp.scenarios.models import Dataset, DatasetVersion, StoredConversation
-from webapp.scenarios.services import delete_dataset, fork, lines_of
+from webapp.scenarios.services import add_version, delete_dataset, fork, lines_of
 from webapp.scenarios.signals import version_stored
 
 pytestmark = pytest.mark.django_db
@@ -409,9 +409,92 @@ def test_a_queue_compares_nothing_of_seats_that_wait_in_another_queue(stored, cl
     assert results.of_queue(queue, other_researcher) == {}
 
 
+def another_version(version, name, by):
+    return add_version(dataset=version.dataset, by=by, lines=list(lines_of(version)), note=name)
+
+
+COPIES = {
+    "the same": lambda version, name, by: version,
+    "a fork": lambda version, name, by: fork(version=version, name=name, by=by),
+    "another version": another_version,
+    "a fork of another version": lambda version, name, by: fork(
+        version=another_version(version, name, by), name=name, by=by
+    ),
+}
+
+
+def text_of(answer):
+    """A stream, the reason of a refusal by the API, or a page."""
+    if answer.streaming:
+        return b"".join(answer).decode()
+    return answer.json()["why"] if "json" in answer["Content-Type"] else answer.content.decode()
+
+
+def answers(version, user, client):
+    """What the site and the API answer a reader of a version: rows of judgments on its pages and in the API, and each
+    export, as its status and text.
+    """
+    of = [version.dataset.name, version.number]
+    shown = 0
+    for key in version.scenarios.values_list("key", flat=True):
+        page = client.get(reverse("scenarios:scenario", args=[*of, key]))
+        shown += sum(len(conversation["judgments"]) for conversation in page.context["conversations"])
+    compared = client.get(reverse("judgments:of-version", args=of)).context["comparisons"]
+    rows = set(StoredConversation.objects.filter(scenario__version=version).values_list("pk", flat=True))
+    listed = [item for item in Caller(user).get("judgments?limit=100").json()["items"] if item["conversation"] in rows]
+    exports = [client.get(reverse("scenarios:export", args=of))]
+    exports.append(Caller(user).get(f"datasets/{of[0]}/versions/{of[1]}/export"))
+    return shown, len(compared), len(listed), [(answer.status_code, text_of(answer)) for answer in exports]
+
+
+def assert_withheld(version, user, client, queue):
+    *shown, exports = answers(version, user, client)
+    assert shown == [0, 0, 0]
+    for status, text in exports:
+        assert status == 409
+        assert f"judge your remaining seats of queue “{queue.name}” first" in text
+        assert '"judgments":' not in text
+
+
+def assert_shown(version, user, client):
+    *shown, exports = answers(version, user, client)
+    assert 0 not in shown
+    for status, text in exports:
+        assert status == 200
+        assert '"judgments":[{' in text
+
+
 def judge_all(queue, user):
     for target in queue.targets.with_games():
         services.annotate(target=target, by=user, values=values(3))
+
+
+@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
+def test_a_copy_of_a_dataset_tells_nothing_of_seats_that_wait(copy, stored, client_of, researcher, other_researcher):
+    """Versions and forks copy conversations: the game is the same, its row is another."""
+    copied, client = copy(stored, "copied", researcher), client_of(other_researcher)
+    assert_shown(copied, other_researcher, client)
+    queue = conversation_queue(researcher, stored, [other_researcher])
+    assert_withheld(copied, other_researcher, client, queue)
+    assert_shown(copied, researcher, client_of(researcher))
+    judge_all(queue, other_researcher)
+    assert_shown(copied, other_researcher, client)
+
+
+@pytest.mark.parametrize("copy", [COPIES["the same"], COPIES["a fork"]], ids=["the same", "a fork"])
+@pytest.mark.parametrize("kind", ["conversations", "episodes", "matches"])
+def test_a_dataset_of_judged_games_tells_nothing_of_seats_that_wait(
+    kind, copy, client_of, researcher, other_researcher
+):
+    judged = games_of(kind, researcher)
+    theirs = queue_over(researcher, other_researcher, name="theirs", **judged)
+    queue = queue_over(researcher, researcher, **judged)
+    judge_all(queue, researcher)
+    made, _ = export.store(queue=queue, name="judged", by=researcher)
+    copied, client = copy(made, "copied", researcher), client_of(other_researcher)
+    assert_withheld(copied, other_researcher, client, theirs)
+    judge_all(theirs, other_researcher)
+    assert_shown(copied, other_researcher, client)
 
 
 @pytest.mark.parametrize("kind", ["conversations", "episodes", "matches"])
