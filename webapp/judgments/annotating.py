@@ -2,7 +2,7 @@
 
 The page preloads the next seat and names it in the form (`next`); the response to a judgment then leaves that seat's
 place empty, and htmx moves the preloaded content into it. Without scripts every judgment reloads the page. Annotators
-see their agreement only after their last seat, without seats that wait for them in another queue.
+see their agreement only after their last seat, without what others said of seats that wait for them in another queue.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Comparison:
 def of_queue(queue: Queue, user: User | None = None) -> Comparison:
     """Compare the authors of a queue, and those outside this site who judged its conversations by the same rubric.
 
-    With a `user`, seats that they have yet to judge in another queue are left out.
+    With a `user`, what others said of seats that they have yet to judge in another queue is left out.
     """
     judgments = Judgment.objects.not_awaited_by(user)
     same_seat = Target.objects.filter(queue=queue, conversation=OuterRef("conversation"), seat=OuterRef("seat"))

@@ -71,7 +71,7 @@ def interval(
 
 def of_queue(queue: Queue, user: User | None = None) -> dict[str, list[Estimate]]:
     """Return the estimates of a queue by player (`person`, a deployment, a run's policy, a dataset), as far as `user`
-    may know who played, and without seats that `user` has yet to judge in another queue.
+    may know who played, and without what others said of seats that `user` has yet to judge in another queue.
     """
     scored: dict[int, list[Mapping[str, float]]] = defaultdict(list)
     game_of: dict[int, GameId] = {}
