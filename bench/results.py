@@ -82,13 +82,19 @@ def toy(raw: Raw) -> Iterator[str]:
 
 
 def miniature(raw: Raw) -> Iterator[str]:
+    """Yield the rows of the forms against the default, then of the hierarchy against one level, both at λ = 0.95."""
+    yield from _forms(raw["forms"], "default")
+    yield from _forms(raw["equal_lambda"]["forms"], "one_level_95")
+
+
+def _forms(rows: Raw, first: str) -> Iterator[str]:
     """Yield a row per form of credit: gains of each seed, mean, interval, difference, agreement, parse rate."""
-    runs = {form: row["runs"] for form, row in raw["forms"].items()}
+    runs = {form: row["runs"] for form, row in rows.items()}
     gains = {form: [run["difference"]["mean"] for run in each] for form, each in runs.items()}
     for form, values in gains.items():
         low, high = over_seeds(values)
         seeds = ", ".join(f"{value:.2f}" for value in values)
-        lead = _lead(values, gains["default"], 3) if form != "default" else ""
+        lead = _lead(values, gains[first], 3) if form != first else ""
         rates = " | ".join(
             f"{fmean(run[name]['mean'] for run in runs[form]):.2f}" for name in ("agreement", "parse_rate")
         )
