@@ -76,10 +76,9 @@ def visit(site: Site, browser: Browser) -> Iterator[Callable[..., Visitor]]:
         def make(name: str = "", *, address: str = "", **options: Any) -> Visitor:
             visitor = stack.enter_context(visiting(browser, address or site.address, **options))
             visitors.append(visitor)
-            if name == "admin":
-                visitor.sign_in(*site.admin)
-            elif name:
-                visitor.sign_in(name)
+            if name and not visitor.comes_back(site.sessions.get(name, [])):
+                visitor.sign_in(*(site.admin if name == "admin" else (name,)))
+                site.sessions[name] = visitor.context.cookies()
             return visitor
 
         yield make

@@ -57,6 +57,8 @@ class Site:
             "OMP_NUM_THREADS": "1",
             "PYTHONUNBUFFERED": "1",
         }
+        self.sessions: dict[str, list[Any]] = {}
+        """Cookies of people who have signed in, by name."""
         self._said: list[str] = []
         self._family: dict[int, psutil.Process] = {}
         self.process: subprocess.Popen[str] | None = None

@@ -129,9 +129,9 @@ async def test_a_client_that_does_not_read_is_dropped(site, client_of, player, t
 
 # --- memory ---
 
-ROUNDS = 6
+ROUNDS = 5
 SETTLED = 3  # rounds after which threads, connections and caches are all there
-FLAT = 32  # MiB that the server may grow by afterwards, while it is sent more than a quarter of a gigabyte
+FLAT = 32  # MiB that the server may grow by afterwards, while it is sent another 190
 
 
 @pytest.fixture
