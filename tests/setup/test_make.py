@@ -32,6 +32,12 @@ def test_help_lists_every_target():
     assert {"setup", "site", "demo", "up", "test", "lint", "help"} == set(declared)
 
 
+def test_lint_is_run_with_the_options_that_were_given():
+    """By itself, make gives some names a value: LINT is `lint`."""
+    assert make("--dry-run", "lint").stdout.rstrip().endswith("-m tools.lint")
+    assert make("--dry-run", "lint", "QUICK=--quick").stdout.rstrip().endswith("-m tools.lint --quick")
+
+
 def test_without_a_fitting_python_make_says_what_is_needed(tmp_path):
     (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
     done = subprocess.run(
