@@ -1,4 +1,4 @@
-"""A run's metrics as a TensorBoard event file, which `tensorboard --logdir` and `wandb sync` read.
+"""A run's metrics as a TensorBoard event file, which `tensorboard --logdir` reads.
 
 TensorBoard itself is imported when the first byte is written.
 """
