@@ -1,6 +1,11 @@
-"""Event files, read back by TensorBoard's own reader."""
+"""Event files, read back by TensorBoard's own reader, and what W&B writes when their script runs."""
 
 import json
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -61,3 +66,47 @@ def test_a_folder_without_metrics_is_refused(tmp_path, capsys):
     assert main(["export-metrics", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     assert "no attempt with metrics" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def wandb_records(file: Path) -> Iterator[bytes]:
+    """The records of a W&B run file: a 7-byte header, then LevelDB's log format in blocks of 32 KiB."""
+    content, at, record = file.read_bytes(), 7, b""
+    while at + 7 <= len(content):
+        left = 2**15 - at % 2**15
+        if left < 7:
+            at += left
+            continue
+        _, length, part = struct.unpack("<IHB", content[at : at + 7])
+        record += content[at + 7 : at + 7 + length]
+        at += 7 + length
+        if part in (1, 4):  # whole, or the last part
+            yield record
+            record = b""
+
+
+def test_the_script_beside_it_logs_every_step_to_wandb(tmp_path, capsys):
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    folder = run_directory(tmp_path / "run")
+    assert main(["export-metrics", str(folder), "--out", str(tmp_path / "out")]) == 0
+    script = tmp_path / "out" / "to_wandb.py"
+    assert str(script) in capsys.readouterr().out
+    settings = {"WANDB_MODE": "offline", "WANDB_DIR": str(tmp_path), "WANDB_ERROR_REPORTING": "false"}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("WANDB_")} | settings
+    # outside the project's folder, so that nothing of it can be imported
+    subprocess.run(
+        [sys.executable, script], env=environment, cwd=tmp_path, check=True, capture_output=True, timeout=120
+    )
+
+    (file,) = tmp_path.glob("wandb/offline-run-*/run-*.wandb")
+    records = [Record.FromString(content) for content in wandb_records(file)]
+    (run,) = {(record.run.project, record.run.display_name) for record in records if record.HasField("run")}
+    assert run == ("parley", "out")
+    rows = [
+        {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
+        for record in records
+        if record.HasField("history")
+    ]
+    # the times of `run_directory`, not those of the upload
+    logged = [(row["_step"], row["_timestamp"], row["reward"]) for row in rows]
+    assert logged == [(1, 101.0, 11.0), (2, 102.0, 12.0), (3, 103.0, 23.0), (4, 104.0, 24.0)]

@@ -1,4 +1,4 @@
-"""A run's metrics as a TensorBoard event file, which `tensorboard --logdir` reads.
+"""A run's metrics as a TensorBoard event file, which `tensorboard --logdir` reads, and `to_wandb.py` logs to W&B.
 
 TensorBoard itself is imported when the first byte is written.
 """
@@ -6,9 +6,13 @@ TensorBoard itself is imported when the first byte is written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 Row = tuple[int, float, Mapping[str, float]]
 """A training step, the Unix time at which it ended, and its metrics by name."""
+
+TO_WANDB = Path(__file__).with_name("to_wandb.py")
+"""A script that needs nothing of this package and logs the event files beside it to Weights & Biases."""
 
 
 def file_name(began: float) -> str:

@@ -1,4 +1,4 @@
-"""`export-metrics RUN_DIR --out DIR`: a run's metrics as a TensorBoard event file.
+"""`export-metrics RUN_DIR --out DIR`: a run's metrics as a TensorBoard event file, and a script that logs it to W&B.
 
 Raises `BadInput` for a folder that is not a run directory or has no metrics, and for a file that exists already.
 """
@@ -6,19 +6,20 @@ Raises `BadInput` for a folder that is not a run directory or has no metrics, an
 from __future__ import annotations
 
 import os
+import shutil
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from training.errors import BadInput
-from training.event_files import Row, file_name, pieces
+from training.event_files import TO_WANDB, Row, file_name, pieces
 from training.rundir import RunDir
 from training.store import read_lines
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Write the file; return its path and its numbers of steps and metrics."""
+    """Write the file and the script; return the file's path and its numbers of steps and metrics."""
     rows = list(steps(RunDir(arguments.run_dir)))
     if not rows:
         raise BadInput("the folder contains no attempt with metrics", str(arguments.run_dir))
@@ -30,6 +31,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         arguments.out.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
             file.writelines(pieces(rows))
+        shutil.copyfile(TO_WANDB, arguments.out / TO_WANDB.name)
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -53,6 +55,12 @@ def steps(run_dir: RunDir) -> Iterator[Row]:
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return a summary of the file, and the command that shows it."""
+    """Return a summary of the file, and the commands that show it in TensorBoard and log it to W&B."""
     folder = Path(result["file"]).parent
-    return f"{result['file']}: {result['steps']} steps of {result['metrics']} metrics\ntensorboard --logdir {folder}"
+    return "\n".join(
+        (
+            f"{result['file']}: {result['steps']} steps of {result['metrics']} metrics",
+            f"TensorBoard: tensorboard --logdir {folder}",
+            f"Weights & Biases: pip install wandb, then python {folder / TO_WANDB.name}",
+        )
+    )

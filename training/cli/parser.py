@@ -87,7 +87,7 @@ def build() -> ArgumentParser:
     )
     _behaviours(add("behaviours", "what surviving and eliminated players of Werewolf did", "training.cli.behaviours"))
     _export_metrics(
-        add("export-metrics", "write a run's metrics as a TensorBoard event file", "training.cli.export_metrics")
+        add("export-metrics", "write a run's metrics for TensorBoard and W&B", "training.cli.export_metrics")
     )
     _models(add("models", "list or prepare base models", "training.cli.models"))
     return parser

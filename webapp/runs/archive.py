@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,15 +55,15 @@ def zipped(root: str, names: Sequence[str]) -> Pieces:
     yield sink.take()
 
 
-def zipped_file(name: str, content: Iterable[bytes]) -> Pieces:
-    """A zip file with one member, streamed from `content`."""
+def zipped_contents(contents: Mapping[str, Iterable[bytes]]) -> Pieces:
+    """A zip file with a member for every name, streamed."""
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
-        with archive.open(name, "w", force_zip64=True) as member:
-            for piece in content:
-                member.write(piece)
-                yield sink.take()
-        yield sink.take()
+        for name, content in contents.items():
+            with archive.open(name, "w", force_zip64=True) as member:
+                for piece in content:
+                    member.write(piece)
+                    yield sink.take()
     yield sink.take()
 
 
@@ -72,9 +72,11 @@ def zip_response(request: HttpRequest, title: str, root: str, names: Sequence[st
     return _attachment(request, title, zipped(root, names))
 
 
-def one_file_response(request: HttpRequest, title: str, name: str, content: Iterable[bytes]) -> StreamingHttpResponse:
-    """A download of a zip file with the single member `name`; `title` names the zip file."""
-    return _attachment(request, title, zipped_file(name, content))
+def contents_response(
+    request: HttpRequest, title: str, contents: Mapping[str, Iterable[bytes]]
+) -> StreamingHttpResponse:
+    """A download of a zip file with a member for every name; `title` names the zip file."""
+    return _attachment(request, title, zipped_contents(contents))
 
 
 def _attachment(request: HttpRequest, title: str, pieces: Pieces) -> StreamingHttpResponse:

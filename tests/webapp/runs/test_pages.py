@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from tests.webapp.runs.making import RECORD, make_checkpoint, make_episode, make_run
 from training.errors import BadInput
+from training.event_files import TO_WANDB
 from webapp.runs import attempts, batches, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import SORTS
@@ -704,6 +705,7 @@ def test_the_metrics_are_offered_as_an_event_file(page, live_run, tmp_path):
     with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as archive:
         assert archive.testzip() is None
         archive.extractall(tmp_path)
+    assert (tmp_path / str(live_run.pk) / "to_wandb.py").read_bytes() == TO_WANDB.read_bytes()
     reader = EventAccumulator(str(tmp_path / str(live_run.pk))).Reload()
     events = reader.Scalars("reward")
     assert [event.step for event in events] == [1, 2, 3, 4, 5]

@@ -108,13 +108,17 @@ def metrics(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_GET
 @researchers
 def event_files(request: HttpRequest, run_id: int) -> HttpResponseBase:
-    """All metrics as a TensorBoard event file in a zip file."""
+    """All metrics as a TensorBoard event file, with the script that logs it to W&B, in a zip file."""
     run = visible(request, run_id)
     first = run.metrics.order_by("step").first()
     began = first.at if first else run.created_at
     rows = ((step, at.timestamp(), values) for step, at, values in run.metrics.every())
-    name = f"{run.pk}/{tensorboard.file_name(began.timestamp())}"
-    return archive.one_file_response(request, f"{run.name} tensorboard", name, tensorboard.pieces(rows))
+    script = tensorboard.TO_WANDB
+    contents = {
+        f"{run.pk}/{tensorboard.file_name(began.timestamp())}": tensorboard.pieces(rows),
+        f"{run.pk}/{script.name}": [script.read_bytes()],
+    }
+    return archive.contents_response(request, f"{run.name} metrics", contents)
 
 
 @require_GET
