@@ -24,7 +24,7 @@ FORMS = {
     "paper": "the paper's form",
     "flat": "`flat`",
     "turn_only": "`turn_only`",
-    "two_levels_95": "default, γ_turn = 1, both λ 0.95",
+    "two_levels_95": "default, γ_turn = 1, λ = λ_turn = 0.95",
     "one_level_95": "`flat`, λ = 0.95",
 }
 
@@ -78,7 +78,7 @@ def toy(raw: Raw) -> Iterator[str]:
         noise = f"{ratios['blank']:.1f} | {ratios['converged']:.1f}"
         yield f"| {title} | {seeds} | {fmean(values):.1f} | {low:.1f} to {high:.1f} | {lead} | {noise} |"
     yield f"γ_turn = 1 minus `flat`: {_lead(steps['undiscounted'], steps['flat'], 1)}"
-    yield f"both λ 0.95 minus `flat` with λ = 0.95: {_lead(steps['two_levels_95'], steps['one_level_95'], 1)}"
+    yield f"λ = λ_turn = 0.95 minus `flat` with λ = 0.95: {_lead(steps['two_levels_95'], steps['one_level_95'], 1)}"
 
 
 def miniature(raw: Raw) -> Iterator[str]:

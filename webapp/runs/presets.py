@@ -87,7 +87,7 @@ PRESETS: dict[str, Preset] = {
         "OMAR on Werewolf",
         "A 135M-parameter model plays the wolves, who learn against a village with fixed weights. "
         "Start it from a cold start's checkpoint: untrained, few of its replies are legal. "
-        "In three measured runs no gain in games won was shown.",
+        "In three measured runs, one of them stopped after 11 of 20 steps, no gain in games won was shown.",
         "omar/werewolf.toml",
         {"name": "Werewolf"},
     ),
