@@ -331,7 +331,7 @@ def test_a_resumed_run_knows_the_head_to_head_after_its_checkpoint(tmp_path):
     ],
 )
 def test_a_head_to_head_is_compared_with_the_reward_where_both_mean_the_same(sections):
-    assert trainer.gain_worth(parse({"kind": "train", **WITH_GAPS})) == 0.5  # returns from -1 to 1
+    assert trainer.gain_worth(parse({"kind": "train", **WITH_GAPS})) == 0.25  # returns from -1 to 1, twice
     assert trainer.gain_worth(parse({"kind": "train", **WITH_GAPS, **sections})) is None
 
 
@@ -339,8 +339,12 @@ def test_wolves_are_compared_against_a_common_village():
     wolves = {"kind": "train", "game": {"name": "werewolf"}}
     wolves["opponents"] = [{"source": "past", "learner": ["werewolf"]}]
     assert trainer.gain_worth(parse({**wolves, "evaluate": {"side": ["werewolf"]}})) == 1
-    for section in ({}, {"side": ["seer"]}, {"side": ["werewolf"], "opposition": "each_other"}):
+    wrong = [{}, {"side": ["seer"]}, {"side": ["werewolf"], "opposition": "each_other"}]
+    wrong.append({"side": ["werewolf"], "common": "scripted"})  # no gain over the village that the reward is against
+    for section in wrong:
         assert trainer.gain_worth(parse({**wolves, "evaluate": section})) is None
+    both = {**wolves, "opponents": [{"source": "past", "learner": ["werewolf", "seer"]}]}
+    assert trainer.gain_worth(parse({**both, "evaluate": {"side": ["seer", "werewolf"]}})) == 1
 
 
 @pytest.mark.parametrize("lr, result", [(1e-2, "stopped"), (1e-5, "succeeded")])

@@ -299,16 +299,23 @@ def gain_worth(config: RunConfig) -> float | None:
     """Return the reward of one unit of the return that a head-to-head compares, None where the two are not alike.
 
     They are where the same seats play against what the run began with, or against its past: one seat of a zero-sum
-    game, or the roles of `evaluate.side` against a common opponent. Where every seat learns, all may earn more
-    together, which is no gain over the start at the same table.
+    game, or the roles of `evaluate.side` against the start as the common opponent. Where every seat learns, all may
+    earn more together, which is no gain over the start at the same table. Against the start itself what one model
+    earns the other loses, so that the difference of their returns is twice the gain.
     """
     section, spec = config.evaluate, games.lookup(config.game.name)
-    alike = section.opposition == "common" if section.side else spec.zero_sum
-    learns = section.side or "one"
-    alike &= bool(config.opponents) and all((it.source, it.learner) == ("past", learns) for it in config.opponents)
-    if not alike or config.mixture or section.opponent:
+    if section.side:
+        alike = section.opposition == "common" and config.common_opponent == config.model.base
+    else:
+        alike = spec.zero_sum
+    learns = {*section.side} or "one"
+    for entry in config.opponents:
+        seats = entry.learner if entry.learner == "one" else {*entry.learner}
+        alike &= entry.source == "past" and seats == learns
+    worth = rewards.per_return(config.reward, spec)
+    if worth is None or not alike or not config.opponents or config.mixture or section.opponent:
         return None
-    return rewards.per_return(config.reward, spec)
+    return worth if section.side else worth / 2
 
 
 async def _timed(work: Awaitable[object]) -> float:
