@@ -94,7 +94,7 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
 
     version = run.dataset_version
     dataset = put_dataset(version, folder) if version else None
-    put("data", path=str(dataset or samples.write(run.game, folder.inputs)))
+    put("data", path=str(dataset or samples.write(config["game"]["name"], folder.inputs)))
     config["mixture"] = [
         {**part, "path": str(dataset or samples.write(part["game"], folder.inputs))}
         for part in config.get("mixture", ())
@@ -112,7 +112,7 @@ class Training:
     def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
         """Check and write the configuration once; fetch the required files of checkpoints from other nodes."""
         if not folder.config.exists():
-            config = configs.resolve(configs.parse(filled_in(run, folder)), settings.BASE_DIR)
+            config = configs.resolve(configs.parse(filled_in(run, folder), stored=True), settings.BASE_DIR)
             write_json(folder.config, config.to_dict())
         config = configs.load(folder.config, stored=True)
         self._fetch_checkpoints(run, folder, attempt, config)

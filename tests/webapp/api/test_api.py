@@ -1,6 +1,7 @@
 """The REST API: what it gives, what it refuses and how it says so."""
 
 import json
+from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -176,6 +177,24 @@ def test_a_run_from_a_base_that_was_added_here_finds_its_files(call, tmp_path):
     run = Run.objects.get(pk=made.json()["id"])
     assert (run.start_checkpoint, run.base) == (added, "mine")
     assert filled_in(run, RunDir(tmp_path / "run"))["model"]["base"] == str(folder)
+
+
+def test_the_head_to_head_of_a_run_of_several_games_has_the_starts_of_its_own_game(call, tmp_path):
+    from training import dataset
+    from training.rundir import RunDir
+    from worker.kinds import filled_in
+
+    mixture = [{"game": "tic_tac_toe"}, {"game": "werewolf"}]
+    made = call.post("runs", config={**CONFIG, "mixture": mixture, "evaluate": {"every": 2}})
+    assert made.status_code == 201
+    run = Run.objects.get(pk=made.json()["id"])
+    filled = filled_in(run, RunDir(tmp_path / "run"))
+    assert run.game == "tic_tac_toe"
+    paths = [(filled["game"]["name"], filled["data"]["path"])]
+    paths += [(part["game"], part["path"]) for part in filled["mixture"]]
+    assert [name for name, _ in paths] == ["negotiation", "tic_tac_toe", "werewolf"]
+    for name, path in paths:
+        assert {line.scenario.game for line in dataset.read(Path(path))} == {name}
 
 
 def table(call, **changes):

@@ -69,7 +69,8 @@ def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[
         if model.run is not None and source is None:
             if config["kind"] == "eval":
                 config = presets.as_trained(config, model.run.config)
-            config = presets.of_game(config, model.run.game)
+            else:
+                config = presets.of_game(config, model.run.game)
     if dataset := integer(request, "dataset", 0):
         version = get_or_404(DatasetVersion.objects.all(), pk=dataset)
         initial["dataset"] = version.pk
