@@ -123,6 +123,10 @@ def test_a_head_to_head_counts_the_whole_rounds_that_it_plays(researcher, few):
     config = configs.RunConfig(kind="eval", model={"base": "tiny"}, evaluate={"conversations": 53})
     with pytest.raises(BadInput, match="104 would be more than the limit of 103 games"):  # two rounds of 26 starts
         services.create_run(owner=researcher, config=config, dataset_version=version)
+    few.QUOTAS["games_per_run"] = {"researcher": 59}
+    limited = config.model_copy(update={"data": config.data.model_copy(update={"limit": 10})})
+    with pytest.raises(BadInput, match="60 would be more than the limit of 59 games"):  # three rounds of 10
+        services.create_run(owner=researcher, config=limited, dataset_version=version)
 
 
 def start(owner):

@@ -53,14 +53,15 @@ def create_run(
     base_checkpoint = _base_checkpoint(config.model.base)
     start_checkpoint = start_checkpoint or base_checkpoint
     base = start_checkpoint.base if start_checkpoint else config.model.base
+    game = config.parts[0].game if config.kind == "train" else config.game.name
     run = Run.objects.create(
         kind=config.kind,
-        name=config.name or f"{config.kind} {config.game.name}",
+        name=config.name or f"{config.kind} {game}",
         owner=owner,
         queue=TRAIN_QUEUES[place],
         config=config.to_dict(),
         method=config.method.name if config.kind == "train" else "",
-        game=config.parts[0].game,
+        game=game,
         base=base,
         dataset_version=dataset_version,
         start_checkpoint=start_checkpoint,
@@ -100,7 +101,7 @@ def _check_size(config: RunConfig, owner: User, version: DatasetVersion | None) 
     size = len(json.dumps(config.to_dict()).encode())
     if size > settings.CONFIG_BYTES:
         raise BadInput(f"the configuration has {size} bytes, more than {settings.CONFIG_BYTES}", "config")
-    conversations = _whole_rounds(config.evaluate.conversations, version)
+    conversations = _whole_rounds(config, version)
     if config.kind == "train":
         steps, evaluate = config.learn.steps, config.evaluate
         head_to_heads = (steps // evaluate.every if evaluate.every else 0) + evaluate.at_end
@@ -110,12 +111,14 @@ def _check_size(config: RunConfig, owner: User, version: DatasetVersion | None) 
         quotas.refuse_above(user=owner, quota="games_per_run", count=conversations)
 
 
-def _whole_rounds(conversations: int, version: DatasetVersion | None) -> int:
+def _whole_rounds(config: RunConfig, version: DatasetVersion | None) -> int:
     """Return how many conversations a head-to-head plays: it repeats all starts in both seatings until it has enough.
 
     Without a dataset it plays samples, which are few.
     """
-    each = 0 if version is None else 2 * version.scenarios.count()
+    conversations = config.evaluate.conversations
+    starts = 0 if version is None else version.scenarios.filter(game=config.game.name).count()
+    each = 2 * min(starts, config.data.limit or starts)
     return conversations if conversations <= each or not each else -(-conversations // each) * each
 
 
