@@ -85,6 +85,18 @@ def test_a_conversation_ends_with_what_the_game_says(page, researcher):
     assert shown.index(html.escape(closing[-1])) > shown.rindex('class="said"')
 
 
+def test_a_game_without_a_word_does_not_end_with_its_rules():
+    game = make(Scenario.from_dict(village()["episode"]["scenario"]))
+    moves = []
+    while game.to_act():
+        step = {seat: game.default(seat) for seat in sorted(game.to_act())}
+        game.step(step)
+        moves += [SeatMove(seat=seat, move=move).to_dict() for seat, move in step.items()]
+    closing = replaying.course({"scenario": game.scenario.to_dict(), "moves": moves}).closing
+    assert "win" in closing[-1]
+    assert len(closing) < 15
+
+
 def make_again(episode):
     return replay(Scenario.from_dict(episode["scenario"]), [SeatMove.from_dict(move) for move in episode["moves"]])
 

@@ -76,22 +76,24 @@ def _fold(scenario: Scenario, moves: Sequence[SeatMove]) -> Course:
     pending: dict[Seat, Move] = {}
     ends, phases, channels = [0], dict[int, str](), dict[int, str]()
     known_messages = len(game.observe(ALL).messages)
+    last: Sequence[Message] = ()
     for place, entry in enumerate(moves):
         phases[place] = game.phase(ALL)
         pending = advance(game, pending, entry)
         if not pending:
             messages = game.observe(ALL).messages
-            by_seat = _channels(messages[known_messages:])
+            last = messages[known_messages:]
+            by_seat = _channels(last)
             step = range(ends[-1], place + 1)
             channels |= {number: by_seat[moves[number].seat] for number in step if moves[number].seat in by_seat}
             known_messages = len(messages)
             ends.append(place + 1)
-    return Course(scenario, moves, ends, phases, channels, () if game.to_act() else _closing(game))
+    return Course(scenario, moves, ends, phases, channels, () if game.to_act() else _closing(last))
 
 
-def _closing(game: Game) -> list[str]:
-    """The messages of the game itself after the last of a seat."""
-    said_last = takewhile(lambda message: message.author is None, reversed(game.observe(ALL).messages))
+def _closing(last: Sequence[Message]) -> list[str]:
+    """The messages of the game itself in its last step, after those of the seats."""
+    said_last = takewhile(lambda message: message.author is None, reversed(last))
     return [message.text for message in said_last][::-1]
 
 
