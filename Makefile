@@ -28,4 +28,4 @@ test: ## run every test, the ones in a headless browser included
 	@$(FIND_PYTHON); "$$python" -m tools.setup --dev && exec .venv/bin/python -m tools.test
 
 lint: ## check style, types, imports and locks
-	@$(FIND_PYTHON); "$$python" -m tools.setup --dev --packages-only && exec .venv/bin/python -m tools.lint $(QUICK)
+	@$(FIND_PYTHON); "$$python" -m tools.setup --dev --packages-only && exec .venv/bin/python -m tools.lint $(if $(filter command line,$(origin QUICK)),$(QUICK))

@@ -32,9 +32,11 @@ def test_help_lists_every_target():
     assert {"setup", "site", "demo", "up", "test", "lint", "help"} == set(declared)
 
 
-def test_lint_is_run_with_the_options_that_were_given():
+def test_lint_is_run_with_the_options_that_were_given(monkeypatch):
     """By itself, make gives some names a value: LINT is `lint`."""
     assert make("--dry-run", "lint").stdout.rstrip().endswith("-m tools.lint")
+    monkeypatch.setenv("QUICK", "1")
+    assert make("--dry-run", "lint").stdout.rstrip().endswith("-m tools.lint"), "the environment's is another's"
     assert make("--dry-run", "lint", "QUICK=--quick").stdout.rstrip().endswith("-m tools.lint --quick")
 
 
