@@ -14,13 +14,15 @@ ROOT = locks.REQUIREMENTS.parent
 OURS = {"training", "webapp", "worker", "bench", "tests", "tools", "conftest"}
 RUNNING = ("base", "vllm", "vllm-cpu", "torch")
 CODE = {"training": RUNNING, "webapp": ("base",), "worker": ("base",), "bench": (*RUNNING, "dev")}
+ALONE = {ROOT / "training" / "to_wandb.py"}
+"""Scripts that run elsewhere and say themselves what they need."""
 TESTING = {"tests": (*RUNNING, "dev"), "tools": (*RUNNING, "dev")}
 
 
 def imported(folder):
     """Top-level names of other people's packages, with one file that imports each."""
     imports = {}
-    for path in folder.rglob("*.py"):
+    for path in {*folder.rglob("*.py")} - ALONE:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
