@@ -209,7 +209,8 @@ class RunConfig(Record):
         """The least that one reward of a seat may be: its result, or what it pays for malformed replies or distance."""
         if self.learn.kl == "k1" and self.learn.kl_coef > 0:
             return -math.inf  # paid for every token, as far as the policy may go
-        return min(rewards.lowest(self.reward, games.lookup(part.game)) for part in self.parts)
+        longest = self.sampling.max_tokens
+        return min(rewards.lowest(self.reward, games.lookup(part.game), part.settings, longest) for part in self.parts)
 
 
 def _check_game(name: str, settings: Mapping[str, Any], section: str, named: str) -> None:

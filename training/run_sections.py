@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from training import bases
 from training.engines.base import LONGEST_REPLY, Sampling
@@ -171,10 +171,19 @@ class RewardSection(Record):
         default="auto",
         description="outcome = the game's own result. judge = a model's scores. auto = what the game needs.",
     )
-    scale: Literal["unit", "raw"] = Field(
+    scale: Literal["unit", "span", "raw"] = Field(
         default="unit",
         description="unit = linearly rescaled, so that the lowest possible return is 0 and the highest 1. "
+        "span = multiplied, so that lowest and highest differ by reward.span and 0 stays 0. "
         "raw = the value of the game or judge; negotiation's returns are always shares from 0 to 1.",
+    )
+    span: float = Field(
+        default=4.0, gt=0, le=1e6, description="With scale span: the difference of the highest and lowest return."
+    )
+    forfeit: Literal["win", "nothing"] = Field(
+        default="win",
+        description="What the others receive when a seat forfeits (rollout.on_refused): win = the game's result. "
+        "nothing = 0 before scaling.",
     )
     malformed: float = Field(
         default=0.0,
@@ -182,6 +191,15 @@ class RewardSection(Record):
         le=0,
         description="Reward (at most 0) added for every reply that does not parse or is not legal.",
     )
+    well_formed: float = Field(default=0.0, ge=0, le=10, description="Reward added for every legal reply.")
+    length: Literal["none", "penalty", "bonus"] = Field(
+        default="none",
+        description="Reward for the length of a legal reply. penalty = 0 up to length_max tokens, then falling. "
+        "bonus = length_coef at length_min tokens, falling to 0 at length_max; it pays for more turns.",
+    )
+    length_coef: float = Field(default=0.5, gt=0, le=100, description="Size of the reward for length.")
+    length_min: int = Field(default=11, ge=0, le=LONGEST_REPLY, description="Tokens at which its slope begins.")
+    length_max: int = Field(default=2048, ge=1, le=LONGEST_REPLY, description="Tokens at which it is 0.")
     format: bool = Field(
         default=True, description="A reply that does not parse or is not legal fails the quality filter."
     )
@@ -201,6 +219,13 @@ class RewardSection(Record):
         default=False,
         description="The judge also decides whether each turn is natural and reasoned; other turns fail.",
     )
+
+    @field_validator("length_max")
+    @classmethod
+    def _lengths_differ(cls, value: int, info: ValidationInfo) -> int:
+        if value <= info.data.get("length_min", 0):
+            raise ValueError(f"must be greater than length_min, {info.data['length_min']}")
+        return value
 
 
 class EvaluateSection(Record):
@@ -318,9 +343,10 @@ class LearnSection(Record):
         default=False,
         description="Gradient checkpointing: activations are recomputed in the backward pass; slower, less memory.",
     )
-    aggregate: Literal["token_mean", "turn_mean"] = Field(
+    aggregate: Literal["token_mean", "turn_mean", "player_mean"] = Field(
         default="token_mean",
-        description="Average of the loss: every token has the same weight; or every turn of a seat, then every seat.",
+        description="Average of the loss: token_mean = every token has the same weight. turn_mean = every turn of a "
+        "seat, then every seat of a game. player_mean = that among equal players (game and seat), then every player.",
     )
     clip: float = Field(default=0.2, gt=0, le=1e6, description="PPO's clip range of the probability ratio.")
     dual_clip: float | None = Field(

@@ -81,7 +81,9 @@ def test_random_play_ends_with_returns_in_the_declared_range(name, scenario, see
     assert len(flat) < 2000
     assert set(game.returns()) == set(range(len(scenario.seats)))
     for value in game.returns().values():
-        assert spec.judged if value is None else spec.low <= value <= spec.high
+        low, high = spec.range_of(scenario.settings)
+        assert spec.low <= low < high <= spec.high
+        assert spec.judged if value is None else low <= value <= high
     if spec.zero_sum:
         assert sum(game.returns().values()) == pytest.approx(0)
     assert len(game.roles()) in (0, len(scenario.seats))
@@ -93,6 +95,17 @@ def test_random_play_ends_with_returns_in_the_declared_range(name, scenario, see
     assert not replay(scenario.with_seed(seed), flat[:-1]).seat_metrics()
     with pytest.raises(IllegalMove):
         game.step({0: FORFEIT})
+
+
+@case
+@few
+@given(seed=seeds)
+def test_what_is_earned_on_the_way_adds_up_to_the_result(name, scenario, seed):
+    game, flat = played(scenario, seed)
+    for end in (0, len(flat) // 2, len(flat)):
+        earned = replay(scenario.with_seed(seed), flat[:end]).earned()
+        assert set(earned) == (set(game.returns()) if REGISTRY[name].pays else set())
+    assert game.earned() == (game.returns() if REGISTRY[name].pays else {})
 
 
 @case

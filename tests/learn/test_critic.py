@@ -150,7 +150,7 @@ def two_games():
         zeros = {"turn": [[0.0] * 6], "token": [[0.0] * 6]}
         one = scored([trace(".00.11")], {0: reward}, zeros)
         item = Item(one.episode.traces[0], (number, 0))
-        rollouts.append(Rollout(number, one.episode, Score({0: reward}, (0.0, 0.0), (True, True)), {0: item}, one))
+        rollouts.append(Rollout(number, one.episode, Score({0: reward}, (True, True)), {0: item}, one))
     return rollouts, method
 
 

@@ -17,7 +17,7 @@ async def letters(self, episode, seed):
     shares = {
         seat: sum(c.isascii() and c.isalpha() for c in text) / max(1, len(text)) for seat, text in enumerate(said)
     }
-    return Score(shares, (0.0,) * len(episode.turns), (True,) * len(episode.turns))
+    return Score(shares, (True,) * len(episode.turns))
 
 
 @pytest.mark.slow

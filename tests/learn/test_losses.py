@@ -89,7 +89,19 @@ def test_turn_mean_weighs_tokens_then_turns_then_seats():
     assert second.tolist() == pytest.approx([0, 1 / 3, 0])
 
 
+def test_player_mean_weighs_players_the_same_however_many_trajectories_they_have():
+    # player x has seats a (two turns) and b (one turn), player y seat c (one turn of two tokens)
+    masks = [*MASKS, np.array([0, 1, 1], dtype=bool)]
+    turns = [*TURNS, (-1, 3, 3)]
+    rows = losses.averaging(masks, turns, ["a", "b", "c"], "player_mean", ["x", "x", "y"])
+    assert [row.tolist() for row in rows] == [[0, 0.0625, 0.0625, 0, 0.125], [0, 0.25, 0], [0, 0.25, 0.25]]
+    alone = losses.averaging(MASKS, TURNS, ["a", "b"], "player_mean", ["x", "x"])
+    assert [row.tolist() for row in alone] == [
+        row.tolist() for row in losses.averaging(MASKS, TURNS, ["a", "b"], "turn_mean")
+    ]
+
+
 def test_nothing_to_average():
     none = [np.zeros(3, dtype=bool)]
-    for how in ("token_mean", "turn_mean"):
-        assert losses.averaging(none, [(-1, -1, -1)], ["a"], how)[0].tolist() == [0, 0, 0]
+    for how in ("token_mean", "turn_mean", "player_mean"):
+        assert losses.averaging(none, [(-1, -1, -1)], ["a"], how, ["x"])[0].tolist() == [0, 0, 0]

@@ -16,7 +16,7 @@ def played(number=0, reward=1.0, passed=(True,)):
     target, mask = np.array([0, 1.0, 0, 0]), np.array([False, True, False, False])
     credit = TraceCredit(ppo=np.array([0, 0, 1.0, 3.0]), value_targets={"turn": target}, value_mask={"turn": mask})
     item = Item(one.episode.traces[0], (number, 0), credit, old=np.array([0, 0, -1.5, -0.5]))
-    return Rollout(number, one.episode, Score({0: reward}, (0.0,), passed), {0: item}, one)
+    return Rollout(number, one.episode, Score({0: reward}, passed), {0: item}, one)
 
 
 class Written:
@@ -98,7 +98,7 @@ def test_advantages_by_role():
     episode = one.episode.model_copy(update={"roles": ("wolf", "villager")})
     credit = {0: np.array([0, 0, 1.0, 3.0]), 1: np.array([0, 0, -4.0])}
     items = {n: Item(episode.traces[n], (0, n), TraceCredit(ppo=credit[n])) for n in (0, 1)}
-    metrics = credit_metrics([Rollout(0, episode, Score({0: 1.0, 1: 0.25}, (0.0, 0.0), (True, True)), items, one)])
+    metrics = credit_metrics([Rollout(0, episode, Score({0: 1.0, 1: 0.25}, (True, True)), items, one)])
     assert (metrics["advantage_mean/wolf"], metrics["advantage_mean/villager"], metrics["advantage_mean"]) == (2, -4, 0)
 
 
@@ -107,8 +107,8 @@ def test_with_others_at_the_table_only_the_learners_seats_count():
     episode = one.episode.model_copy(
         update={"roles": ("wolf", "villager"), "seat_metrics": {0: {"won": 1.0}, 1: {"won": 0.0}}}
     )
-    first = Rollout(0, episode, Score({0: 1.0, 1: 0.25}, (0.0, 0.0), (True, False)), policies=("learner", "past 3"))
-    mirror = Rollout(1, episode, Score({0: 0.5, 1: 0.0}, (0.0, 0.0), (True, False)))
+    first = Rollout(0, episode, Score({0: 1.0, 1: 0.25}, (True, False)), policies=("learner", "past 3"))
+    mirror = Rollout(1, episode, Score({0: 0.5, 1: 0.0}, (True, False)))
     metrics = outcome_metrics([first])
     assert (metrics["reward"], metrics["failing"], metrics["reply_tokens"]) == (1, 0, 2)
     assert (metrics["reward_against past"], metrics["games_against past"]) == (1, 1)

@@ -211,7 +211,7 @@ def test_a_failure_nobody_foresaw_is_a_failed_run(tmp_path, monkeypatch):
 def test_the_watchdog_ends_a_run_early(tmp_path, monkeypatch):
     async def refuse(self, episode, seed):
         score = await real(self, episode, seed)
-        return type(score)(score.returns, score.turn_rewards, (False,) * len(score.passed))
+        return type(score)(score.returns, (False,) * len(score.passed), score.parts)
 
     real = Ruled.score
     monkeypatch.setattr(Ruled, "score", refuse)

@@ -13,7 +13,7 @@ from training.games import REGISTRY as GAMES
 from training.games import lookup, make
 from training.games.base import FORFEIT
 from training.records import ALL, SeatMove
-from training.rewards import REGISTRY, build, per_return
+from training.rewards import REGISTRY, build, lowest, per_return
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
 from training.rewards.rubrics import SOTOPIA
@@ -121,7 +121,7 @@ def test_what_does_not_fit_is_refused():
 @pytest.mark.parametrize("name", REGISTRY)
 @pytest.mark.parametrize("game", GAMES)
 def test_every_reward_declares_finite_bounds(name, game):
-    low, high = REGISTRY[name].bounds(GAMES[game])
+    low, high = REGISTRY[name].bounds(GAMES[game], {})
     assert -math.inf < low < high < math.inf
 
 
@@ -166,7 +166,26 @@ async def test_a_goal_check_without_a_judge_raises():
         ("leduc_poker", {"scale": "raw"}, 1.0),
         ("dialogue", {}, None),  # a judge's scores are rewarded
         ("dialogue", {"source": "outcome"}, 1 / 10),
+        ("tic_tac_toe", {"scale": "span"}, 2.0),  # from -1 to 1, so that it spans 4
+        ("kuhn_poker", {"scale": "span"}, 1.0),
+        ("hanabi", {"scale": "span", "span": 1.0}, 1 / 4),  # the mini size, with at most 4 points
     ],
 )
 def test_what_one_unit_of_return_is_worth(game, section, worth):
-    assert per_return(RewardSection(**section), lookup(game)) == (worth and pytest.approx(worth))
+    assert per_return(RewardSection(**section), lookup(game), {}) == (worth and pytest.approx(worth))
+
+
+@pytest.mark.parametrize(
+    "game, section, low",
+    [
+        ("tic_tac_toe", {}, 0.0),
+        ("tic_tac_toe", {"scale": "span"}, -2.0),
+        ("tic_tac_toe", {"scale": "span", "malformed": -10.0}, -10.0),
+        ("hanabi", {"scale": "span"}, -4.0),  # all four points can be lost at once
+        ("hanabi", {"scale": "unit"}, -1.0),
+        ("tic_tac_toe", {"length": "penalty"}, -0.5 * 2048 / 2037),  # 4096 tokens: 1 - 4085/2037
+        ("tic_tac_toe", {"length": "bonus"}, 0.0),
+    ],
+)
+def test_the_lowest_reward(game, section, low):
+    assert lowest(RewardSection(**section), lookup(game), {}, 4096) == pytest.approx(low)

@@ -40,6 +40,12 @@ class Game(Protocol):
     def returns(self) -> Mapping[Seat, float | None]:
         """Return each player's result; None = needs a judge, or the game is not over."""
 
+    def earned(self) -> Mapping[Seat, float]:
+        """Return how much of its result each player has received so far; empty for a game that pays at its end alone.
+
+        May fall again. In an ended game it equals `returns`. For the engine, not for viewers.
+        """
+
     def metrics(self) -> Mapping[str, float]:
         """Return the metrics of an ended game (agreement, length …); empty before the end."""
 
@@ -72,6 +78,8 @@ class GameSpec:
 
     `low` and `high` bound a seat's return; `judged` games have no return until a judge has scored them. `zero_sum`:
     returns add up to 0 in every ended game. `symmetric`: seats differ only by settings, so swapping seats is fair.
+    `bounds` returns the bounds for some settings, where they are narrower than `low` and `high`. `pays`: players
+    receive parts of their result during the game (`Game.earned`).
     `deadline_s`: the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`.
     `label` names a scenario in lists, by public facts only; `private` adds a few words per seat about its private
     facts, for viewers who may see everything. `actions`: the names of all actions that a player is ever offered;
@@ -94,7 +102,9 @@ class GameSpec:
     players: tuple[int, int]
     low: float
     high: float
+    bounds: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
     judged: bool = False
+    pays: bool = False
     zero_sum: bool = False
     symmetric: bool = True
     deadline_s: int = 120
@@ -111,6 +121,10 @@ class GameSpec:
     script: str = ""
     samples: tuple[Path, ...] = ()
     rubrics: tuple[str, ...] = ()
+
+    def range_of(self, settings: Mapping[str, Any]) -> tuple[float, float]:
+        """Return the lowest and the highest return of a seat under these settings."""
+        return self.bounds(settings) if self.bounds else (self.low, self.high)
 
 
 SAMPLES = Path(__file__).parents[1] / "samples"

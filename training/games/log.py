@@ -174,6 +174,10 @@ class LoggedGame(ABC):
             self.check(seat, move)
         self._apply(dict(sorted(moves.items())))
 
+    def earned(self) -> Mapping[Seat, float]:
+        """Return nothing: most games pay at their end alone."""
+        return {}
+
     def seat_metrics(self) -> Mapping[Seat, Mapping[str, float]]:
         """Return no metrics."""
         return {}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import torch
 
-from training.learn.losses import averaging
+from training.learn.losses import Aggregate, averaging
 from training.records import Trace, TraceCredit
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ TERMS: tuple[Term, ...] = ("ppo", "reinforce", "nll", "sampled")
 
 @dataclass(slots=True)
 class Item:
-    """One trace; all arrays have one entry per token. `trajectory` identifies the seat's trajectory: episode and seat.
+    """One trace; all arrays have one entry per token. `trajectory` identifies the seat's trajectory: episode and seat;
+    `player` which trajectories are of the same player: game and seat.
 
     `old` are the trainer's log-probabilities before the update, `reference` those of the starting model; None where
     they are not needed. `entropy` is the policy's before each token, in nats, from the first pass of the update.
@@ -41,6 +42,7 @@ class Item:
     old: Floats | None = None
     reference: Floats | None = None
     entropy: Floats | None = None
+    player: tuple[str, int] = ("", 0)
 
     def __len__(self) -> int:
         return len(self.trace.tokens)
@@ -149,7 +151,7 @@ def cut(items: Sequence[Item], tokens: int) -> list[list[Item]]:
     return groups
 
 
-def batches(items: Sequence[Item], tokens: int, how: Literal["token_mean", "turn_mean"]) -> list[Batch]:
+def batches(items: Sequence[Item], tokens: int, how: Aggregate) -> list[Batch]:
     """Return the forward passes of one update; the weights of each term add up to 1 over all of them."""
     weights: dict[int, dict[str, Floats]] = {id(item): {} for item in items}
     for term in TERMS:
@@ -158,6 +160,7 @@ def batches(items: Sequence[Item], tokens: int, how: Literal["token_mean", "turn
             [item.trace.turn for item in items],
             [item.trajectory for item in items],
             how,
+            [item.player for item in items],
         )
         for item, row in zip(items, rows, strict=True):
             weights[id(item)][term] = row

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from training.records import Bools, Floats
 
 
+Aggregate = Literal["token_mean", "turn_mean", "player_mean"]
+
+
 def ppo_clip(
     logp: Tensor, old_logp: Tensor, advantage: Tensor, clip: float, dual_clip: float | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -71,13 +74,15 @@ def averaging(
     masks: Sequence[Bools],
     turns: Sequence[Sequence[int]],
     seats: Sequence[object],
-    how: Literal["token_mean", "turn_mean"],
+    how: Aggregate,
+    players: Sequence[object] = (),
 ) -> list[Floats]:
     """Return per-token weights, one array per trace, that add up to 1 over all masked tokens.
 
     `token_mean`: every masked token weighs the same. `turn_mean`: the mean over a turn's tokens, then over a
     trajectory's turns, then over trajectories; traces with equal `seats` entry (branches) are one trajectory, and
-    tokens outside any turn (-1) form a turn of their own.
+    tokens outside any turn (-1) form a turn of their own. `player_mean`: the same among the trajectories with equal
+    `players` entry, then over players.
     """
     if how == "token_mean":
         total = max(1, sum(int(mask.sum()) for mask in masks))
@@ -85,11 +90,13 @@ def averaging(
     tokens: Counter[tuple[object, int]] = Counter()
     for mask, turn, seat in zip(masks, turns, seats, strict=True):
         tokens.update((seat, t) for t, counts in zip(turn, mask, strict=True) if counts)
-    per_seat = Counter(seat for seat, _ in tokens)
+    turns_of = Counter(seat for seat, _ in tokens)
+    player_of = dict(zip(seats, players, strict=True)) if how == "player_mean" else {}
+    peers = Counter(player_of.get(seat) for seat in turns_of)
     weights = []
     for mask, turn, seat in zip(masks, turns, seats, strict=True):
         row = np.zeros(len(mask))
         for at in np.flatnonzero(mask):
-            row[at] = 1.0 / (tokens[seat, turn[at]] * per_seat[seat] * len(per_seat))
+            row[at] = 1.0 / (tokens[seat, turn[at]] * turns_of[seat] * peers[player_of.get(seat)] * len(peers))
         weights.append(row)
     return weights

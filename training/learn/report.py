@@ -56,11 +56,15 @@ def _by_seat(episode: Episode) -> dict[str, float]:
 
 
 def _of_learner(good: Sequence[Rollout]) -> dict[str, float]:
-    """Return rewards and shares of turns of the learner's seats, and all numbers of a seat by role."""
+    """Return rewards and shares of turns of the learner's seats, and all numbers of a seat by role.
+
+    `reward` is a seat's return; what its turns earn is beside it, each component as the sum over a seat's turns.
+    """
     returns: dict[int, list[float]] = {}
     seated: list[tuple[Episode, dict[Seat, Numbers]]] = []
     legal: list[bool] = []
     passed: list[bool] = []
+    parts: dict[str, list[float]] = {}
     sampled = 0
     for rollout in good:
         episode, score = rollout.episode, rollout.score
@@ -70,6 +74,9 @@ def _of_learner(good: Sequence[Rollout]) -> dict[str, float]:
         seated.append((episode, {seat: numbers[seat] | {"reward": score.returns[seat]} for seat in seats}))
         for seat in seats:
             returns.setdefault(seat, []).append(score.returns[seat])
+            for name, row in score.parts.items():
+                earned = [value for turn, value in zip(episode.turns, row, strict=True) if turn.seat == seat]
+                parts.setdefault(name, []).append(sum(earned))
         turns = [at for at, turn in enumerate(episode.turns) if turn.seat in rollout.learners]
         legal += [episode.turns[at].passed for at in turns]
         passed += [score.passed[at] for at in turns]
@@ -77,6 +84,7 @@ def _of_learner(good: Sequence[Rollout]) -> dict[str, float]:
     metrics = by_role(seated) | {
         "reward": _mean(value for values in returns.values() for value in values),
         **{f"reward_{seat}": _mean(values) for seat, values in sorted(returns.items())},
+        **{f"reward_{name}": _mean(values) for name, values in parts.items()},
         "failing": 1 - _mean(passed) if passed else 0.0,
         "reply_tokens": sampled / max(1, len(legal)),
     }

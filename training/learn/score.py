@@ -79,7 +79,7 @@ def learnable(rollouts: Sequence[Rollout]) -> list[Item]:
     for rollout in rollouts:
         traces = rollout.episode.traces if rollout.score is not None else ()
         rollout.items = {
-            number: Item(trace, (rollout.number, trace.seat))
+            number: Item(trace, (rollout.number, trace.seat), player=(rollout.episode.scenario.game, trace.seat))
             for number, trace in enumerate(traces)
             if trace.policy == LEARNER and any(trace.mask)
         }
@@ -125,7 +125,7 @@ def _scored(
     paid = [_penalty(items[i], penalty) if i in items else zeros[i] for i in traces] if penalty else []
     return ScoredEpisode(
         episode=rollout.episode,
-        returns=score.returns,
+        returns=score.at_end(rollout.episode),
         turn_rewards=score.turn_rewards,
         passed=score.passed,
         logprobs=[zeros[i] if row is None else row for i, row in enumerate(old)],

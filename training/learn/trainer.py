@@ -312,7 +312,7 @@ def gain_worth(config: RunConfig) -> float | None:
     for entry in config.opponents:
         seats = entry.learner if entry.learner == "one" else {*entry.learner}
         alike &= entry.source == "past" and seats == learns
-    worth = rewards.per_return(config.reward, spec)
+    worth = rewards.per_return(config.reward, spec, config.game.settings)
     if worth is None or not alike or not config.opponents or config.mixture or section.opponent:
         return None
     return worth if section.side else worth / 2

@@ -6,6 +6,7 @@ from typing import Any
 
 from training.errors import BadInput
 from training.methods.base import Method, MethodConfig
+from training.methods.mars import MarsConfig
 from training.methods.omar import OmarConfig
 from training.plugins import Registry
 
@@ -18,7 +19,7 @@ def _check(name: str, loaded: Any) -> type[MethodConfig]:
     return loaded
 
 
-REGISTRY: Registry[type[MethodConfig]] = Registry("parley.methods", {"omar": OmarConfig}, _check)
+REGISTRY: Registry[type[MethodConfig]] = Registry("parley.methods", {"omar": OmarConfig, "mars": MarsConfig}, _check)
 """Configuration classes by name, those of installed distributions last; `REGISTRY[name](…).build()` is the method."""
 
 __all__ = ["REGISTRY", "Method", "MethodConfig"]

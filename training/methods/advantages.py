@@ -143,3 +143,43 @@ def token_gae(
     if len(rewards):
         rewards[-1] += pseudo_reward - rewards.sum()
     return gae(rewards.tolist(), values, gamma, lam)
+
+
+def returns_to_go(rewards: Numbers) -> Floats:
+    """Return R_k = Σ_{j≥k} r_j: what is still to come from each turn on, undiscounted."""
+    r = np.asarray(rewards, dtype=np.float64).reshape(-1)
+    return r[::-1].cumsum()[::-1]
+
+
+def centred(rows: Sequence[Numbers], players: Sequence[object], *, by_turn: bool = False) -> list[Floats]:
+    """Return each trajectory's numbers, one per turn, minus their mean over all turns of its player.
+
+    `by_turn`: minus their mean over the turns of the same index, instead.
+    """
+    if len(rows) != len(players):
+        raise ValueError(f"{len(rows)} trajectories need {len(rows)} players, not {len(players)}")
+    peers: dict[object, list[float]] = {}
+    for player, row in zip(players, rows, strict=True):
+        for k, value in enumerate(row):
+            peers.setdefault((player, k if by_turn else None), []).append(float(value))
+    means = {key: float(np.mean(values)) for key, values in peers.items()}
+    return [
+        np.array([value - means[player, k if by_turn else None] for k, value in enumerate(row)], dtype=np.float64)
+        for player, row in zip(players, rows, strict=True)
+    ]
+
+
+def by_player(
+    turn_rewards: Sequence[Numbers],
+    players: Sequence[object],
+    baseline: Literal["none", "player", "player_turn"] = "player",
+) -> list[list[float]]:
+    """Return the advantages of each trajectory's turns: return-to-go minus a mean over the same player's turns.
+
+    `turn_rewards[i]` are the rewards of trajectory i's turns in order, `players[i]` its player. `player`: the mean over
+    all returns-to-go of that player in the group. `player_turn`: over those at the same turn index. `none`: nothing is
+    subtracted. There is no division by a deviation (MARS, §3.2).
+    """
+    to_go = [returns_to_go(rewards) for rewards in turn_rewards]
+    rows = to_go if baseline == "none" else centred(to_go, players, by_turn=baseline == "player_turn")
+    return [row.tolist() for row in rows]

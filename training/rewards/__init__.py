@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from training.errors import BadInput
 from training.games import GameSpec
 from training.records import Episode
+from training.rewards import components
 from training.rewards.base import Reward, Score
 from training.rewards.judge import Judge
 from training.rewards.judged import Judged, QualityFiltered
 from training.rewards.outcome import Outcome
 from training.rewards.rubrics import SOTOPIA
-from training.rewards.rules import Ruled
+from training.rewards.rules import Bounds, Ruled, Settings, factor, scaled
 from training.run_sections import RewardSection
 
 __all__ = ["REGISTRY", "PerGame", "Reward", "Score", "Source", "build", "lowest", "source"]
@@ -40,12 +42,12 @@ class Source:
     """A source of rewards: its factory, and the bounds of a seat's return."""
 
     make: Callable[[GameSpec, Judge | None], Reward]
-    bounds: Callable[[GameSpec], tuple[float, float]]
+    bounds: Callable[[GameSpec, Settings], Bounds]
 
 
 REGISTRY: dict[str, Source] = {
-    "outcome": Source(_outcome, lambda spec: (spec.low, spec.high)),
-    "judge": Source(_judged, lambda spec: SOTOPIA.mean_range()),
+    "outcome": Source(_outcome, lambda spec, settings: spec.range_of(settings)),
+    "judge": Source(_judged, lambda spec, settings: SOTOPIA.mean_range()),
 }
 
 
@@ -56,17 +58,19 @@ def source(section: RewardSection, spec: GameSpec) -> str:
     return section.source
 
 
-def per_return(section: RewardSection, spec: GameSpec) -> float | None:
+def per_return(section: RewardSection, spec: GameSpec, settings: Settings) -> float | None:
     """Return the reward of one unit of a seat's return, None where the reward is not the game's result."""
-    if source(section, spec) != "outcome":
-        return None
-    return 1.0 if section.scale == "raw" else 1 / (spec.high - spec.low)
+    return factor(section, spec.range_of(settings)) if source(section, spec) == "outcome" else None
 
 
-def lowest(section: RewardSection, spec: GameSpec) -> float:
-    """Return the lower bound of a seat's rewards: its scaled return, or the reward of a malformed reply."""
-    low = 0.0 if section.scale == "unit" else REGISTRY[source(section, spec)].bounds(spec)[0]
-    return min(low, section.malformed)
+def lowest(section: RewardSection, spec: GameSpec, settings: Settings, longest: int) -> float:
+    """Return the lower bound of one reward of a seat: at the end of a game, on the way, or for a reply.
+
+    `longest` bounds a reply, in tokens. A game that pays on the way may take all of it back.
+    """
+    bounds = REGISTRY[source(section, spec)].bounds(spec, settings)
+    on_the_way = factor(section, bounds) * (bounds[0] - bounds[1]) if spec.pays else 0.0
+    return min(scaled(section, bounds[0], bounds), on_the_way, components.lowest(section, longest))
 
 
 class PerGame:
@@ -83,5 +87,5 @@ class PerGame:
 def build(section: RewardSection, spec: GameSpec, judge: Judge | None = None) -> Reward:
     """Return the reward of a run for the game `spec`; raise `BadInput` if it needs another game or a judge."""
     entry = REGISTRY[source(section, spec)]
-    reward: Reward = Ruled(entry.make(spec, judge), section, entry.bounds(spec))
+    reward: Reward = Ruled(entry.make(spec, judge), section, partial(entry.bounds, spec))
     return QualityFiltered(reward, _needed(judge)) if section.judge_filter else reward

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from training.records import Episode, Judgment, Seat
 
+EARNED = "earned"
+"""The part of the reward that the game itself paid before its end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """An episode's score: a return per seat, a reward and `passed` per turn, and the judgments, if any."""
+    """An episode's score: a return per seat, `passed` per turn, what each turn earned, and the judgments, if any.
+
+    `parts` are the components of the turns' rewards by name, each with one number per turn (`Episode.turns`). What
+    the game paid before its end is the part `EARNED`; `returns` contain it, but none of the other parts.
+    """
 
     returns: Mapping[Seat, float]
-    turn_rewards: tuple[float, ...]
     passed: tuple[bool, ...]
+    parts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     judgments: tuple[Judgment, ...] = ()
+
+    @property
+    def turn_rewards(self) -> tuple[float, ...]:
+        """What each turn earned, all parts together."""
+        return tuple(sum(row[turn] for row in self.parts.values()) for turn in range(len(self.passed)))
+
+    def at_end(self, episode: Episode) -> dict[Seat, float]:
+        """Return what each seat receives at the end of its episode: its return without what was paid before."""
+        rest = dict(self.returns)
+        for turn, paid in zip(episode.turns, self.parts.get(EARNED, ()), strict=False):
+            rest[turn.seat] -= paid
+        return rest
 
 
 class Reward(Protocol):

@@ -36,9 +36,8 @@ class Judged:
         judgments = tuple(verdict.judgment(self.judge.name, transcript.target) for verdict in verdicts)
         return Score(
             lost | {verdict.seat: verdict.mean for verdict in verdicts},
-            (0.0,) * len(episode.turns),
             tuple(turn.passed for turn in episode.turns),
-            judgments,
+            judgments=judgments,
         )
 
 

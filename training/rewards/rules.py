@@ -1,4 +1,5 @@
-"""The quality filter without a model: format, repetition, copied instructions, unexpected writing systems.
+"""The reward's scale, and the quality filter without a model: format, repetition, copied instructions, unexpected
+writing systems.
 
 It reads the model's replies (`Turn.reply`) without the tags of structured moves. Source: OMAR §4.3; the measures and
 thresholds are Parley's.
@@ -8,14 +9,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypeAlias
 
 from training.games import make
-from training.records import Episode
+from training.records import Episode, Seat
+from training.rewards import components
 from training.rewards.base import Reward, Score
 from training.run_sections import RewardSection
 
+Settings: TypeAlias = Mapping[str, Any]
+Bounds = tuple[float, float]
 REPEAT_WORDS = 3
 COPY_WORDS = 5
 FEWEST = 4
@@ -75,31 +80,44 @@ def fit(episode: Episode, section: RewardSection) -> tuple[bool, ...]:
     return tuple(verdicts)
 
 
-class Ruled:
-    """Wraps a reward: scales it, adds the reward of malformed replies, and filters turns by the rules.
+def factor(section: RewardSection, bounds: Bounds) -> float:
+    """Return the reward of one unit of what the inner reward measures, whose range is `bounds`."""
+    span = {"unit": 1.0, "span": section.span}.get(section.scale)
+    return 1.0 if span is None else span / (bounds[1] - bounds[0])
 
-    `scale = "unit"` maps `bounds`, the range of the inner reward, to 0–1; `raw` leaves it unchanged. If `format` is
-    off, a malformed reply does not fail the filter.
+
+def scaled(section: RewardSection, value: float, bounds: Bounds) -> float:
+    """Return the reward of a seat's return: as it is, from 0 to 1, or multiplied so that its range is `span`."""
+    return (value - (bounds[0] if section.scale == "unit" else 0.0)) * factor(section, bounds)
+
+
+class Ruled:
+    """Wraps a reward: scales it, adds what turns earn by their form and length, and filters turns by the rules.
+
+    `bounds` returns the range of the inner reward for a game's settings. If `format` is off, a malformed reply does
+    not fail the filter.
     """
 
-    def __init__(self, inner: Reward, section: RewardSection, bounds: tuple[float, float]) -> None:
+    def __init__(self, inner: Reward, section: RewardSection, bounds: Callable[[Settings], Bounds]) -> None:
         self.inner = inner
         self.section = section
         self.bounds = bounds
 
     async def score(self, episode: Episode, seed: int) -> Score:
-        """Score by the inner reward, then scale, add the reward of malformed replies, and filter."""
+        """Score by the inner reward, then scale, add the turns' own rewards, and filter."""
         score = await self.inner.score(episode, seed)
-        pairs = zip(score.turn_rewards, episode.turns, strict=True)
+        bounds, section = self.bounds(episode.scenario.settings), self.section
+        returns = score.returns if section.forfeit == "win" else _without_gain(episode, score.returns)
+        paid = {name: tuple(value * factor(section, bounds) for value in row) for name, row in score.parts.items()}
         return replace(
             score,
-            returns={seat: self._scaled(value) for seat, value in score.returns.items()},
-            turn_rewards=tuple(reward + (0 if turn.passed else self.section.malformed) for reward, turn in pairs),
-            passed=fit(episode, self.section),
+            returns={seat: scaled(section, value, bounds) for seat, value in returns.items()},
+            parts={**paid, **components.parts(episode, section)},
+            passed=fit(episode, section),
         )
 
-    def _scaled(self, value: float) -> float:
-        if self.section.scale == "raw":
-            return value
-        low, high = self.bounds
-        return (value - low) / (high - low)
+
+def _without_gain(episode: Episode, returns: Mapping[Seat, float]) -> Mapping[Seat, float]:
+    """Return the returns with 0 for every seat that did not forfeit, if one did."""
+    forfeited = {entry.seat for entry in episode.moves if entry.move.origin == "forfeit"}
+    return {seat: value if seat in forfeited or not forfeited else 0.0 for seat, value in returns.items()}

@@ -7,6 +7,7 @@ Raises `BadInput` for a scenario that its game refuses.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -61,6 +62,7 @@ async def play(
         seat_metrics={} if error else table.seat_metrics(),
         roles=table.game.roles(),
         beliefs=tuple(table.beliefs),
+        earned={} if error else table.earned,
         error=error,
     )
 
@@ -73,6 +75,8 @@ class _Table:
         self.moves: list[SeatMove] = []
         self.turns: list[Turn] = []
         self.beliefs: list[Belief] = []
+        self.earned: dict[int, float] = {}
+        self._recorded: defaultdict[Seat, float] = defaultdict(float)
         self._probes = probes
         self._seats = seats
         self._places: list[list[int]] = [[] for _ in seats]
@@ -90,6 +94,7 @@ class _Table:
                 for attempt in attempts:
                     self._note(attempt)
             self.game.step({attempt.seat: attempt.move for attempt in attempts if attempt.move is not None})
+            self._note_earned()
         await self._probe()
 
     async def _probe(self) -> None:
@@ -140,6 +145,14 @@ class _Table:
             self._unread[attempts.seat] += attempts.unread
         if attempts.move is not None:
             self.moves.append(SeatMove(seat=attempts.seat, move=attempts.move))
+
+    def _note_earned(self) -> None:
+        """Record what each seat has received in this step with its latest attempt; before its first one, with that."""
+        for seat, total in self.game.earned().items():
+            if self._places[seat] and (gain := total - self._recorded[seat]):
+                place = self._places[seat][-1]
+                self.earned[place] = self.earned.get(place, 0.0) + gain
+                self._recorded[seat] = total
 
     def traces(self) -> tuple[Trace, ...]:
         """Return every player's traces, with turns and parents as indices into the episode."""

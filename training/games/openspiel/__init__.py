@@ -88,6 +88,8 @@ SPECS = (
         "Two who see only each other's cards build stacks together.",
         low=0.0,
         high=6.0,
+        bounds=hanabi.bounds,
+        pays=True,
         marks=hanabi.ALL_MARKS,
         label=_size,
         script="training.games.openspiel.script.hanabi:HanabiScript",

@@ -13,7 +13,7 @@ from training.errors import BadInput
 from training.games.actions import tag
 from training.games.log import LoggedGame, check_names, read_settings
 from training.games.openspiel.settings import OpenSpielSettings
-from training.games.openspiel.view import View
+from training.games.openspiel.view import View, pays
 from training.records import ALL, SPECTATOR, Action, Argument, Move, Scenario, Seat, Viewer, Zone
 from training.seeding import rng
 
@@ -45,7 +45,9 @@ class OpenSpielGame(LoggedGame):
         self._turns = [0] * len(self.names)
         self._loser: Seat | None = None
         self._forfeited: set[Seat] = set()
-        self.state = self.view.load().new_initial_state()
+        played = self.view.load()
+        self._pays = pays(played)
+        self.state = played.new_initial_state()
         self._begin(settings)
         self._choices: dict[str, int] = {}
         self._open()
@@ -108,6 +110,9 @@ class OpenSpielGame(LoggedGame):
         if self.to_act():
             return dict.fromkeys(self._log.players)
         return dict(enumerate(self._result()))
+
+    def earned(self) -> Mapping[Seat, float]:
+        return dict(enumerate(self._result())) if self._pays else {}
 
     def _result(self) -> Sequence[float]:
         if self._loser is not None:

@@ -16,7 +16,7 @@ from training.games.actions import clean
 from training.games.base import GameSpec
 from training.games.openspiel.game import OpenSpielGame
 from training.games.openspiel.settings import OpenSpielSettings, undealt
-from training.games.openspiel.view import View, load
+from training.games.openspiel.view import View, load, pays
 from training.records import ALL, SPECTATOR, Seat, Viewer
 
 PREFIX = "openspiel:"
@@ -112,6 +112,7 @@ def spec(name: str) -> GameSpec:
         players=(game.num_players(), game.num_players()),
         low=game.min_utility(),
         high=game.max_utility(),
+        pays=pays(game),
         zero_sum=kind.utility == pyspiel.GameType.Utility.ZERO_SUM,
         symmetric=game.num_players() == 2,
         label=lambda scenario: kind.long_name,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyspiel
 
@@ -41,6 +41,13 @@ class Size:
 
 
 SIZES = {"mini": Size(colours=2, hand=3, information=3), "simple": Size(colours=3, hand=5, information=8)}
+
+
+def bounds(settings: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the lowest and the highest result: one point for every card of a finished stack."""
+    return 0.0, float(SIZES[HanabiSettings.model_validate(settings).size].colours * RANKS)
+
+
 ALL_MARKS = (
     *(f"{verb} card {place}" for verb in ("Play", "Discard") for place in range(5)),
     *(f"Reveal player +1 color {letter}" for letter in COLOURS),

@@ -23,6 +23,11 @@ def load(name: str, parameters: tuple[tuple[str, int | bool], ...] = ()) -> pysp
     return pyspiel.load_game(name, dict(parameters))
 
 
+def pays(game: pyspiel.Game) -> bool:
+    """Return whether the game gives rewards during play, which its returns then add up."""
+    return bool(game.get_type().reward_model == pyspiel.GameType.RewardModel.REWARDS)
+
+
 def line_zone(title: str, cells: Sequence[Cell]) -> Zone:
     """Return a zone of one row."""
     return Zone(title=title, rows=(tuple(cells),))
