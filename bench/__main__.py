@@ -51,7 +51,7 @@ def parser() -> ArgumentParser:
     results.add_argument(
         "--dir", type=Path, default=Path("docs/results"), metavar="DIR", help="the pages and their raw numbers"
     )
-    _miniature(add("miniature", "forms of credit on a toy, item negotiation or Werewolf with tiny", parents=(common,)))
+    _miniature(add("miniature", "forms of credit on a toy and on games, with small models", parents=(common,)))
     quick = add("quick", "the quick trial over seeds, each against its own start", parents=(common,))
     quick.add_argument("--seeds", type=COUNT, default=10, metavar="N", help="runs (10)")
     quick.add_argument("--dir", type=Path, metavar="DIR", help="folder of the runs; the same command continues them")
@@ -127,8 +127,9 @@ def _critic(command: ArgumentParser) -> None:
 def _miniature(command: ArgumentParser) -> None:
     command.add_argument(
         "part",
-        choices=("toy", "negotiation", "werewolf", "hack", "critic"),
-        help="the task; hack: Werewolf with a planted bug, by quality filter; critic: item negotiation, by value head",
+        choices=("toy", "negotiation", "werewolf", "hack", "critic", "kuhn", "tictactoe", "hanabi"),
+        help="the task; hack: Werewolf with a planted bug, by quality filter; critic: item negotiation, by value head; "
+        "kuhn, tictactoe, hanabi: MARS from a small start",
     )
     command.add_argument(
         "--forms", default="", metavar="A,B", help="forms of credit (hack: filters), compared with the first (all)"

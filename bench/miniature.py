@@ -2,9 +2,10 @@
 
 `toy`: steps until the reward holds at 90 %. `negotiation`: a training run per form and seed with the real trainer, then
 a head-to-head of its last checkpoint against the frozen cold start, seats swapped on every scenario. `werewolf` and
-`hack` are in `bench.werewolf`, `critic` is in `bench.baselines`. Intervals are 95 %, Student's t over seeds; each
-head-to-head has an interval over scenarios as well. A failed run is reported, not left out. Each row is stored in
-`row.json` of its folder, and the same command continues where it was interrupted.
+`hack` are in `bench.werewolf`, `critic` is in `bench.baselines`, `kuhn`, `tictactoe` and `hanabi` in
+`bench.strategic`. Intervals are 95 %, Student's t over seeds; each head-to-head has an interval over scenarios as well.
+A failed run is reported, not left out. Each row is stored in `row.json` of its folder, and the same command continues
+where it was interrupted.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from bench import baselines
+from bench import baselines, strategic
 from bench.rows import against, bargaining, metrics_of, over_seeds, stored_row, unless_interrupted
 from training.errors import BadInput
 from training.methods.omar import OmarConfig
@@ -44,6 +45,8 @@ hierarchy (no discount, no filter, λ = 1: with exact critics their credit is th
 
 def main(arguments: Namespace) -> dict[str, Any]:
     """Return the comparison of the requested forms."""
+    if arguments.part in strategic.TASKS:
+        return strategic.main(arguments)
     known = _known(arguments.part)
     forms = arguments.forms.split(",") if arguments.forms else list(known)
     if unknown := [form for form in forms if form not in known]:
@@ -209,6 +212,8 @@ def _last_metrics(run_dir: Any) -> dict[str, float]:
 
 def show(result: dict[str, Any]) -> str:
     """Return one line per form: mean, 95 % interval (Student's t over seeds) and the number of seeds."""
+    if "before" in result:
+        return strategic.show(result)
     rows = []
     for form, row in result["forms"].items():
         mean = row.get("mean", row.get("gain"))

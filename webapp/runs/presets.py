@@ -91,6 +91,22 @@ PRESETS: dict[str, Preset] = {
         "omar/werewolf.toml",
         {"name": "Werewolf"},
     ),
+    **{
+        f"mars-{name}": Preset(
+            title,
+            f"{about} Start it from a cold start's checkpoint or a larger model: untrained, few replies are legal.",
+            f"mars/{name.replace('-', '_')}.toml",
+            {"name": title},
+        )
+        for name, title, about in (
+            ("tic-tac-toe", "MARS on tic-tac-toe", "One model plays both seats."),
+            ("kuhn-poker", "MARS on Kuhn poker", "One model plays both seats."),
+            ("hanabi", "MARS on Hanabi", "One model plays both seats of a game that they win or lose together."),
+            ("generalist", "MARS on three games", "One model learns tic-tac-toe, Kuhn poker and Hanabi at once."),
+            ("tic-tac-toe-mcts", "MARS against tree search", "Tic-tac-toe against MCTS with 100 simulations."),
+            ("kuhn-poker-nash", "MARS against an equilibrium", "Kuhn poker against a fixed equilibrium."),
+        )
+    },
     "werewolf-sft": Preset(
         "Cold start on Werewolf",
         "Supervised learning on games of Werewolf, recorded ones or a dataset that scripted players have written "

@@ -1,0 +1,113 @@
+"""Small models that begin a strategic miniature: pretrained for a minute on recorded play of one game.
+
+A start follows the form of the game and looks at its own cards or board, and plays no better than its task's row says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from training import bases, players, samples
+from training.players.base import Player, PlayerFactory, Reply
+from training.players.strategic import Strategist, poker_state
+from training.records import Episode, Observation, Scenario, Seat
+from training.rollout import Job, RolloutPolicy, collect
+from training.seeding import rng
+from training.store import atomic_directory
+
+if TYPE_CHECKING:
+    from training.records import Trace
+
+BY_CARD = (1 / 3, 1 / 2, 2 / 3)
+"""How often the player `by_card` bets with the Jack, the Queen and the King."""
+_TAG = re.compile(r"<answer>.*?</answer>")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a start is pretrained on: games of `sample`, each seat one of `seats`; `recipe` changes `tiny`'s."""
+
+    sample: str
+    seats: tuple[str, ...]
+    games: int
+    recipe: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario that is played, with its cards drawn anew in every game."""
+        return next(each for each in samples.load("strategic") if each.id == self.sample)
+
+
+class ByCard(Strategist):
+    """Plays Kuhn poker by its card alone, whatever the other has done: NashConv 0.519."""
+
+    def choose(self, observation: Observation, chance: Random) -> str:
+        """Return BET with the probability of the card."""
+        card = int(poker_state(self.scenario, self.seat, observation).information_state_string(self.seat)[0])
+        return "BET" if chance.random() < BY_CARD[card] else "PASS"
+
+
+class Terse:
+    """A player without its reasons: its choice alone, which takes fewer tokens."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
+        """Return the player's choice."""
+        found = _TAG.search((await self._player.act(seat, observation, seed)).text)
+        assert found, "a strategic game's player always chooses"
+        return Reply(found.group())
+
+    def traces(self) -> tuple[Trace, ...]:
+        """Return nothing: this player samples no tokens."""
+        return ()
+
+
+def _seated(name: str, scenario: Scenario, seat: Seat) -> Player:
+    return ByCard(scenario, seat) if name == "by_card" else Terse(players.make(name, scenario, seat))
+
+
+def play(start: Start) -> list[Episode]:
+    """Return the games that a start is pretrained on."""
+    jobs = [
+        Job(
+            number,
+            start.scenario.with_seed(rng(start.seed, "game", number).getrandbits(62)),
+            tuple(rng(start.seed, "seat", number, seat).choice(start.seats) for seat in (0, 1)),
+        )
+        for number in range(start.games)
+    ]
+    policies = {name: _factory(name) for name in start.seats}
+    played = asyncio.run(collect(jobs, policies, lanes=64, rules=RolloutPolicy(seed=start.seed)))
+    if broken := [each.error for each in played if each.error]:
+        raise AssertionError(f"{len(broken)} games ended in errors: {broken[0]}")
+    return played
+
+
+def _factory(name: str) -> PlayerFactory:
+    return lambda scenario, seat: _seated(name, scenario, seat)
+
+
+def prepare(start: Start, folder: Path) -> Path:
+    """Return the folder with the pretrained model; it is pretrained on the first call."""
+    from training.learn.tiny.pretrain import Recipe, pretrain
+    from training.sections import SftConfig
+
+    if folder.is_dir():
+        return folder
+    sft = SftConfig(tokens_per_batch=640, batches_per_step=1, max_length=4096, lr=5e-3, warmup=0.05, lora=None)
+    small = {"hidden": 64, "layers": 2, "heads": 2, "groups": 1, "mlp": 160, "vocabulary": 1200, "context": 0.05}
+    recipe = Recipe.from_dict({"seed": start.seed, "sft": sft.to_dict(), **small, **start.recipe})
+    info = bases.ModelInfo(
+        name=folder.name, base="tiny", licence="apache-2.0", note=f"plays {start.sample}", dataset=(), command=""
+    )
+    with atomic_directory(folder) as new:
+        pretrain(new, play(start), recipe, info)
+    return folder

@@ -1,0 +1,228 @@
+"""MARS in miniature: small models that learn Kuhn poker, tic-tac-toe or mini Hanabi by self-play, over seeds.
+
+Each run begins from the same pretrained start (`bench.starts`) and is measured before and after: Kuhn poker by the
+NashConv of the policy, tic-tac-toe by its mean return against Monte Carlo tree search in both seats, Hanabi by the mean
+return of self-play. `FORMS` are the method and its ablations. The last step counts, never the best.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from bench.rows import against, metrics_of, over_seeds, stored_row, unless_interrupted
+from bench.starts import Start, prepare
+from training.errors import BadInput
+
+FORMS: dict[str, dict[str, Any]] = {
+    "full": {},
+    "whole_game": {"turn_level": False},
+    "all_players": {"per_player": False},
+    "normalised_first": {"normalise": "before"},
+    "by_turn": {"baseline": "player_turn"},
+    "role_ema": {"baseline": "role_ema"},
+    "fixed_opponent": {},
+}
+"""Settings of the method by form. `fixed_opponent` replaces self-play by the task's `opponent`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One game in miniature. `measure` maps a model's folder to numbers, the first of which is the task's."""
+
+    game: str
+    start: Start
+    opponent: str
+    steps: int
+    measure: Callable[[Path, int], dict[str, float]]
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+def _nash_conv(folder: Path, seed: int) -> dict[str, float]:
+    from training.evaluate import nashconv
+
+    measured = nashconv.run(
+        "kuhn_poker", str(folder), engine="transformers", device="cpu", dtype="float32", on_progress=lambda *_: None
+    )
+    return {name: measured[name] for name in ("nash_conv", "value")}
+
+
+def _against_search(folder: Path, seed: int) -> dict[str, float]:
+    """Return the mean return against MCTS with 100 simulations, over both seats and in each, from 200 games a seat."""
+    by_seat = [_mean_return(TASKS["tictactoe"], folder, "mcts:100", seat, 200, seed) for seat in (0, 1)]
+    return {"return": fmean(by_seat), "first": by_seat[0], "second": by_seat[1]}
+
+
+def _self_play(folder: Path, seed: int) -> dict[str, float]:
+    """Return the mean points of 400 games against itself."""
+    return {"points": _mean_return(TASKS["hanabi"], folder, "", 0, 400, seed)}
+
+
+def _mean_return(task: Task, folder: Path, opponent: str, seat: int, games: int, seed: int) -> float:
+    """Return the model's mean return in a seat against an opponent, "" = itself; a refused reply forfeits."""
+    from contextlib import aclosing
+
+    from training.players.contestants import ContestantPool
+    from training.rollout import Job, RolloutPolicy, collect
+    from training.run_sections import EngineSection, SamplingSection
+    from training.seeding import rng
+
+    async def played() -> float:
+        pool = ContestantPool(EngineSection(name="transformers"), SamplingSection(max_tokens=24), "cpu")
+        async with aclosing(pool):
+            policies = {"model": pool.open(str(folder), "model").player}
+            if opponent:
+                policies["opponent"] = pool.open(opponent, "opponent").player
+            names = tuple("model" if not opponent or each == seat else "opponent" for each in (0, 1))
+            scenario = task.start.scenario
+            jobs = [
+                Job(number, scenario.with_seed(rng(seed, "measure", number).getrandbits(62)), names)
+                for number in range(games)
+            ]
+            rules = RolloutPolicy(seed=seed, on_refused="forfeit")
+            episodes = await collect(jobs, policies, lanes=64, rules=rules)
+        if broken := [each.error for each in episodes if each.error]:
+            raise AssertionError(f"{len(broken)} games ended in errors: {broken[0]}")
+        return fmean(float(each.returns[seat] or 0.0) for each in episodes)
+
+    return asyncio.run(played())
+
+
+TASKS: dict[str, Task] = {
+    "kuhn": Task(
+        "kuhn_poker",
+        Start("kuhn-poker-1", ("by_card",), 2500),
+        "nash",
+        120,
+        _nash_conv,
+        {"rollout": {"scenarios": 128}, "learn": {"lr": 3e-4, "kl_coef": 0.5, "aggregate": "token_mean"}},
+    ),
+    "tictactoe": Task(
+        "tic_tac_toe",
+        Start("tic-tac-toe-1", ("scripted", "random"), 1500, {"vocabulary": 1600}),
+        "mcts:100",
+        60,
+        _against_search,
+        {"rollout": {"scenarios": 64}, "learn": {"lr": 3e-4, "kl_coef": 0.02}},
+    ),
+    "hanabi": Task(
+        "hanabi",
+        Start("hanabi-mini-1", ("scripted", "random"), 1500, {"vocabulary": 1600}),
+        "scripted",
+        40,
+        _self_play,
+        {"rollout": {"scenarios": 64}, "learn": {"lr": 3e-4, "kl_coef": 0.02}},
+    ),
+}
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Train and measure every form and seed; seeds are the outer loop, so an interrupted comparison has whole seeds."""
+    import torch
+
+    torch.set_num_threads(1)
+    if arguments.dir is None:
+        raise BadInput("training runs need a directory", "--dir")
+    task, folder = TASKS[arguments.part], arguments.dir.absolute()
+    forms = arguments.forms.split(",") if arguments.forms else ["full"]
+    if unknown := [form for form in forms if form not in FORMS]:
+        raise BadInput(f"unknown form {unknown[0]!r}; known: {', '.join(FORMS)}", "--forms")
+    steps = arguments.steps or task.steps
+    base = prepare(task.start, folder / "start")
+    before = stored_row(folder / "before", {}, lambda: task.measure(base, 0))
+    rows: dict[str, list[dict[str, Any]]] = {form: [] for form in forms}
+    for seed in range(arguments.seeds):
+        for form in forms:
+            wanted = {"form": form, "seed": seed, "steps_wanted": steps}
+            place = folder / f"{form}-{seed}"
+            row = stored_row(place, wanted, lambda: _trained(task, base, form, seed, steps, place))  # noqa: B023
+            print(f"{form}, seed {seed}: {row['after']}", file=sys.stderr)
+            rows[form].append(row)
+    return _summary(task, forms, rows, before, steps)
+
+
+def configuration(task: Task, base: Path, form: str, seed: int, steps: int) -> dict[str, Any]:
+    """Return the configuration of a run."""
+    opponents = [{"source": task.opponent}] if form == "fixed_opponent" else []
+    learn = {
+        "steps": steps,
+        "lora": None,
+        "schedule": "linear",
+        "aggregate": "player_mean",
+        "dual_clip": 1.4,
+        "threads": 1,
+        "save_every": steps,
+        **task.config["learn"],
+    }
+    never = {"entropy_fall": 0.0, "kl_ceiling": 1e6, "advantage_drift": 0.0, "hacking_length": 1e6, "clipfrac": 1.0}
+    return {
+        "seed": seed,
+        "model": {"base": str(base), "device": "cpu"},
+        "engine": {"name": "transformers"},
+        "game": {"name": task.game},
+        "data": {"limit": 1},
+        "sampling": {"max_tokens": 24},
+        "rollout": {"on_refused": "forfeit", **task.config["rollout"]},
+        "opponents": opponents,
+        "method": {"name": "mars", **FORMS[form]},
+        "reward": {"scale": "span", "forfeit": "nothing", "malformed": -4.0, "well_formed": 0.05},
+        "learn": learn,
+        "stop": never,
+    }
+
+
+def _trained(task: Task, base: Path, form: str, seed: int, steps: int, folder: Path) -> dict[str, Any]:
+    """Train one form with one seed and measure its last checkpoint."""
+    from training import config as configs
+    from training.attempts import start
+    from training.learn import trainer
+    from training.rundir import RunDir
+
+    began, cpu = time.monotonic(), time.process_time()
+    run_dir = RunDir(folder / "train")
+    wanted = configs.parse(configuration(task, base, form, seed, steps))
+    trained = unless_interrupted(trainer.run(start.start(wanted, run_dir, folder), run_dir))
+    spent = {"train_s": round(time.monotonic() - began, 1), "cpu_s": round(time.process_time() - cpu, 1)}
+    latest = run_dir.latest_checkpoint()
+    last = metrics_of(run_dir)[-5:]
+    names = ("reward", "parse_rate", "entropy", "kl")
+    return {
+        "result": trained["result"],
+        "why": trained["why"],
+        "steps": trained["step"],
+        "after": task.measure(latest[1], seed) if latest else None,
+        "learned": {name: fmean(line[name] for line in last if name in line) for name in names},
+        **spent,
+    }
+
+
+def _summary(
+    task: Task, forms: list[str], rows: dict[str, list[dict[str, Any]]], before: dict[str, Any], steps: int
+) -> dict[str, Any]:
+    """Return all rows with means over seeds, and each form's difference from the first one, paired by seed."""
+    main_number = next(iter(before))
+    values = {form: [row["after"][main_number] for row in rows[form] if row["after"] is not None] for form in forms}
+    complete = all(len(values[form]) == len(rows[form]) for form in forms)
+    return {
+        "task": {"game": task.game, "start": task.start.sample, "steps": steps, "config": task.config},
+        "before": before,
+        "forms": {form: {"runs": rows[form], **over_seeds(main_number, values[form])} for form in forms},
+        **(against(values, forms, main_number) if complete and len(forms) > 1 else {}),
+    }
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return the start's number, and one line per form."""
+    number = next(iter(result["before"]))
+    lines = [f"start: {number} {result['before'][number]:.3f}"]
+    for form, row in result["forms"].items():
+        low, high = row.get("interval", (float("nan"), float("nan")))
+        lines.append(f"{form:<18} {row[number]:8.3f}   [{low:.3f}, {high:.3f}] n = {row['n']}")
+    return "\n".join(lines)
