@@ -47,6 +47,14 @@ def parser() -> ArgumentParser:
     )
     intervals.add_argument("--samples", type=COUNT, default=2000, metavar="N", help="samples of each kind (2000)")
     intervals.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed (0)")
+    estimators = add(
+        "estimators",
+        "bias and noise of MARS's forms of credit, by enumeration of small random games",
+        parents=(common,),
+    )
+    estimators.add_argument("--worlds", type=COUNT, default=5, metavar="N", help="random games of each kind (5)")
+    estimators.add_argument("--group", type=SEVERAL, default=2, metavar="N", help="games of a group (2)")
+    estimators.add_argument("--seed", type=SEED, default=0, metavar="S", help="the first random seed (0)")
     results = add("results", "the tables of docs/results from their raw numbers", parents=(common,))
     results.add_argument(
         "--dir", type=Path, default=Path("docs/results"), metavar="DIR", help="the pages and their raw numbers"

@@ -1,0 +1,57 @@
+"""The enumeration behind MARS's table: the true gradient by differences, and what theory says of the forms."""
+
+import numpy as np
+import pytest
+
+from bench.estimators import World, compare
+
+ENDED, FIXED = World(0, ends=True), World(0, ends=False)
+
+
+@pytest.mark.parametrize("world", [ENDED, FIXED], ids=["policy ends", "fixed length"])
+def test_ways_to_play_have_probability_one(world):
+    assert sum(map(world.probability, world.paths)) == pytest.approx(1)
+    assert len(world.paths) == (1 + 2 + 4 + 8 * 2 if world is ENDED else 16)
+
+
+def test_the_true_gradient_agrees_with_differences():
+    """Each player's expected return, with one of its own logits moved a little either way."""
+    truth, step = ENDED.true_gradient(), 1e-6
+    for prefix, place in ENDED.places.items():
+        for action in range(len(ENDED.policy[prefix])):
+            returns = []
+            for sign in (1, -1):
+                moved = World(0, ends=True)
+                logits = np.log(moved.policy[prefix])
+                logits[action] += sign * step
+                moved.policy[prefix] = np.exp(logits) / np.exp(logits).sum()
+                returns.append(moved.mean_returns()[len(prefix) % 2])
+            assert truth[place][action] == pytest.approx((returns[0] - returns[1]) / (2 * step), abs=1e-6)
+
+
+@pytest.mark.parametrize("form", ["none", "role_ema", "whole_game_none"])
+def test_baselines_that_do_not_depend_on_the_game_are_unbiased_with_summed_turns(form):
+    found = compare(ENDED, form, 2)["sum"]
+    assert found["ratio"] == pytest.approx(1)
+    assert found["bias"] == pytest.approx(0, abs=1e-9)
+
+
+def test_in_games_of_fixed_length_a_mean_over_equal_turns_only_shortens_the_gradient():
+    """Of two games each baseline holds half of the game itself, which takes half of the gradient away."""
+    for form in ("player_turn", "whole_game"):
+        for found in compare(FIXED, form, 2).values():
+            assert found["bias"] == pytest.approx(0, abs=1e-9)
+            assert found["cosine"] == pytest.approx(1)
+    assert compare(FIXED, "player_turn", 2)["sum"]["ratio"] == pytest.approx(0.5)
+
+
+def test_a_mean_over_all_turns_contains_the_games_own_later_ones():
+    assert compare(FIXED, "player", 2)["sum"]["bias"] > 0.05
+    assert compare(ENDED, "player", 2)["sum"]["bias"] > 0.05
+
+
+def test_weighing_by_the_number_of_turns_is_biased_where_the_policy_ends_the_game():
+    ended, fixed = compare(ENDED, "none", 2), compare(FIXED, "none", 2)
+    for how in ("token_mean", "turn_mean", "player_mean"):
+        assert ended[how]["bias"] > 0.05
+        assert fixed[how]["bias"] == pytest.approx(0, abs=1e-9)
