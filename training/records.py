@@ -214,7 +214,9 @@ class Trace(Record):
     repeats its parent's first `length` tokens with mask 0, since the parent counts those that were sampled.
     `policy` is the policy that sampled: only `LEARNER` traces receive credit. `versions` are (position, step) in order:
     from that position on, tokens were sampled with the learner's weights after that training step; empty where
-    versions are not counted.
+    versions are not counted. `choices` are the ids among which a token was sampled, by position, the token among them:
+    there the policy is renormalised over these ids, in `logprobs` and in the trainer alike; at all other positions it
+    is over the whole vocabulary. A branch repeats its parent's.
     """
 
     seat: Seat
@@ -225,6 +227,7 @@ class Trace(Record):
     turn: tuple[int, ...]
     logprobs: tuple[float, ...]
     versions: tuple[tuple[int, int], ...] = Field(default=(), exclude_if=lambda versions: not versions)
+    choices: dict[int, tuple[int, ...]] = Field(default_factory=dict, exclude_if=lambda choices: not choices)
 
     @classmethod
     def upgrade(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -235,6 +238,9 @@ class Trace(Record):
     def _same_length(self) -> Self:
         if not len(self.tokens) == len(self.mask) == len(self.turn) == len(self.logprobs):
             raise ValueError("tokens, mask, turn and logprobs differ in length")
+        for position, ids in self.choices.items():
+            if not 0 <= position < len(self.tokens) or self.tokens[position] not in ids:
+                raise ValueError(f"choices: position {position} has no token among {list(ids)[:10]}")
         return self
 
 

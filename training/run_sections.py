@@ -69,6 +69,11 @@ class SamplingSection(Sampling):
     stop: tuple[Text, ...] = Field(
         default=(), max_length=16, description="Texts that end a reply, in addition to the model's end of turn."
     )
+    constrain: bool = Field(
+        default=False,
+        description="Sample legal moves only, without reasoning, where a seat's moves can be listed: at most 256, and "
+        "none with free text for others. The policy is renormalised over them. Remote models are not constrained.",
+    )
 
 
 class GameSection(Record):

@@ -59,7 +59,7 @@ def model_case(name, folder):
         return logits
 
     def make():
-        return engines.make(name, folder, max_running=8, cache_gib=0.05)
+        return engines.make(name, folder, max_running=8, cache_gib=0.05, choices=True)
 
     return Case(make, make(), forward(plain), lambda: list(other.named_parameters()), forward(other))
 
@@ -163,6 +163,77 @@ async def test_samples_follow_the_distribution(case):
     assert statistic < 24.3  # 0.05 % quantile of chi-square with 6 degrees of freedom
 
 
+CHOICES = ((5, STOP), (5, 6, STOP), (7, 8, 9, STOP), (7, 8, 5, STOP), (11, 8, STOP))
+
+
+def limited(index=0, seed=0, **sampling):
+    """A request that may be answered by `CHOICES` only."""
+    return dataclasses.replace(ask(index, **sampling), choices=CHOICES, seed=seed)
+
+
+def chances(case, prompt, temperature):
+    """Log-probability of every token of every choice: softmax over the tokens that continue any, from plain logits."""
+    rows = {}
+    for choice in CHOICES:
+        rows[choice] = []
+        for at, token in enumerate(choice):
+            allowed = {other[at] for other in CHOICES if other[:at] == choice[:at] and len(other) > at}
+            logits = case.logits([*prompt, *choice[:at]])[-1].astype(np.float64) / temperature
+            rows[choice].append(logits[token] - np.log(sum(np.exp(logits[other]) for other in allowed)))
+    return rows
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+async def test_choices_are_sampled_from_the_policy_renormalised_over_what_continues_them(case, temperature):
+    request = limited(temperature=temperature)
+    rows = chances(case, request.prompt, temperature)
+    assert sum(np.exp(sum(row)) for row in rows.values()) == pytest.approx(1)
+    requests = [dataclasses.replace(request, seed=seed) for seed in range(400)]
+    samples = await sample_all(case.engine, requests)
+    for sample in samples:
+        assert sample.finish == "stop"
+        assert np.abs(np.array(rows[sample.tokens]) - sample.logprobs).max() <= GAP
+    expected = np.array([400 * np.exp(sum(rows[choice])) for choice in CHOICES])
+    counts = np.array([sum(sample.tokens == choice for sample in samples) for choice in CHOICES])
+    assert float(((counts - expected) ** 2 / expected).sum()) < 20  # 0.05 % quantile of chi-square, 4 degrees
+
+
+async def test_what_shapes_free_replies_does_not_touch_choices(case):
+    plain = [limited(seed=seed) for seed in range(20)]
+    shaped = [limited(seed=seed, top_k=1, top_p=0.1, stop=("a", "e", "i")) for seed in range(20)]
+    samples = await sample_all(case.engine, shaped)
+    assert [s.tokens for s in samples] == [s.tokens for s in await sample_all(case.engine, plain)]
+    assert len({s.tokens for s in samples}) > 1
+    assert [s.discarded for s in samples] == [pytest.approx(0, abs=1e-9)] * 20
+    rows = chances(case, plain[0].prompt, 1.0)
+    greedy = await case.engine.sample(limited(temperature=0.0))
+    firsts = {choice[0]: row[0] for choice, row in rows.items()}
+    assert greedy.tokens[0] == max(firsts, key=firsts.__getitem__)
+    assert greedy.logprobs == (0.0,) * len(greedy.tokens)
+
+
+async def test_free_replies_beside_choices_stay_what_they_are(case):
+    free = [ask(i) for i in range(6)]
+    alone = await sample_all(case.engine, free)
+    mixed = await sample_all(case.engine, [r for i in range(6) for r in (free[i], limited(i, seed=i))])
+    assert [s.tokens for s in mixed[::2]] == [s.tokens for s in alone]
+    assert {s.tokens for s in mixed[1::2]} <= set(CHOICES)
+
+
+@pytest.mark.parametrize(
+    "choices, why",
+    [
+        (((5, 6),), "stop token at its end"),
+        (((5, STOP, 6, STOP),), "and there alone"),
+        (((),), "stop token at its end"),
+        (((5,) * 30 + (STOP,),), "31 tokens is longer than max_tokens, 12"),
+    ],
+)
+async def test_choices_that_are_no_whole_replies_are_refused(case, choices, why):
+    with pytest.raises(EngineError, match=why):
+        await case.engine.sample(dataclasses.replace(ask(), choices=choices))
+
+
 async def test_a_growing_conversation_keeps_its_logprobs(case):
     """Later turns start from cached keys and values; they must not show."""
     prompts = [list(ask(i).prompt) for i in range(6)]
@@ -202,6 +273,8 @@ async def test_a_full_window_ends_a_sample_and_a_prompt_beyond_it_is_an_error(ca
     assert sample.finish == "length"
     with pytest.raises(EngineError, match="window"):
         await case.engine.sample(SampleRequest([5] * window, Sampling(max_tokens=50), seed=1))
+    with pytest.raises(EngineError, match="window"):  # the longest choice would not fit
+        await case.engine.sample(dataclasses.replace(limited(), prompt=[5] * (window - 3)))
 
 
 async def test_stop_strings_end_a_sample(case):

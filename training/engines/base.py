@@ -18,23 +18,33 @@ LONGEST_REPLY = 32768
 
 
 class Sampling(Record):
-    """How replies are sampled. The policy is softmax(logits / temperature) over the whole vocabulary."""
+    """How replies are sampled. The policy is softmax(logits / temperature) over the whole vocabulary.
+
+    With `constrain`, a reply is sampled among the seat's legal moves where these can be listed, and the policy is
+    renormalised over the tokens that continue one of them.
+    """
 
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
     max_tokens: int = 128
     stop: tuple[str, ...] = ()
+    constrain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRequest:
-    """One prompt as token ids with a seed; equal requests give equal samples if the engine is deterministic."""
+    """One prompt as token ids with a seed; equal requests give equal samples if the engine is deterministic.
+
+    `choices` are the replies that may be sampled, each with the stop token at its end; empty = any. At every place the
+    policy is renormalised over the tokens that continue one of them; top-p, top-k and stop strings have no effect.
+    """
 
     prompt: Sequence[int]
     sampling: Sampling
     seed: int
     stop_token_ids: tuple[int, ...] = ()
+    choices: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +70,7 @@ class EngineOptions:
     """Options that all engines share.
 
     `device`: cpu | cuda. `window`: longest prompt and reply together, in tokens; 0 = the model's. `max_running`:
-    requests decoded at once. `cache_gib`: memory for keys and values, in GiB.
+    requests decoded at once. `cache_gib`: memory for keys and values, in GiB. `choices`: requests may have choices.
     """
 
     dtype: Dtype = "float32"
@@ -68,6 +78,7 @@ class EngineOptions:
     window: int = 0
     max_running: int = 64
     cache_gib: float = 1.0
+    choices: bool = False
 
 
 class Engine(Protocol):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from training.engines.base import Sample, SampleRequest, Weights
+from training.engines.trie import trie_of
 from training.errors import EngineError
 
 Script = Callable[[SampleRequest], Sequence[int]]
@@ -23,7 +24,8 @@ Script = Callable[[SampleRequest], Sequence[int]]
 class ScriptedEngine:
     """Answers each request with the tokens that `script` returns for it, or with the next reply of an iterable.
 
-    A scripted reply is certain, so its log-probabilities are 0. It ends at `max_tokens`, or after a stop token.
+    A scripted reply is certain, so its log-probabilities are 0. It ends at `max_tokens`, or after a stop token; of a
+    request with choices it must be one of them.
     """
 
     def __init__(self, script: Script | Iterable[Sequence[int]]) -> None:
@@ -45,6 +47,8 @@ class ScriptedEngine:
         self.requests += 1
         await asyncio.sleep(0)  # other tasks run, as they do with a real engine
         tokens = tuple(self._script(request))
+        if trie_of(request) is not None and tokens not in request.choices:
+            raise EngineError(f"the script's reply to request {self.requests} is none of the choices")
         stop = next((at for at, token in enumerate(tokens) if token in request.stop_token_ids), None)
         if stop is not None and stop < request.sampling.max_tokens:
             return Sample(tokens[: stop + 1], (0.0,) * (stop + 1), "stop")
@@ -74,8 +78,9 @@ class BigramEngine:
         self.logits = _square(np.asarray(logits, dtype=np.float64))
 
     async def sample(self, request: SampleRequest) -> Sample:
-        """Sample token by token from softmax(logits / temperature), truncated by top-k and top-p."""
+        """Sample token by token from softmax(logits / temperature), truncated by top-k and top-p, or among choices."""
         await asyncio.sleep(0)
+        trie = trie_of(request)
         last = self._last(request.prompt)
         generator = np.random.default_rng(request.seed)
         tokens: list[int] = []
@@ -83,8 +88,11 @@ class BigramEngine:
         discarded: list[float] = []
         finish: Literal["stop", "length"] = "length"
         while len(tokens) < request.sampling.max_tokens:
-            policy = self._policy(last, request.sampling.temperature)
-            truncated = _cut(policy, request.sampling.top_k, request.sampling.top_p)
+            if trie is None:
+                policy = self._policy(last, request.sampling.temperature)
+                truncated = _cut(policy, request.sampling.top_k, request.sampling.top_p)
+            else:
+                policy = truncated = self._policy(last, request.sampling.temperature, trie.allowed(tokens))
             last = int(generator.choice(len(truncated), p=truncated / truncated.sum()))
             tokens.append(last)
             logprobs.append(float(np.log(policy[last])))
@@ -124,11 +132,16 @@ class BigramEngine:
             raise EngineError(f"a prompt needs at least one token, each in [0, {len(self.logits)})")
         return tokens[-1]
 
-    def _policy(self, last: int, temperature: float) -> NDArray[np.float64]:
+    def _policy(self, last: int, temperature: float, allowed: Sequence[int] = ()) -> NDArray[np.float64]:
+        """Return the probabilities of the next token, of all tokens or of those that are `allowed`, (V,)."""
+        logits = self.logits[last]
+        if allowed:
+            logits = np.full_like(logits, -np.inf)
+            logits[list(allowed)] = self.logits[last][list(allowed)]
         if temperature == 0:
-            greedy: NDArray[np.float64] = np.eye(len(self.logits))[int(self.logits[last].argmax())]
+            greedy: NDArray[np.float64] = np.eye(len(logits))[int(logits.argmax())]
             return greedy
-        scaled = self.logits[last] / temperature
+        scaled = logits / temperature
         weights: NDArray[np.float64] = np.exp(scaled - scaled.max())
         return weights / weights.sum()
 

@@ -16,9 +16,11 @@ import numpy as np
 import torch
 
 from training.learn.losses import Aggregate, averaging
+from training.learn.head import Choices
 from training.records import Trace, TraceCredit
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from training.records import Bools, Floats
@@ -49,8 +51,20 @@ class Item:
 
     @property
     def sampled(self) -> Bools:
-        """Where the learner sampled."""
-        return np.asarray(self.trace.mask, dtype=bool)
+        """Where the learner sampled among several tokens.
+
+        A forced token, the only one that was allowed, has log-probability 0 and gradient 0 whatever the weights. No
+        term reads it and no average counts it: else the size of a step would depend on how many tokens the fixed text
+        around a choice has.
+        """
+        places = np.asarray(self.trace.mask, dtype=bool)
+        places[self.forced] = False
+        return places
+
+    @property
+    def forced(self) -> list[int]:
+        """The positions at which a single token was allowed."""
+        return [position for position, ids in self.trace.choices.items() if len(ids) == 1]
 
     def mask(self, term: Term) -> Bools:
         """Return where a term of the loss reads this trace; the first token has nothing before it and is never read."""
@@ -63,6 +77,7 @@ class Item:
             places = stream != 0 if term == "nll" else self.sampled
         places = places.copy()
         places[:1] = False
+        places[self.forced] = False
         return places
 
     def scored(self) -> Bools:
@@ -75,7 +90,8 @@ class Batch:
     """One forward pass. `ids` are (B, L), padded on the right; `rows`, `at` pick the N scored tokens, in row order.
 
     `streams[name]` are (N,) float32 tensors; `values[head]` = (rows, positions, targets, weights) of the M places
-    where a value is learned. `items` are what the rows were made from.
+    where a value is learned. `items` are what the rows were made from. `choices` are the allowed ids of those of the N
+    tokens whose decoding was limited, None where none was.
     """
 
     ids: Tensor
@@ -84,6 +100,7 @@ class Batch:
     streams: Mapping[str, Tensor]
     values: Mapping[str, tuple[Tensor, Tensor, Tensor, Tensor]]
     items: tuple[Item, ...]
+    choices: Choices | None = None
 
     @property
     def targets(self) -> Tensor:
@@ -99,6 +116,7 @@ class Batch:
             {name: stream.to(device) for name, stream in self.streams.items()},
             {head: tuple(t.to(device) for t in parts) for head, parts in self.values.items()},  # type: ignore[misc]
             self.items,
+            None if self.choices is None else self.choices.to(device),
         )
 
     def note_entropy(self, entropy: Tensor) -> None:
@@ -177,6 +195,23 @@ def padded(group: Sequence[Item]) -> Tensor:
     return ids
 
 
+def choices_at(group: Sequence[Item], places: Sequence[NDArray[np.int64]]) -> Choices | None:
+    """Return the allowed ids at `places` of each item, rows counted through all items; None if nothing was limited."""
+    rows: list[int] = []
+    allowed: list[tuple[int, ...]] = []
+    start = 0
+    for item, at in zip(group, places, strict=True):
+        if item.trace.choices:
+            limited = [(row, ids) for row, p in enumerate(at.tolist(), start) if (ids := item.trace.choices.get(p))]
+            rows += [row for row, _ in limited]
+            allowed += [ids for _, ids in limited]
+        start += len(at)
+    if not rows:
+        return None
+    widest = max(map(len, allowed))
+    return Choices(torch.tensor(rows), torch.tensor([(*ids, *ids[:1] * (widest - len(ids))) for ids in allowed]))
+
+
 def _pad(group: Sequence[Item], weights: Mapping[int, Mapping[str, Floats]], counts: Mapping[str, int]) -> Batch:
     scored = [np.flatnonzero(item.scored()) for item in group]
     at = np.concatenate(scored)
@@ -192,6 +227,7 @@ def _pad(group: Sequence[Item], weights: Mapping[int, Mapping[str, Floats]], cou
         {name: torch.from_numpy(np.concatenate(parts)).float() for name, parts in streams.items()},
         {head: _values(group, head, count) for head, count in counts.items() if count},
         tuple(group),
+        choices_at(group, scored),
     )
 
 

@@ -25,7 +25,7 @@ from training.learn.update import Updater
 from training.learn.watchdog import Watchdog
 from training.methods import Method
 from training.players.base import Player
-from training.players.model import ModelPlayer
+from training.players.model import ModelPlayer, check_choices
 from training.records import Scenario, Seat
 from training.rewards import Reward
 from training.rewards.goals import GoalCheck
@@ -108,6 +108,9 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
         device=device,
         weights=str(latest[1]) if latest else None,
     )
+    chat = ChatTokenizer(model.tokenizer)
+    for start in {start.game: start for start in starts.scenarios}.values():
+        check_choices(chat, config.sampling, start)
     remote_judge = judge(config)
     return TrainingContext(
         config=config,
@@ -115,7 +118,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
         updater=Updater(model, config.seed),
         method=method,
         engine=_engine(config, device),
-        chat=ChatTokenizer(model.tokenizer),
+        chat=chat,
         reward=rewards.PerGame(
             {part.game: rewards.build(config.reward, games.lookup(part.game), remote_judge) for part in config.parts}
         ),
@@ -180,4 +183,5 @@ def _engine(config: RunConfig, device: str) -> Engine:
         window=section.window,
         max_running=section.max_running,
         cache_gib=section.cache_gib,
+        choices=config.sampling.constrain,
     )

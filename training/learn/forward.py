@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from training.learn.batch import Item, cut, padded
+from training.learn.batch import Item, choices_at, cut, padded
 from training.learn.policy import Policy
 
 if TYPE_CHECKING:
@@ -55,11 +55,13 @@ def measure(
 def _sampled(
     policy: Policy, group: Sequence[Item], ids: Tensor, hidden: Tensor, model: PreTrainedModel | None = None
 ) -> list[Floats]:
-    """Return per item the log-probabilities of its sampled tokens, 0 elsewhere."""
+    """Return per item the log-probabilities of its sampled tokens, 0 elsewhere (and at forced tokens)."""
     places = [np.flatnonzero(item.mask("sampled")) for item in group]
     rows = torch.from_numpy(np.repeat(np.arange(len(group)), [len(at) for at in places])).to(ids.device)
     at = torch.from_numpy(np.concatenate(places)).to(ids.device)
-    logp, _ = policy.logprobs(hidden[rows, at - 1], ids[rows, at], model=model)
+    choices = choices_at(group, places)
+    on_device = None if choices is None else choices.to(ids.device)
+    logp, _ = policy.logprobs(hidden[rows, at - 1], ids[rows, at], choices=on_device, model=model)
     logprobs = [np.zeros(len(item)) for item in group]
     for row, where, part in zip(
         logprobs, places, np.split(_numbers(logp), np.cumsum([len(p) for p in places])[:-1]), strict=True

@@ -2,11 +2,14 @@
 
 Two ways with one result. Where the output layer is frozen, the gradient at the hidden state is worked out on the way
 forward and nothing of a chunk's logits is kept; elsewhere each chunk is computed again on the way back.
+
+Where decoding was limited to some tokens, both renormalise over these: the other logits of the chunk are overwritten.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import nn
@@ -15,6 +18,34 @@ from torch.utils.checkpoint import checkpoint
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+CLOSED = -1e30
+"""The logit of a token that was not allowed. It is finite, so that 0 · log 0 is 0 in an entropy."""
+
+
+class Choices(NamedTuple):
+    """The allowed tokens of M of N positions: `rows` (M,), ascending, and `ids` (M, K); an id may occur repeatedly."""
+
+    rows: Tensor
+    ids: Tensor
+
+    def to(self, device: torch.device) -> Choices:
+        """Return the choices on `device`."""
+        return Choices(self.rows.to(device), self.ids.to(device))
+
+    def pieces(self, count: int, chunk: int) -> list[Choices | None]:
+        """Return the choices of each chunk of `count` positions, rows counted from its start; None where it has none.
+
+        They are cut once, so that a GPU is waited for once and not in every chunk.
+        """
+        starts = range(0, count, chunk)
+        edges = torch.tensor([*starts, count], device=self.rows.device)
+        cuts = torch.searchsorted(self.rows, edges).tolist()
+        return [
+            Choices(self.rows[low:high] - start, self.ids[low:high]) if low < high else None
+            for start, low, high in zip(starts, cuts[:-1], cuts[1:], strict=True)
+        ]
 
 
 def logprobs(
@@ -26,21 +57,25 @@ def logprobs(
     chunk: int,
     dtype: torch.dtype | None = None,
     entropy_grad: bool = False,
+    choices: Choices | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return (log-probability of `targets`, entropy), both (N,) in float32, under softmax(head(hidden) / temperature).
 
     `hidden` is (N, H), read before the targets. `dtype` is what the output layer computes in (None = its own). The
-    entropy carries a gradient only with `entropy_grad`.
+    entropy carries a gradient only with `entropy_grad`. At the rows of `choices` the softmax is over their ids alone,
+    among which the target must be; with a single id the log-probability, the entropy and the gradient are 0.
     """
     if not len(targets):
         return hidden.new_zeros(0, dtype=torch.float32), hidden.new_zeros(0, dtype=torch.float32)
+    starts = range(0, len(targets), chunk)
+    limits = [None] * len(starts) if choices is None else choices.pieces(len(targets), chunk)
     if torch.is_grad_enabled() and not entropy_grad and _frozen(head):
-        logp, entropy = _Frozen.apply(hidden, head.weight, targets, temperature, chunk, dtype)
+        logp, entropy = _Frozen.apply(hidden, head.weight, targets, temperature, chunk, dtype, limits)
         return logp, entropy
     parts = []
-    for start in range(0, len(targets), chunk):
+    for start, limit in zip(starts, limits, strict=True):
         piece = slice(start, start + chunk)
-        arguments = (head, hidden[piece], targets[piece], temperature, dtype, entropy_grad)
+        arguments = (head, hidden[piece], targets[piece], temperature, dtype, entropy_grad, limit)
         if torch.is_grad_enabled():
             parts.append(checkpoint(_chunk, *arguments, use_reentrant=False, preserve_rng_state=False))
         else:
@@ -62,10 +97,26 @@ def _logits(head: nn.Module, hidden: Tensor, temperature: float, dtype: torch.dt
     return logits if temperature == 1 else logits / temperature
 
 
+def _close(logits: Tensor, limit: Choices | None) -> Tensor:
+    """Overwrite the logits (C, V) of tokens that were not allowed; return them."""
+    if limit is None:
+        return logits
+    closed = torch.zeros_like(logits, dtype=torch.bool)
+    closed[limit.rows] = True
+    closed[limit.rows[:, None], limit.ids] = False
+    return logits.masked_fill_(closed, CLOSED)
+
+
 def _chunk(
-    head: nn.Module, hidden: Tensor, targets: Tensor, temperature: float, dtype: torch.dtype | None, entropy_grad: bool
+    head: nn.Module,
+    hidden: Tensor,
+    targets: Tensor,
+    temperature: float,
+    dtype: torch.dtype | None,
+    entropy_grad: bool,
+    limit: Choices | None,
 ) -> tuple[Tensor, Tensor]:
-    table = torch.log_softmax(_logits(head, hidden, temperature, dtype), -1)
+    table = torch.log_softmax(_close(_logits(head, hidden, temperature, dtype), limit), -1)
     logp = table.gather(-1, targets[:, None]).squeeze(-1)
     with torch.set_grad_enabled(entropy_grad and torch.is_grad_enabled()):
         entropy = -torch.linalg.vecdot(table.exp(), table)
@@ -73,7 +124,10 @@ def _chunk(
 
 
 class _Frozen(torch.autograd.Function):
-    """∂ log p(y) / ∂h = Σ_v ([v = y] − p_v) W_v / temperature, (N, H): all that the backward pass needs."""
+    """∂ log p(y) / ∂h = Σ_v ([v = y] − p_v) W_v / temperature, (N, H): all that the backward pass needs.
+
+    A token that was not allowed has p_v = 0.
+    """
 
     @staticmethod
     def forward(
@@ -84,14 +138,15 @@ class _Frozen(torch.autograd.Function):
         temperature: float,
         chunk: int,
         dtype: torch.dtype | None,
+        limits: Sequence[Choices | None],
     ) -> tuple[Tensor, Tensor]:
         weight = weight.to(dtype or weight.dtype)
         slope = torch.empty(hidden.shape, dtype=hidden.dtype, device=hidden.device)
         logp, entropy = (torch.empty(len(targets), device=hidden.device) for _ in range(2))
-        for start in range(0, len(targets), chunk):
+        for start, limit in zip(range(0, len(targets), chunk), limits, strict=True):
             piece = slice(start, start + chunk)
             table = F.linear(hidden[piece].to(weight.dtype), weight).float()
-            table = torch.log_softmax(table if temperature == 1 else table.div_(temperature), -1)
+            table = torch.log_softmax(_close(table if temperature == 1 else table.div_(temperature), limit), -1)
             logp[piece] = table.gather(-1, targets[piece, None]).squeeze(-1)
             chances = table.exp()
             entropy[piece] = -torch.linalg.vecdot(chances, table)
@@ -105,4 +160,4 @@ class _Frozen(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (slope,) = ctx.saved_tensors
-        return (gradients[0][:, None] * slope).to(slope.dtype), None, None, None, None, None
+        return (gradients[0][:, None] * slope).to(slope.dtype), None, None, None, None, None, None

@@ -1,8 +1,8 @@
 """The trained model: Hugging Face weights (all, or adapters), its critic, log-probabilities.
 
-Log-probabilities are those of softmax(logits / temperature) over the whole vocabulary. They are computed only at the
-requested positions and in chunks, so that the chunk bounds the memory and not the length of a batch. Raises `BadInput`
-for a model that changes its logits after the output head.
+Log-probabilities are those of softmax(logits / temperature) over the whole vocabulary, or over the tokens that decoding
+was limited to. They are computed only at the requested positions and in chunks, so that the chunk bounds the memory and
+not the length of a batch. Raises `BadInput` for a model that changes its logits after the output head.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from training import bases
 from training.errors import BadInput
 from training.learn import models
 from training.learn.critic import Critic
-from training.learn.head import logprobs
+from training.learn.head import Choices, logprobs
 from training.run_sections import LearnSection
 from training.seeding import derive
 
@@ -90,9 +90,18 @@ class Policy:
             return self.hidden(ids, model)
 
     def logprobs(
-        self, hidden: Tensor, targets: Tensor, *, entropy_grad: bool = False, model: PreTrainedModel | None = None
+        self,
+        hidden: Tensor,
+        targets: Tensor,
+        *,
+        choices: Choices | None = None,
+        entropy_grad: bool = False,
+        model: PreTrainedModel | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return (log-probability of `targets`, entropy), both (N,), from hidden states (N, H) *before* the targets."""
+        """Return (log-probability of `targets`, entropy), both (N,), from hidden states (N, H) *before* the targets.
+
+        At the rows of `choices` both are of the policy renormalised over the allowed ids.
+        """
         return logprobs(
             (model or self.inner).get_output_embeddings(),
             hidden,
@@ -101,6 +110,7 @@ class Policy:
             chunk=self.learn.logits_chunk,
             dtype=torch.bfloat16 if self.learn.autocast else None,
             entropy_grad=entropy_grad,
+            choices=choices,
         )
 
     def tensors(self) -> dict[str, Tensor]:

@@ -130,7 +130,8 @@ class Updater:
         with torch.set_grad_enabled(on):
             hidden = policy.hidden(batch.ids)
             before = hidden[batch.rows, batch.at - 1]
-            logp, entropy = policy.logprobs(before, batch.targets, entropy_grad=on and learn.ent_coef > 0)
+            grad = on and learn.ent_coef > 0
+            logp, entropy = policy.logprobs(before, batch.targets, choices=batch.choices, entropy_grad=grad)
         if not bool(torch.isfinite(logp).all()):
             raise BadStep("a log-probability is not finite")
         old = logp.detach() if single else batch.streams["old"]

@@ -78,6 +78,7 @@ class ContestantPool:
             window=section.window,
             max_running=section.max_running,
             cache_gib=section.cache_gib,
+            choices=self.sampling.constrain,
         )
 
     def seated(self, engine: Engine, folder: Path, policy: str) -> PlayerFactory:

@@ -9,8 +9,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from training.engines.base import Engine, SampleRequest, Sampling
+from training.engines.trie import Trie
+from training.errors import BadInput
+from training.games import make
 from training.players.base import Reply
-from training.records import LEARNER, Message, Observation, Probe, Seat, Trace
+from training.records import LEARNER, Action, Message, Observation, Probe, Scenario, Seat, Trace
+from training.text.choices import MOST, count, replies
 from training.text.messages import news
 from training.text.template import ChatTokenizer
 from training.text.tokens import TraceBuilder
@@ -44,6 +48,8 @@ class ModelPlayer:
         self._heard = 0
         self._cut = 0
         self._discarded = 0.0
+        self._constrained = 0
+        self._unlisted = 0
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Sample a reply to the new messages of `observation`; the trace already contains the earlier ones."""
@@ -51,10 +57,21 @@ class ModelPlayer:
         self._heard = len(observation.messages)
         stop_ids = self._tokenizer.stop_ids
         version = self._version() if self._version else None
-        sample = await self._engine.sample(SampleRequest(prompt, self._sampling, seed, stop_ids))
+        choices = self._choices(observation.actions) if self._sampling.constrain else ()
+        sample = await self._engine.sample(SampleRequest(prompt, self._sampling, seed, stop_ids, choices))
         self._cut += sample.finish == "length"
         self._discarded += sample.discarded
-        return Reply(text=self._builder.record(sample, version), tokens=sample.tokens)
+        text = self._builder.record(sample, version, Trie(choices) if choices else None)
+        return Reply(text=text, tokens=sample.tokens)
+
+    def _choices(self, actions: Sequence[Action]) -> tuple[tuple[int, ...], ...]:
+        """Return the replies that decoding is limited to, none where it stays free; count them."""
+        number = count(actions)
+        if not 0 < number <= MOST:
+            self._unlisted += number > MOST
+            return ()
+        self._constrained += 1
+        return legal_replies(self._tokenizer, actions, self._sampling.max_tokens)
 
     async def believe(self, observation: Observation, probe: Probe) -> Mapping[str, float] | None:
         """Return the probability of each choice as the whole reply to the question, asked after the observation.
@@ -81,5 +98,30 @@ class ModelPlayer:
         return self._builder.traces()
 
     def totals(self) -> Mapping[str, float]:
-        """Return the number of replies cut at the maximum length, and the mass removed by top-p and top-k."""
-        return {"cut": self._cut, "discarded": self._discarded}
+        """Return the number of replies cut at the maximum length, and the mass removed by top-p and top-k.
+
+        Where replies are constrained, also the number of those that were, and of those with too many legal moves.
+        """
+        totals = {"cut": self._cut, "discarded": self._discarded}
+        if self._sampling.constrain:
+            totals |= {"constrained": self._constrained, "unlisted": self._unlisted}
+        return totals
+
+
+def check_choices(tokenizer: ChatTokenizer, sampling: Sampling, scenario: Scenario) -> None:
+    """Raise `BadInput` if the first replies of a scenario are to be limited to its legal moves, and cannot."""
+    if not sampling.constrain:
+        return
+    game = make(scenario)
+    for seat in game.to_act() - {scenario.tool_seat}:
+        actions = game.observe(seat).actions
+        if 0 < count(actions) <= MOST:
+            legal_replies(tokenizer, actions, sampling.max_tokens)
+
+
+def legal_replies(tokenizer: ChatTokenizer, actions: Sequence[Action], longest: int) -> tuple[tuple[int, ...], ...]:
+    """Return the tokens of every reply that performs one of `actions`, ended; raise `BadInput` for one too long."""
+    listed = dict.fromkeys((*tokenizer.encode(tokenizer.neutral(text)), tokenizer.end_id) for text in replies(actions))
+    if (needed := max(map(len, listed))) > longest:
+        raise BadInput(f"a legal move takes {needed} tokens, more than {longest}: raise it", "sampling.max_tokens")
+    return tuple(listed)

@@ -181,10 +181,18 @@ class _Table:
         if attempts:
             metrics["parse_rate"] = (attempts - sum(self._unread.values())) / attempts
             metrics["legal_rate"] = passed / attempts
-            counted = [seat.player.totals() for seat in self._seats if isinstance(seat.player, Measured)]
-            for name in {name: None for totals in counted for name in totals}:
-                metrics[name] = sum(totals.get(name, 0.0) for totals in counted) / attempts
-        return {**self.game.metrics(), **metrics}
+        return {**self.game.metrics(), **metrics, **self._measured()}
+
+    def _measured(self) -> dict[str, float]:
+        """Return what players measured of their replies, as means over the replies of the players that measure it."""
+        sums: dict[str, float] = {}
+        replies: dict[str, int] = {}
+        for seat in self._seats:
+            if isinstance(seat.player, Measured):
+                for name, total in seat.player.totals().items():
+                    sums[name] = sums.get(name, 0.0) + total
+                    replies[name] = replies.get(name, 0) + len(self._places[seat.seat])
+        return {name: sums[name] / count for name, count in replies.items() if count}
 
     def seat_metrics(self) -> dict[Seat, dict[str, float]]:
         """Return the game's metrics of each seat, and its number of attempts that could not be parsed (`unread`)."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from training.engines.base import Sample
+from training.engines.trie import Trie
 from training.errors import EngineError
 from training.records import LEARNER, Seat, Trace
 from training.text.template import ChatTokenizer, placeholder
@@ -34,9 +35,11 @@ class _Branch:
     turn: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     versions: list[tuple[int, int]] = field(default_factory=list)
+    choices: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def copy(self) -> _Branch:
-        return _Branch(self.parent, self.tokens[:], self.mask[:], self.turn[:], self.logprobs[:], self.versions[:])
+        lists = (self.tokens[:], self.mask[:], self.turn[:], self.logprobs[:], self.versions[:])
+        return _Branch(self.parent, *lists, dict(self.choices))
 
     def observe(self, tokens: Sequence[int]) -> None:
         self.tokens.extend(tokens)
@@ -44,9 +47,11 @@ class _Branch:
         self.turn.extend([-1] * len(tokens))
         self.logprobs.extend([0.0] * len(tokens))
 
-    def sampled(self, sample: Sample, turn: int, version: int | None) -> None:
+    def sampled(self, sample: Sample, turn: int, version: int | None, choices: Trie | None) -> None:
         if version is not None and (not self.versions or self.versions[-1][1] != version):
             self.versions.append((len(self.tokens), version))
+        if choices is not None:
+            self.choices.update(enumerate(choices.along(sample.tokens), len(self.tokens)))
         self.tokens.extend(sample.tokens)
         self.mask.extend([1] * len(sample.tokens))
         self.turn.extend([turn] * len(sample.tokens))
@@ -119,12 +124,15 @@ class TraceBuilder:
         finally:
             self._lines, self._branches, self._rendered, self.reserve = saved
 
-    def record(self, sample: Sample, version: int | None = None) -> str:
-        """Add a reply that was sampled from the last prompt by weights of this `version`; return it as text."""
+    def record(self, sample: Sample, version: int | None = None, choices: Trie | None = None) -> str:
+        """Add a reply that was sampled from the last prompt by weights of this `version`; return it as text.
+
+        Raises `EngineError` for a reply that is none of the `choices`.
+        """
         if len(sample.tokens) != len(sample.logprobs):
             raise EngineError(f"{len(sample.tokens)} sampled tokens came with {len(sample.logprobs)} log-probabilities")
         text = self.chat.decode(sample.tokens)
-        self._branches[-1].sampled(sample, self.replies, version)
+        self._branches[-1].sampled(sample, self.replies, version, choices)
         self._lines.append(_Line({"role": "assistant", "content": self.chat.neutral(text)}, self.replies))
         self.replies += 1
         return text
@@ -141,6 +149,7 @@ class TraceBuilder:
                 turn=tuple(branch.turn),
                 logprobs=tuple(branch.logprobs),
                 versions=tuple(branch.versions),
+                choices=branch.choices,
             )
             for branch in self._branches
         )
@@ -170,12 +179,14 @@ class TraceBuilder:
         return tokens[1:] if ended else tokens  # a sample may already hold the template's end of turn
 
     def _branch(self, tokens: list[int]) -> None:
-        parent = None
+        parent, choices = None, dict[int, tuple[int, ...]]()
         if self._branches:
             old = self._branches[-1].tokens
             pairs = enumerate(zip(tokens, old, strict=False))
-            parent = (len(self._branches) - 1, next((at for at, (a, b) in pairs if a != b), min(len(tokens), len(old))))
-        self._branches.append(_Branch(parent=parent))
+            shared = next((at for at, (a, b) in pairs if a != b), min(len(tokens), len(old)))
+            parent = (len(self._branches) - 1, shared)
+            choices = {at: ids for at, ids in self._branches[-1].choices.items() if at < shared}
+        self._branches.append(_Branch(parent=parent, choices=choices))
         self._branches[-1].observe(tokens)
 
     def _forget(self) -> list[int]:

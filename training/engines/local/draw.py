@@ -1,10 +1,11 @@
-"""Draws the next token of each row: temperature, top-k and top-p per row, one uniform number per token.
+"""Draws the next token of each row: temperature, top-k, top-p and choices per row, one uniform number per token.
 
 A row's result depends only on its logits and its uniform number, not on the other rows of the batch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -29,10 +30,21 @@ class Draw(NamedTuple):
     discarded: Tensor
 
 
+def restrict(logits: Tensor, allowed: Sequence[Sequence[int] | None]) -> Tensor:
+    """Return `logits` [B, V] with -inf outside the tokens that each row allows; None = all of them."""
+    restricted = logits.clone()
+    for row, tokens in enumerate(allowed):
+        if tokens is not None:
+            restricted[row] = -torch.inf
+            restricted[row, list(tokens)] = logits[row, list(tokens)]
+    return restricted
+
+
 def draw(logits: Tensor, settings: Settings, uniform: Tensor) -> Draw:
     """Sample one token per row from `logits` [B, V] with `uniform` [B] in [0, 1), by inverse transform sampling.
 
-    Log-probabilities are over the whole vocabulary, before top-k and top-p; a greedy token is certain, so its is 0.
+    Log-probabilities are over all tokens whose logits are finite, before top-k and top-p; a greedy token is certain,
+    so its is 0.
     """
     greedy = settings.temperature <= 0
     scaled = logits.float() / torch.where(greedy, 1.0, settings.temperature).unsqueeze(1)

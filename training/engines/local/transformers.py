@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 import torch
 
 from training.engines.base import EngineOptions, Sample, SampleRequest, Weights
-from training.engines.local.draw import Settings, draw
+from training.engines.local.draw import Settings, draw, restrict
 from training.engines.local.kv import PrefixStore, RowCache, Shape
 from training.engines.local.likelihood import summed_logprobs
 from training.engines.local.loading import folder_weights, load_merged, load_tokenizer
+from training.engines.trie import Trie, trie_of
 from training.errors import BadInput, EngineError, boundary
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class _Row:
     room: int
     uniform: Tensor
     tokens: list[int]
+    trie: Trie | None
     logprobs: list[float] = field(default_factory=list)
     discarded: float = 0.0
 
@@ -72,13 +74,14 @@ class TransformersEngine:
     async def sample(self, request: SampleRequest) -> Sample:
         """Sample one continuation; see `Engine.sample`."""
         self._enter()
+        trie = trie_of(request)
         room = min(request.sampling.max_tokens, self.window - len(request.prompt))
-        if not request.prompt or room < 1:
+        if not request.prompt or room < max([1, *map(len, request.choices)]):
             raise EngineError(f"a prompt of {len(request.prompt)} tokens leaves no room in a window of {self.window}")
         generator = torch.Generator().manual_seed(request.seed)
         uniform = torch.rand(room, generator=generator, dtype=torch.float64)
         future: asyncio.Future[Sample] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Row(request, future, room, uniform, list(request.prompt)))
+        self._waiting.append(_Row(request, future, room, uniform, list(request.prompt), trie))
         if self._runner is None or self._runner.done():
             self._runner = asyncio.create_task(self._run())
         return await future
@@ -169,6 +172,8 @@ class TransformersEngine:
         settings = self._settings(rows)
         while True:
             uniform = torch.stack([row.uniform[len(row.logprobs)] for row in rows]).to(logits.device)
+            if any(row.trie for row in rows):
+                logits = restrict(logits, [row.trie.allowed(row.sampled()) if row.trie else None for row in rows])
             tokens, logprobs, discarded = draw(logits, settings, uniform)
             if not bool(logprobs.isfinite().all()):
                 raise EngineError("the model's log-probabilities are not finite")
@@ -197,7 +202,7 @@ class TransformersEngine:
         row.logprobs.append(logprob)
         row.discarded += discarded
         stopped = token in row.request.stop_token_ids
-        if not stopped and row.request.sampling.stop:
+        if not stopped and row.request.sampling.stop and row.trie is None:
             text = self._tokenizer.decode(row.sampled(), skip_special_tokens=True)
             stopped = any(stop in text for stop in row.request.sampling.stop)
         if not (stopped or len(row.logprobs) == row.room):
@@ -216,12 +221,13 @@ class TransformersEngine:
         self._store.put(row.tokens[:-1], cache.row(index))
 
     def _settings(self, rows: list[_Row]) -> Settings:
-        sampling = [row.request.sampling for row in rows]
         device = self._model.device
         return Settings(
-            torch.tensor([s.temperature for s in sampling], device=device),
-            torch.tensor([s.top_k for s in sampling], device=device),
-            torch.tensor([s.top_p for s in sampling], device=device, dtype=torch.float64),
+            torch.tensor([row.request.sampling.temperature for row in rows], device=device),
+            torch.tensor([0 if row.trie else row.request.sampling.top_k for row in rows], device=device),
+            torch.tensor(
+                [1.0 if row.trie else row.request.sampling.top_p for row in rows], device=device, dtype=torch.float64
+            ),
         )
 
     def _prefill(self, rows: list[_Row]) -> tuple[list[_Row], RowCache, Tensor]:

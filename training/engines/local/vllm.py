@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from training.engines.base import EngineOptions, Sample, SampleRequest, Weights
+from training.engines.trie import trie_of
 from training.errors import EngineError, ParleyError, boundary
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class VllmEngine:
             "kv_cache_memory_bytes": int(options.cache_gib * 2**30),
             "enforce_eager": on_cpu if eager is None else eager,
         }
+        self._choices = options.choices
         if on_cpu:
             # a prompt read in pieces makes vLLM rewind the seeded generators, which those of the CPU cannot do
             arguments["enable_chunked_prefill"] = False
@@ -91,8 +93,10 @@ class VllmEngine:
 
     async def sample(self, request: SampleRequest) -> Sample:
         """Sample one continuation; see `Engine.sample`."""
+        if trie_of(request) and not self._choices:
+            raise EngineError("this engine was made without the option `choices`")
         room = min(request.sampling.max_tokens, self.window - len(request.prompt))
-        if not request.prompt or room < 1:
+        if not request.prompt or room < max([1, *map(len, request.choices)]):
             raise EngineError(f"a prompt of {len(request.prompt)} tokens leaves no room in a window of {self.window}")
         name = next(self._names)
         sample: Sample = await self._ask(name, lambda core: core.add(name, request, room))
@@ -150,7 +154,7 @@ class VllmEngine:
             with _ALONE, boundary(into=EngineError):
                 from training.engines.local.vllm_core import VllmCore
 
-                core = VllmCore(model, window, options)
+                core = VllmCore(model, window, options, choices=self._choices)
         except ParleyError as error:
             started.put(error)
             return

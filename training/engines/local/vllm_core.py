@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,12 @@ from vllm import EngineArgs, SamplingParams
 from vllm.inputs.engine import tokens_input
 from vllm.sampling_params import RequestOutputKind
 from vllm.v1.engine.llm_engine import LLMEngine
+from vllm.v1.sample.logits_processor import AdapterLogitsProcessor
 
 from training.bases import base_of, is_adapter, verified
 from training.engines.base import Sample, SampleRequest, Weights
 from training.engines.local.loading import folder_weights
+from training.engines.trie import Trie
 from training.errors import EngineError
 
 if TYPE_CHECKING:
@@ -31,13 +34,16 @@ if TYPE_CHECKING:
 READ_TOKENS = 4096
 """Lower bound of the number of tokens in one step, over all requests."""
 
+CHOICES = "choices"
+"""The name under which a request's choices travel through vLLM."""
+
 _ALIVE: set[VllmCore] = set()
 
 
 class VllmCore:
-    """One `LLMEngine`. `window` is the longest prompt + reply in tokens."""
+    """One `LLMEngine`. `window` is the longest prompt + reply in tokens; `choices`: requests may have choices."""
 
-    def __init__(self, model: str | Path, window: int, options: dict[str, Any]) -> None:
+    def __init__(self, model: str | Path, window: int, options: dict[str, Any], *, choices: bool = False) -> None:
         folder = verified(model)
         full = base_of(folder)
         longest = int(AutoConfig.from_pretrained(full, local_files_only=True).max_position_embeddings)
@@ -57,6 +63,8 @@ class VllmCore:
                     seed=0,
                     max_model_len=self.window,
                     max_num_batched_tokens=max(self.window, READ_TOKENS),
+                    # only where it is needed: with one, every step waits for the tokens of the step before
+                    logits_processors=[_Choices] if choices else None,
                     **options,
                 )
             )
@@ -70,17 +78,19 @@ class VllmCore:
 
     def add(self, name: str, request: SampleRequest, room: int) -> None:
         """Queue a request for at most `room` tokens."""
-        sampling = request.sampling
+        sampling, free = request.sampling, not request.choices
+        stop = list(sampling.stop) if free else []
         params = SamplingParams(
             temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            top_k=sampling.top_k,
+            top_p=sampling.top_p if free else 1.0,
+            top_k=sampling.top_k if free else 0,
             max_tokens=room,
             seed=request.seed,
-            stop=list(sampling.stop),
+            stop=stop,
             stop_token_ids=list(request.stop_token_ids),
             ignore_eos=True,
-            detokenize=bool(sampling.stop),
+            detokenize=bool(stop),
+            extra_args=None if free else {CHOICES: request.choices},
             logprobs=0,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
@@ -173,6 +183,36 @@ class VllmCore:
     def _score(output: Any, prefix: int) -> float:
         entries = zip(output.prompt_token_ids, output.prompt_logprobs, strict=True)
         return float(sum(entry[token].logprob for token, entry in list(entries)[prefix:]))
+
+
+class _Choices(AdapterLogitsProcessor):
+    """Excludes the tokens that continue no choice, before the temperature: what is left is renormalised by vLLM.
+
+    vLLM's own structured output does not fit: it allows every tokenization of a choice, and does not report which
+    tokens were allowed, which the trainer must know.
+    """
+
+    def is_argmax_invariant(self) -> bool:
+        """Greedy requests have choices, too."""
+        return False
+
+    def new_req_logits_processor(self, params: SamplingParams) -> Any:
+        """Return the restriction of a request's logits, None for one without choices."""
+        choices = (params.extra_args or {}).get(CHOICES)
+        return partial(_restricted, Trie(choices)) if choices else None
+
+
+def _restricted(trie: Trie, sampled: list[int], logits: Tensor) -> Tensor:
+    """Return the logits (V,) with -inf outside the tokens that may follow `sampled`.
+
+    A reply may be computed one token beyond its end, which vLLM drops.
+    """
+    allowed = trie.allowed(sampled)
+    if not allowed:
+        return logits
+    restricted = torch.full_like(logits, -torch.inf)
+    restricted[list(allowed)] = logits[list(allowed)]
+    return restricted
 
 
 class _Cut:
