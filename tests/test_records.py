@@ -55,6 +55,19 @@ def test_fields_that_are_gone_are_left_out():
     assert "voice" not in Trace.from_dict({**TRACE, "voice": "player"}).to_dict()
 
 
+def test_choices_of_a_trace_are_written_where_there_are_any():
+    trace = Trace.from_dict({**TRACE, "choices": {"1": [2, 7]}})
+    assert trace.choices == {1: (2, 7)}
+    assert Trace.from_dict(json.loads(json.dumps(trace.to_dict()))) == trace
+    assert "choices" not in Trace.from_dict(TRACE).to_dict()
+
+
+@pytest.mark.parametrize("choices", [{"2": [2, 7]}, {"-1": [2]}, {"1": [7, 8]}, {"1": []}])
+def test_choices_must_contain_the_token_at_their_position(choices):
+    with pytest.raises(BadInput, match="has no token among"):
+        Trace.from_dict({**TRACE, "choices": choices})
+
+
 def test_other_unknown_fields_are_refused():
     with pytest.raises(BadInput) as caught:
         Trace.from_dict({**TRACE, "voice": "player", "choir": 1})

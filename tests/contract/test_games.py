@@ -15,6 +15,7 @@ from training.games.base import FORFEIT
 from training.games.log import Settings
 from training.players import make as player
 from training.records import ALL, SPECTATOR, Scenario, SeatMove
+from training.text import choices
 from training.text.messages import chat
 from training.text.parsing import parse
 
@@ -106,6 +107,22 @@ def test_what_is_earned_on_the_way_adds_up_to_the_result(name, scenario, seed):
         earned = replay(scenario.with_seed(seed), flat[:end]).earned()
         assert set(earned) == (set(game.returns()) if REGISTRY[name].pays else set())
     assert game.earned() == (game.returns() if REGISTRY[name].pays else {})
+
+
+@case
+@few
+@given(seed=seeds)
+def test_the_replies_that_can_be_listed_are_legal(name, scenario, seed):
+    game = make(scenario.with_seed(seed))
+    for _ in steps(game, seed):
+        for seat in game.to_act() - {scenario.tool_seat}:
+            seen = game.observe(seat)
+            listed = list(choices.replies(seen.actions)) if 0 < choices.count(seen.actions) <= choices.MOST else []
+            assert len(set(listed)) == len(listed)
+            for text in listed:
+                move, private = parse(text, seen)
+                game.check(seat, move)
+                assert (move.text, private) == (text, "")
 
 
 @case

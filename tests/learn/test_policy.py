@@ -8,7 +8,7 @@ from tests.toy_models import write_random_llama
 from training.errors import BadInput
 from training.learn import policy as policies
 from training.learn.batch import padded
-from training.learn.head import logprobs
+from training.learn.head import Choices, logprobs
 from training.run_sections import LearnSection
 
 
@@ -121,6 +121,71 @@ def test_full_weights_learn_through_the_head_too(base):
     torch.testing.assert_close(ours, policy.inner.get_output_embeddings().weight.grad, atol=2e-4, rtol=1e-4)
 
 
+ALLOWED = {0: (6, 5), 3: (9,), 9: (15, 2, 200), 10: (16, 7, 30, 41), 40: (47, 5), 57: (64, 1, 3)}
+"""By position among the 58 targets, the token itself first; at position 3 nothing else was allowed."""
+
+
+def allowed_as_tensors():
+    """The same as the learner holds it: rows filled up by an id of their own."""
+    ids = [(*ids, *ids[:1] * (4 - len(ids))) for ids in ALLOWED.values()]
+    return Choices(torch.tensor(list(ALLOWED)), torch.tensor(ids))
+
+
+def plain_among(policy, temperature):
+    """Position by position: a softmax of the few allowed logits where there are choices, else of all logits."""
+    logits = policy.inner(input_ids=IDS).logits[:, :-1].reshape(58, -1) / temperature
+    targets, logp, entropy = IDS[:, 1:].reshape(-1), [], []
+    for row in range(58):
+        ids = torch.tensor(ALLOWED.get(row, range(logits.shape[1])))
+        chances = torch.softmax(logits[row, ids], 0)
+        logp.append(chances[ids == targets[row]].squeeze().log())
+        entropy.append(-(chances * chances.log()).sum())
+    return torch.stack(logp), torch.stack(entropy)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+@pytest.mark.parametrize("way", ["frozen head", "frozen head with entropy", "all weights", "no gradient"])
+def test_among_choices_against_a_softmax_of_the_allowed_logits(base, temperature, chunk, way):
+    policy = with_busy_adapters(make(base, logits_chunk=chunk, lora=None if way == "all weights" else {"rank": 4}))
+    policy.temperature = temperature
+    weight, entropy_grad = torch.linspace(-1, 1, 58), way == "frozen head with entropy"
+
+    def ours():
+        hidden = policy.hidden(IDS)[:, :-1].reshape(-1, 64)
+        choices = allowed_as_tensors()
+        return policy.logprobs(hidden, IDS[:, 1:].reshape(-1), choices=choices, entropy_grad=entropy_grad)
+
+    if way == "no gradient":
+        with torch.no_grad():
+            for one, other in zip(ours(), plain_among(policy, temperature), strict=True):
+                torch.testing.assert_close(one, other, atol=2e-5, rtol=0)
+        return
+    found = []
+    for form in (ours, lambda: plain_among(policy, temperature)):
+        policy.model.zero_grad()
+        logp, entropy = form()
+        ((weight * logp).sum() + (0.3 * entropy.sum() if entropy_grad else 0)).backward()
+        grads = [p.grad.clone() for p in policy.trained.values() if p.grad is not None]
+        found.append((logp.detach(), entropy.detach(), *grads))
+    assert len(found[0]) > 10
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, atol=2e-4, rtol=2e-4)
+    assert found[0][0][3] == 0  # nothing else was allowed
+    assert found[0][1][3] == 0
+
+
+@pytest.mark.parametrize("entropy_grad", [False, True])
+def test_a_forced_token_has_no_gradient(base, entropy_grad):
+    policy = with_busy_adapters(make(base))
+    hidden = policy.hidden(IDS)[:, :-1].reshape(-1, 64)
+    logp, entropy = policy.logprobs(
+        hidden, IDS[:, 1:].reshape(-1), choices=allowed_as_tensors(), entropy_grad=entropy_grad
+    )
+    (slope,) = torch.autograd.grad(logp[3] + (entropy[3] if entropy_grad else 0), hidden)
+    assert not slope.any()
+
+
 class Largest(TorchDispatchMode):
     """Notes the size of the largest tensor that any operation makes."""
 
@@ -137,13 +202,15 @@ class Largest(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("entropy_grad", [False, True])
-def test_logits_are_never_larger_than_a_chunk_nor_kept(base, entropy_grad):
+@pytest.mark.parametrize("limited", [False, True])
+def test_logits_are_never_larger_than_a_chunk_nor_kept(base, entropy_grad, limited):
     policy = with_busy_adapters(make(base))
     hidden = policy.hidden(IDS)[:, :-1].reshape(-1, 64).repeat(8, 1)
     targets, vocabulary, kept = IDS[:, 1:].reshape(-1).repeat(8), len(policy.inner.get_output_embeddings().weight), []
     with Largest() as largest:
         with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.numel()) or t, lambda t: t):
-            logp, entropy = policy.logprobs(hidden, targets, entropy_grad=entropy_grad)
+            choices = allowed_as_tensors() if limited else None
+            logp, entropy = policy.logprobs(hidden, targets, choices=choices, entropy_grad=entropy_grad)
         (logp.sum() + entropy.sum()).backward(inputs=[hidden])
     states = len(targets) * 64
     assert states < len(targets) * vocabulary / 4  # so that all logits at once would be noticed

@@ -283,6 +283,22 @@ def test_totals_of_players_are_means_over_attempts():
     assert episode.metrics["cut"] == pytest.approx(1 / 3)
 
 
+def test_totals_are_of_the_players_that_measure_them():
+    """One seat is played by plain code, which cuts nothing off: it does not halve what the model's replies lost."""
+
+    class Half(ScriptedEngine):
+        async def sample(self, request):
+            sample = await super().sample(request)
+            return Sample(sample.tokens, sample.logprobs, sample.finish, discarded=0.5)
+
+    lines = [reply_tokens(text) for text in ("Hello.", "Hm.", "<walk_away/>")]
+    scenario = negotiation()
+    model = models(Half(lines))(scenario, 0)
+    episode = asyncio.run(play(scenario, [model, Says("Hi.", "Well?")]))
+    assert [turn.seat for turn in episode.turns] == [0, 1, 0, 1, 0]
+    assert (episode.metrics["discarded"], episode.metrics["cut"]) == (0.5, 0)
+
+
 def test_the_number_of_players_must_fit():
     with pytest.raises(BadInput, match="2 seats need as many players, not 1"):
         asyncio.run(play(negotiation(), [Says()]))

@@ -4,6 +4,7 @@ import pytest
 
 from tests.chat_tokenizers import FAMILIES, tokenizer, turn_start
 from training.engines.base import Sample
+from training.engines.trie import Trie
 from training.errors import BadInput, EngineError
 from training.text.template import ChatTokenizer
 from training.text.tokens import TraceBuilder
@@ -122,6 +123,44 @@ def test_a_stop_that_does_not_close_the_turn_is_followed_by_the_close():
     builder.record(sample_of(made, "hm", ended=False, extra=[made.convert_tokens_to_ids("<|endoftext|>")]))
     text = made.decode(builder.prompt([chat("user", "on")])[start:])
     assert text == "hm<|endoftext|><|im_end|>\n<|im_start|>user\non<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_a_trace_records_among_which_ids_its_tokens_were_sampled():
+    made = ChatTokenizer(tokenizer("chatml"))
+    replies = [(*made.encode(text), made.end_id) for text in ("<answer>A1</answer>", "<answer>B1</answer>")]
+    builder = TraceBuilder(made, seat=0)
+    first = len(builder.prompt([chat("user", "go")]))
+    builder.record(Sample(replies[1], (0.0,) * len(replies[1]), "stop"), choices=Trie(replies))
+    free = len(builder.prompt([chat("user", "on")]))
+    builder.record(sample_of(made.tokenizer, "as I like"))
+    (trace,) = builder.traces()
+    differ = next(at for at, (a, b) in enumerate(zip(*replies, strict=True)) if a != b)
+    expected = {first + at: (token,) for at, token in enumerate(replies[1])}
+    expected[first + differ] = tuple(sorted((replies[0][differ], replies[1][differ])))
+    assert trace.choices == expected
+    assert max(trace.choices) < free
+    with pytest.raises(EngineError, match="continues none of the choices"):
+        builder.record(sample_of(made.tokenizer, "as I like"), choices=Trie(replies))
+
+
+def test_a_branch_repeats_the_choices_of_its_parent():
+    """The template drops what was thought in the second reply, so the trace begins anew behind the first."""
+    made = ChatTokenizer(tokenizer("chatml"))
+    reply = (*made.encode("<answer>A1</answer>"), made.end_id)
+    other = (*made.encode("<answer>B1</answer>"), made.end_id)
+    builder = TraceBuilder(ChatTokenizer(tokenizer("thinking")), seat=0)
+    builder.prompt([chat("user", "go")])
+    builder.record(Sample(reply, (0.0,) * len(reply), "stop"), choices=Trie([reply, other]))
+    builder.prompt([chat("user", "on")])
+    builder.record(sample_of(tokenizer("thinking"), "<think>hm</think>fine"))
+    builder.prompt([chat("user", "and")])
+    parent, branch = builder.traces()
+    number, shared = branch.parent
+    assert number == 0
+    assert parent.choices
+    assert max(parent.choices) < shared
+    assert branch.choices == parent.choices
+    assert not any(branch.mask[:shared])
 
 
 def test_a_template_that_drops_thinking_makes_branches():
