@@ -236,6 +236,49 @@ def test_a_score_behind_what_was_sampled_reads_only_what_is_new(toy, monkeypatch
     assert again == logprobs  # scoring leaves the stored prefix as it was
 
 
+@pytest.mark.parametrize(
+    "choices, passes",
+    [
+        (((5, 6, 7, 2), (5, 8, 7, 2)), [4]),  # the prompt with the forced 5; whatever is drawn ends the reply
+        (((5, 6, 7, 2), (5, 8, 7, 9, 2), (5, 8, 7, 4, 2)), [4, 2]),  # 8 and the forced 7 are read together
+        (((5, 6, 7, 2),), []),
+    ],
+)
+def test_forced_tokens_take_no_pass_of_their_own(toy, monkeypatch, choices, passes):
+    engine, read = TransformersEngine(toy), []
+    forward = engine._model.forward
+
+    def counted(*args, **more):
+        read.append(more["input_ids"].shape[1])
+        return forward(*args, **more)
+
+    monkeypatch.setattr(engine._model, "forward", counted)
+    for seed in range(12):
+        read.clear()
+        request = SampleRequest([20, 21, 22], Sampling(max_tokens=5), seed, (2,), choices)
+        sample = asyncio.run(engine.sample(request))
+        if len(sample.tokens) == max(map(len, choices)):
+            break
+    assert len(sample.tokens) == len(sample.logprobs) == max(map(len, choices))
+    assert read == passes
+
+
+def test_what_was_forced_is_remembered_only_as_far_as_it_was_read(toy):
+    """The second reply begins from the stored first one; its log-probabilities are those of a fresh engine."""
+    engine, fresh = TransformersEngine(toy), TransformersEngine(toy)
+    prompt = [5 + at % 30 for at in range(40)]
+    choices = ((5, 6, 7, 9, 2), (5, 8, 7, 9, 2))
+
+    async def main():
+        first = await engine.sample(SampleRequest(prompt, Sampling(max_tokens=5), 1, (2,), choices))
+        request = SampleRequest([*prompt, *first.tokens, 30, 31], Sampling(max_tokens=6), 2)
+        return await engine.sample(request), await fresh.sample(request)
+
+    later, wanted = asyncio.run(main())
+    assert later.tokens == wanted.tokens
+    assert later.logprobs == pytest.approx(wanted.logprobs, abs=1e-5)
+
+
 def test_what_others_have_read_is_not_read_again(toy, monkeypatch):
     engine, fresh = TransformersEngine(toy), TransformersEngine(toy)
     rules = [5 + at % 30 for at in range(40)]

@@ -81,7 +81,10 @@ class TransformersEngine:
         generator = torch.Generator().manual_seed(request.seed)
         uniform = torch.rand(room, generator=generator, dtype=torch.float64)
         future: asyncio.Future[Sample] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Row(request, future, room, uniform, list(request.prompt), trie))
+        row = _Row(request, future, room, uniform, list(request.prompt), trie)
+        if self._append_forced(row):
+            return await future  # a single choice
+        self._waiting.append(row)
         if self._runner is None or self._runner.done():
             self._runner = asyncio.create_task(self._run())
         return await future
@@ -181,7 +184,7 @@ class TransformersEngine:
             for index, (row, *drawn) in enumerate(
                 zip(rows, tokens.tolist(), logprobs.tolist(), discarded.tolist(), strict=True)
             ):
-                if not self._append(row, *drawn):
+                if not (self._append(row, *drawn) or self._append_forced(row)):
                     running.append(index)
                 else:
                     self._remember(row, cache, index)
@@ -194,7 +197,8 @@ class TransformersEngine:
                 cache.keep(running)
                 rows = [rows[index] for index in running]
                 settings = self._settings(rows)
-            logits = self._forward([[row.tokens[-1]] for row in rows], cache, slice(None))
+            new = [row.tokens[length:] for row, length in zip(rows, cache.lengths, strict=True)]
+            logits = self._forward(new, cache, slice(None))
 
     def _append(self, row: _Row, token: int, logprob: float, discarded: float) -> bool:
         """Append a sampled token to its row; if that ends the row, answer its request and return True."""
@@ -216,9 +220,16 @@ class TransformersEngine:
             )
         return True
 
+    def _append_forced(self, row: _Row) -> bool:
+        """Append the tokens that alone may follow, which cost no pass of their own; return True if they end the row."""
+        while row.trie is not None and len(allowed := row.trie.allowed(row.sampled())) == 1:
+            if self._append(row, allowed[0], 0.0, 0.0):
+                return True
+        return False
+
     def _remember(self, row: _Row, cache: RowCache, index: int) -> None:
-        """Store the keys and values of a row: all tokens except the last sampled one."""
-        self._store.put(row.tokens[:-1], cache.row(index))
+        """Store the keys and values of a row: all tokens except the last sampled one and forced ones after it."""
+        self._store.put(row.tokens[: cache.lengths[index]], cache.row(index))
 
     def _settings(self, rows: list[_Row]) -> Settings:
         device = self._model.device
