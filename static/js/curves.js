@@ -135,6 +135,12 @@
     const readout = document.createElement("p");
     readout.className = "readout";
     figure.append(title, canvas, readout);
+    if (metric.explanation) {
+      const explanation = document.createElement("p");
+      explanation.className = "explanation";
+      explanation.textContent = metric.explanation;
+      figure.append(explanation);
+    }
     grid.append(figure);
     const plot = new uPlot(options(canvas.clientWidth, readout), table(metric.name), canvas);
     canvas.querySelector("canvas").setAttribute("aria-label", `${title.textContent} by training step`);

@@ -112,8 +112,8 @@ def head_to_head_over(run: str) -> int:
     return int(run)
 
 
-def ended_run() -> int:
-    """A run that is over, with the metrics of two steps."""
+def ended_run(metric: str = "reward") -> int:
+    """A run that is over, with one metric of two steps."""
     from django.db.models.functions import Now
 
     from tests.webapp.runs.making import make_run
@@ -122,7 +122,7 @@ def ended_run() -> int:
 
     run = make_run(User.objects.get(username="rosa"), name="ended", state="succeeded", steps=2, step=2)
     for step in (1, 2):
-        Metric.objects.create(run=run, step=step, fence=1, at=Now(), values={"reward": step / 10})
+        Metric.objects.create(run=run, step=step, fence=1, at=Now(), values={metric: step / 10})
     return run.pk
 
 

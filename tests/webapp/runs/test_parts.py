@@ -61,6 +61,36 @@ def test_a_metric_has_a_title(name, title):
     assert curves.title(name) == title
 
 
+def test_metrics_that_need_it_have_an_explanation():
+    (learning,) = curves.groups(["discarded", "kl"])
+    assert [(m["name"], m["title"]) for m in learning["metrics"]] == [
+        ("kl", "KL from the starting model"),
+        ("discarded", "Probability cut off by top-p and top-k"),
+    ]
+    explained = {metric["name"]: metric["explanation"] for metric in learning["metrics"]}
+    assert explained["kl"] == ""
+    assert "The loss does not account for it" in explained["discarded"]
+    assert set(curves.EXPLANATIONS) <= set(curves.TITLES)
+
+
+def test_a_token_says_among_how_many_it_was_sampled():
+    trace = {
+        "tokens": [1, 2, 3, 4],
+        "mask": [0, 1, 1, 1],
+        "turn": [-1, 0, 0, 0],
+        "logprobs": [0.0, -0.5, 0.0, -2.0],
+        "choices": {"1": [2, 7, 9], "2": [3]},
+    }
+    read, turn = transcript.stretches(trace, {"advantages": [0.0, 1.0, 1.0, 1.0]}, None)
+    assert [token.facts for token in turn.tokens] == [
+        "advantage +1.000 · log-prob -0.500 · one of 3 tokens allowed · id 2",
+        "log-prob 0.000 · forced: the only token allowed · id 3",
+        "advantage +1.000 · log-prob -2.000 · id 4",
+    ]
+    assert [token.css for token in turn.tokens] == ["up-4", "plain", "up-4"]  # nothing is learned from the forced one
+    assert read.tokens[0].css == "masked"
+
+
 def test_a_sparkline_fills_its_box():
     assert sparkline([1, 0, 1, 2]) == "0.0,15.0 30.0,8.0 60.0,1.0"
     assert sparkline([4, 3, 3]) == "0.0,15.0 60.0,15.0"

@@ -156,7 +156,7 @@ def stretches(trace: Mapping[str, Any], credit: Mapping[str, Any], tokenizer: An
         turn = trace["turn"][place] if sampled else None
         if not cut or cut[-1].turn != turn:
             cut.append(Stretch(turn, by_turn.get(str(turn)) if sampled else None))
-        advantage = advantages[place] if sampled and advantages else None
+        advantage = advantages[place] if sampled and advantages and _allowed(trace, place) != 1 else None
         cut[-1].tokens.append(
             Token(
                 text=_text(tokenizer, token),
@@ -175,9 +175,16 @@ def tint(advantage: float | None, largest: float) -> str:
     return "even" if level == 0 else f"{'up' if advantage > 0 else 'down'}-{level}"
 
 
+def _allowed(trace: Mapping[str, Any], place: int) -> int:
+    """The number of tokens among which one was sampled; 0 where it was the whole vocabulary."""
+    return len((trace.get("choices") or {}).get(str(place), ()))
+
+
 def _facts(trace: Mapping[str, Any], credit: Mapping[str, Any], place: int, advantage: float | None) -> str:
     facts = [f"advantage {advantage:+.3f}"] if advantage is not None else []
     facts.append(f"log-prob {trace['logprobs'][place]:.3f}")
+    if allowed := _allowed(trace, place):
+        facts.append("forced: the only token allowed" if allowed == 1 else f"one of {allowed} tokens allowed")
     for name, title in (("logprobs", "trainer"), ("reference", "reference"), ("entropy", "entropy")):
         if credit.get(name):
             facts.append(f"{title} {credit[name][place]:.3f}")

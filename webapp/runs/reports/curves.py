@@ -1,4 +1,4 @@
-"""Metric groups, titles, and data in the format of the page's script."""
+"""Metric groups, titles, explanations, and data in the format of the page's script."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "agreement": "Agreement rate",
         "parse_rate": "Parse rate",
         "legal_rate": "Legal move rate",
+        "constrained": "Replies limited to legal moves",
+        "unlisted": "Replies with too many legal moves to list",
         "joint_points": "Joint points",
         "efficiency": "Efficiency",
         "failing": "Failing turns",
@@ -24,6 +26,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "loss": "Loss",
         "kl": "KL from the starting model",
         "entropy": "Entropy",
+        "discarded": "Probability cut off by top-p and top-k",
         "clipfrac": "Clip fraction",
         "approx_kl": "Approximate KL of the update",
         "grad_norm": "Gradient norm",
@@ -46,6 +49,14 @@ GROUPS: dict[str, dict[str, str]] = {
         "gap_mean": "Log-probability gap of sampler and trainer, mean",
     },
 }
+EXPLANATIONS = {
+    "constrained": "Share of replies that were sampled among the seat's legal moves (sampling.constrain). The others "
+    "have free text.",
+    "unlisted": "Share of replies that were sampled freely because the seat had more than 256 legal moves.",
+    "discarded": "Mean probability mass that top-p and top-k removed before a token was drawn. "
+    "The loss does not account for it: the larger it is, the more the trained policy differs from the sampled one.",
+}
+"""What a number means, where its title does not say enough."""
 TITLES = {name: title for members in GROUPS.values() for name, title in members.items()}
 ROLES, OTHER = "By role", "Other"
 
@@ -65,16 +76,20 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def groups(names: Iterable[str]) -> list[dict[str, Any]]:
-    """The groups, restricted to metrics in `names`."""
+    """The groups, restricted to metrics in `names`, with an explanation where there is one."""
     present = set(names)
     listed = [
-        {"title": group, "metrics": [{"name": n, "title": t} for n, t in members.items() if n in present]}
+        {"title": group, "metrics": [_described(n) for n in members if n in present]}
         for group, members in GROUPS.items()
     ]
     for group, of_role in ((ROLES, True), (OTHER, False)):
         names_left = sorted(name for name in present - set(TITLES) if ("/" in name) == of_role)
-        listed.append({"title": group, "metrics": [{"name": name, "title": title(name)} for name in names_left]})
+        listed.append({"title": group, "metrics": [_described(name) for name in names_left]})
     return [group for group in listed if group["metrics"]]
+
+
+def _described(name: str) -> dict[str, str]:
+    return {"name": name, "title": title(name), "explanation": EXPLANATIONS.get(name, "")}
 
 
 def columns(run: Run, since: int, attempt: int) -> dict[str, Any]:
