@@ -181,6 +181,20 @@ def test_a_model_that_only_babbles_plays_whole_games(tmp_path, lora):
     assert lines[-1]["entropy"] == pytest.approx(np.mean(entropies), abs=1e-4)
 
 
+def test_past_versions_are_limited_as_the_learner_is(tmp_path):
+    learn = {"critic_warmup": 0}
+    _, run_dir, result, lines = run(tmp_path, steps=2, learn=learn, opponents=[{"source": "past"}])
+    assert result["result"] == "succeeded"
+    assert [line["constrained"] for line in lines] == [1, 1]
+    met = set()
+    for played, _ in episodes(run_dir, 2):
+        assert all(turn.passed for turn in played.turns)
+        for made in played.traces:
+            met.add(made.policy)
+            assert set(made.choices) == {at for at, on in enumerate(made.mask) if on}
+    assert len(met) > 1
+
+
 def test_a_reply_limit_below_a_legal_move_is_refused_before_the_start(tmp_path):
     with pytest.raises(BadInput, match=r"sampling.max_tokens: a legal move takes \d+ tokens, more than 3: raise it"):
         run(tmp_path, steps=2, sampling={"max_tokens": 3})
