@@ -347,8 +347,9 @@ class TraceCredit:
     """Credit of one trace; every array has one entry per token of the trace.
 
     `ppo` and `reinforce` are advantages, read at sampled tokens only (None: the term is off). `nll` are weights on
-    any token (0: not in the term). `value_targets[head][p]` counts where `value_mask[head][p]`. `turn_advantages`
-    maps an index into `episode.turns` to that turn's advantage, for display.
+    any token (0: not in the term). No term reads a token that was forced, the only one allowed.
+    `value_targets[head][p]` counts where `value_mask[head][p]`. `turn_advantages` maps an index into `episode.turns` to
+    that turn's advantage, for display.
     """
 
     ppo: Floats | None = None

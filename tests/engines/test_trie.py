@@ -57,7 +57,10 @@ def test_the_temperature_comes_before_the_renormalisation():
     """At T = 2 the odds are 1 : √2, then √3 : 1."""
     root, second = 2**0.5, 3**0.5
     expected = {(0, END): 1 / (1 + root), (1, 0, END): root / (1 + root) * second / (second + 1)}
-    seen = {sample.tokens: sum(sample.logprobs) for sample in (ask(BigramEngine(TABLE), s, temperature=2.0) for s in range(40))}
+    seen = {
+        sample.tokens: sum(sample.logprobs)
+        for sample in (ask(BigramEngine(TABLE), s, temperature=2.0) for s in range(40))
+    }
     for choice, chance in expected.items():
         assert seen[choice] == pytest.approx(log(chance))
 

@@ -1,6 +1,7 @@
 """The thread that owns vLLM, with a fake vLLM: every request is answered, even if the engine fails."""
 
 import asyncio
+import dataclasses
 import sys
 import threading
 from types import ModuleType
@@ -20,7 +21,8 @@ class Core:
 
     window = 64
 
-    def __init__(self, *_):
+    def __init__(self, *_, choices):
+        self.choices = choices
         self.stepping, self.go = threading.Event(), threading.Event()
         self.running = []
         Core.last = self
@@ -51,6 +53,14 @@ def engine(monkeypatch):
     yield made
     Core.last.go.set()
     asyncio.run(made.close())
+
+
+def test_choices_are_refused_by_an_engine_that_was_not_made_for_them(engine):
+    limited = dataclasses.replace(REQUEST, stop_token_ids=(2,), choices=((5, 2), (6, 2)))
+    assert not Core.last.choices
+    with pytest.raises(EngineError, match="made without the option `choices`"):
+        asyncio.run(engine.sample(limited))
+    assert Core.last.running == []
 
 
 async def begun(engine):

@@ -83,9 +83,9 @@ def test_engine_and_trainer_agree_on_limited_forced_and_free_tokens(policy, epis
 
 def test_a_limited_reply_is_always_legal_and_a_free_one_may_not_be(episode):
     limited, free = [], []
-    for trace in episode.traces:
-        for at in (at for at, turn in enumerate(trace.turn) if turn >= 0 and trace.turn[at - 1] != turn):
-            (limited if at in trace.choices else free).append(episode.turns[trace.turn[at]].passed)
+    for made in episode.traces:
+        for at in (at for at, turn in enumerate(made.turn) if turn >= 0 and made.turn[at - 1] != turn):
+            (limited if at in made.choices else free).append(episode.turns[made.turn[at]].passed)
     assert all(limited)
     assert len(limited) > 10
     assert free
@@ -93,8 +93,9 @@ def test_a_limited_reply_is_always_legal_and_a_free_one_may_not_be(episode):
     assert episode.metrics["unlisted"] == 0
 
 
-def test_the_probabilities_of_all_replies_add_up_to_one(policy, start):
-    """The trainer's log-probability of every reply that a seat could give, enumerated."""
+@pytest.fixture(scope="module")
+def listed(policy, start):
+    """Every first reply that a seat could give, as if it had been sampled: one item each."""
     game = make(start)
     seen, tokens = game.observe(0), ChatTokenizer(policy.tokenizer)
     prompt = tokens.prompt(chat(seen, 0, start.seats))
@@ -111,16 +112,34 @@ def test_the_probabilities_of_all_replies_add_up_to_one(policy, start):
             choices=dict(enumerate(trie.along(reply), len(prompt))),
         )
         items.append(Item(made, (0, 0)))
-    measure(policy, items, old=True, reference=False)
-    chances = [np.exp(item.old.sum()) for item in items]
+    return items
+
+
+def test_the_probabilities_of_all_replies_add_up_to_one(policy, listed):
+    measure(policy, listed, old=True, reference=False)
+    chances = [np.exp(item.old.sum()) for item in listed]
     assert len(chances) > 2
     assert max(chances) < 0.999
     assert sum(chances) == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    "how, expected", [("token_mean", [1 / 3, 1 / 3, 1 / 3]), ("turn_mean", [1 / 4, 1 / 4, 1 / 2])]
-)
+def test_the_gradients_of_all_replies_cancel(policy, listed):
+    """Σ π ∇ log π = ∇ Σ π = ∇ 1 = 0: what makes a constant baseline harmless. No reply's own gradient is 0."""
+    weights = list(policy.trained.values())
+    total = [torch.zeros_like(weight) for weight in weights]
+    sizes = []
+    for item in listed:
+        [batch] = batches([item], 4096, "token_mean")
+        hidden = policy.hidden(batch.ids)[batch.rows, batch.at - 1]
+        logp = policy.logprobs(hidden, batch.targets, choices=batch.choices)[0].sum()
+        slopes = torch.autograd.grad(logp.exp(), weights)
+        sizes.append(max(float(slope.abs().max()) for slope in slopes))
+        total = [sum_ + slope for sum_, slope in zip(total, slopes, strict=True)]
+    assert min(sizes) > 1e-4
+    assert max(float(sum_.abs().max()) for sum_ in total) < 1e-3 * max(sizes)
+
+
+@pytest.mark.parametrize("how, expected", [("token_mean", [1 / 3, 1 / 3, 1 / 3]), ("turn_mean", [1 / 4, 1 / 4, 1 / 2])])
 def test_forced_tokens_weigh_nothing_in_any_average(how, expected):
     """Of turn 0 two of four tokens were chosen, of turn 1 none, of turn 2 its only one, freely."""
     layout = ".0000.11.2"

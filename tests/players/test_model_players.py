@@ -9,11 +9,12 @@ from tests.table_talk import negotiation, reply_tokens
 from training import games
 from training.engines.base import ChatReply, Sampling
 from training.engines.scripted import BigramEngine, ScriptedEngine
-from training.errors import EngineError, WindowFull
+from training.errors import BadInput, EngineError, WindowFull
 from training.players.base import Measured
 from training.players.model import ModelPlayer
 from training.players.remote import RemotePlayer
-from training.records import Move
+from training.records import Action, Argument, Message, Move, Observation
+from training.text.choices import MOST
 from training.text.messages import chat
 from training.text.template import ChatTokenizer
 
@@ -149,3 +150,35 @@ def test_a_trace_says_from_where_on_which_weights_sampled_it():
     first, second = trace.turn.index(0), trace.turn.index(1)
     assert trace.versions == ((first, 3), (second, 4))
     assert "versions" not in trace.model_copy(update={"versions": ()}).to_dict()
+
+
+def offered(*actions):
+    return Observation(messages=(Message(author=None, text="Your turn."),), actions=actions)
+
+
+def test_replies_are_limited_to_legal_moves_where_these_can_be_listed():
+    level = Argument(name="level", kind="integer", low=1, high=3)
+    bid = Action(name="bid", args=(level,), text="private")
+    wide = bid.model_copy(update={"args": (level.model_copy(update={"high": MOST + 1}),)})
+    talk = Action(name="talk", text="required", bare=True)
+    requests = []
+    replies = iter(["<bid>3</bid>", "<bid>200</bid>", "Hello."])
+    engine = ScriptedEngine(lambda request: requests.append(request) or reply_tokens(next(replies)))
+    sampling = Sampling(max_tokens=50, constrain=True)
+    player = ModelPlayer(engine, ChatTokenizer(tokenizer("chatml")), sampling, seat=0, names=("Ann", "Bob"))
+    for actions in ([bid], [wide], [bid, talk]):
+        asyncio.run(player.act(0, offered(*actions), 1))
+    listed = tuple(tuple(reply_tokens(f"<bid>{number}</bid>")) for number in (1, 2, 3))
+    assert [request.choices for request in requests] == [listed, (), ()]
+    assert player.totals() == {"cut": 0, "discarded": 0.0, "constrained": 1, "unlisted": 1}
+    (trace,) = player.traces()
+    assert [at for at, turn in enumerate(trace.turn) if turn == 0] == sorted(trace.choices)
+
+
+def test_a_legal_move_longer_than_a_reply_may_be_is_bad_input():
+    bid = Action(name="bid", args=(Argument(name="level", kind="integer", low=1, high=3),), text="private")
+    needed = len(reply_tokens("<bid>1</bid>"))
+    sampling = Sampling(max_tokens=needed - 1, constrain=True)
+    player = ModelPlayer(ScriptedEngine([]), ChatTokenizer(tokenizer("chatml")), sampling, seat=0, names=("Ann", "Bob"))
+    with pytest.raises(BadInput, match=f"sampling.max_tokens: a legal move takes {needed} tokens"):
+        asyncio.run(player.act(0, offered(bid), 1))

@@ -1,7 +1,7 @@
 """The terms of the one loss, per token, and the per-token weights that average them.
 
 All functions take and return tensors of one shape; nothing is averaged here but by the weights of `averaging`. The
-policy is softmax(logits / temperature), here and in the engine.
+policy is softmax(logits / temperature), here and in the engine, over all tokens or over those that were allowed.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Believer(Protocol):
 
 @runtime_checkable
 class Measured(Protocol):
-    """A player that also measures its replies; an episode reports each measure as the mean over such players' replies."""
+    """A player that also measures its replies; an episode reports the mean over all such replies."""
 
     def totals(self) -> Mapping[str, float]:
         """Return sums over the player's replies so far."""
