@@ -8,7 +8,8 @@ from tests.toy_models import write_random_llama
 from training.errors import BadInput
 from training.learn import policy as policies
 from training.learn.batch import padded
-from training.learn.head import Choices, logprobs
+from training.learn.choices import Choices
+from training.learn.head import logprobs
 from training.run_sections import LearnSection
 
 

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import torch
 
+from training.learn.choices import Choices, choices_at
 from training.learn.losses import Aggregate, averaging
-from training.learn.head import Choices
 from training.records import Trace, TraceCredit
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from torch import Tensor
 
     from training.records import Bools, Floats
@@ -116,7 +115,7 @@ class Batch:
             {name: stream.to(device) for name, stream in self.streams.items()},
             {head: tuple(t.to(device) for t in parts) for head, parts in self.values.items()},  # type: ignore[misc]
             self.items,
-            None if self.choices is None else self.choices.to(device),
+            choices=None if self.choices is None else self.choices.to(device),
         )
 
     def note_entropy(self, entropy: Tensor) -> None:
@@ -195,23 +194,6 @@ def padded(group: Sequence[Item]) -> Tensor:
     return ids
 
 
-def choices_at(group: Sequence[Item], places: Sequence[NDArray[np.int64]]) -> Choices | None:
-    """Return the allowed ids at `places` of each item, rows counted through all items; None if nothing was limited."""
-    rows: list[int] = []
-    allowed: list[tuple[int, ...]] = []
-    start = 0
-    for item, at in zip(group, places, strict=True):
-        if item.trace.choices:
-            limited = [(row, ids) for row, p in enumerate(at.tolist(), start) if (ids := item.trace.choices.get(p))]
-            rows += [row for row, _ in limited]
-            allowed += [ids for _, ids in limited]
-        start += len(at)
-    if not rows:
-        return None
-    widest = max(map(len, allowed))
-    return Choices(torch.tensor(rows), torch.tensor([(*ids, *ids[:1] * (widest - len(ids))) for ids in allowed]))
-
-
 def _pad(group: Sequence[Item], weights: Mapping[int, Mapping[str, Floats]], counts: Mapping[str, int]) -> Batch:
     scored = [np.flatnonzero(item.scored()) for item in group]
     at = np.concatenate(scored)
@@ -227,7 +209,7 @@ def _pad(group: Sequence[Item], weights: Mapping[int, Mapping[str, Floats]], cou
         {name: torch.from_numpy(np.concatenate(parts)).float() for name, parts in streams.items()},
         {head: _values(group, head, count) for head, count in counts.items() if count},
         tuple(group),
-        choices_at(group, scored),
+        choices=choices_at([item.trace for item in group], scored),
     )
 
 

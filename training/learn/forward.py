@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from training.learn.batch import Item, choices_at, cut, padded
+from training.learn.batch import Item, cut, padded
+from training.learn.choices import choices_at
 from training.learn.policy import Policy
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _sampled(
     places = [np.flatnonzero(item.mask("sampled")) for item in group]
     rows = torch.from_numpy(np.repeat(np.arange(len(group)), [len(at) for at in places])).to(ids.device)
     at = torch.from_numpy(np.concatenate(places)).to(ids.device)
-    choices = choices_at(group, places)
+    choices = choices_at([item.trace for item in group], places)
     on_device = None if choices is None else choices.to(ids.device)
     logp, _ = policy.logprobs(hidden[rows, at - 1], ids[rows, at], choices=on_device, model=model)
     logprobs = [np.zeros(len(item)) for item in group]

@@ -9,7 +9,7 @@ Where decoding was limited to some tokens, both renormalise over these: the othe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -19,33 +19,11 @@ from torch.utils.checkpoint import checkpoint
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from training.learn.choices import Choices
+
 
 CLOSED = -1e30
 """The logit of a token that was not allowed. It is finite, so that 0 · log 0 is 0 in an entropy."""
-
-
-class Choices(NamedTuple):
-    """The allowed tokens of M of N positions: `rows` (M,), ascending, and `ids` (M, K); an id may occur repeatedly."""
-
-    rows: Tensor
-    ids: Tensor
-
-    def to(self, device: torch.device) -> Choices:
-        """Return the choices on `device`."""
-        return Choices(self.rows.to(device), self.ids.to(device))
-
-    def pieces(self, count: int, chunk: int) -> list[Choices | None]:
-        """Return the choices of each chunk of `count` positions, rows counted from its start; None where it has none.
-
-        They are cut once, so that a GPU is waited for once and not in every chunk.
-        """
-        starts = range(0, count, chunk)
-        edges = torch.tensor([*starts, count], device=self.rows.device)
-        cuts = torch.searchsorted(self.rows, edges).tolist()
-        return [
-            Choices(self.rows[low:high] - start, self.ids[low:high]) if low < high else None
-            for start, low, high in zip(starts, cuts[:-1], cuts[1:], strict=True)
-        ]
 
 
 def logprobs(

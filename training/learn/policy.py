@@ -19,7 +19,7 @@ from training import bases
 from training.errors import BadInput
 from training.learn import models
 from training.learn.critic import Critic
-from training.learn.head import Choices, logprobs
+from training.learn.head import logprobs
 from training.run_sections import LearnSection
 from training.seeding import derive
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from training.learn.choices import Choices
 
 log = logging.getLogger(__name__)
 
