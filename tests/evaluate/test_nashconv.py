@@ -5,12 +5,24 @@ import json
 import math
 import re
 
+import numpy as np
 import pytest
 
 from tests.chat_tokenizers import tokenizer
+from tests.engines.test_trie import CHOICES, TABLE
 from training.cli import main
+from training.engines.base import SampleRequest, Sampling
+from training.engines.scripted import BigramEngine
 from training.errors import BadInput
-from training.evaluate.nashconv import NAMES, measure, model_policy, points, run, uniform
+from training.evaluate.nashconv import (
+    NAMES,
+    constrained_probabilities,
+    measure,
+    model_policy,
+    points,
+    run,
+    uniform,
+)
 from training.players import table
 from training.text.messages import chat
 from training.text.template import ChatTokenizer
@@ -97,6 +109,38 @@ def test_a_model_that_always_bets_loses_to_betting_the_king_and_passing_the_jack
     assert measure("kuhn_poker", policy)["nash_conv"] == pytest.approx(2 / 3)
 
 
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_the_policy_of_constrained_decoding_by_hand(temperature):
+    """From 2 the odds of 0 and 1 are 1 : 2; after 1 those of 0 and 2 are 3 : 1; then only the end can follow."""
+    first, second = 2 ** (1 / temperature), 3 ** (1 / temperature)
+    expected = [1 / (1 + first), first / (1 + first) * second / (second + 1), first / (1 + first) / (second + 1)]
+    found = asyncio.run(constrained_probabilities(BigramEngine(TABLE), [2], CHOICES, temperature))
+    assert found == pytest.approx(expected)
+    assert asyncio.run(constrained_probabilities(BigramEngine(TABLE), [2], CHOICES[:1], temperature)) == [1.0]
+
+
+def test_the_measured_policy_is_the_one_that_is_sampled():
+    """A random table over the tokenizer's vocabulary: each state's answers, drawn until both have come up."""
+    table_of_logits = np.random.default_rng(1).normal(0, 1, (len(CHAT.tokenizer), len(CHAT.tokenizer)))
+    engine, temperature = BigramEngine(table_of_logits), 0.6
+    states = points("kuhn_poker")
+    policy = asyncio.run(model_policy(states, engine, CHAT, constrained=temperature))
+    free = asyncio.run(model_policy(states, engine, CHAT))
+    for where, point in list(states.items())[:3]:
+        prompt = CHAT.prompt(chat(point.observation, point.seat, NAMES))
+        replies = [(*CHAT.encode(answer), CHAT.end_id) for answer in point.answers()]
+        drawn = {}
+        for seed in range(200):
+            sampling = Sampling(temperature=temperature, max_tokens=60)
+            request = SampleRequest(prompt, sampling, seed, (CHAT.end_id,), tuple(replies))
+            sample = asyncio.run(engine.sample(request))
+            drawn[sample.tokens] = math.exp(sum(sample.logprobs))
+        assert policy[where] == {
+            action: pytest.approx(drawn[reply]) for action, reply in zip(point.actions, replies, strict=True)
+        }
+        assert policy[where] != pytest.approx(free[where], abs=0.01)
+
+
 def test_a_prompt_is_what_the_seat_would_be_asked_in_a_game():
     policy, engine = asked("kuhn_poker", lambda prompt, answer: 0.5)
     point = points("kuhn_poker")["2pb"]
@@ -114,6 +158,12 @@ def test_wrong_arguments_are_reported_with_their_place(game, policy, where, caps
     assert refused.value.where == where
     assert main(["nashconv", game, policy, "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["where"] == where
+
+
+@pytest.mark.parametrize("wrong", ["0", "nan", "6", "warm"])
+def test_the_temperature_of_constrained_decoding_is_checked(wrong, capsys):
+    assert main(["nashconv", "kuhn_poker", "random", "--constrained", wrong, "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["where"] == "--constrained"
 
 
 def test_the_command_prints_one_object_or_a_few_lines(capsys):

@@ -18,6 +18,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         device=arguments.device,
         dtype=arguments.dtype,
         on_progress=_print_progress if sys.stderr.isatty() else lambda done, of: None,
+        constrained=arguments.constrained,
     )
 
 

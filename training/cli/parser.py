@@ -43,9 +43,21 @@ def whole(text: str, *, low: int, high: int) -> int:
     return value
 
 
+def number(text: str, *, above: float, high: float) -> float:
+    """Return the number in `text` if it is above `above` and at most `high`."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is not a number") from None
+    if not above < value <= high:
+        raise ArgumentTypeError(f"{text} is not above {above:g} and at most {high:g}")
+    return value
+
+
 COUNT = partial(whole, low=1, high=1_000_000)
 SEED = partial(whole, low=0, high=2**63 - 1)
 RETRIES = partial(whole, low=0, high=5)
+TEMPERATURE = partial(number, above=0, high=5)
 
 
 def build() -> ArgumentParser:
@@ -163,6 +175,12 @@ def _nashconv(parser: ArgumentParser) -> None:
     parser.add_argument("game", metavar="GAME", help="kuhn_poker or leduc_poker")
     parser.add_argument("policy", metavar="POLICY", help="random, nash, cfr, or a model: registered name or folder")
     parser.add_argument("--engine", default="auto", metavar="NAME", help="engine that scores a model's answers (auto)")
+    parser.add_argument(
+        "--constrained",
+        type=TEMPERATURE,
+        metavar="T",
+        help="measure a model as constrained decoding samples it at temperature T (by whole answers at 1)",
+    )
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where a model runs (cpu)")
     parser.add_argument(
         "--dtype", choices=("float32", "bfloat16"), default="float32", help="number format of a model's weights"

@@ -1,8 +1,8 @@
 """The distance of a Kuhn or Leduc poker policy from an equilibrium: OpenSpiel's NashConv, computed exactly.
 
 A language model's policy is its probability of each legal answer directly after the seat's observation, without
-reasoning, normalised over the legal answers. Raises `BadInput` for another game or an unknown policy, and the errors of
-the engine.
+reasoning: of the whole answer, normalised over the legal ones, or as constrained decoding samples it. Raises `BadInput`
+for another game or an unknown policy, and the errors of the engine.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import pyspiel
 
 from training import bases
+from training.engines.trie import Trie
 from training.errors import BadInput
 from training.games import make, replay
 from training.games.actions import write
@@ -103,23 +104,57 @@ def _walk(scenario: Scenario, moves: tuple[SeatMove, ...]) -> Iterator[tuple[str
 
 
 async def model_policy(
-    states: Mapping[str, Point], engine: Scorer, tokens: ChatTokens, on_progress: OnProgress = lambda done, of: None
+    states: Mapping[str, Point],
+    engine: Scorer,
+    tokens: ChatTokens,
+    on_progress: OnProgress = lambda done, of: None,
+    *,
+    constrained: float | None = None,
 ) -> Policy:
-    """Return a model's policy: softmax over the legal answers of log p(answer and its end)."""
+    """Return a model's policy: softmax over the legal answers of log p(answer and its end).
+
+    With `constrained`, it is the policy that constrained decoding samples from at this temperature.
+    """
     done = 0
 
     async def answer_probabilities(point: Point) -> dict[int, float]:
         prefix = tokens.prompt(chat(point.observation, point.seat, SEATS))
-        answers = [[*tokens.encode(answer), tokens.end_id] for answer in point.answers()]
-        scores = await engine.score(prefix, answers)
-        weights = [math.exp(score - max(scores)) for score in scores]
+        answers = [(*tokens.encode(answer), tokens.end_id) for answer in point.answers()]
+        if constrained is None:
+            chances = _softmax(await engine.score(prefix, answers))
+        else:
+            chances = await constrained_probabilities(engine, prefix, answers, constrained)
         nonlocal done
         done += 1
         on_progress(done, len(states))
-        return {action: weight / sum(weights) for action, weight in zip(point.actions, weights, strict=True)}
+        return dict(zip(point.actions, chances, strict=True))
 
     policies = await asyncio.gather(*(answer_probabilities(point) for point in states.values()))
     return dict(zip(states, policies, strict=True))
+
+
+async def constrained_probabilities(
+    engine: Scorer, prefix: Sequence[int], answers: Sequence[tuple[int, ...]], temperature: float
+) -> list[float]:
+    """Return the probability of each answer where only the tokens that continue one of them can be sampled.
+
+    At a place with several of them it is softmax(log p / temperature) over these. What is scored is each answer up to
+    such a token: the part that they share is a constant of the softmax.
+    """
+    trie = Trie(answers)
+    starts = {answer[:place] for answer in answers for place in range(len(answer))}
+    places = [(start, allowed) for start in sorted(starts) if len(allowed := trie.allowed(start)) > 1]
+    scores = iter(await engine.score(prefix, [(*start, token) for start, allowed in places for token in allowed]))
+    chances: dict[tuple[int, ...], float] = {}
+    for start, allowed in places:
+        chosen = _softmax([next(scores) / temperature for _ in allowed])
+        chances |= {(*start, token): chance for token, chance in zip(allowed, chosen, strict=True)}
+    return [math.prod(chances.get(answer[: end + 1], 1.0) for end in range(len(answer))) for answer in answers]
+
+
+def _softmax(scores: Sequence[float]) -> list[float]:
+    weights = [math.exp(score - max(scores)) for score in scores]
+    return [weight / sum(weights) for weight in weights]
 
 
 def uniform(states: Mapping[str, Point]) -> Policy:
@@ -145,7 +180,13 @@ def measure(game: str, policy: Policy) -> dict[str, float]:
 
 
 async def _score_model(
-    path: Path, states: Mapping[str, Point], engine: str, device: str, dtype: str, on_progress: OnProgress
+    path: Path,
+    states: Mapping[str, Point],
+    engine: str,
+    device: str,
+    dtype: str,
+    on_progress: OnProgress,
+    constrained: float | None,
 ) -> Policy:
     from training import engines
     from training.engines.local.loading import load_tokenizer
@@ -153,18 +194,30 @@ async def _score_model(
 
     model = engines.make(engine, path, dtype=dtype, device=device)
     try:
-        return await model_policy(states, model, ChatTokenizer(load_tokenizer(path)), on_progress)
+        tokens = ChatTokenizer(load_tokenizer(path))
+        return await model_policy(states, model, tokens, on_progress, constrained=constrained)
     finally:
         await model.close()
 
 
-def run(game: str, source: str, *, engine: str, device: str, dtype: str, on_progress: OnProgress) -> dict[str, Any]:
+def run(
+    game: str,
+    source: str,
+    *,
+    engine: str,
+    device: str,
+    dtype: str,
+    on_progress: OnProgress,
+    constrained: float | None = None,
+) -> dict[str, Any]:
     """Measure a policy by name, or a model by folder or registered name; return the game, the policy and the numbers.
 
-    A model takes seconds for Kuhn poker and minutes for Leduc; `on_progress` is called after every state.
+    A model takes seconds for Kuhn poker and minutes for Leduc; `on_progress` is called after every state. `constrained`
+    is that of `model_policy`.
     """
     states = points(game)
     policy = named_policy(source, game, states)
     if policy is None:
-        policy = asyncio.run(_score_model(bases.resolve(source), states, engine, device, dtype, on_progress))
+        path = bases.resolve(source)
+        policy = asyncio.run(_score_model(path, states, engine, device, dtype, on_progress, constrained))
     return {"game": game, "policy": source, "states": len(states), **measure(game, policy)}
