@@ -23,7 +23,7 @@ from training.store import atomic_directory
 if TYPE_CHECKING:
     from training.records import Trace
 
-BY_CARD = (1 / 3, 1 / 2, 2 / 3)
+BY_CARD = (0.5, 0.2, 0.8)
 """How often the player `by_card` bets with the Jack, the Queen and the King."""
 _TAG = re.compile(r"<answer>.*?</answer>")
 
@@ -45,7 +45,7 @@ class Start:
 
 
 class ByCard(Strategist):
-    """Plays Kuhn poker by its card alone, whatever the other has done: NashConv 0.519."""
+    """Plays Kuhn poker by its card alone, whatever the other has done: NashConv 0.637."""
 
     def choose(self, observation: Observation, chance: Random) -> str:
         """Return BET with the probability of the card."""

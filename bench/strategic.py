@@ -102,7 +102,10 @@ TASKS: dict[str, Task] = {
         "nash",
         120,
         _nash_conv,
-        {"rollout": {"scenarios": 128}, "learn": {"lr": 3e-4, "kl_coef": 0.5, "aggregate": "token_mean"}},
+        {
+            "rollout": {"scenarios": 128},
+            "learn": {"lr": 3e-4, "kl_coef": 0.05, "ent_coef": 0.2, "aggregate": "token_mean"},
+        },
     ),
     "tictactoe": Task(
         "tic_tac_toe",
