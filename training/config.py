@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from training import bases, games, players, rewards
+from training import bases, games, players, rewards, suites
 from training.engines.base import Sampling
 from training.engines.choice import choose
 from training.engines.remote.config import RemoteConfig
@@ -65,7 +65,7 @@ class RunConfig(Record):
     """Everything that determines a run. Sections that its kind does not use keep their defaults."""
 
     version: Version = Field(default=1, description="Version of this format.")
-    kind: Literal["train", "sft", "eval"] = Field(default="train", description="What the run does.")
+    kind: Literal["train", "sft", "eval", "suite"] = Field(default="train", description="What the run does.")
     name: str = Field(default="", max_length=200, description="A name for display.")
     seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of all random numbers.")
     model: ModelSection = Field(default=ModelSection(), description="Which weights the run starts from.")
@@ -90,6 +90,7 @@ class RunConfig(Record):
     reward: RewardSection = Field(default=RewardSection(), description="Rewards and the quality filter.")
     judge: RemoteConfig | None = Field(default=None, description="The model that judges; empty = none.")
     evaluate: EvaluateSection = Field(default=EvaluateSection(), description="The head-to-head.")
+    suite: suites.SuiteSection = Field(default=suites.SuiteSection(), description="The evaluation suite.")
     stop: StopSection = Field(default=StopSection(), description="When the run ends early.")
 
     @classmethod
@@ -122,6 +123,8 @@ class RunConfig(Record):
             raise BadInput(f"{count} games in a step are more than {MOST_GAMES}: lower it", "rollout.games")
         if self.kind == "train":
             self._check_training()
+        if self.kind == "suite":
+            self._check_suite()
         during = self.kind == "train" and (self.evaluate.every > 0 or self.evaluate.at_end)
         head_to_head = self.kind == "eval" or during
         if head_to_head and self.evaluate.judge and self.judge is None:
@@ -134,6 +137,8 @@ class RunConfig(Record):
         for part in self.parts:
             if self.reward.source == "outcome" and games.lookup(part.game).judged:
                 raise BadInput(f"{part.game} has no result of its own: only a judge can score it", "reward.source")
+        for place, game in enumerate(self.evaluate.nashconv):
+            suites.check_solvable(game, f"evaluate.nashconv.{place}")
         for place, opponent in enumerate(self.opponents):
             if opponent.source == LEARNER:
                 raise BadInput("the learner itself is called mirror here", f"opponents.{place}.source")
@@ -150,6 +155,11 @@ class RunConfig(Record):
             self.method.check(self.reward_low, self.rollout.games)
         except BadInput as error:
             raise BadInput(error.why, f"method.{error.where}") from error
+
+    def _check_suite(self) -> None:
+        for place, task in enumerate(self.suite.tasks):
+            _check_game(task.game, task.settings, f"suite.tasks.{place}", suites.field(place, "game"))
+        suites.check(self.suite)
 
     def _check_warmup(self) -> None:
         steps, first = self.learn.steps, 0
@@ -176,6 +186,8 @@ class RunConfig(Record):
         _check_settings(self.game.name, self.game.settings, "game", strict=True)
         for place, part in enumerate(self.mixture):
             _check_settings(part.game, part.settings, f"mixture.{place}", strict=True)
+        for place, task in enumerate(self.suite.tasks):
+            _check_settings(task.game, task.settings, f"suite.tasks.{place}", strict=True)
 
     @property
     def parts(self) -> tuple[MixtureEntry, ...]:
@@ -287,6 +299,16 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
         part.model_copy(update={"path": _file(part.path, folder, f"mixture.{place}.path")})
         for place, part in enumerate(config.mixture)
     )
+    tasks = tuple(
+        task.model_copy(
+            update={
+                "path": _file(task.path, folder, suites.field(place, "path")),
+                "opponent": _model(task.opponent, folder),
+            }
+        )
+        for place, task in enumerate(config.suite.tasks)
+    )
+    updated["suite"] = config.suite.model_copy(update={"tasks": tasks})
     updated["opponents"] = tuple(
         opponent.model_copy(update={"source": _model(opponent.source, folder)}) for opponent in config.opponents
     )

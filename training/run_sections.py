@@ -261,6 +261,17 @@ class EvaluateSection(Record):
         default=None, gt=0, le=5, description="Sampling temperature of all models; empty = sampling.temperature."
     )
     judge: bool = Field(default=False, description="Let the judge score each conversation.")
+    nashconv: Names = Field(
+        default=(),
+        description="Games, kuhn_poker or leduc_poker, in which a training run measures NashConv and exploitability of "
+        "what it trains, as curves.",
+    )
+    nashconv_every: int = Field(
+        default=10,
+        ge=1,
+        le=MOST_STEPS,
+        description="Training steps between two measurements of evaluate.nashconv; the last step is always measured.",
+    )
     side: Names = Field(
         default=(),
         description="Roles that each model holds in turn, such as werewolf, from the same starts. Empty = each model "

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from training.errors import BadInput
@@ -56,7 +57,12 @@ def for_game(game: str) -> tuple[Scenario, ...]:
 
 def write(game: str, folder: Path) -> Path:
     """Write all samples of one game into `folder`, as one file named by its hash; return it."""
-    text = "".join(dumps(scenario.to_dict()) + "\n" for scenario in for_game(game))
+    return write_scenarios(for_game(game), folder)
+
+
+def write_scenarios(scenarios: Iterable[Scenario], folder: Path) -> Path:
+    """Write scenarios into `folder`, as one file named by its hash; return it."""
+    text = "".join(dumps(scenario.to_dict()) + "\n" for scenario in scenarios)
     path = folder / f"{hashlib.sha256(text.encode()).hexdigest()}.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")

@@ -90,6 +90,7 @@ def build() -> ArgumentParser:
         add("eval", "head-to-head: two models play the same scenarios in both seatings", "training.cli.runs"),
         "eval",
     )
+    _suite(add("suite", "evaluation suite: a model against many opponents in many games", "training.cli.runs"))
     _nashconv(
         add(
             "nashconv",
@@ -158,6 +159,15 @@ def _run(parser: ArgumentParser, kind: str | None) -> None:
     parser.add_argument("--dir", type=Path, required=True, metavar="DIR", help="the run directory, new or empty")
     _attempt(parser)
     parser.set_defaults(resume=False, kind=kind)
+
+
+def _suite(parser: ArgumentParser) -> None:
+    _run(parser, "suite")
+    parser.add_argument(
+        "--model", required=True, metavar="MODEL", help="who is measured: a model by name or folder, or a player"
+    )
+    parser.add_argument("--games", type=COUNT, metavar="N", help="games at each seat of every task (the suite's)")
+    parser.add_argument("--seed", type=SEED, metavar="S", help="random seed (the suite's)")
 
 
 def _attempt(parser: ArgumentParser) -> None:

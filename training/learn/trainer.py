@@ -40,6 +40,8 @@ CRITIC = "critic_optimizer"
 UNWATCHED = "stop.kl_ceiling is not watched: without learn.kl and learn.kl_measured the distance is not measured"
 Evaluate = Callable[["Trainer", int], Awaitable[dict[str, float]]]
 """Plays a head-to-head with the present weights; its numbers become an event."""
+Measure = Callable[["Trainer"], Awaitable[dict[str, float]]]
+"""Measures the present weights without playing; its numbers join the metrics of the step."""
 AtEnd = Callable[["Trainer"], Awaitable[None]]
 """Called once the last step is done and saved."""
 
@@ -53,9 +55,10 @@ class Trainer:
         progress: Progress,
         evaluate: Evaluate | None = None,
         at_end: AtEnd | None = None,
+        measure: Measure | None = None,
     ) -> None:
         self.context, self.config, self.progress = context, context.config, progress
-        self.evaluate, self.at_end = evaluate, at_end
+        self.evaluate, self.at_end, self.measure = evaluate, at_end, measure
         self.step = context.step
         self.bad_in_a_row = self.effective = 0
         self.saved = context.step if context.resumed else -1
@@ -100,7 +103,8 @@ class Trainer:
         self.progress.phase("syncing")
         metrics["sync_s"] = await _timed(self._sync(number))
         self.step = self.progress.step = number
-        self._report(rollouts, metrics | {"step_s": time.monotonic() - began})
+        metrics["step_s"] = time.monotonic() - began
+        self._report(rollouts, metrics | await self._measured())
         if self.bad_in_a_row >= self.config.stop.bad_steps:
             raise DivergedError(f"{self.bad_in_a_row} steps in a row taught nothing; the last one: {reason}")
         if why := self.context.watchdog.see(metrics):
@@ -208,6 +212,20 @@ class Trainer:
         seconds = time.monotonic() - began
         tokens = sum(len(item) for item in items)
         return metrics | {"learning_s": seconds, "learning_tokens_per_s": tokens / max(seconds, 1e-9)}
+
+    async def _measured(self) -> dict[str, float]:
+        """Return the measurements that are due; a stop leaves them out, because the step itself is done."""
+        section = self.config.evaluate
+        due = self.step % section.nashconv_every == 0 or self.step == self.config.learn.steps
+        if self.measure is None or not due:
+            return {}
+        self.progress.phase("evaluating")
+        try:
+            values = await self._unless_stopped(self.measure(self))
+        except StopRequested:
+            values = {}
+        await self._sync(self.step)  # as after a head-to-head: nothing of its prompts may stay in the engine
+        return values
 
     def _report(self, rollouts: list[Rollout], metrics: dict[str, float]) -> None:
         report.write_episodes(self.progress, self.step, rollouts)
@@ -330,6 +348,7 @@ def run(
     attempt: int | None = None,
     evaluate: Evaluate | None = None,
     at_end: AtEnd | None = None,
+    measure: Measure | None = None,
     *,
     supervised: bool = False,
 ) -> dict[str, Any]:
@@ -339,7 +358,7 @@ def run(
         with ExitStack() as failing:
             context = build(config, run_dir, newest)
             failing.callback(lambda: asyncio.run(context.close()))
-            trainer = Trainer(context, progress, evaluate, at_end)
+            trainer = Trainer(context, progress, evaluate, at_end, measure)
             failing.pop_all()
         return trainer
 

@@ -106,6 +106,11 @@ class ContestantPool:
             for remote in self._remotes:
                 stack.push_async_callback(remote.close)
 
+    def scorer(self, source: str) -> tuple[Engine, ChatTokenizer]:
+        """Return engine and tokenizer of a local model that was opened."""
+        folder = bases.resolve(source).resolve()
+        return self._engines[folder], self._tokenizers[folder]
+
     def _remote(self, source: str) -> Contestant:
         from training.engines.remote.chat import RemoteModel
 

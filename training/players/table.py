@@ -123,10 +123,15 @@ SOLVED = {"nash": (KuhnPoker.game, kuhn), "cfr": (LeducPoker.game, leduc)}
 
 def solution(name: str, game: str, field: str = "players") -> Solved:
     """Return the solution that `nash` or `cfr` plays; raise `BadInput` at `field` for another game."""
-    plays, solved = SOLVED[name]
+    check_game(name, game, field)
+    return SOLVED[name][1]()
+
+
+def check_game(name: str, game: str, field: str = "players") -> None:
+    """Raise `BadInput` at `field` for a game that `nash` or `cfr` does not play; this solves nothing."""
+    plays = SOLVED[name][0]
     if game != plays:
         raise BadInput(f"{name} plays {plays}, not {game}", field)
-    return solved()
 
 
 def nash(scenario: Scenario, seat: Seat) -> TablePlayer:

@@ -1,0 +1,116 @@
+"""The games of a suite: for every task, which starts are played with the model at which seat.
+
+All seats of a task, and all tasks of a game with the same file, have the same starts, so that seats and opponents are
+compared on the same deals. Raises `BadInput` naming the field of the task that cannot be played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from training import players
+from training.config import RunConfig
+from training.errors import BadInput
+from training.games import lookup
+from training.learn.context import input_file
+from training.learn.scenarios import read_scenarios
+from training.players import contestants
+from training.records import Scenario, Seat
+from training.rollout import Job
+from training.run_sections import MIRROR, MixtureEntry
+from training.rundir import RunDir
+from training.seeding import derive, seeded
+from training.store import dumps
+from training.suites import BEST_RESPONSE, SuiteTask, field
+
+MODEL, OPPONENT = "a", "b"
+"""What the measured model and its opponent are called in the episodes, as in a head-to-head."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The games of one task with the model at one seat; None stands for every seat (`mirror`).
+
+    `number` is the block's step in the attempt's episodes, from 1.
+    """
+
+    number: int
+    place: int
+    task: SuiteTask
+    seat: Seat | None
+    file: Path
+    starts: tuple[Scenario, ...]
+
+    @property
+    def title(self) -> str:
+        """The block in a few words, by public facts only."""
+        game = label(self.task, self.starts[0])
+        return f"{game}, mirror" if self.seat is None else f"{game} against {self.task.opponent}, seat {self.seat}"
+
+    def seed(self, seed: int) -> int:
+        """Return the seed of the block's replies; it does not depend on the other tasks of the suite."""
+        seat = "every" if self.seat is None else self.seat
+        return derive(seed, "suite", self.task.game, dumps(dict(self.task.settings)), self.task.opponent, seat)
+
+    def jobs(self) -> list[Job]:
+        """Return the games, numbered from 0."""
+        seats = range(len(self.starts[0].seats))
+        names = tuple(MODEL if self.seat in (None, seat) else OPPONENT for seat in seats)
+        return [Job(number, start, names) for number, start in enumerate(self.starts)]
+
+
+def label(task: SuiteTask, start: Scenario | None = None) -> str:
+    """Return a task's game in words: of a start, what lists say of it."""
+    spec = lookup(task.game)
+    return spec.title if start is None or not task.settings else spec.label(start)
+
+
+def blocks(config: RunConfig, run_dir: RunDir) -> list[Block]:
+    """Return the blocks of all tasks that play games, in the order of the tasks; this checks who plays them."""
+    made: list[Block] = []
+    for place, task in enumerate(config.suite.tasks):
+        if task.opponent == BEST_RESPONSE:
+            continue
+        file = input_file(task.path, run_dir, field(place, "path"))
+        starts = _starts(config, task, file, place)
+        seats: list[Seat | None] = [None] if task.opponent == MIRROR else list(range(len(starts[0].seats)))
+        for seat in seats:
+            made.append(Block(len(made) + 1, place, task, seat, file, starts))
+    for block in made:
+        _check_players(block, config.model.base)
+    return made
+
+
+def _starts(config: RunConfig, task: SuiteTask, file: Path, place: int) -> tuple[Scenario, ...]:
+    try:
+        scenarios = read_scenarios(config, file, MixtureEntry(game=task.game, settings=dict(task.settings))).scenarios
+    except BadInput as error:
+        raise BadInput(str(error), field(place, "path")) from error
+    if len({len(scenario.seats) for scenario in scenarios}) > 1:
+        raise BadInput("its scenarios differ in the number of seats: make a task of each", field(place, "path"))
+    if task.scale is not None and task.scale.per_seat not in (0, len(scenarios[0].seats)):
+        raise BadInput(f"its games have {len(scenarios[0].seats)} seats", field(place, "scale"))
+    count = config.suite.count(task)
+    return tuple(seeded(scenarios[at % len(scenarios)], config.seed, at // len(scenarios)) for at in range(count))
+
+
+def _check_players(block: Block, model: str) -> None:
+    """Raise `BadInput` for a source that names nobody, or a player that does not play the game; loads no model."""
+    for seat, source, where in _sources(block, model):
+        try:
+            contestants.check(source)
+            if players.known(source):
+                players.make(source, block.starts[0], seat)
+        except BadInput as error:
+            raise BadInput(error.why, where) from error
+
+
+def _sources(block: Block, model: str) -> Iterator[tuple[Seat, str, str]]:
+    """Yield who plays each seat of a block, and which field names them."""
+    for seat in range(len(block.starts[0].seats)):
+        if block.seat in (None, seat):
+            yield seat, model, "model.base"
+        else:
+            yield seat, block.task.opponent, field(block.place, "opponent")

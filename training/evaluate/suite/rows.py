@@ -1,0 +1,140 @@
+"""The numbers of a suite: returns, normalised values and shares of legal replies, each with its interval.
+
+The independent unit is the deal: a start with its seed. Games of one deal (with the model at different seats, or
+repeated from a start whose seed is fixed) are averaged first, so that a good card counts once. A mean over all seats
+takes the deals that have a result at every seat. Games that ended by an error are counted and enter no mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any, TypedDict
+
+from pydantic import Field
+
+from training.evaluate.intervals import UNIT, Interval, interval
+from training.games import lookup
+from training.reading import Record
+from training.records import Episode, Seat
+from training.rollout.roles import seat_numbers
+from training.suites import Scale
+
+Deal = tuple[str, int]
+"""A scenario's id and its seed."""
+RATES = ("parse_rate", "legal_rate")
+
+
+@dataclass(slots=True)
+class Results:
+    """What came of the games with the model at certain seats: its numbers at each seat by deal, and the errors."""
+
+    games: int = 0
+    values: dict[Seat, dict[Deal, list[Mapping[str, float]]]] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def played(self) -> int:
+        """The number of games that ended without an error."""
+        return self.games - sum(self.errors.values())
+
+    def add(self, episode: Episode, seats: Iterable[Seat]) -> None:
+        """Add a game in which the model played `seats`."""
+        self.games += 1
+        if episode.error is not None:
+            self.errors[episode.error.kind] = self.errors.get(episode.error.kind, 0) + 1
+            return
+        deal, numbers = (episode.scenario.id, episode.scenario.seed), seat_numbers(episode)
+        for seat in seats:
+            rates = {name: numbers[seat][name] for name in RATES if name in numbers[seat]}
+            result = episode.returns[seat]
+            row = rates if result is None else rates | {"return": result}
+            self.values.setdefault(seat, {}).setdefault(deal, []).append(row)
+
+    def at(self, seat: Seat, name: str) -> dict[Deal, float]:
+        """Return the mean of a number at one seat, by deal."""
+        found = {deal: [row[name] for row in rows if name in row] for deal, rows in self.values.get(seat, {}).items()}
+        return {deal: fmean(values) for deal, values in found.items() if values}
+
+
+class Row(Record):
+    """One line of the report: a task with the model at one seat, or over all seats (`seat` is None).
+
+    `exact` has the numbers of a best response, and `unavailable` says why there are none. `step` is that of the games
+    in the attempt's episodes. `provenance` states everything else that the numbers depend on.
+    """
+
+    task: int
+    title: str
+    opponent: str
+    held_out: bool
+    seat: Seat | None
+    games: int = 0
+    played: int = 0
+    errors: dict[str, int] = Field(default_factory=dict)
+    raw: Interval | None = None
+    normalised: Interval | None = None
+    parse_rate: Interval | None = None
+    legal_rate: Interval | None = None
+    exact: dict[str, float] | None = None
+    unavailable: str = ""
+    step: int | None = None
+    provenance: dict[str, Any]
+
+
+class Estimates(TypedDict):
+    """The intervals of a row."""
+
+    raw: Interval | None
+    normalised: Interval | None
+    parse_rate: Interval | None
+    legal_rate: Interval | None
+
+
+def estimates(game: str, scale: Scale | None, by_seat: Mapping[Seat, Results]) -> Estimates:
+    """Return the intervals of a row over the seats of `by_seat`, which has the games with the model at each of them."""
+    spec = lookup(game)
+    ends = (spec.low, spec.high)
+    returns, parsed, legal = (
+        {seat: results.at(seat, name) for seat, results in by_seat.items()} for name in ("return", *RATES)
+    )
+    raw = _over_deals(returns, ends)
+    return {
+        "raw": raw,
+        "normalised": None if scale is None or raw is None else _normalised(raw, returns, scale, ends),
+        "parse_rate": _over_deals(parsed, UNIT),
+        "legal_rate": _over_deals(legal, UNIT),
+    }
+
+
+def _over_deals(
+    values: Mapping[Seat, Mapping[Deal, float]],
+    ends: tuple[float, float],
+    of: Callable[[Seat, float], float] = lambda seat, value: value,
+) -> Interval | None:
+    """Return the mean over deals of each deal's mean over seats; None if no deal has a value at every seat.
+
+    `of` maps a value at a seat, and `ends` bound what it returns.
+    """
+    first, *rest = values.values()
+    deals = [deal for deal in first if all(deal in other for other in rest)]
+    means = [fmean(of(seat, by_deal[deal]) for seat, by_deal in values.items()) for deal in deals]
+    return interval(means, scale=ends) if means else None
+
+
+def _normalised(
+    raw: Interval, returns: Mapping[Seat, Mapping[Deal, float]], scale: Scale, ends: tuple[float, float]
+) -> Interval | None:
+    """Return the interval on the scale: that of the raw mean, moved, unless the seats have scales of their own."""
+
+    def moved(seat: Seat, value: float) -> float:
+        low, high = scale.ends(seat)
+        return 100 * (value - low) / (high - low)
+
+    first, *rest = returns
+    if not rest or not scale.per_seat:
+        low, mean, high = (moved(first, value) for value in (raw.low, raw.mean, raw.high))
+        return raw.model_copy(update={"mean": mean, "low": low, "high": high})
+    reach = [fmean(moved(seat, end) for seat in returns) for end in ends]
+    return _over_deals(returns, (reach[0], reach[1]), moved)

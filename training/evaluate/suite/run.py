@@ -1,0 +1,238 @@
+"""A run of kind `suite`: one model plays all tasks, at every seat.
+
+`run` writes the conversations and `suite.json` (a row for every task and seat, with all conditions) into an attempt of
+the run directory. A suite that is stopped begins anew in the next attempt. Raises the errors of `run_attempt`, and
+`OutsideError` if not a single number could be measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import Any
+
+from training import players
+from training.attempts.attempt import run_attempt
+from training.attempts.progress import Progress, Result
+from training.config import RunConfig
+from training.errors import BadInput, OutsideError, boundary
+from training.evaluate import nashconv
+from training.evaluate.intervals import METHOD
+from training.evaluate.run import episode_record, versions
+from training.evaluate.suite.plan import MODEL, OPPONENT, Block, blocks, label
+from training.evaluate.suite.rows import Results, Row, estimates
+from training.learn import report
+from training.learn.context import pick_device
+from training.players.base import Reply
+from training.players.contestants import Contestant, ContestantPool
+from training.players.table import Policy
+from training.records import Episode, Seat
+from training.rollout import Job, RolloutPolicy, rollout
+from training.run_sections import MIRROR
+from training.rundir import RunDir
+from training.store import sha256, write_json
+from training.suites import BEST_RESPONSE, SuiteTask
+
+FILE = "suite.json"
+
+
+def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, supervised: bool = False) -> dict[str, Any]:
+    """Play the suite of a configuration; return the result of `run_attempt` together with the report."""
+    result: dict[str, Any] = {}
+
+    def go(suite: Suite, progress: Progress) -> tuple[Result, str]:
+        result.update(asyncio.run(suite.hold(progress)))
+        return "succeeded", ""
+
+    return run_attempt(run_dir, attempt, lambda *_: Suite(config, run_dir), go, supervised=supervised) | result
+
+
+class Suite:
+    """One suite with its starts read and its models loaded. Raises `BadInput` for whatever cannot be played."""
+
+    def __init__(self, config: RunConfig, run_dir: RunDir) -> None:
+        self.config = config
+        self.blocks = blocks(config, run_dir)
+        self._command = f"python -m training run config.json --dir {run_dir.root.name}"
+        device = pick_device(config.model.device).partition(":")[0]
+        self.pool = ContestantPool(config.engine, config.sampling, device)
+        self.model = self.pool.open(config.model.base, MODEL)
+        sources = dict.fromkeys(block.task.opponent for block in self.blocks if block.task.opponent != MIRROR)
+        self.opponents = {source: self.pool.open(source, OPPONENT) for source in sources}
+        self._total = sum(len(block.starts) for block in self.blocks)
+        self._versions = versions()
+
+    async def hold(self, progress: Progress) -> dict[str, Any]:
+        """Play and measure all tasks and write the report; return it. Always closes the models."""
+        began = time.monotonic()
+        async with aclosing(self.pool):
+            progress.phase("evaluating", done=0, of=self._total)
+            rows: list[Row] = []
+            for place, task in enumerate(self.config.suite.tasks):
+                exact = task.opponent == BEST_RESPONSE
+                rows += await (self._best_response if exact else self._played)(place, task, progress)
+        report = {
+            "rows": [row.to_dict() for row in rows],
+            "conditions": {
+                "command": self._command,
+                "suite": self.config.name,
+                "model": {"title": self.model.title, **self.model.facts},
+                "intervals": f"{METHOD.replace('scenarios', 'deals')}; a deal is a start with its seed",
+                "seconds": round(time.monotonic() - began, 1),
+            },
+        }
+        write_json(progress.attempt.root / FILE, report)
+        progress.metrics(0, flat(rows))
+        failed = {row.step: sum(row.errors.values()) for row in rows}
+        progress.event("suite", games=self._total, errors=sum(failed.values()))
+        if all(row.raw is None and row.exact is None for row in rows):
+            raise OutsideError(f"no game was played without an error: {rows[0].errors or rows[0].unavailable}")
+        return report
+
+    # --- tasks that play games ---
+
+    async def _played(self, place: int, task: SuiteTask, progress: Progress) -> list[Row]:
+        """Play a task at every seat; return the rows of the seats, then that of all seats."""
+        by_seat: dict[Seat, Results] = {}
+        own = [block for block in self.blocks if block.place == place]
+        steps: dict[Seat, Block] = {}
+        for block in own:
+            results = Results()
+            seats = range(len(block.starts[0].seats)) if block.seat is None else (block.seat,)
+            await self._play(block, results, seats, progress)
+            by_seat |= dict.fromkeys(seats, results)
+            steps |= dict.fromkeys(seats, block)
+        rows = [self._row(task, steps[seat], {seat: by_seat[seat]}, seat) for seat in by_seat]
+        return [*rows, self._row(task, own[0], by_seat, None)] if len(by_seat) > 1 else rows
+
+    async def _play(self, block: Block, results: Results, seats: range | tuple[Seat, ...], progress: Progress) -> None:
+        """Play the games of a block and store each of them as it ends."""
+        before = sum(len(other.starts) for other in self.blocks if other.number < block.number)
+        replies = 0
+
+        def on_reply(reply: Reply) -> None:
+            nonlocal replies
+            replies += 1
+            progress.check()
+            progress.beat(replies=replies)
+
+        rules = RolloutPolicy(
+            block.seed(self.config.seed), 0, self.config.rollout.retries, self.config.rollout.on_refused
+        )
+        lanes = self.config.rollout.lanes or self.config.engine.max_running
+        policies = {MODEL: self.model.player}
+        if block.seat is not None:
+            policies[OPPONENT] = self.opponents[block.task.opponent].player
+        async with aclosing(rollout(block.jobs(), policies, lanes=lanes, rules=rules, on_reply=on_reply)) as playing:
+            async for job, episode in playing:
+                results.add(episode, seats)
+                _store(progress, block, job, episode)
+                progress.check()
+                progress.beat(done=before + results.games)
+
+    def _row(self, task: SuiteTask, block: Block, by_seat: Mapping[Seat, Results], seat: Seat | None) -> Row:
+        distinct = {id(results): results for results in by_seat.values()}.values()
+        errors: dict[str, int] = {}
+        for results in distinct:
+            for kind, count in results.errors.items():
+                errors[kind] = errors.get(kind, 0) + count
+        mirror = task.opponent == MIRROR
+        numbers = estimates(task.game, task.scale, by_seat)
+        opponent: Contestant = self.model if mirror else self.opponents[task.opponent]
+        return Row(
+            task=block.place,
+            title=label(task, block.starts[0]),
+            opponent=task.opponent if mirror else opponent.title,
+            held_out=task.held_out,
+            seat=seat,
+            games=sum(results.games for results in distinct),
+            played=sum(results.played for results in distinct),
+            errors=errors,
+            step=None if seat is None and not mirror else block.number,
+            provenance={
+                **self._provenance(task, seat),
+                "opponent": {"source": task.opponent, **({} if mirror else dict(opponent.facts))},
+                "scenarios": {"file": block.file.name, "sha256": sha256(block.file), "deals": len(block.starts)},
+                "retries": self.config.rollout.retries,
+                "on_refused": self.config.rollout.on_refused,
+                "sampling": self.config.sampling.to_dict(),
+            },
+            **numbers,
+        )
+
+    def _provenance(self, task: SuiteTask, seat: Seat | None) -> dict[str, Any]:
+        """Return what every number depends on."""
+        return {
+            "game": task.game,
+            "settings": dict(task.settings),
+            "opponent": {"source": task.opponent},
+            "seat": seat,
+            "seed": self.config.seed,
+            "scale": None if task.scale is None else task.scale.to_dict(),
+            "versions": self._versions,
+        }
+
+    # --- tasks that compute a best response ---
+
+    async def _best_response(self, place: int, task: SuiteTask, progress: Progress) -> list[Row]:
+        """Return NashConv and exploitability of the model's policy, or the reason why they are unknown."""
+        exact: dict[str, float] | None = None
+        errors: dict[str, int] = {}
+        why = ""
+        try:
+            with boundary():
+                exact = nashconv.measure(task.game, await self._policy(task.game, progress))
+        except BadInput as error:
+            why = error.why
+        except OutsideError as error:
+            why, errors = str(error), {error.kind: 1}
+        row = Row(
+            task=place,
+            title=label(task),
+            opponent=task.opponent,
+            held_out=task.held_out,
+            seat=None,
+            errors=errors,
+            exact=exact,
+            unavailable=why,
+            provenance=self._provenance(task, None),
+        )
+        return [row]
+
+    async def _policy(self, game: str, progress: Progress) -> Policy:
+        source, states = self.config.model.base, nashconv.points(game)
+        policy = nashconv.named_policy(source, game, states)
+        if policy is not None:
+            return policy
+        if players.known(source) or "://" in source:
+            raise BadInput(f"the probabilities of what {self.model.title} answers are unknown", "model.base")
+
+        def on_progress(done: int, of: int) -> None:
+            progress.check()
+            progress.beat(states=done)
+
+        return await nashconv.model_policy(states, *self.pool.scorer(source), on_progress)
+
+
+def _store(progress: Progress, block: Block, job: Job, episode: Episode) -> None:
+    """Append one game to the attempt's episodes, under the number of its block."""
+    seats = {name: [seat for seat, policy in enumerate(job.policies) if policy == name] for name in (MODEL, OPPONENT)}
+    returns = {seat: value for seat, value in episode.returns.items() if value is not None}
+    summary = report.summary(episode, returns) | {"seats": seats, "block": block.title}
+    progress.episode(block.number, job.number, episode_record(episode, (), seats), summary)
+
+
+def flat(rows: list[Row]) -> dict[str, float]:
+    """Return the numbers of a report under one name each, for the comparison of runs."""
+    numbers: dict[str, float] = {}
+    for row in rows:
+        name = f"{row.title} against {row.opponent}" + ("" if row.seat is None else f", seat {row.seat}")
+        for kind, estimate in (("return", row.raw), ("normalised", row.normalised)):
+            if estimate is not None:
+                numbers[f"{kind}/{name}"] = estimate.mean
+        if row.exact is not None:
+            numbers |= {f"nashconv/{row.provenance['game']}": row.exact["nash_conv"]}
+            numbers |= {f"exploitability/{row.provenance['game']}": row.exact["exploitability"]}
+    return numbers

@@ -1,0 +1,159 @@
+"""The section `suite` of a run's configuration: games and opponents against which one model is measured.
+
+A suite is a configuration of kind `suite` that names no model; `NAMES` lists those of this folder. `check` raises
+`BadInput` with the task's field, such as `suite.tasks.2.opponent`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from training import players, samples
+from training.errors import BadInput
+from training.games import lookup, make
+from training.games.prose import NAMES as SEATS
+from training.players.strategic import POKERS
+from training.players.table import SOLVED, check_game
+from training.reading import Record
+from training.records import Scenario, Seat
+from training.run_sections import MIRROR
+
+FOLDER = Path(__file__).parent
+NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
+"""The suites that Parley includes; the file of each is `FOLDER / f"{name}.toml"`."""
+BEST_RESPONSE = "best_response"
+"""The opponent of a task that plays no games: NashConv is computed from the model's policy."""
+MOST_GAMES = 100_000
+Returns = Annotated[tuple[float, ...], Field(min_length=1, max_length=100)]
+
+
+class Scale(Record):
+    """How a return becomes a normalised value: linearly, from 0 at `low` to 100 at `high`."""
+
+    low: Returns = Field(description="The return that counts as 0: one number for all seats, or one for each seat.")
+    high: Returns = Field(description="The return that counts as 100: one number for all seats, or one for each seat.")
+
+    def ends(self, seat: Seat) -> tuple[float, float]:
+        """Return the returns of a seat that count as 0 and as 100."""
+        low, high = (each[seat] if len(each) > 1 else each[0] for each in (self.low, self.high))
+        return low, high
+
+    @property
+    def per_seat(self) -> int:
+        """For how many seats the scale has numbers of their own; 0 = the same for all."""
+        return max((len(each) for each in (self.low, self.high) if len(each) > 1), default=0)
+
+
+class SuiteTask(Record):
+    """One game against one opponent: the model plays every seat in turn."""
+
+    game: str = Field(min_length=1, max_length=200, description="The game.")
+    settings: dict[str, Any] = Field(default_factory=dict, description="Settings that replace those of every scenario.")
+    path: str = Field(
+        default="",
+        max_length=4096,
+        description="A dataset file (JSONL) with the starts. Empty = the game's own start with these settings and a "
+        "new deal for every game; the sample dataset, where a game has no such start.",
+    )
+    opponent: str = Field(
+        min_length=1,
+        max_length=4096,
+        description="Who plays all other seats, as in a head-to-head: a player such as mcts:100, a model's name or "
+        "folder, or ADDRESS MODEL [SECRET]. mirror = the model itself. best_response = no games: NashConv and "
+        "exploitability of the model's policy.",
+    )
+    games: int = Field(
+        default=0, ge=0, le=MOST_GAMES, description="Games with the model at each seat; 0 = suite.games."
+    )
+    held_out: bool = Field(default=False, description="Marks a game that the models of the suite do not train on.")
+    scale: Scale | None = Field(
+        default=None, description="The returns that count as 0 and as 100; empty = no normalised value."
+    )
+
+
+class SuiteSection(Record):
+    """The games and opponents of an evaluation suite."""
+
+    games: int = Field(default=1000, ge=1, le=MOST_GAMES, description="Games of each task with the model at each seat.")
+    tasks: tuple[SuiteTask, ...] = Field(default=(), max_length=100, description="The tasks, in the report's order.")
+
+    def count(self, task: SuiteTask) -> int:
+        """Return the number of games with the model at each seat."""
+        return 0 if task.opponent == BEST_RESPONSE else task.games or self.games
+
+    @property
+    def total(self) -> int:
+        """The number of games of all tasks; of a game for several numbers of seats, the least counts."""
+        seats = (1 if task.opponent == MIRROR else lookup(task.game).players[0] for task in self.tasks)
+        return sum(self.count(task) * each for task, each in zip(self.tasks, seats, strict=True))
+
+
+def field(place: int, name: str) -> str:
+    """Return the path of a task's field in the configuration."""
+    return f"suite.tasks.{place}.{name}"
+
+
+def check(section: SuiteSection) -> None:
+    """Raise `BadInput` for a suite without tasks, or a task that cannot be played, as far as that is known without
+    reading its files. The games and their settings are those of the registry already.
+    """
+    if not section.tasks:
+        raise BadInput("a suite needs at least one task", "suite.tasks")
+    for place, task in enumerate(section.tasks):
+        if lookup(task.game).judged:
+            raise BadInput(f"{task.game} has no result of its own, which a suite needs", field(place, "game"))
+        try:
+            _check_opponent(task)
+        except BadInput as error:
+            raise BadInput(error.why, field(place, "opponent")) from error
+        if task.scale is not None:
+            _check_scale(task.scale, lookup(task.game).players[1], field(place, "scale"))
+
+
+def _check_opponent(task: SuiteTask) -> None:
+    if task.opponent == BEST_RESPONSE:
+        check_solvable(task.game, "opponent")
+    elif task.opponent in SOLVED:
+        check_game(task.opponent, task.game, "opponent")  # without solving the game, which takes seconds
+    elif players.known(task.opponent) and (start := standard_start(task)) is not None:
+        players.make(task.opponent, start, 0)
+
+
+def check_solvable(game: str, where: str) -> None:
+    """Raise `BadInput` at `where` for a game in which no best response is computed."""
+    if game not in POKERS:
+        raise BadInput(f"NashConv is known for {' and '.join(POKERS)}, not for {game!r}", where)
+
+
+def _check_scale(scale: Scale, seats: int, where: str) -> None:
+    for name, values in (("low", scale.low), ("high", scale.high)):
+        if len(values) not in (1, seats):
+            raise BadInput(
+                f"one number for all seats, or one for each of {seats}, not {len(values)}", f"{where}.{name}"
+            )
+    for seat in range(scale.per_seat or 1):
+        low, high = scale.ends(seat)
+        if low >= high:
+            raise BadInput(f"100 must be a higher return than 0: {high:g} is not above {low:g}", f"{where}.high")
+
+
+def standard_start(task: SuiteTask) -> Scenario | None:
+    """Return the game's own start, whose seed 0 stands for a new deal every time; None where it needs more settings."""
+    spec = lookup(task.game)
+    seats = spec.players[0]
+    start = spec.start(seats) if spec.start else Scenario(id=task.game, game=task.game, seats=SEATS[:seats])
+    start = start.model_copy(update={"settings": {**start.settings, **task.settings}, "seed": 0})
+    try:
+        make(start)
+    except BadInput:
+        return None
+    return start
+
+
+def write_starts(task: SuiteTask, folder: Path) -> Path:
+    """Write the starts of a task that names no file into `folder`; return the file, which is named by its hash."""
+    start = standard_start(task)
+    return samples.write(task.game, folder) if start is None else samples.write_scenarios([start], folder)
