@@ -62,6 +62,7 @@ class Suite:
         sources = dict.fromkeys(block.task.opponent for block in self.blocks if block.task.opponent != MIRROR)
         self.opponents = {source: self.pool.open(source, OPPONENT) for source in sources}
         self._total = sum(len(block.starts) for block in self.blocks)
+        self._errors = 0
         self._versions = versions()
 
     async def hold(self, progress: Progress) -> dict[str, Any]:
@@ -85,8 +86,7 @@ class Suite:
         }
         write_json(progress.attempt.root / FILE, report)
         progress.metrics(0, flat(rows))
-        failed = {row.step: sum(row.errors.values()) for row in rows}
-        progress.event("suite", games=self._total, errors=sum(failed.values()))
+        progress.event("suite", games=self._total, errors=self._errors)
         if all(row.raw is None and row.exact is None for row in rows):
             raise OutsideError(f"no game was played without an error: {rows[0].errors or rows[0].unavailable}")
         return report
@@ -128,6 +128,7 @@ class Suite:
         async with aclosing(rollout(block.jobs(), policies, lanes=lanes, rules=rules, on_reply=on_reply)) as playing:
             async for job, episode in playing:
                 results.add(episode, seats)
+                self._errors += episode.error is not None
                 _store(progress, block, job, episode)
                 progress.check()
                 progress.beat(done=before + results.games)

@@ -1,0 +1,284 @@
+"""`python -m training suite`, from the file to the report: rows, games, provenance, refusals and crashes."""
+
+import json
+
+import pytest
+
+from tests.toy_models import write_random_llama
+from training import bases, players
+from training.attempts.start import reopen
+from training.cli import main
+from training.errors import EngineError
+from training.evaluate import nashconv
+from training.evaluate.suite.plan import blocks
+from training.players.scripted import make as scripted
+from training.records import Episode
+from training.rundir import RunDir
+from training.store import read_lines, read_member, sha256
+from training.suites import FOLDER
+
+SUITE = """
+name = "Ours"
+[model]
+device = "cpu"
+[engine]
+name = "transformers"
+[rollout]
+on_refused = "forfeit"
+[suite]
+games = 2
+"""
+TASKS = {
+    "tic": '[[suite.tasks]]\ngame = "tic_tac_toe"\nopponent = "random"\nscale = {low = [-1], high = [1]}\n',
+    "kuhn": '[[suite.tasks]]\ngame = "kuhn_poker"\nopponent = "nash"\n',
+    "hanabi": '[[suite.tasks]]\ngame = "hanabi"\nsettings = {size = "mini"}\nopponent = "mirror"\nheld_out = true\n',
+    "exact": '[[suite.tasks]]\ngame = "kuhn_poker"\nopponent = "best_response"\n',
+}
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch, capfd):
+    """Play a suite of these tasks; return (exit code, result, run directory)."""
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
+
+    def go(tasks, *options, model="scripted", head=SUITE):
+        file = tmp_path / "ours.toml"
+        file.write_text(head + "".join(tasks))
+        folder = tmp_path / f"run{len(list(tmp_path.glob('run*')))}"
+        capfd.readouterr()
+        code = main(["suite", str(file), "--model", model, "--dir", str(folder), "--json", *options])
+        return code, json.loads(capfd.readouterr().out), RunDir(folder)
+
+    return go
+
+
+def rows(result):
+    return {(row["title"], row["opponent"], row["seat"]): row for row in result["rows"]}
+
+
+def test_a_row_for_every_task_and_seat_with_its_games_and_conditions(suite):
+    code, result, run_dir = suite(TASKS.values())
+    assert (code, result["kind"], result["result"]) == (0, "suite", "succeeded")
+    assert list(rows(result)) == [
+        ("Tic-tac-toe", "random", 0),
+        ("Tic-tac-toe", "random", 1),
+        ("Tic-tac-toe", "random", None),
+        ("Kuhn poker", "nash", 0),
+        ("Kuhn poker", "nash", 1),
+        ("Kuhn poker", "nash", None),
+        ("Hanabi, mini", "mirror", 0),
+        ("Hanabi, mini", "mirror", 1),
+        ("Hanabi, mini", "mirror", None),
+        ("Kuhn poker", "best_response", None),
+    ]
+    attempt = run_dir.attempt(1)
+    assert json.loads((attempt.root / "suite.json").read_text())["rows"] == result["rows"]
+    lines = [line for line, _ in read_lines(attempt.index)]
+    assert [(line["step"], line["episode"]) for line in sorted(lines, key=lambda x: (x["step"], x["episode"]))] == [
+        (step, number) for step in (1, 2, 3, 4, 5) for number in (0, 1)
+    ]
+    assert {line["summary"]["block"] for line in lines if line["step"] in (2, 5)} == {
+        "Tic-tac-toe against random, seat 1",
+        "Hanabi, mini, mirror",
+    }
+    for (_, opponent, seat), row in rows(result).items():
+        facts = row["provenance"]
+        assert (facts["seat"], facts["seed"], facts["opponent"]["source"]) == (seat, 0, opponent)
+        assert "python" in facts["versions"]
+        if opponent != "best_response":
+            [file] = [path for path in run_dir.inputs.iterdir() if path.name == facts["scenarios"]["file"]]
+            assert facts["scenarios"]["sha256"] == sha256(file)
+            assert facts["sampling"]["max_tokens"] == 128
+            assert (row["games"], row["played"], row["errors"]) == (
+                4 if seat is None and row["task"] < 2 else 2,
+            ) * 2 + ({},)
+    assert rows(result)["Hanabi, mini", "mirror", None]["held_out"]
+    assert rows(result)["Kuhn poker", "best_response", None]["unavailable"].startswith("the probabilities of what")
+
+
+def test_the_means_are_those_of_the_stored_games(suite):
+    _, result, run_dir = suite([TASKS["tic"]], "--games", "3")
+    attempt, by_step = run_dir.attempt(1), {}
+    for line, _ in read_lines(attempt.index):
+        record = read_member(attempt.root / "episodes" / line["file"], line["offset"], line["length"])
+        seat = record["seats"]["a"][0]
+        by_step.setdefault(line["step"], []).append((seat, Episode.from_dict(record["episode"])))
+    assert {step: {seat for seat, _ in games} for step, games in by_step.items()} == {1: {0}, 2: {1}}
+    for seat in (0, 1):
+        row = rows(result)["Tic-tac-toe", "random", seat]
+        returns = [episode.returns[seat] for _, episode in by_step[row["step"]]]
+        assert row["raw"]["mean"] == pytest.approx(sum(returns) / 3)
+        assert row["normalised"]["mean"] == pytest.approx(50 * (sum(returns) / 3 + 1))
+    deals = [{episode.scenario.seed for _, episode in games} for games in by_step.values()]
+    assert deals[0] == deals[1]  # both seats play the same deals
+    assert len(deals[0]) == 3
+
+
+def test_a_row_depends_on_the_seed_and_not_on_the_other_tasks(suite):
+    _, first, _ = suite([TASKS["tic"], TASKS["kuhn"]], "--games", "4")
+    _, again, _ = suite([TASKS["kuhn"]], "--games", "4")
+    _, other, _ = suite([TASKS["kuhn"]], "--games", "4", "--seed", "7")
+    numbers = [rows(result)["Kuhn poker", "nash", 0]["raw"] for result in (first, again, other)]
+    assert numbers[0] == numbers[1] != numbers[2]
+    assert rows(other)["Kuhn poker", "nash", 0]["provenance"]["seed"] == 7
+
+
+@pytest.mark.parametrize(
+    "task, options, where",
+    [
+        (TASKS["tic"].replace("random", "runs/nobody"), (), "suite.tasks.1.opponent"),
+        (TASKS["tic"].replace("random", "nash"), (), "suite.tasks.1.opponent"),
+        (TASKS["tic"].replace("tic_tac_toe", "go"), (), "suite.tasks.1.game"),
+        (TASKS["tic"] + "games = -2\n", (), "suite.tasks.1.games"),
+        (TASKS["tic"] + 'path = "none.jsonl"\n', (), "suite.tasks.1.path"),
+        (TASKS["tic"] + 'path = "ours.toml"\n', (), "suite.tasks.1.path"),
+        (TASKS["kuhn"], ("--model", "nobody"), "model.base"),
+        (TASKS["tic"], ("--model", "cfr"), "model.base"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_before_anything_starts(suite, task, options, where):
+    code, result, run_dir = suite([TASKS["kuhn"], task], *options)
+    assert code == 2
+    assert result["error"]["where"].rpartition(": ")[2] == where
+    assert not run_dir.root.exists()
+
+
+@pytest.mark.parametrize("games", ["0", "-1", "few"])
+def test_a_wrong_number_of_games_is_refused(suite, games):
+    code, result, run_dir = suite([TASKS["tic"]], "--games", games)
+    assert (code, result["error"]["where"]) == (2, "--games")
+    assert not run_dir.root.exists()
+
+
+def test_a_suite_may_name_its_starts(suite, tmp_path):
+    centre = {"version": 1, "id": "centre", "game": "tic_tac_toe", "seats": ["Ada", "Ben"], "seed": 3}
+    (tmp_path / "starts.jsonl").write_text(json.dumps(centre | {"settings": {"opening": [4]}}) + "\n")
+    _, result, run_dir = suite([TASKS["tic"] + 'path = "starts.jsonl"\n'])
+    row = rows(result)["Tic-tac-toe", "random", 0]
+    assert (row["games"], row["raw"]["n"]) == (2, 1)  # one deal, because its seed is fixed
+    assert row["provenance"]["scenarios"]["sha256"] == sha256(tmp_path / "starts.jsonl")
+    assert main(["resume", str(run_dir.root)]) == 0  # from its own copy
+
+
+def test_an_opponent_that_crashes_is_counted_and_is_no_zero(suite, monkeypatch):
+    class Crashing:
+        """Crashes in the second game."""
+
+        def __init__(self, scenario, seat):
+            self.inner, self.crashes = scripted(scenario, seat), scenario.seed == second
+
+        async def act(self, *arguments):
+            if self.crashes:
+                raise OSError("the process is gone")
+            return await self.inner.act(*arguments)
+
+        def traces(self):
+            return ()
+
+    def returns(run_dir):
+        lines = [line for line, _ in read_lines(run_dir.attempt(1).index) if line["step"] == 1]
+        return {line["episode"]: line["summary"]["returns"].get("0") for line in lines}
+
+    second = None
+    monkeypatch.setitem(players.NAMES, "crashing", Crashing)
+    task = TASKS["kuhn"].replace("nash", "crashing")
+    _, _, whole = suite([task], "--games", "3")
+    second = blocks(reopen(whole), whole)[0].starts[1].seed
+    code, result, run_dir = suite([task], "--games", "3")
+    assert (code, result["result"]) == (0, "succeeded")
+    row = rows(result)["Kuhn poker", "crashing", 0]
+    assert (row["games"], row["played"], row["errors"], row["raw"]["n"]) == (3, 2, {"internal": 1}, 2)
+    assert rows(result)["Kuhn poker", "crashing", None]["errors"] == {"internal": 2}
+    intact = returns(whole)
+    assert returns(run_dir) == intact | {1: None}
+    assert row["raw"]["mean"] == pytest.approx((intact[0] + intact[2]) / 2)
+    [event] = [line for line, _ in read_lines(run_dir.attempt(1).events) if line["kind"] == "suite"]
+    assert (event["games"], event["errors"]) == (6, 2)
+
+
+def test_a_stopped_suite_begins_anew_when_it_is_resumed(suite, tmp_path, monkeypatch, capfd):
+    class Stopping:
+        """Asks the run to stop in its first game, then plays on."""
+
+        def __init__(self, scenario, seat):
+            self.inner = scripted(scenario, seat)
+
+        async def act(self, *arguments):
+            RunDir(tmp_path / "run0").attempt(1).ask("stop")
+            return await self.inner.act(*arguments)
+
+        def traces(self):
+            return ()
+
+    monkeypatch.setitem(players.NAMES, "stopping", Stopping)
+    code, result, run_dir = suite([TASKS["kuhn"].replace("nash", "stopping")])
+    assert (code, result["result"], "rows" in result) == (0, "stopped", False)
+    assert main(["resume", str(run_dir.root), "--json"]) == 0
+    result = json.loads(capfd.readouterr().out)
+    assert (result["result"], result["attempt"], result["rows"][0]["played"]) == ("succeeded", 2, 2)
+    assert not (run_dir.attempt(1).root / "suite.json").exists()
+
+
+def test_a_suite_without_a_single_game_fails(suite, monkeypatch):
+    class Gone:
+        def __init__(self, *_):
+            pass
+
+        async def act(self, *_):
+            raise EngineError("gone")
+
+        def traces(self):
+            return ()
+
+    monkeypatch.setitem(players.NAMES, "gone", Gone)
+    code, result, run_dir = suite([TASKS["kuhn"].replace("nash", "gone")])
+    assert (code, result["result"]) == (1, "failed")
+    assert "{'engine': 2}" in result["why"]
+    [first, *_] = json.loads((run_dir.attempt(1).root / "suite.json").read_text())["rows"]
+    assert (first["raw"], first["errors"]) == (None, {"engine": 2})
+
+
+def test_a_models_best_response_is_that_of_nashconv(suite, tmp_path):
+    folder = write_random_llama(tmp_path / "llama", window=4096)
+    _, result, _ = suite([TASKS["exact"]], model=str(folder))
+    [row] = result["rows"]
+    found = nashconv.run(
+        "kuhn_poker", str(folder), engine="transformers", device="cpu", dtype="float32", on_progress=lambda *_: None
+    )
+    assert row["exact"] == pytest.approx({name: found[name] for name in ("nash_conv", "exploitability", "value")})
+    assert result["conditions"]["model"]["name"] == bases.read_info(folder).name
+
+
+def test_the_uniform_policy_has_eleven_twelfths(suite):
+    _, result, _ = suite([TASKS["exact"]], model="random")
+    assert result["rows"][0]["exact"]["nash_conv"] == pytest.approx(11 / 12)
+    _, result, _ = suite([TASKS["exact"]], model="nash")
+    assert result["rows"][0]["exact"]["nash_conv"] == pytest.approx(0, abs=1e-12)
+
+
+def test_a_model_plays_and_its_malformed_replies_lose(suite, tmp_path):
+    folder = write_random_llama(tmp_path / "llama", window=4096)
+    head = SUITE.replace("[rollout]", "[sampling]\nmax_tokens = 4\n[rollout]")
+    _, result, _ = suite([TASKS["tic"]], model=str(folder), head=head)
+    row = rows(result)["Tic-tac-toe", "random", None]
+    assert (row["raw"]["mean"], row["normalised"]["mean"], row["legal_rate"]["mean"]) == (-1, 0, 0)
+    assert row["raw"]["high"] > -1  # of equal results
+
+
+def test_the_suite_of_mars_runs_for_players_and_prints_its_rows(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
+    arguments = [
+        "suite",
+        str(FOLDER / "mars.toml"),
+        "--model",
+        "random",
+        "--games",
+        "1",
+        "--dir",
+        str(tmp_path / "run"),
+    ]
+    assert main(arguments) == 0
+    shown = capfd.readouterr().out
+    assert "Hanabi, simple    mirror          all seats" in shown
+    assert "NashConv 0.9167" in shown
+    assert "normalised" in shown

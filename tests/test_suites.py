@@ -1,0 +1,128 @@
+"""The section `suite`: what it refuses, by field; its starts; and the suite of MARS with the source of its numbers."""
+
+import pytest
+
+from training import config, suites
+from training.errors import BadInput
+from training.evaluate.nashconv import points, uniform
+from training.games.prose import NAMES
+from training.players import table
+from training.players.strategic import POKERS
+from training.samples import for_game
+from training.store import read_lines
+from training.suites import FOLDER, Scale, SuiteTask, standard_start, write_starts
+
+TASK = {"game": "tic_tac_toe", "opponent": "mcts:10"}
+SPLIT = {"low": [0, 1, 2], "high": [3]}
+
+
+def suite(*tasks, **section):
+    return config.parse({"kind": "suite", "suite": {"tasks": list(tasks), **section}})
+
+
+@pytest.mark.parametrize(
+    "tasks, section, where, why",
+    [
+        ([], {}, "suite.tasks", "at least one"),
+        ([TASK], {"games": 0}, "suite.games", "greater than or equal to 1"),
+        ([TASK, {**TASK, "games": -1}], {}, "suite.tasks.1.games", "greater than or equal to 0"),
+        ([{**TASK, "game": "go"}], {}, "suite.tasks.0.game", "unknown game 'go'"),
+        ([{**TASK, "game": "dialogue"}], {}, "suite.tasks.0.game", "no result of its own"),
+        ([{**TASK, "settings": {"size": "mini"}}], {}, "suite.tasks.0.settings", "no setting 'size'"),
+        ([TASK, {**TASK, "game": "kuhn_poker"}], {}, "suite.tasks.1.opponent", "mcts does not play 'kuhn_poker'"),
+        ([{**TASK, "opponent": "nash"}], {}, "suite.tasks.0.opponent", "nash plays kuhn_poker, not tic_tac_toe"),
+        ([{**TASK, "opponent": "cfr"}], {}, "suite.tasks.0.opponent", "cfr plays leduc_poker, not tic_tac_toe"),
+        ([{**TASK, "opponent": "best_response"}], {}, "suite.tasks.0.opponent", "NashConv is known for"),
+        ([{**TASK, "opponent": ""}], {}, "suite.tasks.0.opponent", "at least 1 character"),
+        ([{**TASK, "scale": SPLIT}], {}, "suite.tasks.0.scale.low", "one for each of 2, not 3"),
+        ([{**TASK, "scale": {"low": [1], "high": [1]}}], {}, "suite.tasks.0.scale.high", "1 is not above 1"),
+        ([{**TASK, "scale": {"low": [0, 5], "high": [4]}}], {}, "suite.tasks.0.scale.high", "4 is not above 5"),
+        ([{**TASK, "name": "x"}], {}, "suite.tasks.0.name", "Extra inputs"),
+    ],
+)
+def test_a_wrong_suite_is_refused_by_its_field(tasks, section, where, why):
+    with pytest.raises(BadInput, match=why) as caught:
+        suite(*tasks, **section)
+    assert caught.value.where == where
+
+
+def test_a_wrong_suite_is_no_concern_of_other_runs():
+    assert config.parse({"suite": {"tasks": [{**TASK, "opponent": "nash"}]}}).kind == "train"
+
+
+def test_the_total_counts_every_seat_and_a_mirror_once():
+    made = suite(TASK, {**TASK, "games": 3}, {"game": "hanabi", "opponent": "mirror"},
+                 {"game": "kuhn_poker", "opponent": "best_response"}, games=10).suite  # fmt: skip
+    assert [made.count(task) for task in made.tasks] == [10, 3, 10, 0]
+    assert made.total == 2 * 10 + 2 * 3 + 10
+
+
+def test_a_scale_may_have_a_number_for_each_seat():
+    scale = Scale(low=(-1.0, 0.0), high=(2.0,))
+    assert [scale.ends(seat) for seat in (0, 1)] == [(-1.0, 2.0), (0.0, 2.0)]
+    assert (scale.per_seat, Scale(low=(0.0,), high=(4.0,)).per_seat) == (2, 0)
+
+
+def test_the_starts_are_the_games_own_with_the_settings_or_its_samples(tmp_path):
+    hanabi = SuiteTask(game="hanabi", settings={"size": "simple"}, opponent="mirror")
+    start = standard_start(hanabi)
+    assert (start.settings, start.seats, start.seed) == ({"size": "simple"}, NAMES[:2], 0)
+    [(written, _)] = read_lines(write_starts(hanabi, tmp_path))
+    assert written == start.to_dict()
+    bargain = SuiteTask(game="negotiation", opponent="scripted")  # it needs items and their values
+    assert standard_start(bargain) is None
+    samples = [line for line, _ in read_lines(write_starts(bargain, tmp_path))]
+    assert samples == [scenario.to_dict() for scenario in for_game("negotiation")]
+
+
+# --- the suite of MARS ---
+
+
+def test_the_suite_of_mars_has_the_papers_opponents():
+    assert suites.NAMES == ("mars",)
+    mars = config.load(FOLDER / "mars.toml")
+    assert (mars.kind, mars.suite.games, mars.rollout.on_refused) == ("suite", 1000, "forfeit")
+    tasks = [(task.game, task.settings.get("size", ""), task.opponent, task.held_out) for task in mars.suite.tasks]
+    assert tasks == [
+        ("tic_tac_toe", "", "mcts:100", False),
+        ("tic_tac_toe", "", "mcts:1000", False),
+        ("kuhn_poker", "", "nash", False),
+        ("kuhn_poker", "", "best_response", False),
+        ("hanabi", "mini", "mirror", False),
+        ("connect_four", "", "mcts:10", True),
+        ("connect_four", "", "mcts:100", True),
+        ("leduc_poker", "", "cfr", True),
+        ("leduc_poker", "", "best_response", True),
+        ("hanabi", "simple", "mirror", True),
+    ]
+    ends = {task.settings.get("size") or task.game: task.scale for task in mars.suite.tasks if task.scale}
+    assert [ends[name].ends(0) for name in ("tic_tac_toe", "connect_four", "mini", "simple")] == [
+        (-1, 1), (-1, 1), (0, 4), (0, 6),
+    ]  # fmt: skip
+    line = "python -m training suite training/suites/mars.toml"
+    assert line in (FOLDER / "mars.toml").read_text()
+
+
+def value(state, policies):
+    """The first seat's expected return, by the tree of the game."""
+    if state.is_terminal():
+        return state.returns()[0]
+    if state.is_chance_node():
+        return sum(chance * value(state.child(action), policies) for action, chance in state.chance_outcomes())
+    seat = state.current_player()
+    choices = policies[seat][state.information_state_string(seat)]
+    return sum(chance * value(state.child(action), policies) for action, chance in choices.items() if chance)
+
+
+@pytest.mark.parametrize("game, solve, exact", [("kuhn_poker", table.kuhn, 1e-12), ("leduc_poker", table.leduc, 1e-3)])
+def test_the_scales_of_poker_are_the_random_policy_and_the_equilibrium(game, solve, exact):
+    [task] = [t for t in config.load(FOLDER / "mars.toml").suite.tasks if t.game == game and t.scale]
+    view = POKERS[game]
+    start = view(view.model(), NAMES[:2]).load().new_initial_state()
+    solved, random = solve().policy, uniform(points(game))
+    own = value(start, (solved, solved))
+    assert [task.scale.ends(seat)[1] for seat in (0, 1)] == pytest.approx([own, -own], abs=exact)
+    against = [value(start, (random, solved)), -value(start, (solved, random))]
+    assert [task.scale.ends(seat)[0] for seat in (0, 1)] == pytest.approx(against, abs=exact)
+    if game == "kuhn_poker":
+        assert against == pytest.approx([-1 / 6, -1 / 9])
