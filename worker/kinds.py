@@ -22,6 +22,8 @@ from training.engines.remote.config import remote_config, secret_from_environmen
 from training.errors import BadInput
 from training.rundir import RunDir
 from training.store import write_json
+from training.suites import BEST_RESPONSE, SuiteTask, write_starts
+from training.suites import field as field_of
 from webapp.runs import files
 from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.models import DatasetVersion
@@ -89,16 +91,19 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
     """The run's configuration with dataset and checkpoints as local paths."""
     config = {**run.config}
 
-    def put(section: str, **values: str) -> None:
+    def put(section: str, **values: Any) -> None:
         config[section] = {**config.get(section, {}), **values}
 
-    version = run.dataset_version
-    dataset = put_dataset(version, folder) if version else None
-    put("data", path=str(dataset or samples.write(config["game"]["name"], folder.inputs)))
-    config["mixture"] = [
-        {**part, "path": str(dataset or samples.write(part["game"], folder.inputs))}
-        for part in config.get("mixture", ())
-    ]
+    if run.kind == Run.Kind.SUITE:
+        put("suite", tasks=[_with_starts(task, folder) for task in config["suite"]["tasks"]])
+    else:
+        version = run.dataset_version
+        dataset = put_dataset(version, folder) if version else None
+        put("data", path=str(dataset or samples.write(config["game"]["name"], folder.inputs)))
+        config["mixture"] = [
+            {**part, "path": str(dataset or samples.write(part["game"], folder.inputs))}
+            for part in config.get("mixture", ())
+        ]
     if run.start_checkpoint is not None:
         put("model", base=str(put_checkpoint(run.start_checkpoint, folder)))
     if run.opponent_checkpoint is not None:
@@ -106,8 +111,15 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
     return config
 
 
+def _with_starts(task: dict[str, Any], folder: RunDir) -> dict[str, Any]:
+    """A suite's task with the file of its starts, where it plays games."""
+    if task["opponent"] == BEST_RESPONSE:
+        return task
+    return {**task, "path": str(write_starts(SuiteTask.from_dict(task), folder.inputs))}
+
+
 class Training:
-    """Self-play training, cold start and evaluation: the training command line, which resumes where the run stopped."""
+    """Training, cold start, head-to-head and suite: the training command line, which resumes where the run stopped."""
 
     def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
         """Check and write the configuration once; fetch the required files of checkpoints from other nodes."""
@@ -118,6 +130,9 @@ class Training:
         self._fetch_checkpoints(run, folder, attempt, config)
         remotes = [("judge", config.judge)] if config.judge is not None else []
         remotes += [("opponents", remote_config(o.source)) for o in config.opponents if "://" in o.source]
+        if config.kind == "suite":
+            named = [(field_of(place, "opponent"), task.opponent) for place, task in enumerate(config.suite.tasks)]
+            remotes += [(where, remote_config(source)) for where, source in named if "://" in source]
         secrets = {}
         for section, remote in remotes:
             if remote.secret:
@@ -153,4 +168,4 @@ class Training:
         """Do nothing."""
 
 
-KINDS: dict[str, Kind] = {kind: Training() for kind in ("train", "sft", "eval")}
+KINDS: dict[str, Kind] = {kind: Training() for kind in ("train", "sft", "eval", "suite")}

@@ -36,6 +36,7 @@ STOP_SECONDS = 24.0  # from the request to stop until SIGTERM; the kill follows 
 KILL_SECONDS = 28.0
 RETRY_SECONDS = 10.0  # from a failure of the storage until the next try
 UNSTORED = "a part of the output could not be stored; it is kept in the run directory and stored on resuming"
+RESULTS = ("evaluation.json", "suite.json")
 WRONG_INPUT = 2  # the training command line's exit code for input that no second try can mend
 
 
@@ -360,11 +361,11 @@ class Supervisor:
         self.kind.on_end(self.job, "" if result in {Run.State.STOPPED, Run.State.SUCCEEDED} else reason)
 
     def _evaluation(self) -> Any:
-        """The result of a head-to-head with its conditions; None if there is none."""
-        try:
-            return clean(json.loads((self.files.root / "evaluation.json").read_text()))
-        except (OSError, ValueError):
-            return None
+        """The result of a head-to-head or of a suite with its conditions; None if there is none."""
+        for name in RESULTS:
+            with suppress(OSError, ValueError):
+                return clean(json.loads((self.files.root / name).read_text()))
+        return None
 
     def _outcome(self, code: int | None) -> tuple[str | None, str]:
         """The run's end state (None: queue it again) and the reason."""

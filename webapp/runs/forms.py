@@ -19,10 +19,11 @@ from training import games
 from training.config import RunConfig
 from training.errors import BadInput
 from training.sections import LoraConfig
+from training.suites import MOST_GAMES
 from webapp.accounts.models import User
 from webapp.core.choices import offer
 from webapp.core.schema import SchemaForm
-from webapp.runs import presets
+from webapp.runs import presets, suites
 from webapp.runs.models import Checkpoint
 from webapp.runs.reports import lineage
 from webapp.runs.services import TRAIN_QUEUES
@@ -182,6 +183,24 @@ def _schema(document: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration's JSON schema, of which the form shows the part that the document has."""
     schema = presets.schema()
     return {**schema, "properties": {name: schema["properties"][name] for name in document}}
+
+
+class SuiteForm(forms.Form):
+    """An evaluation suite for one checkpoint."""
+
+    suite = forms.ChoiceField(
+        choices=[(name, name) for name in suites.SUITES], help_text="The games and opponents, listed below."
+    )
+    games = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_GAMES,
+        initial=100,
+        help_text="Games of each task with the model at each seat. Few games have wide intervals.",
+    )
+    seed = forms.IntegerField(
+        min_value=0, max_value=2**63 - 1, initial=0, help_text="Seed of the deals and of all replies."
+    )
+    place = forms.ChoiceField(choices=PLACES, help_text="Which workers may take it.")
 
 
 class BaseForm(forms.Form):

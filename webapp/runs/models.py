@@ -20,6 +20,7 @@ class Run(models.Model):
         TRAIN = "train", "self-play training"
         SFT = "sft", "cold start"
         EVAL = "eval", "evaluation"
+        SUITE = "suite", "evaluation suite"
         SERVE = "serve", "served model"
 
     class State(models.TextChoices):

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from training import bases, players
+from training import bases, players, suites
 from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config
@@ -53,10 +53,10 @@ def create_run(
     base_checkpoint = _base_checkpoint(config.model.base)
     start_checkpoint = start_checkpoint or base_checkpoint
     base = start_checkpoint.base if start_checkpoint else config.model.base
-    game = config.parts[0].game if config.kind == "train" else config.game.name
+    game = _game(config)
     run = Run.objects.create(
         kind=config.kind,
-        name=config.name or f"{config.kind} {game}",
+        name=config.name or f"{config.kind} {game}".strip(),
         owner=owner,
         queue=TRAIN_QUEUES[place],
         config=config.to_dict(),
@@ -75,13 +75,23 @@ def create_run(
     return run
 
 
+def _game(config: RunConfig) -> str:
+    """The game of a run, of several the first; none of a suite, which has its own."""
+    if config.kind == "suite":
+        return ""
+    return config.parts[0].game if config.kind == "train" else config.game.name
+
+
 def _check(config: RunConfig, version: DatasetVersion | None) -> None:
     if config.data.path or config.evaluate.path:
         raise BadInput("choose a dataset version; paths are for the command line", "data.path")
     if any(part.path for part in config.mixture):
         raise BadInput("choose a dataset version with all its games; paths are for the command line", "mixture")
     for opponent in config.opponents:
-        _check_opponent(opponent.source)
+        if opponent.source not in (MIRROR, PAST):
+            _check_opponent(opponent.source, "opponents")
+    if config.kind == "suite":
+        _check_suite(config, version)
     if config.evaluate.model or config.evaluate.opponent or config.evaluate.common:
         raise BadInput("choose checkpoints; paths are for the command line", "evaluate")
     if config.judge is not None:
@@ -109,6 +119,8 @@ def _check_size(config: RunConfig, owner: User, version: DatasetVersion | None) 
         quotas.refuse_above(user=owner, quota="games_per_run", count=count)
     if config.kind == "eval":
         quotas.refuse_above(user=owner, quota="games_per_run", count=conversations)
+    if config.kind == "suite":
+        quotas.refuse_above(user=owner, quota="games_per_run", count=config.suite.total)
 
 
 def _whole_rounds(config: RunConfig, version: DatasetVersion | None) -> int:
@@ -131,13 +143,24 @@ def _check_quotas(owner: User) -> None:
     quotas.check(user=owner, quota="runs_per_hour", used=recent)
 
 
-def _check_opponent(source: str) -> None:
+def _check_suite(config: RunConfig, version: DatasetVersion | None) -> None:
+    """Raise `BadInput` for a suite that only the command line can play."""
+    if version is not None:
+        raise BadInput("the tasks of a suite have starts of their own", "dataset")
+    for place, task in enumerate(config.suite.tasks):
+        if task.path:
+            raise BadInput("paths are for the command line", suites.field(place, "path"))
+        if task.opponent not in (MIRROR, suites.BEST_RESPONSE):
+            _check_opponent(task.opponent, suites.field(place, "opponent"))
+
+
+def _check_opponent(source: str, where: str) -> None:
     """Raise `BadInput` for an opponent that is a folder: every worker must be able to resolve it by name."""
-    if source in (MIRROR, PAST) or players.known(source) or source in bases.REGISTRY:
+    if players.known(source) or source in bases.REGISTRY:
         return
     if "://" not in source:
-        raise BadInput(f"{source!r} is no player, base model or address; folders are for the command line", "opponents")
-    check_remote(remote_config(source), "opponents")
+        raise BadInput(f"{source!r} is no player, base model or address; folders are for the command line", where)
+    check_remote(remote_config(source), where)
 
 
 def _base_checkpoint(base: str) -> Checkpoint | None:

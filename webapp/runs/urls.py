@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.runs.views import checkpoints, episodes, lists, new, run
+from webapp.runs.views import checkpoints, episodes, lists, new, run, suite
 
 app_name = "runs"
 urlpatterns = [
@@ -28,6 +28,7 @@ urlpatterns = [
     path("checkpoints/", checkpoints.checkpoint_list, name="checkpoints"),
     path("checkpoints/add/", checkpoints.add_base, name="add-base"),
     path("checkpoints/<int:checkpoint_id>/", checkpoints.checkpoint, name="checkpoint"),
+    path("checkpoints/<int:checkpoint_id>/suite/", suite.new, name="suite"),
     path("checkpoints/<int:checkpoint_id>/download.zip", checkpoints.download, name="download"),
     path("checkpoints/<int:checkpoint_id>/open/", checkpoints.share, name="share"),
     path("checkpoints/<int:checkpoint_id>/delete/", checkpoints.delete, name="delete-checkpoint"),

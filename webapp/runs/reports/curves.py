@@ -40,6 +40,12 @@ GROUPS: dict[str, dict[str, str]] = {
         "capped": "Capped importance weights",
         "lr": "Learning rate",
     },
+    "Distance from an equilibrium": {
+        "nashconv/kuhn_poker": "NashConv, Kuhn poker",
+        "exploitability/kuhn_poker": "Exploitability, Kuhn poker",
+        "nashconv/leduc_poker": "NashConv, Leduc poker",
+        "exploitability/leduc_poker": "Exploitability, Leduc poker",
+    },
     "Machine": {
         "sampling_tokens_per_s": "Sampling, tokens/s",
         "learning_tokens_per_s": "Learning, tokens/s",
@@ -63,6 +69,8 @@ ROLES, OTHER = "By role", "Other"
 
 def title(name: str) -> str:
     """A metric's title, followed by its role if it has one; unknown metrics are titled by their name."""
+    if name in TITLES:
+        return TITLES[name]
     stem, _, role = name.partition("/")
     words = TITLES.get(stem, stem.replace("_", " "))
     return f"{words}, {role}" if role else words

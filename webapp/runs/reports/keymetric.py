@@ -12,6 +12,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "train": ("reward", "loss"),
     "sft": ("loss",),
     "eval": ("difference.points", "difference.sotopia.mean", "difference.won", "difference.return", "shared.agreement"),
+    "suite": (),
     "serve": (),
 }
 

@@ -20,7 +20,7 @@ from webapp.runs import archive, files, presets, services
 from webapp.runs.forms import BaseForm
 from webapp.runs.models import Checkpoint
 from webapp.runs.querysets import CHECKPOINT_SORTS
-from webapp.runs.reports import curves, head_to_heads, lineage
+from webapp.runs.reports import curves, head_to_heads, lineage, suites
 
 PAGE = 50
 TITLES = {
@@ -77,6 +77,7 @@ def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
         "more_metrics": [(title, value) for title, value, main in metrics if not main],
         "tree": lineage.tree(row) if user.is_researcher else [],
         "head_to_heads": head_to_heads.of_checkpoint(row) if user.is_researcher else [],
+        "suites": suites.of_checkpoint(row) if user.is_researcher else [],
         "goes_on": _goes_on(row),
         "change": Checkpoint.objects.changeable_by(user).filter(pk=row.pk).exists(),
     }

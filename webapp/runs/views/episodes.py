@@ -14,6 +14,7 @@ from webapp.core.http import integer, render_block, wants_fragment
 from webapp.runs import files
 from webapp.runs.episodes import beliefs, replaying, transcript, viewer
 from webapp.runs.models import PlayedEpisode, Run
+from webapp.runs.reports import suites
 from webapp.runs.views.run import page, visible
 
 PAGE = 40
@@ -30,7 +31,7 @@ def conversations(request: HttpRequest, run_id: int) -> HttpResponse:
     episodes = run.episodes.filter(step=step, **({"outcome": outcome} if outcome else {})).order_by("number")
     context = {
         "run": run,
-        "steps": steps,
+        "steps": steps if run.kind != Run.Kind.SUITE else suites.blocks(run, steps),
         "step": step,
         "outcome": outcome,
         "outcomes": run.episodes.outcomes(),

@@ -28,7 +28,8 @@ def new(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     preset = request.GET.get("preset", "quick")
     clone = integer(request, "clone", 0)
-    source = get_or_404(Run.objects.visible_to(user).experiments(), pk=clone) if clone else None
+    cloneable = Run.objects.visible_to(user).experiments().exclude(kind=Run.Kind.SUITE)  # its form is the checkpoint's
+    source = get_or_404(cloneable, pk=clone) if clone else None
     config, initial = _begin(request, preset, source)
     form = RunForm(config, user, request.POST if request.method == "POST" else None, **initial)
     if request.method == "POST" and form.is_valid():

@@ -19,7 +19,7 @@ from webapp.core.http import STOP_ASKING, accepted, integer, render_block, wants
 from webapp.runs import archive, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import OVER
-from webapp.runs.reports import comparing, curves, lineage, pulse
+from webapp.runs.reports import comparing, curves, lineage, pulse, suites
 from webapp.runs.reports import evaluation as reports
 
 
@@ -71,9 +71,9 @@ def last_good_checkpoint(run: Run) -> Checkpoint | None:
 
 def _opening(run: Run, metrics: set[str]) -> Callable[..., HttpResponseBase] | None:
     """Return the view that replaces the curves as the first tab; None for the curves."""
-    if run.result and "summary" in run.result:
+    if run.result and {"summary", "rows"} & run.result.keys():
         return evaluation
-    if run.kind == Run.Kind.EVAL and run.state != Run.State.FAILED:
+    if run.kind in {Run.Kind.EVAL, Run.Kind.SUITE} and run.state != Run.State.FAILED:
         return evaluation  # it has no curves
     if metrics:
         return None
@@ -124,7 +124,9 @@ def event_files(request: HttpRequest, run_id: int) -> HttpResponseBase:
 @require_GET
 @researchers
 def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The results of head-to-heads: the run's own, and those played during training; polled while the run is alive."""
+    """The results of head-to-heads (the run's own, and those played during training) or of a suite; polled while the
+    run is alive.
+    """
     run = visible(request, run_id)
     rows = [(data.get("step"), data) for data in run.evaluations()] if run.kind == "train" else []
     names = curves.in_order({name for _, data in rows for name in data if name != "step"})
@@ -134,7 +136,7 @@ def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
     summary = reports.of_run(run)
     if summary and len(table) == 1:
         table = []  # the head-to-head after the last step, which the summary shows
-    report = {"summary": summary, "columns": columns, "table": table, **_notes(run)}
+    report = {"summary": summary, "columns": columns, "table": table, "suite": suites.of_run(run), **_notes(run)}
     context = {"run": run, **report, **_progress(run, len(rows))}
     if wants_fragment(request):
         if request.GET.get("shown") == context["shown"]:
@@ -148,7 +150,7 @@ def _progress(run: Run, evaluations: int) -> dict[str, Any]:
     """How far the head-to-head is; `shown` changes whenever the tab has something new."""
     current, over = pulse.pulse(run), run.state in OVER
     checkpoint = run.checkpoints.order_by("-step").first() if run.kind == "train" and not evaluations else None
-    shown = f"{run.state} {evaluations}" + (f" {current.phase} {current.done}" if run.kind == "eval" else "")
+    shown = f"{run.state} {evaluations}" + (f" {current.phase} {current.done}" if run.kind in {"eval", "suite"} else "")
     return {"pulse": current, "over": over, "shown": shown, "checkpoint": checkpoint}
 
 

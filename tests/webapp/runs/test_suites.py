@@ -1,0 +1,256 @@
+"""Evaluation suites on the site: the form of a checkpoint, what a service refuses, the run's page and its inputs."""
+
+import pytest
+from django.urls import reverse
+
+from tests.webapp.runs.making import make_checkpoint, make_episode, make_run
+from training import config as configs
+from training.dataset import DatasetLine
+from training.errors import BadInput
+from training.evaluate.suite.plan import blocks
+from training.rundir import RunDir
+from training.store import read_lines
+from training.suites import NAMES
+from webapp.core import queue
+from webapp.runs import attempts, services, suites
+from webapp.runs.models import Run
+from webapp.scenarios.services import create_dataset
+from worker import kinds
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def checkpoint(researcher):
+    return make_checkpoint(make_run(researcher))
+
+
+@pytest.fixture
+def signed_in(researcher, client_of):
+    return client_of(researcher)
+
+
+def form(checkpoint, **changes):
+    return reverse("runs:suite", args=[checkpoint.pk]), {
+        "suite": "mars",
+        "games": 5,
+        "seed": 3,
+        "place": "cpu",
+        **changes,
+    }
+
+
+def text(response):
+    return response.content.decode()
+
+
+def estimate(mean, low, high, n=4):
+    return {"mean": mean, "low": low, "high": high, "n": n, "level": 0.95}
+
+
+def row(**fields):
+    defaults = {
+        "task": 0, "title": "Tic-tac-toe", "opponent": "mcts:100", "held_out": False, "seat": 0, "games": 4,
+        "played": 4, "errors": {}, "raw": estimate(-0.5, -0.9, -0.1), "normalised": estimate(25.0, 5.0, 45.0),
+        "parse_rate": estimate(1.0, 0.9, 1.0), "legal_rate": estimate(0.75, 0.5, 1.0), "exact": None, "unavailable": "",
+        "step": 1, "provenance": {"game": "tic_tac_toe", "seat": 0, "seed": 3, "scenarios": {"sha256": "abc123"}},
+    }  # fmt: skip
+    return {**defaults, **fields}
+
+
+RESULT = {
+    "rows": [
+        row(),
+        row(seat=1, step=2, played=2, errors={"engine": 2}, normalised=estimate(900.0, 800.0, 1000.0)),
+        row(seat=None, step=None, games=8, played=6),
+        row(task=1, title="Leduc poker", opponent="best_response", held_out=True, seat=None, raw=None, normalised=None,
+            step=None, exact={"nash_conv": 0.9167, "exploitability": 0.4583, "value": 0.1}),
+        row(task=2, title="Kuhn poker", opponent="best_response", seat=None, raw=None, normalised=None, step=None,
+            unavailable="the probabilities are <b>unknown</b>"),
+        row(task=3, opponent="nobody", played=0, errors={"remote": 4}, raw=None, normalised=None, parse_rate=None,
+            legal_rate=None, step=5),
+    ],
+    "conditions": {"model": {"title": "tiny step 5", "note": "a note"}, "intervals": "95 %", "command": "python"},
+}  # fmt: skip
+
+
+# --- starting one ---
+
+
+def test_the_site_offers_every_suite_that_is_included():
+    assert tuple(suites.SUITES) == NAMES
+    for name in NAMES:
+        assert suites.load(name).kind == "suite"
+
+
+def test_a_checkpoint_starts_a_suite(
+    signed_in, checkpoint, researcher, monkeypatch, django_capture_on_commit_callbacks
+):
+    sent = []
+    monkeypatch.setattr(queue, "publish", lambda task, *args, queue=None, **_: sent.append((task.name, args, queue)))
+    address, data = form(checkpoint)
+    assert address in text(signed_in.get(reverse("runs:checkpoint", args=[checkpoint.pk])))
+    shown = text(signed_in.get(address))
+    assert "connect_four" in shown
+    assert "mcts:1000" in shown
+    with django_capture_on_commit_callbacks(execute=True):
+        response = signed_in.post(address, data)
+    run = Run.objects.get(kind="suite")
+    assert response.url == reverse("runs:detail", args=[run.pk])
+    assert (run.owner, run.start_checkpoint, run.game, run.state) == (researcher, checkpoint, "", "queued")
+    assert run.name == f"MARS suite of {checkpoint}"
+    assert (run.config["suite"]["games"], run.config["seed"]) == (5, 3)
+    assert run.config["engine"] == checkpoint.run.config["engine"]
+    assert sent == [("runs.supervise", (run.pk,), "train-cpu")]
+    listed = text(signed_in.get(reverse("runs:checkpoint", args=[checkpoint.pk])))
+    assert reverse("runs:evaluation", args=[run.pk]) in listed
+
+
+@pytest.mark.parametrize(
+    "wrong, field",
+    [({"games": 0}, "games"), ({"games": -3}, "games"), ({"suite": "none"}, "suite"), ({"seed": "x"}, "seed")],
+)
+def test_a_wrong_value_is_marked_and_nothing_starts(signed_in, checkpoint, wrong, field):
+    response = signed_in.post(*form(checkpoint, **wrong))
+    assert response.status_code == 400
+    assert list(response.context["form"].errors) == [field]
+    assert not Run.objects.filter(kind="suite").exists()
+
+
+def test_more_games_than_the_quota_are_refused_at_the_field(signed_in, checkpoint, settings):
+    settings.QUOTAS = {**settings.QUOTAS, "games_per_run": {"researcher": 69}}
+    response = signed_in.post(*form(checkpoint))  # 6 tasks at 2 seats and 2 mirrors, 5 games each
+    assert response.status_code == 400
+    assert "70 would be more than the limit of 69" in str(response.context["form"].errors["games"])
+
+
+def test_only_researchers_start_one(client_of, player, checkpoint):
+    assert client_of(player).get(form(checkpoint)[0]).status_code in {302, 403, 404}
+    assert client_of(player).post(*form(checkpoint)).status_code in {302, 403, 404}
+    assert not Run.objects.filter(kind="suite").exists()
+
+
+def of(*tasks):
+    return configs.parse({"kind": "suite", "model": {"base": "tiny"}, "suite": {"games": 2, "tasks": tasks}})
+
+
+TASK = {"game": "kuhn_poker", "opponent": "nash"}
+
+
+@pytest.mark.parametrize(
+    "task, where",
+    [
+        ({**TASK, "path": "starts.jsonl"}, "suite.tasks.1.path"),
+        ({**TASK, "opponent": "runs/other"}, "suite.tasks.1.opponent"),
+        ({**TASK, "opponent": "past"}, "suite.tasks.1.opponent"),
+        ({**TASK, "opponent": "http://127.0.0.1:1/v1 m"}, "suite.tasks.1.opponent"),
+    ],
+)
+def test_what_no_worker_could_play_is_refused(researcher, checkpoint, task, where):
+    with pytest.raises(BadInput) as caught:
+        services.create_run(owner=researcher, config=of(TASK, task), start_checkpoint=checkpoint)
+    assert caught.value.where.startswith(where)
+    assert not Run.objects.filter(kind="suite").exists()
+
+
+def test_a_dataset_is_refused_because_tasks_have_their_own(researcher, checkpoint):
+    line = {"scenario": {"id": "k", "game": "kuhn_poker", "seats": ["A", "B"]}}
+    version = create_dataset(name="k", owner=researcher, lines=[DatasetLine.from_dict(line)])
+    with pytest.raises(BadInput, match="starts of their own"):
+        services.create_run(owner=researcher, config=of(TASK), dataset_version=version, start_checkpoint=checkpoint)
+
+
+def test_a_worker_puts_the_starts_into_the_run_directory(researcher, checkpoint, tmp_path):
+    config = of(
+        TASK,
+        {"game": "hanabi", "settings": {"size": "mini"}, "opponent": "mirror"},
+        {**TASK, "opponent": "best_response"},
+    )
+    run = services.create_run(owner=researcher, config=config, start_checkpoint=checkpoint)
+    folder = RunDir(tmp_path)
+    filled = configs.resolve(configs.parse(kinds.filled_in(run, folder), stored=True), tmp_path)
+    starts = [list(read_lines(folder.root / task.path)) if task.path else None for task in filled.suite.tasks]
+    assert [start and start[0][0]["game"] for start in starts] == ["kuhn_poker", "hanabi", None]
+    assert filled.data.path == ""
+    played = filled.model_copy(update={"model": filled.model.model_copy(update={"base": "random"})})
+    assert [block.title for block in blocks(played, folder)] == [
+        "Kuhn poker against nash, seat 0", "Kuhn poker against nash, seat 1", "Hanabi, mini, mirror",
+    ]  # fmt: skip
+
+
+# --- its page ---
+
+
+def test_the_page_has_a_line_for_every_seat_and_opens_its_games(signed_in, researcher, checkpoint):
+    run = make_run(researcher, kind="suite", state="succeeded", result=RESULT, start_checkpoint=checkpoint)
+    page = text(signed_in.get(reverse("runs:detail", args=[run.pk])))
+    assert "<h2>Evaluation suite</h2>" in page, "the first tab"
+    assert "tiny step 5" in page
+    assert '-0.5 <small class="quiet">[-0.9, -0.1]' in page
+    assert '25 <small class="quiet">[5, 45]' in page
+    games = reverse("runs:conversations", args=[run.pk])
+    assert f'href="{games}?step=1" aria-label="Games of Tic-tac-toe against mcts:100, seat 0"' in page
+    assert page.count(f'href="{games}?step=') == 3
+    assert "of 4; failed: engine 2" in page
+    assert "of 4; failed: remote 4" in page
+    assert "NashConv 0.9167, exploitability 0.4583" in page
+    assert "held out" in page
+    assert "the probabilities are &lt;b&gt;unknown" in page
+    assert "75 %" in page
+    assert "<dt>scenarios.sha256</dt><dd>abc123</dd>" in page
+
+
+def test_the_drawing_has_zero_and_hundred_and_stops_at_the_edge(signed_in, researcher):
+    run = make_run(researcher, kind="suite", state="succeeded", result=RESULT)
+    shown = signed_in.get(reverse("runs:evaluation", args=[run.pk])).context["suite"]
+    assert (shown["zero"], shown["hundred"]) == (50.0, 150.0)  # of 200, from -50 to 150
+    first, second, *_ = shown["tasks"][0].lines
+    assert (first.mark, first.outside) == ((55.0, 75.0, 95.0), False)
+    assert (second.mark, second.outside) == ((200.0, 200.0, 200.0), True)
+
+
+def begun(owner):
+    run = make_run(owner, kind="suite", state="queued", steps=0)
+    attempt = attempts.claim(run_id=run.pk, worker="w:1:1", host="here")
+    attempts.started(attempt=attempt, pid=1, pid_started=1.0, start_step=0, code_version="")
+    return run, attempt
+
+
+def test_a_running_suite_says_how_far_it_is_and_becomes_its_table(signed_in, researcher):
+    run, attempt = begun(researcher)
+    address = reverse("runs:evaluation", args=[run.pk])
+    assert "The models are being loaded" in text(signed_in.get(address))
+    status = {"phase": "evaluating", "at": 160.0, "since": 100.0, "done": 3, "of": 12}
+    attempts.beat(attempt=attempt, status=status)
+    assert "<strong>3 of 12</strong> games; about 3 min left" in text(signed_in.get(address))
+    attempts.finish(attempt=attempt, state="succeeded", exit_code=0, result=RESULT)
+    last = signed_in.get(address, headers={"hx-request": "true"})
+    assert last.status_code == 286
+    assert "<h2>Evaluation suite</h2>" in text(last)
+
+
+@pytest.mark.parametrize(
+    "state, says", [("queued", "waits for a worker"), ("stopped", "resume it, and it begins anew")]
+)
+def test_a_suite_without_a_result_names_the_next_step(signed_in, researcher, state, says):
+    run = make_run(researcher, kind="suite", state=state, steps=0)
+    assert says in text(signed_in.get(reverse("runs:evaluation", args=[run.pk])))
+    assert "appear as the games end" in text(signed_in.get(reverse("runs:conversations", args=[run.pk])))
+
+
+def test_its_games_are_listed_by_task_and_seat(signed_in, researcher):
+    run = make_run(researcher, kind="suite", state="succeeded", result=RESULT)
+    for step, title in ((1, "Tic-tac-toe against mcts:100, seat 0"), (2, "Hanabi, mini, mirror")):
+        episode = make_episode(run, step=step)
+        episode.summary |= {"block": title}
+        episode.save()
+    page = text(signed_in.get(reverse("runs:conversations", args=[run.pk]) + "?step=1"))
+    assert '<option value="1" selected>Tic-tac-toe against mcts:100, seat 0</option>' in page
+    assert '<option value="2">Hanabi, mini, mirror</option>' in page
+    assert "Hanabi, mini, mirror, no. 0" in text(signed_in.get(reverse("runs:conversation", args=[run.pk, 2, 0])))
+
+
+def test_it_is_not_cloned_but_started_from_its_checkpoint(signed_in, researcher):
+    run = make_run(researcher, kind="suite", state="succeeded", result=RESULT)
+    assert "?clone=" not in text(signed_in.get(reverse("runs:detail", args=[run.pk])))
+    assert signed_in.get(reverse("runs:new") + f"?clone={run.pk}").status_code == 404

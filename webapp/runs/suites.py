@@ -1,0 +1,33 @@
+"""The suites that Parley includes, as the site offers them for a checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from training import config as configs
+from training.config import RunConfig
+from training.suites import FOLDER
+from webapp.runs.models import Checkpoint
+
+SUITES: dict[str, str] = {
+    "mars": "Tic-tac-toe, Kuhn poker and mini Hanabi, and the held-out games Connect Four, Leduc poker and simple "
+    "Hanabi, against tree search and equilibria.",
+}
+"""What each suite plays; its file is in `training/suites`."""
+
+
+def load(name: str) -> RunConfig:
+    """Return the configuration of a suite."""
+    return configs.load(FOLDER / f"{name}.toml")
+
+
+def configuration(name: str, checkpoint: Checkpoint, *, games: int, seed: int) -> RunConfig:
+    """Return the configuration of a suite of a checkpoint, which samples by the engine of the run that wrote it."""
+    data: dict[str, Any] = load(name).to_dict()
+    base = checkpoint.name if checkpoint.kind == Checkpoint.Kind.BASE else checkpoint.base
+    data["name"] = f"{data['name']} suite of {checkpoint}"[:120]
+    data["model"] = {**data["model"], "base": base}
+    data["suite"] = {"games": games, "tasks": [{**task, "games": 0} for task in data["suite"]["tasks"]]}
+    if checkpoint.run is not None:
+        data["engine"] = checkpoint.run.config.get("engine", data["engine"])
+    return configs.parse({**data, "seed": seed})

@@ -1,0 +1,34 @@
+"""Measure a checkpoint with an evaluation suite."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from training.errors import BadInput
+from webapp.accounts.permissions import current_user, get_or_404, researchers
+from webapp.runs import services, suites
+from webapp.runs.forms import SuiteForm
+from webapp.runs.models import Checkpoint
+
+
+@require_http_methods(["GET", "POST"])
+@researchers
+def new(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
+    """Show the form, and start the run."""
+    user = current_user(request)
+    checkpoint = get_or_404(Checkpoint.objects.visible_to(user).select_related("run"), pk=checkpoint_id)
+    form = SuiteForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        chosen = form.cleaned_data
+        try:
+            config = suites.configuration(chosen["suite"], checkpoint, games=chosen["games"], seed=chosen["seed"])
+            run = services.create_run(owner=user, config=config, place=chosen["place"], start_checkpoint=checkpoint)
+        except BadInput as error:
+            form.add_error("games" if error.where == "games_per_run" else None, str(error))
+        else:
+            return redirect("runs:detail", run.pk)
+    offered = [(about, suites.load(name)) for name, about in suites.SUITES.items()]
+    context = {"checkpoint": checkpoint, "form": form, "offered": offered}
+    return render(request, "runs/new_suite.html", context, status=400 if form.errors else 200)
