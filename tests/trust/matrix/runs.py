@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.trust.matrix.base import MEMBERS, RESEARCHERS, Route
-from tests.webapp.runs.making import make_checkpoint, make_episode, make_run, village
+from tests.webapp.runs.making import SUITE_RESULT, make_checkpoint, make_episode, make_run, village
 
 ADMIN = ("admin",)
 
@@ -30,6 +30,10 @@ def opened(owner: Any) -> dict[str, Any]:
     return {"checkpoint_id": make_checkpoint(make_run(owner, state="stopped"), open_to_players=True).pk}
 
 
+def measured(owner: Any) -> dict[str, Any]:
+    return {"run_id": make_run(owner, kind="suite", state="succeeded", result=SUITE_RESULT).pk}
+
+
 READ = [
     Route(f"runs:{name}", RESEARCHERS, RESEARCHERS, make=run)
     for name in ("detail", "live", "metrics", "conversations", "evaluation", "log", "configuration", "lineage")
@@ -42,6 +46,7 @@ ROUTES = [
     Route("runs:bulk", RESEARCHERS, method="POST", data={"action": "stop"}),
     Route("runs:compare", RESEARCHERS),
     *READ,
+    Route("runs:evaluation", RESEARCHERS, RESEARCHERS, make=measured),
     Route("runs:conversation", RESEARCHERS, RESEARCHERS, make=episode),
     Route("runs:replay", RESEARCHERS, RESEARCHERS, make=replayed),
     Route("runs:tokens", RESEARCHERS, RESEARCHERS, make=episode),
@@ -51,6 +56,8 @@ ROUTES = [
     Route("runs:checkpoints", MEMBERS),
     Route("runs:checkpoint", RESEARCHERS, RESEARCHERS, make=closed),
     Route("runs:checkpoint", MEMBERS, MEMBERS, make=opened),
+    Route("runs:suite", RESEARCHERS, RESEARCHERS, make=closed),
+    Route("runs:suite", RESEARCHERS, RESEARCHERS, method="POST", make=closed, data={"suite": "mars", "games": "0"}),
     Route("runs:download", RESEARCHERS, RESEARCHERS, make=opened),
     Route("runs:share", RESEARCHERS, ADMIN, method="POST", make=closed, data={"open": "1"}),
     Route("runs:delete-checkpoint", RESEARCHERS, ADMIN, method="POST", make=closed),

@@ -144,3 +144,35 @@ def make_checkpoint(run: Run | None, **fields: Any) -> Checkpoint:
         "metrics": {"reward": 0.5},
     }
     return Checkpoint.objects.create(name=name, **{**defaults, **fields})
+
+
+def estimate(mean: float, low: float, high: float, n: int = 4) -> dict[str, float]:
+    """An interval as a result has it."""
+    return {"mean": mean, "low": low, "high": high, "n": n, "level": 0.95}
+
+
+def suite_row(**fields: Any) -> dict[str, Any]:
+    """A row of a suite's report."""
+    defaults: dict[str, Any] = {
+        "task": 0, "title": "Tic-tac-toe", "opponent": "mcts:100", "held_out": False, "seat": 0, "games": 4,
+        "played": 4, "errors": {}, "raw": estimate(-0.5, -0.9, -0.1), "normalised": estimate(25.0, 5.0, 45.0),
+        "parse_rate": estimate(1.0, 0.9, 1.0), "legal_rate": estimate(0.75, 0.5, 1.0), "exact": None, "unavailable": "",
+        "step": 1, "provenance": {"game": "tic_tac_toe", "seat": 0, "seed": 3, "scenarios": {"sha256": "abc123"}},
+    }  # fmt: skip
+    return {**defaults, **fields}
+
+
+SUITE_RESULT: dict[str, Any] = {
+    "rows": [
+        suite_row(),
+        suite_row(seat=1, step=2, played=2, errors={"engine": 2}, normalised=estimate(900.0, 800.0, 1000.0)),
+        suite_row(seat=None, step=None, games=8, played=6),
+        suite_row(task=1, title="Leduc poker", opponent="best_response", held_out=True, seat=None, raw=None, step=None,
+            normalised=None, exact={"nash_conv": 0.9167, "exploitability": 0.4583, "value": 0.1}),
+        suite_row(task=2, title="Kuhn poker", opponent="best_response", seat=None, raw=None, normalised=None, step=None,
+            unavailable="the probabilities are <b>unknown</b>"),
+        suite_row(task=3, opponent="nobody", played=0, errors={"remote": 4}, raw=None, normalised=None, parse_rate=None,
+            legal_rate=None, step=5),
+    ],
+    "conditions": {"model": {"title": "tiny step 5", "note": "a note"}, "intervals": "95 %", "command": "python"},
+}  # fmt: skip

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from tests.webapp.runs.making import make_checkpoint, make_episode, make_run
+from tests.webapp.runs.making import SUITE_RESULT, make_checkpoint, make_episode, make_run
 from training import config as configs
 from training.dataset import DatasetLine
 from training.errors import BadInput
@@ -42,36 +42,6 @@ def form(checkpoint, **changes):
 
 def text(response):
     return response.content.decode()
-
-
-def estimate(mean, low, high, n=4):
-    return {"mean": mean, "low": low, "high": high, "n": n, "level": 0.95}
-
-
-def row(**fields):
-    defaults = {
-        "task": 0, "title": "Tic-tac-toe", "opponent": "mcts:100", "held_out": False, "seat": 0, "games": 4,
-        "played": 4, "errors": {}, "raw": estimate(-0.5, -0.9, -0.1), "normalised": estimate(25.0, 5.0, 45.0),
-        "parse_rate": estimate(1.0, 0.9, 1.0), "legal_rate": estimate(0.75, 0.5, 1.0), "exact": None, "unavailable": "",
-        "step": 1, "provenance": {"game": "tic_tac_toe", "seat": 0, "seed": 3, "scenarios": {"sha256": "abc123"}},
-    }  # fmt: skip
-    return {**defaults, **fields}
-
-
-RESULT = {
-    "rows": [
-        row(),
-        row(seat=1, step=2, played=2, errors={"engine": 2}, normalised=estimate(900.0, 800.0, 1000.0)),
-        row(seat=None, step=None, games=8, played=6),
-        row(task=1, title="Leduc poker", opponent="best_response", held_out=True, seat=None, raw=None, normalised=None,
-            step=None, exact={"nash_conv": 0.9167, "exploitability": 0.4583, "value": 0.1}),
-        row(task=2, title="Kuhn poker", opponent="best_response", seat=None, raw=None, normalised=None, step=None,
-            unavailable="the probabilities are <b>unknown</b>"),
-        row(task=3, opponent="nobody", played=0, errors={"remote": 4}, raw=None, normalised=None, parse_rate=None,
-            legal_rate=None, step=5),
-    ],
-    "conditions": {"model": {"title": "tiny step 5", "note": "a note"}, "intervals": "95 %", "command": "python"},
-}  # fmt: skip
 
 
 # --- starting one ---
@@ -182,7 +152,7 @@ def test_a_worker_puts_the_starts_into_the_run_directory(researcher, checkpoint,
 
 
 def test_the_page_has_a_line_for_every_seat_and_opens_its_games(signed_in, researcher, checkpoint):
-    run = make_run(researcher, kind="suite", state="succeeded", result=RESULT, start_checkpoint=checkpoint)
+    run = make_run(researcher, kind="suite", state="succeeded", result=SUITE_RESULT, start_checkpoint=checkpoint)
     page = text(signed_in.get(reverse("runs:detail", args=[run.pk])))
     assert "<h2>Evaluation suite</h2>" in page, "the first tab"
     assert "tiny step 5" in page
@@ -201,7 +171,7 @@ def test_the_page_has_a_line_for_every_seat_and_opens_its_games(signed_in, resea
 
 
 def test_the_drawing_has_zero_and_hundred_and_stops_at_the_edge(signed_in, researcher):
-    run = make_run(researcher, kind="suite", state="succeeded", result=RESULT)
+    run = make_run(researcher, kind="suite", state="succeeded", result=SUITE_RESULT)
     shown = signed_in.get(reverse("runs:evaluation", args=[run.pk])).context["suite"]
     assert (shown["zero"], shown["hundred"]) == (50.0, 150.0)  # of 200, from -50 to 150
     first, second, *_ = shown["tasks"][0].lines
@@ -223,7 +193,7 @@ def test_a_running_suite_says_how_far_it_is_and_becomes_its_table(signed_in, res
     status = {"phase": "evaluating", "at": 160.0, "since": 100.0, "done": 3, "of": 12}
     attempts.beat(attempt=attempt, status=status)
     assert "<strong>3 of 12</strong> games; about 3 min left" in text(signed_in.get(address))
-    attempts.finish(attempt=attempt, state="succeeded", exit_code=0, result=RESULT)
+    attempts.finish(attempt=attempt, state="succeeded", exit_code=0, result=SUITE_RESULT)
     last = signed_in.get(address, headers={"hx-request": "true"})
     assert last.status_code == 286
     assert "<h2>Evaluation suite</h2>" in text(last)
@@ -239,7 +209,7 @@ def test_a_suite_without_a_result_names_the_next_step(signed_in, researcher, sta
 
 
 def test_its_games_are_listed_by_task_and_seat(signed_in, researcher):
-    run = make_run(researcher, kind="suite", state="succeeded", result=RESULT)
+    run = make_run(researcher, kind="suite", state="succeeded", result=SUITE_RESULT)
     for step, title in ((1, "Tic-tac-toe against mcts:100, seat 0"), (2, "Hanabi, mini, mirror")):
         episode = make_episode(run, step=step)
         episode.summary |= {"block": title}
@@ -251,6 +221,6 @@ def test_its_games_are_listed_by_task_and_seat(signed_in, researcher):
 
 
 def test_it_is_not_cloned_but_started_from_its_checkpoint(signed_in, researcher):
-    run = make_run(researcher, kind="suite", state="succeeded", result=RESULT)
+    run = make_run(researcher, kind="suite", state="succeeded", result=SUITE_RESULT)
     assert "?clone=" not in text(signed_in.get(reverse("runs:detail", args=[run.pk])))
     assert signed_in.get(reverse("runs:new") + f"?clone={run.pk}").status_code == 404
