@@ -137,8 +137,6 @@ class RunConfig(Record):
         for part in self.parts:
             if self.reward.source == "outcome" and games.lookup(part.game).judged:
                 raise BadInput(f"{part.game} has no result of its own: only a judge can score it", "reward.source")
-        for place, game in enumerate(self.evaluate.nashconv):
-            suites.check_solvable(game, f"evaluate.nashconv.{place}")
         for place, opponent in enumerate(self.opponents):
             if opponent.source == LEARNER:
                 raise BadInput("the learner itself is called mirror here", f"opponents.{place}.source")

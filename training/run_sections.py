@@ -261,10 +261,10 @@ class EvaluateSection(Record):
         default=None, gt=0, le=5, description="Sampling temperature of all models; empty = sampling.temperature."
     )
     judge: bool = Field(default=False, description="Let the judge score each conversation.")
-    nashconv: Names = Field(
+    nashconv: tuple[Literal["kuhn_poker", "leduc_poker"], ...] = Field(
         default=(),
-        description="Games, kuhn_poker or leduc_poker, in which a training run measures NashConv and exploitability of "
-        "what it trains, as curves.",
+        max_length=2,
+        description="Games in which a training run measures NashConv and exploitability of what it trains, as curves.",
     )
     nashconv_every: int = Field(
         default=10,

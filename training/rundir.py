@@ -30,7 +30,7 @@ class AttemptDir:
     def events(self) -> Path:
         """One line per event: `{"at", "kind", …}`.
 
-        Kinds: started, checkpoint, warning, error, watchdog, evaluation, finished.
+        Kinds: started, checkpoint, warning, error, watchdog, evaluation, suite, finished.
         """
         return self.root / "events.jsonl"
 

@@ -9,6 +9,7 @@ from training import config as configs
 from training.errors import BadInput
 from training.evaluate import during, nashconv
 from training.learn.trainer import Trainer
+from training.players.strategic import POKERS
 from training.records import Episode
 from training.store import read_lines, read_member
 
@@ -76,7 +77,8 @@ def test_only_a_run_that_asks_for_it_is_measured(tmp_path, monkeypatch):
     assert seen == [None]
 
 
-def test_a_game_without_a_best_response_is_refused_by_its_place():
-    with pytest.raises(BadInput, match="NashConv is known for") as caught:
+def test_only_the_games_with_a_best_response_can_be_named():
+    with pytest.raises(BadInput, match="'kuhn_poker' or 'leduc_poker'") as caught:
         configs.parse({"evaluate": {"nashconv": ["kuhn_poker", "hanabi"]}})
     assert caught.value.where == "evaluate.nashconv.1"
+    assert configs.parse({"evaluate": {"nashconv": list(POKERS)}}).evaluate.nashconv == tuple(POKERS)

@@ -85,6 +85,13 @@ def test_shares_of_replies_are_over_deals():
     assert (row["parse_rate"].mean, row["legal_rate"].mean) == (0.75, 0.75)  # 1 and 1 of 2
 
 
+def test_a_seat_that_was_never_asked_has_no_share():
+    made = Results()
+    made.add(game(1, (1.0, -1.0), refused=1), (0, 1))
+    assert estimates("kuhn_poker", None, {1: made})["legal_rate"] is None
+    assert estimates("kuhn_poker", None, {0: made, 1: made})["legal_rate"].mean == 0.5
+
+
 def test_equal_results_have_an_interval_from_the_games_range():
     made = results(0, *(game(seed, (1.0, -1.0), "tic_tac_toe") for seed in range(1, 31)))
     raw = estimates("tic_tac_toe", None, {0: made})["raw"]

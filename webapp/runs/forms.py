@@ -188,9 +188,7 @@ def _schema(document: Mapping[str, Any]) -> dict[str, Any]:
 class SuiteForm(forms.Form):
     """An evaluation suite for one checkpoint."""
 
-    suite = forms.ChoiceField(
-        choices=[(name, name) for name in suites.SUITES], help_text="The games and opponents, listed below."
-    )
+    suite = forms.ChoiceField(choices=suites.titles, help_text="The games and opponents, listed below.")
     games = forms.IntegerField(
         min_value=1,
         max_value=MOST_GAMES,

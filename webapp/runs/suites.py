@@ -21,6 +21,11 @@ def load(name: str) -> RunConfig:
     return configs.load(FOLDER / f"{name}.toml")
 
 
+def titles() -> list[tuple[str, str]]:
+    """Return name and title of every suite."""
+    return [(name, load(name).name) for name in SUITES]
+
+
 def configuration(name: str, checkpoint: Checkpoint, *, games: int, seed: int) -> RunConfig:
     """Return the configuration of a suite of a checkpoint, which samples by the engine of the run that wrote it."""
     data: dict[str, Any] = load(name).to_dict()

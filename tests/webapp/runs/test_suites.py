@@ -164,7 +164,8 @@ def test_the_page_has_a_line_for_every_seat_and_opens_its_games(signed_in, resea
     assert "of 4; failed: engine 2" in page
     assert "of 4; failed: remote 4" in page
     assert "NashConv 0.9167, exploitability 0.4583" in page
-    assert "held out" in page
+    assert "best response; held out" in page
+    assert "In some rows n is fewer than 30" in page
     assert "the probabilities are &lt;b&gt;unknown" in page
     assert "75 %" in page
     assert "<dt>scenarios.sha256</dt><dd>abc123</dd>" in page

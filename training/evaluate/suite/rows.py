@@ -103,8 +103,8 @@ def estimates(game: str, scale: Scale | None, by_seat: Mapping[Seat, Results]) -
     return {
         "raw": raw,
         "normalised": None if scale is None or raw is None else _normalised(raw, returns, scale, ends),
-        "parse_rate": _over_deals(parsed, UNIT),
-        "legal_rate": _over_deals(legal, UNIT),
+        "parse_rate": _shares(parsed),
+        "legal_rate": _shares(legal),
     }
 
 
@@ -121,6 +121,13 @@ def _over_deals(
     deals = [deal for deal in first if all(deal in other for other in rest)]
     means = [fmean(of(seat, by_deal[deal]) for seat, by_deal in values.items()) for deal in deals]
     return interval(means, scale=ends) if means else None
+
+
+def _shares(values: Mapping[Seat, Mapping[Deal, float]]) -> Interval | None:
+    """Return the mean share over deals; a deal's is the mean over the seats that were asked for a move in it."""
+    deals = dict.fromkeys(deal for by_deal in values.values() for deal in by_deal)
+    means = [fmean(by_deal[deal] for by_deal in values.values() if deal in by_deal) for deal in deals]
+    return interval(means, scale=UNIT) if means else None
 
 
 def _normalised(

@@ -226,10 +226,10 @@ def _store(progress: Progress, block: Block, job: Job, episode: Episode) -> None
 
 
 def flat(rows: list[Row]) -> dict[str, float]:
-    """Return the numbers of a report under one name each, for the comparison of runs."""
+    """Return the numbers over all seats under one name each, for the comparison of runs."""
     numbers: dict[str, float] = {}
-    for row in rows:
-        name = f"{row.title} against {row.opponent}" + ("" if row.seat is None else f", seat {row.seat}")
+    for row in [row for row in rows if row.seat is None]:
+        name = f"{row.title} against {row.opponent}"
         for kind, estimate in (("return", row.raw), ("normalised", row.normalised)):
             if estimate is not None:
                 numbers[f"{kind}/{name}"] = estimate.mean

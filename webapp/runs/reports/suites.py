@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from training.evaluate.intervals import CAUTION, ENOUGH
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.reports import comparing
 
@@ -53,6 +54,7 @@ def of_run(run: Run) -> dict[str, Any] | None:
         "model": conditions["model"]["title"],
         "note": conditions["model"].get("note", ""),
         "intervals": conditions["intervals"],
+        "caution": CAUTION if any(row["raw"] and row["raw"]["n"] < ENOUGH for row in run.result["rows"]) else "",
         "tasks": [_task(list(rows)) for _, rows in groupby(run.result["rows"], key=lambda row: row["task"])],
         "zero": _place(0),
         "hundred": _place(100),
