@@ -438,6 +438,14 @@ def test_a_folder_that_the_site_did_not_make_is_never_an_attempt_of_the_site(mak
     assert folder.folders() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("name", ["evaluation.json", "suite.json"])
+def test_the_result_is_that_of_a_head_to_head_or_of_a_suite(make_run, supervisor_of, name):
+    supervisor = supervisor_of(make_run())
+    assert supervisor._evaluation() is None
+    (supervisor.files.root / name).write_text('{"rows": [1]}')
+    assert supervisor._evaluation() == {"rows": [1]}
+
+
 def test_the_commit_is_unknown_where_git_is_not_installed(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert kinds.code_version.__wrapped__() == ""

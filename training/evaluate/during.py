@@ -43,8 +43,8 @@ async def equilibrium(trainer: Trainer, states: Mapping[str, Mapping[str, Point]
         policy = await model_policy(
             of_game, trainer.context.engine, trainer.context.chat, lambda done, of: progress.beat(done=done, of=of)
         )
-        found = measure(game, policy)
-        numbers |= {f"nashconv/{game}": found["nash_conv"], f"exploitability/{game}": found["exploitability"]}
+        distance = measure(game, policy)
+        numbers |= {f"nashconv/{game}": distance["nash_conv"], f"exploitability/{game}": distance["exploitability"]}
     return numbers
 
 
@@ -91,7 +91,7 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, super
         if common_opponent(config, pairs):
             check(config.common_opponent)
     evaluation: dict[str, Any] = {}
-    states = {game: points(game) for game in config.evaluate.nashconv}
+    states: dict[str, Mapping[str, Point]] = {game: points(game) for game in config.evaluate.nashconv}
 
     async def last(finished: trainer.Trainer) -> None:
         evaluation.update(await at_end(finished))

@@ -54,8 +54,8 @@ class Results:
 
     def at(self, seat: Seat, name: str) -> dict[Deal, float]:
         """Return the mean of a number at one seat, by deal."""
-        found = {deal: [row[name] for row in rows if name in row] for deal, rows in self.values.get(seat, {}).items()}
-        return {deal: fmean(values) for deal, values in found.items() if values}
+        games = {deal: [row[name] for row in rows if name in row] for deal, rows in self.values.get(seat, {}).items()}
+        return {deal: fmean(values) for deal, values in games.items() if values}
 
 
 class Row(Record):
@@ -118,14 +118,14 @@ def _over_deals(
     `of` maps a value at a seat, and `ends` bound what it returns.
     """
     first, *rest = values.values()
-    deals = [deal for deal in first if all(deal in other for other in rest)]
+    deals = sorted(deal for deal in first if all(deal in other for other in rest))  # whichever game ended first
     means = [fmean(of(seat, by_deal[deal]) for seat, by_deal in values.items()) for deal in deals]
     return interval(means, scale=ends) if means else None
 
 
 def _shares(values: Mapping[Seat, Mapping[Deal, float]]) -> Interval | None:
     """Return the mean share over deals; a deal's is the mean over the seats that were asked for a move in it."""
-    deals = dict.fromkeys(deal for by_deal in values.values() for deal in by_deal)
+    deals = sorted({deal for by_deal in values.values() for deal in by_deal})
     means = [fmean(by_deal[deal] for by_deal in values.values() if deal in by_deal) for deal in deals]
     return interval(means, scale=UNIT) if means else None
 

@@ -96,16 +96,16 @@ class Suite:
     async def _played(self, place: int, task: SuiteTask, progress: Progress) -> list[Row]:
         """Play a task at every seat; return the rows of the seats, then that of all seats."""
         by_seat: dict[Seat, Results] = {}
-        own = [block for block in self.blocks if block.place == place]
+        of_task = [block for block in self.blocks if block.place == place]
         steps: dict[Seat, Block] = {}
-        for block in own:
+        for block in of_task:
             results = Results()
             seats = range(len(block.starts[0].seats)) if block.seat is None else (block.seat,)
             await self._play(block, results, seats, progress)
             by_seat |= dict.fromkeys(seats, results)
             steps |= dict.fromkeys(seats, block)
         rows = [self._row(task, steps[seat], {seat: by_seat[seat]}, seat) for seat in by_seat]
-        return [*rows, self._row(task, own[0], by_seat, None)] if len(by_seat) > 1 else rows
+        return [*rows, self._row(task, of_task[0], by_seat, None)] if len(by_seat) > 1 else rows
 
     async def _play(self, block: Block, results: Results, seats: range | tuple[Seat, ...], progress: Progress) -> None:
         """Play the games of a block and store each of them as it ends."""
@@ -134,7 +134,7 @@ class Suite:
                 progress.beat(done=before + results.games)
 
     def _row(self, task: SuiteTask, block: Block, by_seat: Mapping[Seat, Results], seat: Seat | None) -> Row:
-        distinct = {id(results): results for results in by_seat.values()}.values()
+        distinct = {id(results): results for results in by_seat.values()}.values()  # the seats of a mirror share theirs
         errors: dict[str, int] = {}
         for results in distinct:
             for kind, count in results.errors.items():
@@ -166,6 +166,7 @@ class Suite:
     def _provenance(self, task: SuiteTask, seat: Seat | None) -> dict[str, Any]:
         """Return what every number depends on."""
         return {
+            "model": self.model.title,
             "game": task.game,
             "settings": dict(task.settings),
             "opponent": {"source": task.opponent},
