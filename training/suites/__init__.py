@@ -27,7 +27,8 @@ NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 BEST_RESPONSE = "best_response"
 """The opponent of a task that plays no games: NashConv is computed from the model's policy."""
 MOST_GAMES = 100_000
-Returns = Annotated[tuple[float, ...], Field(min_length=1, max_length=100)]
+Return = Annotated[float, Field(ge=-1e6, le=1e6)]
+Returns = Annotated[tuple[Return, ...], Field(min_length=1, max_length=100)]
 
 
 class Scale(Record):

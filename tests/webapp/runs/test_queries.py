@@ -66,5 +66,5 @@ def test_a_comparison(client, run, researcher, django_assert_max_num_queries):
 
 
 def test_a_checkpoint(client, run, django_assert_max_num_queries):
-    with django_assert_max_num_queries(SESSION_AND_PERSON + 7):
+    with django_assert_max_num_queries(SESSION_AND_PERSON + 8):
         assert client.get(reverse("runs:checkpoint", args=[run.checkpoints.get().pk])).status_code == 200
