@@ -68,6 +68,20 @@ def test_a_stop_leaves_the_measurement_out_and_keeps_the_step(tmp_path, monkeypa
     assert run_dir.checkpoint_of(1).is_dir()
 
 
+def test_a_failure_is_a_warning_and_the_run_goes_on(tmp_path, monkeypatch):
+    async def failing(trainer, states):
+        raise ValueError("no such answer")
+
+    monkeypatch.setattr(during, "equilibrium", failing)
+    config, run_dir = make_run(tmp_path, steps=2, evaluate=KUHN)
+    assert during.run(config, run_dir)["result"] == "succeeded"
+    assert [NUMBERS & set(line) for line in lines(run_dir)] == [set(), set()]
+    warnings = [event for event, _ in read_lines(run_dir.attempt(1).events) if event["kind"] == "warning"]
+    assert [(event["step"], event["why"]) for event in warnings] == [
+        (2, "nothing was measured: ValueError: no such answer")
+    ]
+
+
 def test_only_a_run_that_asks_for_it_is_measured(tmp_path, monkeypatch):
     seen = []
     make = Trainer.__init__

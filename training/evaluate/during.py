@@ -2,8 +2,8 @@
 
 Head-to-heads, against the run's starting model or another opponent, are played every `evaluate.every` steps, and with
 `evaluate.at_end` after the last one. NashConv of the games `evaluate.nashconv` joins the metrics of every
-`evaluate.nashconv_every`-th step and of the last one. A failure of an opponent's engine ends the run like a failure of
-the learner's engine; the run's checkpoints stay.
+`evaluate.nashconv_every`-th step and of the last one; where that fails, a warning takes its place. A failure of an
+opponent's engine ends the run like a failure of the learner's engine; the run's checkpoints stay.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from training import games, rewards
 from training.attempts.attempt import Checkpoint, run_attempt
 from training.attempts.progress import Progress, Result, StopRequested
 from training.config import RunConfig
-from training.errors import DivergedError
+from training.errors import DivergedError, OutsideError, boundary
 from training.learn import checkpoint, memory, report, scenarios, sync
 from training.learn.context import TrainingContext, build
 from training.learn.score import Rollout, begin_critic, give_credit, measured, score
@@ -214,16 +214,20 @@ class Trainer:
         return metrics | {"learning_s": seconds, "learning_tokens_per_s": tokens / max(seconds, 1e-9)}
 
     async def _measured(self) -> dict[str, float]:
-        """Return the measurements that are due; a stop leaves them out, because the step itself is done."""
+        """Return the measurements that are due; a stop or a failure leaves them out: the step itself is done."""
         section = self.config.evaluate
         due = self.step % section.nashconv_every == 0 or self.step == self.config.learn.steps
         if self.measure is None or not due:
             return {}
         self.progress.phase("evaluating")
+        values: dict[str, float] = {}
         try:
-            values = await self._unless_stopped(self.measure(self))
+            with boundary():
+                values = await self._unless_stopped(self.measure(self))
         except StopRequested:
-            values = {}
+            pass  # the next step ends the run
+        except OutsideError as error:
+            self.progress.event("warning", step=self.step, why=f"nothing was measured: {error}")
         await self._sync(self.step)  # as after a head-to-head: nothing of its prompts may stay in the engine
         return values
 

@@ -148,6 +148,16 @@ def test_a_worker_puts_the_starts_into_the_run_directory(researcher, checkpoint,
     ]  # fmt: skip
 
 
+def test_a_worker_hands_over_the_secret_of_a_remote_opponent(researcher, checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setenv("MODEL_ADDRESSES", "http://127.0.0.1:1/v1=OUR_API_KEY")
+    monkeypatch.setenv("OUR_API_KEY", "hush")
+    task = {"game": "kuhn_poker", "opponent": "http://127.0.0.1:1/v1 m OUR_API_KEY"}
+    run = services.create_run(owner=researcher, config=of(task), start_checkpoint=checkpoint)
+    launch = kinds.Training().prepare(run, RunDir(tmp_path), 1)
+    assert launch.secrets == {"OUR_API_KEY": "hush"}
+    assert "hush" not in (tmp_path / "config.json").read_text()
+
+
 # --- its page ---
 
 
