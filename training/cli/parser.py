@@ -154,15 +154,15 @@ def _play(parser: ArgumentParser) -> None:
     )
 
 
-def _run(parser: ArgumentParser, kind: str | None) -> None:
-    parser.add_argument("config", type=Path, metavar="CONFIG.toml", help="the configuration (TOML, or JSON)")
+def _run(parser: ArgumentParser, kind: str | None, metavar: str = "CONFIG.toml") -> None:
+    parser.add_argument("config", type=Path, metavar=metavar, help="the configuration (TOML, or JSON)")
     parser.add_argument("--dir", type=Path, required=True, metavar="DIR", help="the run directory, new or empty")
     _attempt(parser)
     parser.set_defaults(resume=False, kind=kind)
 
 
 def _suite(parser: ArgumentParser) -> None:
-    _run(parser, "suite")
+    _run(parser, "suite", "SUITE.toml")
     parser.add_argument(
         "--model", required=True, metavar="MODEL", help="who is measured: a model by name or folder, or a player"
     )
