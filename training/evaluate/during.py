@@ -37,11 +37,15 @@ async def during(trainer: Trainer, step: int) -> dict[str, float]:
 
 async def equilibrium(trainer: Trainer, states: Mapping[str, Mapping[str, Point]]) -> dict[str, float]:
     """Return `nashconv/GAME` and `exploitability/GAME` of the learner, in chips; `states` are `points` by game."""
-    progress = trainer.progress
+    progress, sampling = trainer.progress, trainer.config.sampling
     numbers: dict[str, float] = {}
     for game, of_game in states.items():
         policy = await model_policy(
-            of_game, trainer.context.engine, trainer.context.chat, lambda done, of: progress.beat(done=done, of=of)
+            of_game,
+            trainer.context.engine,
+            trainer.context.chat,
+            lambda done, of: progress.beat(done=done, of=of),
+            constrained=sampling.temperature if sampling.constrain else None,
         )
         distance = measure(game, policy)
         numbers |= {f"nashconv/{game}": distance["nash_conv"], f"exploitability/{game}": distance["exploitability"]}

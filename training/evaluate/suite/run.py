@@ -215,7 +215,9 @@ class Suite:
             progress.check()
             progress.beat(states=done)
 
-        return await nashconv.model_policy(states, *self.pool.scorer(source), on_progress)
+        sampling = self.config.sampling
+        constrained = sampling.temperature if sampling.constrain else None
+        return await nashconv.model_policy(states, *self.pool.scorer(source), on_progress, constrained=constrained)
 
 
 def _store(progress: Progress, block: Block, job: Job, episode: Episode) -> None:
