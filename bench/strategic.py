@@ -98,7 +98,7 @@ def _mean_return(task: Task, folder: Path, opponent: str, seat: int, games: int,
 TASKS: dict[str, Task] = {
     "kuhn": Task(
         "kuhn_poker",
-        Start("kuhn-poker-1", ("by_card",), 2500),
+        Start("kuhn-poker-1", ("by_card",), 6000),
         "nash",
         120,
         _nash_conv,
