@@ -26,12 +26,14 @@ from training.methods.omar import OmarConfig
 from training.reading import Record, Version
 from training.records import LEARNER
 from training.run_sections import (
+    MIRROR,
     MOST_GAMES,
     PAST,
     DataSection,
     EngineSection,
     EvaluateSection,
     GameSection,
+    LeagueSection,
     LearnSection,
     MixtureEntry,
     ModelSection,
@@ -83,6 +85,7 @@ class RunConfig(Record):
         max_length=100,
         description="Players of seats that the learner does not play: one entry is drawn per game; empty = mirror.",
     )
+    league: LeagueSection = Field(default=LeagueSection(), description="Opponents drawn by the results against them.")
     rollout: RolloutSection = Field(default=RolloutSection(), description="How many games a step plays.")
     method: AnyMethod = Field(default=OmarConfig(), description="How outcomes become credit.")
     learn: LearnSection = Field(default=LearnSection(), description="Optimizer and loss.")
@@ -140,6 +143,8 @@ class RunConfig(Record):
         for place, opponent in enumerate(self.opponents):
             if opponent.source == LEARNER:
                 raise BadInput("the learner itself is called mirror here", f"opponents.{place}.source")
+        if self.league.every:
+            self._check_league()
         if (self.judged or self.reward.judge_filter) and self.judge is None:
             raise BadInput("this run's reward or filter needs a judge: give its address and model", "judge")
         if 0 < self.engine.window <= self.sampling.max_tokens:
@@ -158,6 +163,19 @@ class RunConfig(Record):
         for place, task in enumerate(self.suite.tasks):
             _check_game(task.game, task.settings, f"suite.tasks.{place}", suites.field(place, "game"))
         suites.check(self.suite)
+
+    def _check_league(self) -> None:
+        if all(opponent.source == MIRROR for opponent in self.opponents):
+            raise BadInput("a league needs opponents: `past`, a player or a model", "opponents")
+        if self.league.every % self.learn.save_every:
+            raise BadInput(
+                f"the league plays saved steps, which are the multiples of learn.save_every = {self.learn.save_every}: "
+                "make it a multiple of that",
+                "league.every",
+            )
+        for part in self.parts:
+            if games.lookup(part.game).judged:
+                raise BadInput(f"{part.game} has no result of its own, by which a league compares", "league.every")
 
     def _check_warmup(self) -> None:
         steps, first = self.learn.steps, 0

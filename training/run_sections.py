@@ -156,6 +156,29 @@ class Opponent(Record):
     )
 
 
+class LeagueSection(Record):
+    """The league: saved steps of the learner play each other and the other opponents, which are drawn by the results."""
+
+    every: int = Field(
+        default=0,
+        ge=0,
+        le=MOST_STEPS,
+        description="Training steps between the league's evaluations, a multiple of learn.save_every; 0 = no league.",
+    )
+    games: int = Field(
+        default=32,
+        ge=2,
+        le=10_000,
+        description="Games of each pair in an evaluation, from the same starts for all pairs; rounded up to whole "
+        "starts, each of which is played from every seat.",
+    )
+    pfsp: Literal["none", "hard", "variance"] = Field(
+        default="hard",
+        description="How opponents are drawn, where p is the learner's last result against one, from 0 to 1: hard = by "
+        "(1 - p)^2; variance = by p(1 - p); none = by weight alone.",
+    )
+
+
 class MixtureEntry(Record):
     """One game of a mixture."""
 

@@ -30,7 +30,7 @@ class AttemptDir:
     def events(self) -> Path:
         """One line per event: `{"at", "kind", …}`.
 
-        Kinds: started, checkpoint, warning, error, watchdog, evaluation, suite, finished.
+        Kinds: started, checkpoint, warning, error, watchdog, evaluation, suite, league, finished.
         """
         return self.root / "events.jsonl"
 
@@ -42,6 +42,15 @@ class AttemptDir:
     def episodes(self, step: int) -> Path:
         """One gzip member per episode of training step `step`."""
         return self.root / "episodes" / f"step_{step:06d}.jsonl.gz"
+
+    def league_games(self, step: int) -> Path:
+        """One gzip member per game of the league's evaluation after training step `step`."""
+        return self.root / "episodes" / f"step_{step:06d}_league.jsonl.gz"
+
+    @property
+    def league(self) -> Path:
+        """The whole payoff table of the run's league so far: `{"version", "cells": […]}`."""
+        return self.root / "league.json"
 
     @property
     def index(self) -> Path:

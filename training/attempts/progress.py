@@ -25,6 +25,8 @@ from training.store import append_line, append_member, write_json
 from training.supervised import held_input
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from training.records import Floats
 
 Phase = Literal["loading", "starting", "sampling", "scoring", "learning", "syncing", "saving", "evaluating", "finished"]
@@ -94,9 +96,11 @@ class Progress:
         """Append an event."""
         append_line(self.attempt.events, {"at": time.time(), "kind": kind, **data})
 
-    def episode(self, step: int, number: int, record: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
-        """Append an episode with its credit to the step's file, and an entry to the index."""
-        file = self.attempt.episodes(step)
+    def episode(
+        self, step: int, number: int, record: Mapping[str, Any], summary: Mapping[str, Any], file: Path | None = None
+    ) -> None:
+        """Append an episode with its credit to the step's file, or to another `file`, and an entry to the index."""
+        file = file or self.attempt.episodes(step)
         offset, length = append_member(file, record)
         line = {"step": step, "episode": number, "file": file.name, "offset": offset, "length": length}
         append_line(self.attempt.index, {**line, "summary": dict(summary)})

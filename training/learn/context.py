@@ -18,6 +18,7 @@ from training.engines.base import Engine, Sampling
 from training.errors import BadInput
 from training.learn import checkpoint, policy, scenarios
 from training.learn.checkpoint import TrainerState
+from training.learn.league import League
 from training.learn.opponents import Opponents
 from training.learn.policy import Policy
 from training.learn.scenarios import MixtureSampler
@@ -51,6 +52,7 @@ class TrainingContext:
     reward: Reward
     starts: MixtureSampler
     opponents: Opponents
+    league: League
     watchdog: Watchdog
     info: bases.ModelInfo
     adapter_only: bool
@@ -97,8 +99,11 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     samplers = [scenarios.read_scenarios(config, file, part) for file, part in zip(files, config.parts, strict=True)]
     starts = scenarios.MixtureSampler(samplers, [part.weight for part in config.parts])
     opponents = Opponents(config, run_dir, starts.scenarios, device.partition(":")[0])
+    league = League(config, starts, opponents)
     method = config.method.build()
     resumed = checkpoint.read(latest[1]) if latest else None
+    if latest and resumed:
+        league.restore(resumed.data.get("league", ()), run_dir, latest[1], resumed.step)
     model = policy.load(
         config.model.base,
         method.needs.critic,
@@ -124,6 +129,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
         ),
         starts=starts,
         opponents=opponents,
+        league=league,
         watchdog=Watchdog(config.stop),
         info=bases.child_info(
             config.model.base,

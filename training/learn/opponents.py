@@ -32,6 +32,7 @@ class Opponents:
             save_every=config.learn.save_every,
             saved=rollout.past_saved,
             loaded=rollout.past_loaded,
+            pfsp=config.league.pfsp if config.league.every else "none",
         )
         self._run_dir = run_dir
         _check(config, starts)
@@ -56,6 +57,18 @@ class Opponents:
             policy = past_policy(saved)
             factories[policy] = self._contestants.seated(engine, self._base, policy)
         return factories
+
+    async def one(self, policy: str) -> PlayerFactory:
+        """Return the players of one opponent, with its weights loaded again; `policy` is its name in the pool.
+
+        A past self takes the place of one that `ready` has loaded.
+        """
+        if policy in self._named:
+            await self._contestants.reload()
+            return self._named[policy].player
+        saved = int(policy.removeprefix(PAST))
+        await self._past[0].load_weights(self._run_dir.checkpoint_of(saved) if saved else self._base)
+        return self._contestants.seated(self._past[0], self._base, policy)
 
     async def aclose(self) -> None:
         """Close all engines and connections, even if closing one of them fails."""

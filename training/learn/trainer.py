@@ -71,7 +71,8 @@ class Trainer:
         """Run to the end; return the result and, unless it succeeded, why."""
         try:
             self.progress.phase("syncing")
-            await self._sync(self.step)
+            await self.sync(self.step)
+            await self._measure_league()
             while self.step < self.config.learn.steps:
                 if why := await self._step():
                     return "stopped", self._end_early(why)
@@ -101,7 +102,7 @@ class Trainer:
             metrics["bad_steps"] = 1.0
             self.progress.event("warning", step=number, why=f"nothing learned in this step: {bad}")
         self.progress.phase("syncing")
-        metrics["sync_s"] = await _timed(self._sync(number))
+        metrics["sync_s"] = await _timed(self.sync(number))
         self.step = self.progress.step = number
         metrics["step_s"] = time.monotonic() - began
         self._report(rollouts, metrics | await self._measured())
@@ -111,9 +112,10 @@ class Trainer:
             return why  # the caller saves, and knows which earlier checkpoint must stay
         if self.progress.take_save() or number % self.config.learn.save_every == 0:
             self.save()  # before the head-to-head: what a long one costs, should it fail, is the head-to-head
+        await self._measure_league()
         return await self._evaluate()
 
-    async def _sync(self, step: int) -> None:
+    async def sync(self, step: int) -> None:
         """Give the engine the present weights, which are those after training step `step`."""
         await sync.push(self.context.policy, self.context.engine)
         self.context.engine_step = step
@@ -247,9 +249,15 @@ class Trainer:
         self.progress.phase("evaluating")
         results = await self._unless_stopped(self.evaluate(self, self.step))
         # what the engine still holds of the head-to-head's prompts would round the next games differently
-        await self._sync(self.step)
+        await self.sync(self.step)
         self.progress.event("evaluation", **{**results, "step": self.step})
         return self._compare(results)
+
+    async def _measure_league(self) -> None:
+        """Play the league's evaluation of this step, if it is due and no earlier attempt has played it."""
+        if self.context.league.due(self.step):
+            await self._unless_stopped(self.context.league.play(self))
+            await self.sync(self.step)  # as after a head-to-head
 
     def _compare(self, results: Mapping[str, Any]) -> str:
         """Give the watchdog a head-to-head after this step, if training rewards what it compares."""
@@ -301,6 +309,7 @@ class Trainer:
             "watchdog": self.context.watchdog.state_dict(),
             "bad_in_a_row": self.bad_in_a_row,
             "effective": self.effective,
+            "league": self.context.league.state_dict(),
         }
         return checkpoint.TrainerState(
             self.step, rest, moments | critic_moments | states | self.context.policy.tensors()

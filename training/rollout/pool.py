@@ -1,17 +1,19 @@
 """Draws the learner's opponents for every game from a weighted pool, by seed, step and game number alone.
 
-This module loads no models. Past versions of the learner are named by the step after which they were saved, and saved
-steps are the multiples of `save_every`, so a resumed run draws the same opponents. Raises `BadInput` for a game that no
-entry of the pool can play.
+In a league it also depends on the results against each opponent up to that step. This module loads no models. Past
+versions of the learner are named by the step after which they were saved, and saved steps are the multiples of
+`save_every`, so a resumed run draws the same opponents. Raises `BadInput` for a game that no entry of the pool can play.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from training.errors import BadInput
 from training.games import make
 from training.records import LEARNER, Scenario, Seat
+from training.rollout.league import FORMS, Table, seats_title
 from training.run_sections import MIRROR, PAST, Opponent, saved_steps
 from training.seeding import rng
 
@@ -27,12 +29,44 @@ def title(policy: str) -> str:
     return rest[0] if "://" in first and rest else first if first == PAST else policy
 
 
-class Pool:
-    """The pool of a run. Each training step draws `loaded` of the newest `saved` saved steps."""
+def column(policy: str) -> str:
+    """Return an opponent's name in a league's table: `past STEP`, the last part of a folder's path, else its title."""
+    path = Path(policy)
+    if path.is_absolute():
+        return path.name
+    return policy if policy.startswith(f"{PAST} ") else title(policy)
 
-    def __init__(self, entries: Sequence[Opponent], seed: int, *, save_every: int, saved: int, loaded: int) -> None:
+
+def fits(entry: Opponent, roles: Sequence[str]) -> bool:
+    """Return whether an entry can be drawn for a game with these roles."""
+    return entry.source == MIRROR or entry.learner == "one" or bool({*entry.learner} & {*roles})
+
+
+def with_roles(learner: Sequence[str], roles: Sequence[str]) -> set[Seat]:
+    """Return the seats whose role is one of the learner's."""
+    return {seat for seat, role in enumerate(roles) if role in learner}
+
+
+class Pool:
+    """The pool of a run. Each training step draws `loaded` of the newest `saved` saved steps.
+
+    With a form of `pfsp` the entries other than `mirror` share their part of the games by the results in `table`.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[Opponent],
+        seed: int,
+        *,
+        save_every: int,
+        saved: int,
+        loaded: int,
+        pfsp: str = "none",
+    ) -> None:
         self.entries, self.seed = tuple(entries), seed
+        self.table = Table()
         self._every, self._saved, self._loaded = save_every, saved, loaded
+        self._form = FORMS.get(pfsp)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -52,8 +86,50 @@ class Pool:
 
     def past(self, step: int) -> tuple[int, ...]:
         """Return the saved steps that training step `step` plays against."""
-        saved = self.saved(step)
-        return tuple(sorted(rng(self.seed, PAST, step).sample(saved, min(self._loaded, len(saved)))))
+        return tuple(sorted(set(self._past_draws(step))))
+
+    def _past_draws(self, step: int) -> tuple[int, ...]:
+        """Return the saved steps among which the games of a training step choose with equal chances.
+
+        By results they are drawn with replacement, so that each game meets a saved step exactly as often as its weight
+        says, however few are loaded.
+        """
+        saved, chance = self.saved(step), rng(self.seed, PAST, step)
+        if self._form is None:
+            return tuple(sorted(chance.sample(saved, min(self._loaded, len(saved)))))
+        rows = [dict(self.weights(entry, step)) for entry in self.entries if entry.source == PAST]
+        weights = [sum(row[past_policy(each)] for row in rows) for each in saved]
+        return tuple(chance.choices(saved, _some(weights), k=self._loaded)) if saved else ()
+
+    def weights(self, entry: Opponent, step: int) -> list[tuple[str, float]]:
+        """Return the opponents of an entry in training step `step` with the weights by which they are drawn.
+
+        Without results each has the entry's weight; a past self has it once for every saved step.
+        """
+        learner, form = seats_title(entry.learner), self._form or (lambda p: 1.0)
+        if entry.source == PAST:
+            scores = [
+                (past_policy(saved), self.table.score(past_policy(saved), learner, before=step, above=saved))
+                for saved in self.saved(step)
+            ]
+        else:
+            scores = [(entry.source, self.table.score(column(entry.source), learner, before=step))]
+        return [(policy, entry.weight * form(score)) for policy, score in scores]
+
+    def shares(self, entries: Sequence[Opponent], step: int) -> list[float]:
+        """Return how often each of these entries is drawn in training step `step`, relative to the others.
+
+        `mirror` keeps its configured part of the games; the other entries share theirs by PFSP. Where every opponent is
+        beaten for certain, so that all weights are 0, they share it equally.
+        """
+        if self._form is None:
+            return [entry.weight for entry in entries]
+        rows = [[] if entry.source == MIRROR else self.weights(entry, step) for entry in entries]
+        sums = [sum(weight for _, weight in row) for row in rows]
+        if not any(sums):
+            sums = [entry.weight * len(row) for entry, row in zip(entries, rows, strict=True)]
+        part = sum(entry.weight for entry in entries if entry.source != MIRROR) / (sum(sums) or 1.0)
+        return [e.weight if e.source == MIRROR else part * total for e, total in zip(entries, sums, strict=True)]
 
     def seats(self, scenario: Scenario, step: int, number: int) -> tuple[str, ...]:
         """Return the policy of every seat in game `number` of a training step, by name."""
@@ -62,16 +138,21 @@ class Pool:
             return everywhere
         chance = rng(self.seed, "opponent", step, number)
         roles = make(scenario).roles()
-        fitting = [e for e in self.entries if e.source == MIRROR or e.learner == "one" or {*e.learner} & {*roles}]
+        fitting = [e for e in self.entries if fits(e, roles)]
         if not fitting:
             has = f"it has {', '.join(sorted(set(roles)))}" if roles else "it has none"
             raise BadInput(f"no entry fits {scenario.id}: nobody there has the learner's roles; {has}", "opponents")
-        [entry] = chance.choices(fitting, [entry.weight for entry in fitting])
+        [entry] = chance.choices(fitting, self.shares(fitting, step))
         if entry.source == MIRROR:
             return everywhere
-        policy = past_policy(chance.choice(self.past(step))) if entry.source == PAST else entry.source
+        policy = past_policy(chance.choice(self._past_draws(step))) if entry.source == PAST else entry.source
         if entry.learner == "one":
             learner_seats: set[Seat] = {chance.randrange(len(everywhere))}
         else:
-            learner_seats = {seat for seat, role in enumerate(roles) if role in entry.learner}
+            learner_seats = with_roles(entry.learner, roles)
         return tuple(LEARNER if seat in learner_seats else policy for seat in range(len(everywhere)))
+
+
+def _some(weights: Sequence[float]) -> Sequence[float]:
+    """Return the weights, all 1 where all of them are 0."""
+    return weights if any(weights) else [1.0] * len(weights)

@@ -1,0 +1,115 @@
+"""The payoff table of a league (checkpoint × opponent) and the weights of prioritised fictitious self-play (PFSP).
+
+Pure functions of results. Source of the weights: Vinyals et al., Grandmaster level in StarCraft II using multi-agent
+reinforcement learning (2019), section "Prioritized fictitious self-play".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from statistics import fmean
+from typing import Any, Literal
+
+from pydantic import Field
+
+from training.games import lookup
+from training.reading import Record
+from training.records import Seat
+
+UNKNOWN = 0.5
+"""The result that is assumed against an opponent that the learner has not met in an evaluation."""
+FORMS: dict[str, Callable[[float], float]] = {
+    "hard": lambda p: (1 - p) ** 2,
+    "variance": lambda p: p * (1 - p),
+}
+"""PFSP's weight of an opponent, of the learner's result p against it from 0 (all is lost) to 1."""
+
+
+class Cell(Record):
+    """The results of one checkpoint against one opponent in the games of an evaluation.
+
+    `learner` says which seats the checkpoint plays: `one`, or its roles, joined by commas. `results` has for every start
+    the mean result of the checkpoint's seats, `others` that of the opponent's in the same games; both lie between `low`
+    and `high`. `after` is the training step after which the games were played, and `first` the number of the first
+    of them among that step's episodes; the others follow it. Of `games` games with a result and `errors` that failed
+    outside the models, only the former count.
+    """
+
+    step: int = Field(ge=0)
+    opponent: str
+    learner: str = "one"
+    results: tuple[float, ...] = Field(min_length=1)
+    others: tuple[float, ...] = Field(min_length=1)
+    low: float
+    high: float
+    games: int
+    errors: int = 0
+    after: int = Field(ge=0)
+    first: int = Field(ge=0)
+
+    @property
+    def score(self) -> float:
+        """The mean result, mapped to 0 to 1."""
+        return min(1.0, max(0.0, (fmean(self.results) - self.low) / (self.high - self.low)))
+
+
+Key = tuple[int, str, str]
+
+
+class Table:
+    """The cells of a league by checkpoint, opponent and seats; later results of the same three replace earlier ones."""
+
+    def __init__(self, cells: Iterable[Cell] = ()) -> None:
+        self._cells: dict[Key, Cell] = {}
+        self.add(cells)
+
+    def __iter__(self) -> Iterator[Cell]:
+        """Return all cells in the order of their first results."""
+        return iter(self._cells.values())
+
+    def add(self, cells: Iterable[Cell]) -> None:
+        """Enter results."""
+        self._cells |= {(cell.step, cell.opponent, cell.learner): cell for cell in cells}
+
+    def get(self, step: int, opponent: str, learner: str) -> Cell | None:
+        """Return a cell, None where these two have not played."""
+        return self._cells.get((step, opponent, learner))
+
+    def score(self, opponent: str, learner: str, *, before: int, above: int = -1) -> float:
+        """Return the newest result, from 0 to 1, against an opponent in the evaluations before training step `before`.
+
+        Checkpoints up to `above` do not count: an opponent that is a past self is met by later ones alone.
+        """
+        column = (cell for key, cell in self._cells.items() if key[1:] == (opponent, learner))
+        met = [cell for cell in column if cell.step > above and cell.after < before]
+        return max(met, key=lambda cell: cell.step).score if met else UNKNOWN
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return the table as JSON data."""
+        return [cell.to_dict() for cell in self]
+
+    @classmethod
+    def from_list(cls, data: Iterable[Any]) -> Table:
+        """Return the table in JSON data."""
+        return cls(Cell.from_dict(cell) for cell in data)
+
+
+def seats_title(learner: Literal["one"] | Iterable[str]) -> str:
+    """Return what cells call the learner's seats."""
+    return learner if isinstance(learner, str) else ", ".join(learner)
+
+
+def bounds(games: Iterable[str]) -> tuple[float, float]:
+    """Return the lowest and highest result of these games' cells: the game's own, or 0 and 1 for several games."""
+    names = set(games)
+    if len(names) > 1:
+        return 0.0, 1.0
+    spec = lookup(names.pop())
+    return spec.low, spec.high
+
+
+def mean_result(game: str, returns: dict[Seat, float], seats: Iterable[Seat], scale: tuple[float, float]) -> float:
+    """Return the mean of these seats' returns in a game, linearly mapped from the game's own scale to `scale`."""
+    spec, (low, high) = lookup(game), scale
+    mean = fmean(returns[seat] for seat in seats)
+    return low + (mean - spec.low) / (spec.high - spec.low) * (high - low)
