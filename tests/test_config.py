@@ -219,3 +219,28 @@ def test_resolving_leaves_nothing_open(tmp_path):
     with pytest.raises(BadInput, match="no such file") as caught:
         config.resolve(config.parse({"data": {"path": "none.jsonl"}}), tmp_path)
     assert caught.value.where == "data.path"
+
+
+LEAGUE = {"league": {"every": 10}, "opponents": [{"source": "past"}]}
+
+
+@pytest.mark.parametrize(
+    "changes, where, why",
+    [
+        ({"opponents": []}, "opponents", "a league needs opponents"),
+        ({"opponents": [{"source": "mirror"}]}, "opponents", "a league needs opponents"),
+        ({"league": {"every": 15}}, "league.every", "a multiple of that"),
+        ({"league": {"every": 10, "pfsp": "squared"}}, "league.pfsp", "'none', 'hard' or 'variance'"),
+        ({"league": {"every": 10, "games": 1}}, "league.games", "greater than or equal to 2"),
+        (
+            {"game": {"name": "dialogue"}, "judge": {"address": "http://h/v1", "model": "m"}},
+            "league.every",
+            "no result of its own",
+        ),
+    ],
+)
+def test_a_league_that_cannot_work_is_refused(changes, where, why):
+    config.parse(LEAGUE)
+    with pytest.raises(BadInput, match=why) as caught:
+        config.parse(LEAGUE | changes)
+    assert caught.value.where == where

@@ -157,7 +157,7 @@ class Opponent(Record):
 
 
 class LeagueSection(Record):
-    """The league: saved steps of the learner play each other and the other opponents, which are drawn by the results."""
+    """The league: saved steps play each other and the other opponents, which are drawn by the results."""
 
     every: int = Field(
         default=0,

@@ -1,4 +1,4 @@
-"""A run with a league: which pairs play, what the table holds, how it steers the draw, and going on to the same bits."""
+"""A run with a league: which pairs play, what the table has, how it steers the draw, resuming to the same bits."""
 
 import json
 
@@ -10,8 +10,8 @@ from training.attempts.progress import Progress
 from training.attempts.start import reopen
 from training.errors import BadInput
 from training.learn import trainer
-from training.learn.league import read
 from training.records import LEARNER, Episode
+from training.rollout.league import read
 from training.run_sections import MOST_GAMES
 from training.store import read_lines, read_member
 
@@ -185,7 +185,7 @@ def test_roles_that_no_start_has_are_refused_before_anything_is_written(tmp_path
     config, run_dir = make_run(
         tmp_path, opponents=[{"source": "mirror"}, {"source": "past", "learner": ["werewolf"]}], league={"every": 1}
     )
-    with pytest.raises(BadInput, match="no start seats both the learner .werewolf. and an opponent") as caught:
+    with pytest.raises(BadInput, match=r"no start seats both the learner \(werewolf\) and an opponent") as caught:
         trainer.run(config, run_dir)
     assert caught.value.where == "opponents.1.learner"
     assert run_dir.attempts() == []

@@ -98,6 +98,8 @@ def build() -> ArgumentParser:
             "training.cli.nashconv",
         )
     )
+    league = add("league", "a run's payoff table, checkpoint × opponent, and its meta-strategy", "training.cli.league")
+    league.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
     _behaviours(add("behaviours", "what surviving and eliminated players of Werewolf did", "training.cli.behaviours"))
     _export_metrics(
         add("export-metrics", "write a run's metrics for TensorBoard and W&B", "training.cli.export_metrics")

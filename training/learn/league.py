@@ -19,18 +19,18 @@ from training.learn.opponents import Opponents
 from training.learn.scenarios import MixtureSampler, ScenarioSampler
 from training.records import Episode, Scenario, Seat
 from training.rollout import Job, RolloutPolicy, rollout
-from training.rollout.league import Cell, Table, bounds, mean_result, seats_title
+from training.rollout.league import Cell, Table, bounds, mean_result, read, seats_title
 from training.rollout.pool import column, past_policy, with_roles
 from training.run_sections import MIRROR, MOST_GAMES, PAST, Opponent
 from training.seeding import derive
-from training.store import loads, write_json
+from training.store import write_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from training.learn.trainer import Trainer
     from training.players.base import PlayerFactory, Reply
-    from training.rundir import AttemptDir, RunDir
+    from training.rundir import RunDir
 
 
 Seating = tuple[Scenario, tuple[Seat, ...]]
@@ -170,7 +170,7 @@ class League:
         return [episodes[job.number] for job in jobs]
 
     def _cells(self, step: int, pair: Pair, episodes: Sequence[Episode]) -> Iterator[Cell]:
-        """Yield the cell of a pair, and the other checkpoint's where the games count for both; none without a result."""
+        """Yield the cell of a pair with a result, and that of the other checkpoint where the games count for both."""
         results: dict[tuple[str, int], list[tuple[float, float]]] = {}
         for match, episode in zip(pair.matches, episodes, strict=True):
             returns = {seat: value for seat, value in episode.returns.items() if value is not None}
@@ -218,13 +218,6 @@ class League:
                 self.table.add(cells)
             if cells or files.root in folder.parents:
                 return
-
-
-def read(attempt: AttemptDir) -> Table:
-    """Return the table that an attempt has written; an empty one where it has written none."""
-    if not attempt.league.is_file():
-        return Table()
-    return Table.from_list(loads(attempt.league.read_text("utf-8"))["cells"])
 
 
 def _sides(config: RunConfig, starts: MixtureSampler) -> Iterator[Side]:

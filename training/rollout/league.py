@@ -1,6 +1,6 @@
 """The payoff table of a league (checkpoint × opponent) and the weights of prioritised fictitious self-play (PFSP).
 
-Pure functions of results. Source of the weights: Vinyals et al., Grandmaster level in StarCraft II using multi-agent
+Source of the weights: Vinyals et al., Grandmaster level in StarCraft II using multi-agent
 reinforcement learning (2019), section "Prioritized fictitious self-play".
 """
 
@@ -15,6 +15,8 @@ from pydantic import Field
 from training.games import lookup
 from training.reading import Record
 from training.records import Seat
+from training.rundir import AttemptDir
+from training.store import loads
 
 UNKNOWN = 0.5
 """The result that is assumed against an opponent that the learner has not met in an evaluation."""
@@ -28,11 +30,11 @@ FORMS: dict[str, Callable[[float], float]] = {
 class Cell(Record):
     """The results of one checkpoint against one opponent in the games of an evaluation.
 
-    `learner` says which seats the checkpoint plays: `one`, or its roles, joined by commas. `results` has for every start
-    the mean result of the checkpoint's seats, `others` that of the opponent's in the same games; both lie between `low`
-    and `high`. `after` is the training step after which the games were played, and `first` the number of the first
-    of them among that step's episodes; the others follow it. Of `games` games with a result and `errors` that failed
-    outside the models, only the former count.
+    `learner` says which seats the checkpoint plays: `one`, or its roles, joined by commas. `results` has for every
+    start the mean result of the checkpoint's seats, `others` that of the opponent's in the same games; both lie between
+    `low` and `high`. `after` is the training step after which the games were played, and `first` the number of the
+    first of them among that step's episodes; the others follow it. `games` counts those with a result, `errors` those
+    that failed outside the models and have none.
     """
 
     step: int = Field(ge=0)
@@ -71,10 +73,6 @@ class Table:
         """Enter results."""
         self._cells |= {(cell.step, cell.opponent, cell.learner): cell for cell in cells}
 
-    def get(self, step: int, opponent: str, learner: str) -> Cell | None:
-        """Return a cell, None where these two have not played."""
-        return self._cells.get((step, opponent, learner))
-
     def score(self, opponent: str, learner: str, *, before: int, above: int = -1) -> float:
         """Return the newest result, from 0 to 1, against an opponent in the evaluations before training step `before`.
 
@@ -92,6 +90,13 @@ class Table:
     def from_list(cls, data: Iterable[Any]) -> Table:
         """Return the table in JSON data."""
         return cls(Cell.from_dict(cell) for cell in data)
+
+
+def read(attempt: AttemptDir) -> Table:
+    """Return the table that an attempt has written; an empty one where it has written none."""
+    if not attempt.league.is_file():
+        return Table()
+    return Table.from_list(loads(attempt.league.read_text("utf-8"))["cells"])
 
 
 def seats_title(learner: Literal["one"] | Iterable[str]) -> str:

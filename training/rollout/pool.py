@@ -2,7 +2,8 @@
 
 In a league it also depends on the results against each opponent up to that step. This module loads no models. Past
 versions of the learner are named by the step after which they were saved, and saved steps are the multiples of
-`save_every`, so a resumed run draws the same opponents. Raises `BadInput` for a game that no entry of the pool can play.
+`save_every`, so a resumed run draws the same opponents. Raises `BadInput` for a game that no entry of the pool can
+play.
 """
 
 from __future__ import annotations

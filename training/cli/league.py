@@ -1,0 +1,44 @@
+"""`python -m training league`: a run's payoff table (checkpoint × opponent) and its meta-strategy."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from training.evaluate.league import Entry, MetaStrategy, PayoffTable, of_run
+from training.rundir import RunDir
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Return a table for each side of the learner; raise `BadInput` for a run without a league."""
+    run_dir = RunDir(arguments.dir.absolute())
+    return {"dir": str(run_dir.root), "tables": [table.to_dict() for table in of_run(run_dir)]}
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return the tables with a line for each cell, then the weights."""
+    return "\n\n".join("\n".join(_lines(PayoffTable.from_dict(table))) for table in result["tables"])
+
+
+def _lines(table: PayoffTable) -> list[str]:
+    seats = "one seat" if table.learner == "one" else table.learner
+    head = f"learner: {seats}; results from {table.low:g} to {table.high:g}, 95 % interval over starts"
+    meta = _weights(table.meta) if table.meta else ["no checkpoints have all met, so there is no meta-strategy"]
+    return [head, *map(_cell, table.cells), *meta]
+
+
+def _cell(cell: Entry) -> str:
+    value = cell.result
+    failed = f", {cell.errors} failed" if cell.errors else ""
+    return (
+        f"step {cell.step:<7} {cell.opponent:24} {value.mean:8.3f} [{value.low:.3f}, {value.high:.3f}] "
+        f"{cell.games} games{failed}"
+    )
+
+
+def _weights(meta: MetaStrategy) -> list[str]:
+    rows = [("", "alpha-rank", "Nash")]
+    names = [*(f"step {step}" for step in meta.checkpoints), *(f"against {name}" for name in meta.opponents)]
+    ranks, nash = ((*strategy.checkpoints, *strategy.opponents) for strategy in (meta.alpha_rank, meta.nash))
+    rows += [(name, f"{a:.3f}", f"{b:.3f}") for name, a, b in zip(names, ranks, nash, strict=True)]
+    return [*(f"{name:37}{a:>11}{b:>8}" for name, a, b in rows), f"NashConv of the Nash weights: {meta.nash_conv:.6f}"]
