@@ -217,6 +217,24 @@ class RunConfig(Record):
         return saved_steps(step, self.learn.save_every, self.rollout.past_saved)
 
     @property
+    def league_games(self) -> int:
+        """About how many games the league's evaluations play: at most, but for rounding up to whole starts."""
+        every = self.league.every
+        if not every:
+            return 0
+        games_played = 0
+        for evaluation in range(self.learn.steps // every + 1):
+            for opponent in self.opponents:
+                if opponent.source == PAST:  # those before it, in both roles, and itself
+                    before = (
+                        len(saved_steps(evaluation * every + 1, self.learn.save_every, self.rollout.past_saved)) - 1
+                    )
+                    games_played += (2 * before + 1) * self.league.games
+                elif opponent.source != MIRROR:
+                    games_played += self.league.games
+        return games_played
+
+    @property
     def judged(self) -> bool:
         """Whether a judge's scores are the reward, of one game at least."""
         return any(rewards.source(self.reward, games.lookup(part.game)) == "judge" for part in self.parts)

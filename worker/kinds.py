@@ -14,12 +14,13 @@ from typing import Any, Protocol
 
 from django.conf import settings
 
-from training import bases, samples
+from training import bases, players, samples
 from training import config as configs
 from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config, secret_from_environment
 from training.errors import BadInput
+from training.run_sections import MIRROR, PAST
 from training.rundir import RunDir
 from training.store import write_json
 from training.suites import BEST_RESPONSE, SuiteTask, write_starts
@@ -87,6 +88,16 @@ def put_checkpoint(checkpoint: Checkpoint, folder: RunDir) -> Path | str:
     return path
 
 
+def put_opponent(source: str, where: str, folder: RunDir) -> Path | str:
+    """The folder of an opponent that is a checkpoint, others as they are; raises `BadInput` for a deleted one."""
+    if source in (MIRROR, PAST) or players.known(source) or source in bases.REGISTRY or "://" in source:
+        return source
+    checkpoint = Checkpoint.objects.filter(name=source).first()
+    if checkpoint is None:
+        raise BadInput(f"the checkpoint {source} has been deleted, which this run plays against", where)
+    return put_checkpoint(checkpoint, folder)
+
+
 def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
     """The run's configuration with dataset and checkpoints as local paths."""
     config = {**run.config}
@@ -103,6 +114,10 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
         config["mixture"] = [
             {**part, "path": str(dataset or samples.write(part["game"], folder.inputs))}
             for part in config.get("mixture", ())
+        ]
+        config["opponents"] = [
+            {**entry, "source": str(put_opponent(entry["source"], f"opponents.{place}.source", folder))}
+            for place, entry in enumerate(config.get("opponents", ()))
         ]
     if run.start_checkpoint is not None:
         put("model", base=str(put_checkpoint(run.start_checkpoint, folder)))
@@ -123,6 +138,8 @@ class Training:
 
     def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
         """Check and write the configuration once; fetch the required files of checkpoints from other nodes."""
+        for place, entry in enumerate(run.config.get("opponents", ())):
+            put_opponent(entry["source"], f"opponents.{place}.source", folder)
         if not folder.config.exists():
             config = configs.resolve(configs.parse(filled_in(run, folder), stored=True), settings.BASE_DIR)
             write_json(folder.config, config.to_dict())

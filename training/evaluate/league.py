@@ -18,7 +18,7 @@ from typing import Any
 from training.errors import BadInput
 from training.evaluate.intervals import Interval, interval
 from training.reading import Record
-from training.rollout.league import Cell, read
+from training.rollout.league import Cell, Table, read
 from training.run_sections import PAST
 from training.rundir import RunDir
 
@@ -90,6 +90,11 @@ def of_run(run_dir: RunDir) -> list[PayoffTable]:
         "no league was played: set league.every to a multiple of learn.save_every, and name opponents such as `past`",
         "league.every",
     )
+
+
+def from_events(data: Iterable[Any]) -> list[PayoffTable]:
+    """Return the tables of the cells in a run's `league` events; a later result of a pair replaces an earlier one."""
+    return summarise(Table.from_list(data))
 
 
 def summarise(cells: Iterable[Cell]) -> list[PayoffTable]:

@@ -17,6 +17,7 @@ from training import bases, engines, players
 from training.engines.base import Engine, Sampling
 from training.engines.remote.addresses import AllowList
 from training.engines.remote.config import remote_config
+from training.errors import OutsideError
 from training.players.base import PlayerFactory
 from training.players.model import ModelPlayer
 from training.players.remote import RemotePlayer
@@ -63,8 +64,13 @@ class ContestantPool:
         return self._local(source, policy)
 
     async def reload(self) -> None:
-        """Load the weights of all engines again, which clears their caches: results do not depend on earlier games."""
+        """Load the weights of all engines again, which clears their caches: results do not depend on earlier games.
+
+        Raises `OutsideError` that names a folder that is gone.
+        """
         for folder, engine in self._engines.items():
+            if not folder.is_dir():
+                raise OutsideError(f"the model in {folder} is gone, which a seat of this run plays")
             await engine.load_weights(folder)
 
     def load(self, folder: Path) -> Engine:

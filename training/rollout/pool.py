@@ -25,16 +25,15 @@ def past_policy(step: int) -> str:
 
 
 def title(policy: str) -> str:
-    """Return a policy's name in metrics: the same for all past versions; only the model's name for a remote model."""
+    """Return a policy's name in metrics: the same for all past versions, a folder's own name, a remote model's name."""
+    if policy.startswith("/"):
+        return Path(policy).name
     first, *rest = policy.split(maxsplit=2)
     return rest[0] if "://" in first and rest else first if first == PAST else policy
 
 
 def column(policy: str) -> str:
-    """Return an opponent's name in a league's table: `past STEP`, the last part of a folder's path, else its title."""
-    path = Path(policy)
-    if path.is_absolute():
-        return path.name
+    """Return an opponent's name in a league's table: `past STEP`, or its title."""
     return policy if policy.startswith(f"{PAST} ") else title(policy)
 
 

@@ -206,8 +206,10 @@ class QueueForm(forms.Form):
             return []
         step = self.cleaned_data["step"]
         if step is None:
-            step = run.episodes.order_by("-step").values_list("step", flat=True).first()
-        episodes = run.episodes.filter(step=step, summary__error=None).select_related("run").order_by("number")
+            step = run.episodes.of_training().order_by("-step").values_list("step", flat=True).first()
+        episodes = (
+            run.episodes.of_training().filter(step=step, summary__error=None).select_related("run").order_by("number")
+        )
         return list(episodes[: self.cleaned_data["most"]])
 
     def conversations(self) -> list[StoredConversation]:

@@ -72,15 +72,15 @@ class Run(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def evaluations(self) -> list[dict[str, Any]]:
-        """Return the head-to-heads during training by their step.
+    def evaluations(self, kind: str = "evaluation") -> list[dict[str, Any]]:
+        """Return the head-to-heads during training by their step, or (`league`) the evaluations of its league.
 
         Those above the step from which a later attempt began are left out: the weights that played them are gone.
         """
         began = self.attempts.filter(pid__isnull=False, number__gt=OuterRef("attempt__number"))
-        played = self.events.filter(kind="evaluation").annotate(after=Cast(KT("data__step"), models.IntegerField()))
+        played = self.events.filter(kind=kind).annotate(after=Cast(KT("data__step"), models.IntegerField()))
         lasting = played.exclude(Exists(began.filter(start_step__lt=OuterRef("after"))))
-        return list(lasting.order_by("after").values_list("data", flat=True))
+        return list(lasting.order_by("after", "pk").values_list("data", flat=True))
 
 
 class Attempt(models.Model):

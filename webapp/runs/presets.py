@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from training import config as configs
+from training import games
 from training.config import CONFIGS, RunConfig
-from training.run_sections import MIRROR, Opponent
+from training.run_sections import MIRROR, LeagueSection, Opponent
 
 MOST_OPPONENTS = 20
 """The form's limit; a configuration file may list more."""
@@ -24,6 +25,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "mixture",
         "rollout",
         "opponents",
+        "league",
         "sampling",
         "reward",
         "method",
@@ -162,6 +164,26 @@ def as_trained(config: Mapping[str, Any], trained: Mapping[str, Any]) -> dict[st
     evaluate = {name: value for name, value in earlier["evaluate"].items() if name in sides}
     played = {name: earlier[name] for name in ("sampling", "rollout", "engine")} | {"game": game}
     return {**config, **played, "evaluate": {**config["evaluate"], **evaluate}}
+
+
+def against(trained: Mapping[str, Any], opponent: str) -> dict[str, Any]:
+    """The configuration of a run that looks for the weakness of a checkpoint, its only opponent.
+
+    It plays as the run `trained` did, which wrote the checkpoint; with the learner's roles, if others had played too.
+    Checkpoints that it saves meet the opponent in the table of a league.
+    """
+    earlier = {**RunConfig().to_dict(), **trained}
+    seats = next((entry["learner"] for entry in earlier["opponents"] if entry["source"] != MIRROR), "one")
+    save_every = min(earlier["learn"]["save_every"], max(1, earlier["learn"]["steps"] // 5))
+    entries = earlier["mixture"] or [{"game": earlier["game"]["name"]}]
+    judged = any(games.lookup(entry["game"]).judged for entry in entries)
+    league = LeagueSection(every=0 if judged else save_every, pfsp="none")
+    return {
+        **earlier,
+        "opponents": [Opponent(source=opponent).to_dict() | {"learner": seats}],
+        "learn": {**earlier["learn"], "save_every": save_every},
+        "league": league.to_dict(),
+    }
 
 
 @functools.cache

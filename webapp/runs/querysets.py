@@ -124,6 +124,10 @@ class MetricQuerySet(models.QuerySet["Metric"]):
 class PlayedEpisodeQuerySet(models.QuerySet["PlayedEpisode"]):
     """Reads of a run's episodes."""
 
+    def of_training(self) -> PlayedEpisodeQuerySet:
+        """Without the games of a league's evaluations, which nothing is learned from."""
+        return self.exclude(summary__has_key="league")
+
     def steps(self) -> list[int]:
         """The training steps that have episodes, newest first."""
         return list(self.order_by("-step").values_list("step", flat=True).distinct())

@@ -116,6 +116,7 @@ def _check_size(config: RunConfig, owner: User, version: DatasetVersion | None) 
         steps, evaluate = config.learn.steps, config.evaluate
         head_to_heads = (steps // evaluate.every if evaluate.every else 0) + evaluate.at_end
         count = steps * config.rollout.scenarios * config.rollout.games + head_to_heads * conversations
+        count += config.league_games
         quotas.refuse_above(user=owner, quota="games_per_run", count=count)
     if config.kind == "eval":
         quotas.refuse_above(user=owner, quota="games_per_run", count=conversations)
@@ -159,7 +160,11 @@ def _check_opponent(source: str, where: str) -> None:
     if players.known(source) or source in bases.REGISTRY:
         return
     if "://" not in source:
-        raise BadInput(f"{source!r} is no player, base model or address; folders are for the command line", where)
+        if Checkpoint.objects.filter(name=source).exists():
+            return
+        raise BadInput(
+            f"{source!r} is no player, checkpoint, base model or address; folders are for the command line", where
+        )
     check_remote(remote_config(source), where)
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.trust.matrix.base import MEMBERS, RESEARCHERS, Route
-from tests.webapp.runs.making import SUITE_RESULT, make_checkpoint, make_episode, make_run, village
+from tests.webapp.runs.making import SUITE_RESULT, make_checkpoint, make_episode, make_league, make_run, village
 
 ADMIN = ("admin",)
 
@@ -20,6 +20,10 @@ def episode(owner: Any) -> dict[str, Any]:
 def replayed(owner: Any) -> dict[str, Any]:
     made = make_episode(make_run(owner), record=village())
     return {"run_id": made.run_id, "step": made.step, "number": made.number}
+
+
+def league(owner: Any) -> dict[str, Any]:
+    return {"run_id": make_league(make_run(owner)).pk}
 
 
 def closed(owner: Any) -> dict[str, Any]:
@@ -47,6 +51,8 @@ ROUTES = [
     Route("runs:compare", RESEARCHERS),
     *READ,
     Route("runs:evaluation", RESEARCHERS, RESEARCHERS, make=measured),
+    Route("runs:league", RESEARCHERS, RESEARCHERS, make=league),
+    Route("runs:league-games", RESEARCHERS, RESEARCHERS, make=league),
     Route("runs:conversation", RESEARCHERS, RESEARCHERS, make=episode),
     Route("runs:replay", RESEARCHERS, RESEARCHERS, make=replayed),
     Route("runs:tokens", RESEARCHERS, RESEARCHERS, make=episode),

@@ -2,15 +2,17 @@
 
 import gzip
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
+from django.utils.timezone import now
 
 from tests.games.cases.werewolf import dealt
 from tests.games.play import played
 from training.config import RunConfig
-from webapp.runs.models import Checkpoint, PlayedEpisode, Run
+from webapp.runs.models import Attempt, Checkpoint, Event, PlayedEpisode, Run
 
 CONFIG = RunConfig(name="made", model={"base": "tiny"}).to_dict()
 
@@ -107,6 +109,48 @@ def make_episode(run: Run, step: int = 1, number: int = 0, record: dict[str, Any
         outcome="agreement",
         summary=summary,
     )
+
+
+def league_cell(step: int, opponent: str, *results: float, **fields: Any) -> dict[str, Any]:
+    """A cell of a league with a start for each result, from 0 to 1, each played twice; the opponent gets the rest."""
+    cell = {"learner": "one", "low": 0.0, "high": 1.0, "games": 2 * len(results), "errors": 0, "first": 16384}
+    others = [1 - result for result in results]
+    return {
+        **cell,
+        "step": step,
+        "opponent": opponent,
+        "results": list(results),
+        "others": others,
+        "after": step,
+        **fields,
+    }
+
+
+def make_league(run: Run, cells: Iterable[dict[str, Any]] = ()) -> Run:
+    """A run with these results of a league, or those of two checkpoints, the later of which beats the earlier."""
+    late = {"after": 10}
+    both = [league_cell(10, "past 0", 0.75, 0.85), league_cell(0, "past 10", 0.25, 0.15, **late)]
+    rows = list(cells) or [
+        league_cell(0, "scripted", 0.1, 0.3),
+        *both,
+        league_cell(10, "scripted", 0.5, 0.7, first=16388),
+    ]
+    attempt, _ = Attempt.objects.get_or_create(
+        run=run, number=1, defaults={"fence": 1, "state": "ended", "lease_until": now()}
+    )
+    for step in sorted({row["after"] for row in rows}):
+        data = {"step": step, "cells": [row for row in rows if row["after"] == step]}
+        Event.objects.create(run=run, attempt=attempt, at=now(), kind="league", data=data)
+    return run
+
+
+def make_league_game(run: Run, step: int, number: int, pair: tuple[int, str], seats: tuple[int, int]) -> PlayedEpisode:
+    """A game of a league between a checkpoint and an opponent at these seats."""
+    side = {"a": [seats[0]], "b": [seats[1]]}
+    episode = make_episode(run, step, number, record={**RECORD, "credit": [], "seats": side})
+    episode.summary |= {"seats": side, "league": {"step": pair[0], "opponent": pair[1], "learner": "one"}}
+    episode.save()
+    return episode
 
 
 def village(names: tuple[str, ...] = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn"), **fields: Any) -> dict[str, Any]:

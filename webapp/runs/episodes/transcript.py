@@ -140,9 +140,15 @@ def traces(record: Mapping[str, Any], run: Run) -> list[dict[str, Any]]:
     for number, trace in enumerate(episode["traces"]):
         credit = credits_by_trace[number] if number < len(credits_by_trace) and credits_by_trace[number] else {}
         branch = f", branch of trace {trace['parent'][0]} at {trace['parent'][1]}" if trace.get("parent") else ""
-        title = f"{seat_name(episode, trace['seat'])} ({trace['policy']}{branch})"
+        title = f"{seat_name(episode, trace['seat'])} ({_policy(trace)}{branch})"
         rows.append({"title": title, "stretches": stretches(trace, credit, tokenizer), "credited": bool(credit)})
     return rows
+
+
+def _policy(trace: Mapping[str, Any]) -> str:
+    """The name of the policy that sampled a trace; of a model in a folder, that of the folder."""
+    policy = str(trace["policy"])
+    return Path(policy).name if policy.startswith("/") else policy
 
 
 def stretches(trace: Mapping[str, Any], credit: Mapping[str, Any], tokenizer: Any) -> list[Stretch]:

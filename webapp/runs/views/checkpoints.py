@@ -79,6 +79,7 @@ def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
         "head_to_heads": head_to_heads.of_checkpoint(row) if user.is_researcher else [],
         "suites": suites.of_checkpoint(row) if user.is_researcher else [],
         "goes_on": _goes_on(row),
+        "preset": _preset(row),
         "change": Checkpoint.objects.changeable_by(user).filter(pk=row.pk).exists(),
     }
     return render(request, "runs/checkpoint.html", context)
@@ -88,7 +89,12 @@ def _goes_on(row: Checkpoint) -> str:
     """The query of a new run that continues a checkpoint's training: as its run did, after others by a preset."""
     if row.run is not None and row.run.kind == "train":
         return f"clone={row.run.pk}"
-    return f"preset={presets.training_for(row.run.game if row.run is not None else 'negotiation', row.base)}"
+    return f"preset={_preset(row)}"
+
+
+def _preset(row: Checkpoint) -> str:
+    """The training preset of a checkpoint's game."""
+    return presets.training_for(row.run.game if row.run is not None else "negotiation", row.base)
 
 
 @require_GET

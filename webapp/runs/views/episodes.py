@@ -25,16 +25,17 @@ PAGE = 40
 def conversations(request: HttpRequest, run_id: int) -> HttpResponse:
     """The conversations of one step (the newest unless `?step=`), filtered by `?outcome=`."""
     run = visible(request, run_id)
-    steps = run.episodes.steps()
+    played = run.episodes.of_training()
+    steps = played.steps()
     step = integer(request, "step", steps[0] if steps else 0)
     outcome = request.GET.get("outcome", "")[:40]
-    episodes = run.episodes.filter(step=step, **({"outcome": outcome} if outcome else {})).order_by("number")
+    episodes = played.filter(step=step, **({"outcome": outcome} if outcome else {})).order_by("number")
     context = {
         "run": run,
         "steps": steps if run.kind != Run.Kind.SUITE else suites.blocks(run, steps),
         "step": step,
         "outcome": outcome,
-        "outcomes": run.episodes.outcomes(),
+        "outcomes": played.outcomes(),
         "page": Paginator(episodes.defer("file"), PAGE).get_page(integer(request, "page", 1, low=1)),
     }
     if wants_fragment(request):
@@ -65,6 +66,7 @@ def conversation(request: HttpRequest, run_id: int, step: int, number: int) -> H
     course, roles = replaying.course(game_record), transcript.roles(game_record)
     context = {
         "episode": episode,
+        "league": _league(episode, record),
         "scenario": game_record["scenario"],
         "returns": _returns(record),
         "roles": viewer.named_roles(game_record["scenario"]["seats"], roles),
@@ -76,6 +78,14 @@ def conversation(request: HttpRequest, run_id: int, step: int, number: int) -> H
         else [],
     }
     return page(request, run, "conversation", context)
+
+
+def _league(episode: PlayedEpisode, record: dict[str, Any]) -> dict[str, Any] | None:
+    """The pair of a game of the league, with the names at the checkpoint's seats; None for a game of training."""
+    pair = episode.summary.get("league")
+    if pair is None:
+        return None
+    return {**pair, "seats": [transcript.seat_name(record["episode"], seat) for seat in record["seats"]["a"]]}
 
 
 @require_GET

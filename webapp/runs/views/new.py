@@ -23,14 +23,19 @@ from webapp.scenarios.models import DatasetVersion
 def new(request: HttpRequest) -> HttpResponse:
     """Show and process the form.
 
-    `?preset=`, `?clone=`, `?judge=1`, `?opponents=` (a number), `?checkpoint=`, `?dataset=` set initial values.
+    `?preset=`, `?clone=`, `?judge=1`, `?opponents=` (a number), `?checkpoint=`, `?dataset=` set initial values, and
+    `?exploit=` (a checkpoint) those of a run whose only opponent it is.
     """
     user = current_user(request)
     preset = request.GET.get("preset", "quick")
-    clone = integer(request, "clone", 0)
-    cloneable = Run.objects.visible_to(user).experiments().exclude(kind=Run.Kind.SUITE)  # its form is the checkpoint's
-    source = get_or_404(cloneable, pk=clone) if clone else None
+    exploited = _requested(request, "exploit")
+    source = _source(request, exploited)
     config, initial = _begin(request, preset, source)
+    if exploited is not None:
+        if source is None and exploited.run is not None:
+            config = presets.of_game(config, exploited.run.game)
+        config = presets.against(config, exploited.name)
+        initial |= {"name": f"Weakness of {exploited}"[:120], "model": exploited.pk, "opponent": exploited.pk}
     form = RunForm(config, user, request.POST if request.method == "POST" else None, **initial)
     if request.method == "POST" and form.is_valid():
         try:
@@ -41,9 +46,28 @@ def new(request: HttpRequest) -> HttpResponse:
             return redirect("runs:detail", run.pk)
     status = 400 if request.method == "POST" else 200
     context = {"form": form, "presets": presets.PRESETS, "preset": "" if source else preset, "source": source}
+    context["exploited"] = exploited
     judge = {"judge": config["judge"] is not None, "may_judge": "judge" in presets.SECTIONS[config["kind"]]}
     opponents = {"opponents": len(config["opponents"]), "most_opponents": presets.MOST_OPPONENTS}
     return render(request, "runs/new.html", {**context, **judge, **opponents}, status=status)
+
+
+def _requested(request: HttpRequest, name: str) -> Checkpoint | None:
+    """The checkpoint that the query names, if it names one."""
+    number = integer(request, name, 0)
+    checkpoints = Checkpoint.objects.visible_to(current_user(request)).select_related("run")
+    return get_or_404(checkpoints, pk=number) if number else None
+
+
+def _source(request: HttpRequest, exploited: Checkpoint | None) -> Run | None:
+    """The run whose configuration is taken over: the one to clone, or that which trained the only opponent."""
+    clone = integer(request, "clone", 0)
+    if clone:
+        cloneable = Run.objects.visible_to(current_user(request)).experiments().exclude(kind=Run.Kind.SUITE)
+        return get_or_404(cloneable, pk=clone)  # a suite's form is the checkpoint's
+    if exploited is not None and exploited.run is not None and exploited.run.kind == Run.Kind.TRAIN:
+        return exploited.run
+    return None
 
 
 def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -64,8 +88,7 @@ def _begin(request: HttpRequest, preset: str, source: Run | None) -> tuple[dict[
         config = presets.with_judge(config)
     if request.GET.get("opponents"):
         config = presets.with_opponents(config, integer(request, "opponents", 0, 0, presets.MOST_OPPONENTS))
-    if checkpoint := integer(request, "checkpoint", 0):
-        model = get_or_404(Checkpoint.objects.visible_to(current_user(request)).select_related("run"), pk=checkpoint)
+    if (model := _requested(request, "checkpoint")) is not None:
         initial["model"] = model.pk
         if model.run is not None and source is None:
             if config["kind"] == "eval":

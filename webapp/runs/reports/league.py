@@ -1,0 +1,104 @@
+"""A run's league: the payoff table as a grid of checkpoints and opponents, and the weights of the meta-strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from training.evaluate.league import Entry, MetaStrategy, PayoffTable, from_events, past_step
+from webapp.runs.models import Checkpoint, Run
+
+SHADES = 4
+"""Shades of a cell to either side of an even result."""
+
+
+@dataclass(frozen=True)
+class Shaded:
+    """One cell with its shade, from `down-4` (all is lost) over `even` to `up-4`."""
+
+    entry: Entry
+    css: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One checkpoint's row: its checkpoint if that still exists, and its cells by opponent, None where it met none."""
+
+    step: int
+    checkpoint: Checkpoint | None
+    cells: list[tuple[str, Shaded | None]]
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A checkpoint or an opponent with its weights in the meta-strategy."""
+
+    name: str
+    alpha_rank: float
+    nash: float
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The table of one side of the learner as the page shows it."""
+
+    table: PayoffTable
+    lines: list[Line]
+    weights: list[tuple[str, list[Weight]]]
+
+    @property
+    def seats(self) -> str:
+        """The learner's seats in words."""
+        return "one seat" if self.table.learner == "one" else self.table.learner
+
+
+def tables(run: Run) -> list[PayoffTable]:
+    """Return the tables of a run's league, one for each side of the learner; none before the first evaluation."""
+    return from_events(cell for event in run.evaluations("league") for cell in event.get("cells", ()))
+
+
+def grids(run: Run) -> list[Grid]:
+    """Return the tables as the page shows them."""
+    saved = {checkpoint.step: checkpoint for checkpoint in run.checkpoints.all()}
+    return [_grid(table, saved) for table in tables(run)]
+
+
+def find(run: Run, step: int, opponent: str, learner: str) -> Entry | None:
+    """Return one cell; None where these two have not met."""
+    entries = (entry for table in tables(run) if table.learner == learner for entry in table.cells)
+    return next((entry for entry in entries if (entry.step, entry.opponent) == (step, opponent)), None)
+
+
+def _grid(table: PayoffTable, saved: Mapping[int, Checkpoint]) -> Grid:
+    entries = {(entry.step, entry.opponent): Shaded(entry, _shade(entry.score)) for entry in table.cells}
+    lines = [
+        Line(step, saved.get(step), [(opponent, entries.get((step, opponent))) for opponent in table.opponents])
+        for step in table.checkpoints
+    ]
+    return Grid(table, lines, _weights(table.meta) if table.meta else [])
+
+
+def _weights(meta: MetaStrategy) -> list[tuple[str, list[Weight]]]:
+    names: list[tuple[str, list[str], Any]] = [
+        ("Checkpoint", [f"step {step}" for step in meta.checkpoints], lambda strategy: strategy.checkpoints),
+        ("Opponent", list(meta.opponents), lambda strategy: strategy.opponents),
+    ]
+    return [
+        (title, [Weight(*row) for row in zip(rows, side(meta.alpha_rank), side(meta.nash), strict=True)])
+        for title, rows, side in names
+    ]
+
+
+def _shade(score: float) -> str:
+    """Return the shade of a result from 0 to 1; within a 16th of an even one there is none."""
+    level = round((score - 0.5) * 2 * SHADES)
+    return "even" if level == 0 else f"{'up' if level > 0 else 'down'}-{abs(level)}"
+
+
+def opponent_checkpoint(run: Run, opponent: str) -> Checkpoint | None:
+    """Return the checkpoint that an opponent is: a past self of this run, or one that has the name."""
+    step = past_step(opponent)
+    if step is None:
+        return Checkpoint.objects.filter(name=opponent).first()
+    return run.checkpoints.filter(step=step).first()
