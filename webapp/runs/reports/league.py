@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from training.evaluate.league import Entry, MetaStrategy, PayoffTable, from_events, past_step
+from training.run_sections import PAST
 from webapp.runs.models import Checkpoint, Run
 
 SHADES = 4
@@ -28,6 +29,11 @@ class Line:
     step: int
     checkpoint: Checkpoint | None
     cells: list[tuple[str, Shaded | None]]
+
+    @property
+    def itself(self) -> str:
+        """The name of this checkpoint's column."""
+        return f"{PAST} {self.step}"
 
 
 @dataclass(frozen=True)
