@@ -106,6 +106,14 @@ def test_only_checkpoints_that_have_all_met_enter():
     assert meta.opponents == ("past 20", "past 30", "past 40", "scripted")
 
 
+def test_a_large_population_enters_with_its_newest_checkpoints():
+    strengths = [step / 100 for step in range(30)]
+    cells = population([[a - b for b in strengths] for a in strengths], scripted=[0.5] * 30)
+    meta = league.meta_strategy(cells)
+    assert meta.checkpoints == tuple(range(120, 310, 10))  # 19 · 20 pairs are no more than 400, 20 · 21 are
+    assert meta.nash.checkpoints[-1] == pytest.approx(1, abs=1e-2)
+
+
 def test_a_cell_is_a_mean_with_students_interval_over_starts():
     [table] = league.summarise([cell(10, "scripted", 0.25, spread=0.1, errors=2)])
     [entry] = table.cells

@@ -22,8 +22,8 @@ from training.rollout.league import Cell, Table, read
 from training.run_sections import PAST
 from training.rundir import RunDir
 
-MOST = 16
-"""Most checkpoints in a meta-strategy, the newest ones: α-rank's time grows with the third power of all pairs."""
+MOST_PAIRS = 400
+"""Most pairs of a checkpoint and an opponent in a meta-strategy: α-rank's time grows with their third power."""
 ITERATIONS = 1000
 NOISES = (0.001, 0.01, 0.1)
 """α-rank's chances of a step that does not pay; the smallest at which the ranking is unique is used."""
@@ -176,7 +176,9 @@ def _complete(results: dict[tuple[int, str], Cell]) -> tuple[tuple[int, ...], tu
     for step in steps:
         met_others = all((step, name) in results for name in named)
         met_chosen = all({(step, f"{PAST} {other}"), (other, f"{PAST} {step}")} <= results.keys() for other in chosen)
-        if met_others and (met_chosen or not play_past) and len(chosen) < MOST:
+        rows = len(chosen) + 1
+        fits = rows * (len(named) + rows * play_past) <= MOST_PAIRS or not chosen
+        if met_others and (met_chosen or not play_past) and fits:
             chosen.append(step)
     past = [f"{PAST} {step}" for step in sorted(chosen)] if play_past else []
     return tuple(sorted(chosen)), (*past, *named)

@@ -55,32 +55,30 @@ class Cell(Record):
         return min(1.0, max(0.0, (fmean(self.results) - self.low) / (self.high - self.low)))
 
 
-Key = tuple[int, str, str]
-
-
 class Table:
-    """The cells of a league by checkpoint, opponent and seats; later results of the same three replace earlier ones."""
+    """The cells of a league by opponent, seats and checkpoint; a later result of the same three replaces an earlier."""
 
     def __init__(self, cells: Iterable[Cell] = ()) -> None:
-        self._cells: dict[Key, Cell] = {}
+        self._columns: dict[tuple[str, str], dict[int, Cell]] = {}
         self.add(cells)
 
     def __iter__(self) -> Iterator[Cell]:
-        """Return all cells in the order of their first results."""
-        return iter(self._cells.values())
+        """Return all cells, by column in the order of their first results."""
+        return (cell for column in self._columns.values() for cell in column.values())
 
     def add(self, cells: Iterable[Cell]) -> None:
         """Enter results."""
-        self._cells |= {(cell.step, cell.opponent, cell.learner): cell for cell in cells}
+        for cell in cells:
+            self._columns.setdefault((cell.opponent, cell.learner), {})[cell.step] = cell
 
     def score(self, opponent: str, learner: str, *, before: int, above: int = -1) -> float:
         """Return the newest result, from 0 to 1, against an opponent in the evaluations before training step `before`.
 
         Checkpoints up to `above` do not count: an opponent that is a past self is met by later ones alone.
         """
-        column = (cell for key, cell in self._cells.items() if key[1:] == (opponent, learner))
-        met = [cell for cell in column if cell.step > above and cell.after < before]
-        return max(met, key=lambda cell: cell.step).score if met else UNKNOWN
+        column = self._columns.get((opponent, learner), {})
+        steps = [step for step, cell in column.items() if step > above and cell.after < before]
+        return column[max(steps)].score if steps else UNKNOWN
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return the table as JSON data."""

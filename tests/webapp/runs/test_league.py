@@ -16,12 +16,14 @@ from tests.webapp.runs.making import (
     make_league_game,
     make_run,
 )
+from training.config import parse
 from training.errors import BadInput
 from training.rundir import RunDir
-from webapp.runs import presets
+from training.store import write_json
+from webapp.runs import presets, services
 from webapp.runs.models import Attempt, Checkpoint, Event, Run
 from webapp.runs.reports import league
-from worker.kinds import filled_in, put_opponent
+from worker.kinds import KINDS, filled_in, put_opponent
 
 pytestmark = pytest.mark.django_db
 
@@ -124,6 +126,15 @@ def test_the_conversations_of_training_do_not_have_them(client, run):
     assert list(run.episodes.of_training().steps()) == [10]
 
 
+def test_a_long_run_shows_its_newest_checkpoints_and_offers_the_others(client, run):
+    make_league(run, [league_cell(step, name, 0.5) for step in range(30) for name in (f"past {step - 1}", "scripted")])
+    page = get(client, "league", run.pk)
+    assert [row[0] for row in rows(page)] == [f"Step {step}" for step in range(6, 30)]
+    assert "past 4<" not in page
+    assert "Show 6 earlier checkpoints" in page
+    assert len(rows(get(client, "league", run.pk, query="?all=1"))) == 30
+
+
 def test_results_above_the_step_from_which_an_attempt_began_are_gone(run):
     make_league(run)
     Attempt.objects.create(run=run, number=2, fence=2, state="ended", lease_until=now(), pid=1, start_step=5)
@@ -222,6 +233,33 @@ def test_the_worker_finds_the_opponent_by_its_name_and_says_which_one_was_delete
         filled_in(run, folder)
     assert caught.value.where == "opponents.1.source"
     assert put_opponent("mcts:100", "opponents.0.source", folder) == "mcts:100"
+
+
+def test_a_resumed_run_asks_again_whether_its_opponent_is_there(base, researcher, tmp_path):
+    checkpoint = make_checkpoint(make_run(researcher), step=20)
+    run = make_run(researcher, config={**CONFIG, "opponents": [{"source": checkpoint.name}]})
+    folder = RunDir(tmp_path)
+    write_json(folder.config, {**CONFIG, "opponents": [{"source": f"/files/checkpoints/{checkpoint.name}"}]})
+    name = checkpoint.name
+    checkpoint.delete()
+    with pytest.raises(BadInput, match=f"the checkpoint {name} has been deleted"):
+        KINDS["train"].prepare(run, folder, 2)
+
+
+def test_the_games_of_a_league_count_for_the_quota(researcher, settings):
+    # after steps 0, 5 and 10: 8 games against the script; one past self before step 5 and two before 10, in both
+    # directions, and itself each time: 1, 3 and 5 pairs
+    config = {
+        "opponents": [{"source": "past"}, {"source": "scripted"}],
+        "league": {"every": 5, "games": 8},
+        "learn": {"steps": 10, "save_every": 5, "critic_warmup": 1},
+        "rollout": {"scenarios": 1, "games": 1},
+    }
+    made = parse(config | {"model": {"base": "tiny"}})
+    assert made.league_games == 8 * (3 + 1 + 3 + 5)
+    settings.QUOTAS = {**settings.QUOTAS, "games_per_run": {"researcher": 105}}
+    with pytest.raises(BadInput, match="106"):
+        services.create_run(owner=researcher, config=made)
 
 
 def test_an_opponent_that_is_no_checkpoint_is_refused(client, base):

@@ -10,6 +10,8 @@ from training.evaluate.league import Entry, MetaStrategy, PayoffTable, from_even
 from training.run_sections import PAST
 from webapp.runs.models import Checkpoint, Run
 
+SHOWN = 24
+"""Checkpoints of a table that the page shows at first, the newest ones."""
 SHADES = 4
 """Shades of a cell to either side of an even result."""
 
@@ -50,8 +52,14 @@ class Grid:
     """The table of one side of the learner as the page shows it."""
 
     table: PayoffTable
+    opponents: list[str]
     lines: list[Line]
     weights: list[tuple[str, list[Weight]]]
+
+    @property
+    def hidden(self) -> int:
+        """How many checkpoints are not among the lines."""
+        return len(self.table.checkpoints) - len(self.lines)
 
     @property
     def seats(self) -> str:
@@ -64,10 +72,10 @@ def tables(run: Run) -> list[PayoffTable]:
     return from_events(cell for event in run.evaluations("league") for cell in event.get("cells", ()))
 
 
-def grids(run: Run) -> list[Grid]:
-    """Return the tables as the page shows them."""
+def grids(run: Run, *, whole: bool = False) -> list[Grid]:
+    """Return the tables as the page shows them: the newest checkpoints and what they met, or all."""
     saved = {checkpoint.step: checkpoint for checkpoint in run.checkpoints.all()}
-    return [_grid(table, saved) for table in tables(run)]
+    return [_grid(table, saved, 0 if whole else SHOWN) for table in tables(run)]
 
 
 def find(run: Run, step: int, opponent: str, learner: str) -> Entry | None:
@@ -76,13 +84,13 @@ def find(run: Run, step: int, opponent: str, learner: str) -> Entry | None:
     return next((entry for entry in entries if (entry.step, entry.opponent) == (step, opponent)), None)
 
 
-def _grid(table: PayoffTable, saved: Mapping[int, Checkpoint]) -> Grid:
-    entries = {(entry.step, entry.opponent): Shaded(entry, _shade(entry.score)) for entry in table.cells}
-    lines = [
-        Line(step, saved.get(step), [(opponent, entries.get((step, opponent))) for opponent in table.opponents])
-        for step in table.checkpoints
-    ]
-    return Grid(table, lines, _weights(table.meta) if table.meta else [])
+def _grid(table: PayoffTable, saved: Mapping[int, Checkpoint], newest: int) -> Grid:
+    steps = table.checkpoints[-newest:]
+    entries = {(e.step, e.opponent): Shaded(e, _shade(e.score)) for e in table.cells if e.step in steps}
+    met = {opponent for _, opponent in entries}
+    opponents = [opponent for opponent in table.opponents if opponent in met]
+    lines = [Line(step, saved.get(step), [(name, entries.get((step, name))) for name in opponents]) for step in steps]
+    return Grid(table, opponents, lines, _weights(table.meta) if table.meta else [])
 
 
 def _weights(meta: MetaStrategy) -> list[tuple[str, list[Weight]]]:

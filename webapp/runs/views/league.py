@@ -22,9 +22,9 @@ PAGE = 40
 @require_GET
 @researchers
 def league(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The table of each side of the learner, or what to set to have one."""
+    """The table of each side of the learner, with all checkpoints for `?all=1`; or what to set to have one."""
     run = visible(request, run_id)
-    grids = reports.grids(run)
+    grids = reports.grids(run, whole=request.GET.get("all") == "1")
     few = any(entry.result.few for grid in grids for entry in grid.table.cells)
     context = {"grids": grids, "method": METHOD, "caution": CAUTION if few else "", "every": _every(run.config)}
     return page(request, run, "league", context)
