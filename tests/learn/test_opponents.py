@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 
 import pytest
 
@@ -108,6 +109,24 @@ def test_a_named_model_has_an_engine_of_its_own(tmp_path):
     assert trainer.run(config, run_dir)["result"] == "succeeded"
     for _, record in episodes(run_dir):
         assert {trace["policy"] for trace in record["episode"]["traces"]} == {LEARNER, config.model.base}
+
+
+def test_a_model_that_is_deleted_during_the_run_is_named(tmp_path):
+    config, run_dir = make_run(tmp_path, steps=3)
+    other = tmp_path / "other"
+    shutil.copytree(config.model.base, other)
+    config = config.model_copy(
+        update={"opponents": parse({"opponents": [{"source": str(other)}], "learn": {"steps": 20}}).opponents}
+    )
+
+    async def delete(running, step):
+        shutil.rmtree(other)
+        return {}
+
+    watched = config.model_copy(update={"evaluate": config.evaluate.model_copy(update={"every": 2})})
+    result = trainer.run(watched, run_dir, evaluate=delete)
+    assert (result["result"], result["step"]) == ("failed", 2)
+    assert f"the model in {other} is gone" in result["why"]
 
 
 def test_only_the_wolves_learn_while_everybody_is_asked_aside(tmp_path):

@@ -8,6 +8,7 @@ from ninja.pagination import LimitOffsetPagination, paginate
 
 from training.config import parse
 from training.errors import BadInput
+from training.evaluate.league import PayoffTable
 from webapp.accounts.permissions import get_or_404
 from webapp.api.access import Key, caller
 from webapp.api.datasets import version_named
@@ -15,6 +16,7 @@ from webapp.api.shapes import CheckpointOut, MetricOut, RunIn, RunOut
 from webapp.runs import services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import CheckpointQuerySet, RunQuerySet
+from webapp.runs.reports import league
 
 router = Router(tags=["runs"], auth=Key(researchers=True))
 checkpoints = Router(tags=["checkpoints"])
@@ -67,6 +69,12 @@ def get_metrics(request: HttpRequest, pk: int, since: int = -1) -> list[dict[str
     """The metrics of the steps above `since`, thinned evenly to about 600."""
     rows = get_or_404(_runs(request), pk=pk).metrics.since(since)
     return [{"step": step, "at": at, "values": values} for step, at, values in rows]
+
+
+@router.get("/{int:pk}/league", response=list[PayoffTable])
+def get_league(request: HttpRequest, pk: int) -> list[PayoffTable]:
+    """The payoff tables of the run's league with their meta-strategies; none without a league."""
+    return league.tables(get_or_404(_runs(request), pk=pk))
 
 
 def _own(request: HttpRequest, pk: int) -> Run:

@@ -45,6 +45,7 @@ ROUTES = [
     api("api:start_run", RESEARCHERS, method="POST", data={"config": {}}),
     api("api:get_run", RESEARCHERS, RESEARCHERS, make=run),
     api("api:get_metrics", RESEARCHERS, RESEARCHERS, make=run),
+    api("api:get_league", RESEARCHERS, RESEARCHERS, make=run),
     api("api:stop_run", RESEARCHERS, ADMIN, method="POST", make=run),
     api("api:resume_run", RESEARCHERS, ADMIN, method="POST", make=run),
     api("api:delete_run", RESEARCHERS, ADMIN, method="DELETE", make=run),

@@ -9,6 +9,7 @@ from django.test import Client
 
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
 from tests.webapp.judgments.make import finished_match, judged_by_a_model, people_queue, told, version
+from tests.webapp.runs.making import make_league, make_run
 from tests.webapp.scenarios import files
 from training.rewards.rubrics import CONDUCT
 from webapp.accounts.services import create_key, revoke_key
@@ -129,6 +130,18 @@ def test_a_wrong_import_says_where_and_stores_nothing(call):
     assert made.status_code == 422
     assert "chat_logs.0, id" in made.json()["errors"][0]["where"]
     assert Dataset.objects.count() == 0
+
+
+def test_the_tables_of_a_league_are_those_of_the_page(call, researcher):
+    run = make_run(researcher)
+    assert call.get(f"runs/{run.pk}/league").json() == []
+    [table] = call.get(f"runs/{make_league(run).pk}/league").json()
+    assert (table["checkpoints"], table["opponents"]) == ([0, 10], ["past 0", "past 10", "scripted"])
+    means = {(cell["step"], cell["opponent"]): cell["result"]["mean"] for cell in table["cells"]}
+    assert means == pytest.approx(
+        {(0, "past 10"): 0.2, (0, "scripted"): 0.2, (10, "past 0"): 0.8, (10, "scripted"): 0.6}
+    )
+    assert table["meta"]["nash"]["checkpoints"] == pytest.approx([0, 1], abs=1e-2)
 
 
 CONFIG = {"kind": "train", "name": "by api", "model": {"base": "tiny"}, "game": {"name": "negotiation"}}
