@@ -230,6 +230,7 @@ LEAGUE = {"league": {"every": 10}, "opponents": [{"source": "past"}]}
         ({"opponents": []}, "opponents", "a league needs opponents"),
         ({"opponents": [{"source": "mirror"}]}, "opponents", "a league needs opponents"),
         ({"league": {"every": 15}}, "league.every", "a multiple of that"),
+        ({"league": {"every": 60}}, "league.every", "ends after 50 steps"),
         ({"league": {"every": 10, "pfsp": "squared"}}, "league.pfsp", "'none', 'hard' or 'variance'"),
         ({"league": {"every": 10, "games": 1}}, "league.games", "greater than or equal to 2"),
         (

@@ -173,6 +173,8 @@ class RunConfig(Record):
                 "make it a multiple of that",
                 "league.every",
             )
+        if self.league.every > self.learn.steps:
+            raise BadInput(f"the run ends after {self.learn.steps} steps, before an evaluation", "league.every")
         for part in self.parts:
             if games.lookup(part.game).judged:
                 raise BadInput(f"{part.game} has no result of its own, by which a league compares", "league.every")

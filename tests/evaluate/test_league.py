@@ -162,5 +162,11 @@ def test_a_run_without_a_league_is_told_what_to_set(tmp_path, capsys):
     error = json.loads(capsys.readouterr().out)["error"]
     assert error["where"] == "league.every"
     assert "set league.every" in error["why"]
+    for damaged in ("{", "{}", '{"cells": [{"step": 1}]}', "[]"):
+        run_dir.attempt(1).league.write_text(damaged)
+        assert main(["league", str(run_dir.root), "--json"]) == 2
+        error = json.loads(capsys.readouterr().out)["error"]
+        assert error["where"] == str(run_dir.attempt(1).league)
+        assert "not the table of a league" in error["why"]
     assert main(["league", str(tmp_path / "nothing"), "--json"]) == 2
     assert "not a run directory" in json.loads(capsys.readouterr().out)["error"]["why"]

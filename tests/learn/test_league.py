@@ -1,6 +1,7 @@
 """A run with a league: which pairs play, what the table has, how it steers the draw, resuming to the same bits."""
 
 import json
+import shutil
 
 import pytest
 
@@ -188,6 +189,18 @@ def test_roles_that_no_start_has_are_refused_before_anything_is_written(tmp_path
     with pytest.raises(BadInput, match=r"no start seats both the learner \(werewolf\) and an opponent") as caught:
         trainer.run(config, run_dir)
     assert caught.value.where == "opponents.1.learner"
+    assert run_dir.attempts() == []
+
+
+def test_opponents_that_the_table_could_not_tell_apart_are_refused(tmp_path):
+    config, run_dir = make_run(tmp_path, league={"every": 1}, opponents=[{"source": "past"}])
+    copies = [tmp_path / name / "model" for name in ("a", "b")]
+    for copy in copies:
+        shutil.copytree(config.model.base, copy)
+    opponents = tuple(config.opponents[0].model_copy(update={"source": str(copy)}) for copy in copies)
+    with pytest.raises(BadInput, match="another opponent is called model as well") as caught:
+        trainer.run(config.model_copy(update={"opponents": opponents}), run_dir)
+    assert caught.value.where == "opponents.1.source"
     assert run_dir.attempts() == []
 
 

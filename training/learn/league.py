@@ -229,8 +229,12 @@ def _sides(config: RunConfig, starts: MixtureSampler) -> Iterator[Side]:
     for learner, members in entries.items():
         place, entry = members[0]
         chosen = _seatings(config, starts, entry, f"opponents.{place}.learner")
-        sources = dict.fromkeys(member.source for _, member in members)
-        yield Side(learner, chosen, tuple(each for each in sources if each != PAST), PAST in sources)
+        named: dict[str, str] = {}
+        for place, member in members:
+            if member.source != PAST and named.setdefault(column(member.source), member.source) != member.source:
+                why = f"another opponent is called {column(member.source)} as well: the table could not tell them apart"
+                raise BadInput(why, f"opponents.{place}.source")
+        yield Side(learner, chosen, tuple(named.values()), any(member.source == PAST for _, member in members))
 
 
 def _store(trainer: Trainer, pair: Pair, match: Match, episode: Episode) -> None:

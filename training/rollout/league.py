@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from training.errors import BadInput
 from training.games import lookup
 from training.reading import Record
 from training.records import Seat
@@ -91,10 +92,16 @@ class Table:
 
 
 def read(attempt: AttemptDir) -> Table:
-    """Return the table that an attempt has written; an empty one where it has written none."""
+    """Return the table that an attempt has written; an empty one where it has written none.
+
+    Raises `BadInput` that names the file if it is damaged.
+    """
     if not attempt.league.is_file():
         return Table()
-    return Table.from_list(loads(attempt.league.read_text("utf-8"))["cells"])
+    try:
+        return Table.from_list(loads(attempt.league.read_text("utf-8"))["cells"])
+    except (ValueError, KeyError, TypeError, BadInput) as error:
+        raise BadInput(f"not the table of a league: {error}", str(attempt.league)) from error
 
 
 def seats_title(learner: Literal["one"] | Iterable[str]) -> str:
