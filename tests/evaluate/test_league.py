@@ -95,6 +95,23 @@ def test_common_payoffs_are_no_zero_sum_game():
     assert meta.nash_conv < 1e-2
 
 
+def test_a_ranking_that_is_not_unique_is_none(monkeypatch, tmp_path, capsys):
+    from open_spiel.python.egt import alpharank
+
+    def several(*_, **__):
+        raise ValueError("Expected 1 stationary distribution, but found 2")
+
+    league._solved.cache_clear()
+    monkeypatch.setattr(alpharank, "compute", several)
+    cells = population(ROCK_PAPER_SCISSORS)
+    meta = league.meta_strategy(cells)
+    assert meta.alpha_rank is None
+    assert meta.nash.checkpoints == pytest.approx([1 / 3] * 3, abs=1e-3)
+    assert main(["league", str(run_with(cells, tmp_path / "run").root)]) == 0
+    assert "not unique" in capsys.readouterr().out
+    league._solved.cache_clear()
+
+
 def test_only_checkpoints_that_have_all_met_enter():
     cells = population(ROCK_PAPER_SCISSORS, scripted=[0.1, 0.2, 0.3])
     # 40 has met 20 and 30, but not 10, which left the pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from training.evaluate.league import Entry, MetaStrategy, PayoffTable, of_run
+from training.evaluate.league import Entry, MetaStrategy, PayoffTable, Strategy, of_run
 from training.rundir import RunDir
 
 
@@ -37,8 +37,11 @@ def _cell(cell: Entry) -> str:
 
 
 def _weights(meta: MetaStrategy) -> list[str]:
-    rows = [("", "alpha-rank", "Nash")]
     names = [*(f"step {step}" for step in meta.checkpoints), *(f"against {name}" for name in meta.opponents)]
-    ranks, nash = ((*strategy.checkpoints, *strategy.opponents) for strategy in (meta.alpha_rank, meta.nash))
-    rows += [(name, f"{a:.3f}", f"{b:.3f}") for name, a, b in zip(names, ranks, nash, strict=True)]
+    ranks = _column(meta.alpha_rank) if meta.alpha_rank else ["not unique"] * len(names)
+    rows = [("", "alpha-rank", "Nash"), *zip(names, ranks, _column(meta.nash), strict=True)]
     return [*(f"{name:37}{a:>11}{b:>8}" for name, a, b in rows), f"NashConv of the Nash weights: {meta.nash_conv:.6f}"]
+
+
+def _column(strategy: Strategy) -> list[str]:
+    return [f"{weight:.3f}" for weight in (*strategy.checkpoints, *strategy.opponents)]

@@ -57,12 +57,13 @@ class Strategy(Record):
 class MetaStrategy(Record):
     """The solutions of the empirical game of some checkpoints and opponents that have all met.
 
-    `nash_conv` is the sum of what both players could still gain by a best response to `nash`, on the scale 0 to 1.
+    `alpha_rank` is None where the ranking is not unique. `nash_conv` is the sum of what both players could still gain
+    by a best response to `nash`, on the scale 0 to 1.
     """
 
     checkpoints: tuple[int, ...]
     opponents: tuple[str, ...]
-    alpha_rank: Strategy
+    alpha_rank: Strategy | None
     nash: Strategy
     nash_conv: float
 
@@ -185,13 +186,13 @@ def _complete(results: dict[tuple[int, str], Cell]) -> tuple[tuple[int, ...], tu
 
 
 @lru_cache(maxsize=64)
-def _solved(mine: Payoffs, theirs: Payoffs) -> tuple[Strategy, Strategy, float]:
+def _solved(mine: Payoffs, theirs: Payoffs) -> tuple[Strategy | None, Strategy, float]:
     """Return α-rank, the Nash equilibrium and its NashConv of the game with these payoffs of both players."""
     nash, nash_conv = _nash(mine, theirs)
     return _alpha_rank(mine, theirs), nash, nash_conv
 
 
-def _alpha_rank(mine: Payoffs, theirs: Payoffs) -> Strategy:
+def _alpha_rank(mine: Payoffs, theirs: Payoffs) -> Strategy | None:
     import numpy as np
 
     drawing = "open_spiel.python.egt.alpharank_visualizer"
@@ -201,16 +202,15 @@ def _alpha_rank(mine: Payoffs, theirs: Payoffs) -> Strategy:
 
     tables = [np.array(mine), np.array(theirs)]
 
-    def shares(noises: Sequence[float]) -> Any:
+    for noise in NOISES:
         try:
-            return alpharank.compute(tables, use_inf_alpha=True, inf_alpha_eps=noises[0])[2]
+            joint = np.abs(
+                alpharank.compute(tables, use_inf_alpha=True, inf_alpha_eps=noise)[2].reshape(tables[0].shape)
+            )
         except ValueError:  # to rounding there are several stationary distributions
-            if len(noises) == 1:
-                raise
-            return shares(noises[1:])
-
-    joint = np.abs(shares(NOISES).reshape(tables[0].shape))
-    return Strategy(checkpoints=tuple(joint.sum(axis=1).tolist()), opponents=tuple(joint.sum(axis=0).tolist()))
+            continue
+        return Strategy(checkpoints=tuple(joint.sum(axis=1).tolist()), opponents=tuple(joint.sum(axis=0).tolist()))
+    return None
 
 
 def _nash(mine: Payoffs, theirs: Payoffs) -> tuple[Strategy, float]:
@@ -230,4 +230,4 @@ def _nash(mine: Payoffs, theirs: Payoffs) -> tuple[Strategy, float]:
         checkpoints=tuple(first[at] for at in range(len(rows))),
         opponents=tuple(second[at] for at in range(len(columns))),
     )
-    return mixed, float(pyspiel.nash_conv(game, policy))
+    return mixed, max(0.0, float(pyspiel.nash_conv(game, policy)))

@@ -128,8 +128,9 @@ class League:
             for match, episode in zip(pair.matches, ended, strict=True):
                 _store(trainer, pair, match, episode)
         self.table.add(cells)
-        write_json(trainer.progress.attempt.league, {"version": 1, "cells": self.table.to_list()})
         trainer.progress.event("league", step=step, cells=[cell.to_dict() for cell in cells])
+        # last: an attempt that is killed before it leaves the evaluation to the next one, which reports it again
+        write_json(trainer.progress.attempt.league, {"version": 1, "cells": self.table.to_list()})
 
     def _meetings(self, step: int) -> Iterator[tuple[Side, int, str]]:
         """Yield the pairs of an evaluation: the side, the checkpoint in the row, and the opponent.

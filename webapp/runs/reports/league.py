@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from training.evaluate.league import Entry, MetaStrategy, PayoffTable, from_events, past_step
 from training.run_sections import PAST
@@ -40,10 +39,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Weight:
-    """A checkpoint or an opponent with its weights in the meta-strategy."""
+    """A checkpoint or an opponent with its weights in the meta-strategy; None where α-rank is not unique."""
 
     name: str
-    alpha_rank: float
+    alpha_rank: float | None
     nash: float
 
 
@@ -94,14 +93,17 @@ def _grid(table: PayoffTable, saved: Mapping[int, Checkpoint], newest: int) -> G
 
 
 def _weights(meta: MetaStrategy) -> list[tuple[str, list[Weight]]]:
-    names: list[tuple[str, list[str], Any]] = [
-        ("Checkpoint", [f"step {step}" for step in meta.checkpoints], lambda strategy: strategy.checkpoints),
-        ("Opponent", list(meta.opponents), lambda strategy: strategy.opponents),
-    ]
+    ranked, nash = meta.alpha_rank, meta.nash
+    steps = [f"step {step}" for step in meta.checkpoints]
     return [
-        (title, [Weight(*row) for row in zip(rows, side(meta.alpha_rank), side(meta.nash), strict=True)])
-        for title, rows, side in names
+        ("Checkpoint", _rows(steps, ranked and ranked.checkpoints, nash.checkpoints)),
+        ("Opponent", _rows(meta.opponents, ranked and ranked.opponents, nash.opponents)),
     ]
+
+
+def _rows(names: Sequence[str], ranked: Sequence[float] | None, nash: Sequence[float]) -> list[Weight]:
+    ranks = ranked or [None] * len(names)
+    return [Weight(*row) for row in zip(names, ranks, nash, strict=True)]
 
 
 def _shade(score: float) -> str:
