@@ -95,6 +95,11 @@ def test_common_payoffs_are_no_zero_sum_game():
     assert meta.nash_conv < 1e-2
 
 
+def test_a_result_with_oneself_that_failed_is_not_made_up():
+    cells = population(ROCK_PAPER_SCISSORS) + [cell(step, f"past {step}", 0.5) for step in (10, 20)]
+    assert league.meta_strategy(cells).checkpoints == (10, 20)
+
+
 def test_a_ranking_that_is_not_unique_is_none(monkeypatch, tmp_path, capsys):
     from open_spiel.python.egt import alpharank
 

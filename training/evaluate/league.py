@@ -161,7 +161,7 @@ def meta_strategy(cells: Iterable[Cell]) -> MetaStrategy | None:
 
 
 def _payoffs(cell: Cell | None) -> tuple[float, float]:
-    """Return both means on the scale 0 to 1. A missing cell is a checkpoint against itself in a zero-sum game."""
+    """Return both means on the scale 0 to 1. No cell: a checkpoint against itself, which zero-sum games leave out."""
     if cell is None:
         return 0.5, 0.5
     width = cell.high - cell.low
@@ -173,10 +173,12 @@ def _complete(results: dict[tuple[int, str], Cell]) -> tuple[tuple[int, ...], tu
     steps = sorted({step for step, _ in results}, reverse=True)
     named = sorted({opponent for _, opponent in results if past_step(opponent) is None})
     play_past = any(past_step(opponent) is not None for _, opponent in results)
+    play_themselves = any((step, f"{PAST} {step}") in results for step in steps)
     chosen: list[int] = []
     for step in steps:
         met_others = all((step, name) in results for name in named)
-        met_chosen = all({(step, f"{PAST} {other}"), (other, f"{PAST} {step}")} <= results.keys() for other in chosen)
+        others = [*chosen, step] if play_themselves else chosen
+        met_chosen = all({(step, f"{PAST} {other}"), (other, f"{PAST} {step}")} <= results.keys() for other in others)
         rows = len(chosen) + 1
         fits = rows * (len(named) + rows * play_past) <= MOST_PAIRS or not chosen
         if met_others and (met_chosen or not play_past) and fits:
@@ -201,7 +203,6 @@ def _alpha_rank(mine: Payoffs, theirs: Payoffs) -> Strategy | None:
     from open_spiel.python.egt import alpharank
 
     tables = [np.array(mine), np.array(theirs)]
-
     for noise in NOISES:
         try:
             joint = np.abs(
