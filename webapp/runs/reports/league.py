@@ -96,13 +96,13 @@ def _weights(meta: MetaStrategy) -> list[tuple[str, list[Weight]]]:
     ranked, nash = meta.alpha_rank, meta.nash
     steps = [f"step {step}" for step in meta.checkpoints]
     return [
-        ("Checkpoint", _rows(steps, ranked and ranked.checkpoints, nash.checkpoints)),
-        ("Opponent", _rows(meta.opponents, ranked and ranked.opponents, nash.opponents)),
+        ("Checkpoint", _rows(steps, ranked.checkpoints if ranked else None, nash.checkpoints)),
+        ("Opponent", _rows(meta.opponents, ranked.opponents if ranked else None, nash.opponents)),
     ]
 
 
 def _rows(names: Sequence[str], ranked: Sequence[float] | None, nash: Sequence[float]) -> list[Weight]:
-    ranks = ranked or [None] * len(names)
+    ranks: Sequence[float | None] = ranked or [None] * len(names)
     return [Weight(*row) for row in zip(names, ranks, nash, strict=True)]
 
 
