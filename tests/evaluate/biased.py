@@ -51,6 +51,9 @@ class Biased:
     def metrics(self):
         return {"total": sum(self.returns().values())}
 
+    def earned(self):
+        return {}
+
     def seat_metrics(self):
         return {seat: {"points": value} for seat, value in self.returns().items()}
 

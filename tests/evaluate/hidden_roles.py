@@ -47,6 +47,9 @@ class Hidden:
     def metrics(self):
         return {"wolves_win": self._won(1)}
 
+    def earned(self):
+        return {}
+
     def seat_metrics(self):
         return {seat: {"won": self._won(seat)} for seat in range(6)}
 

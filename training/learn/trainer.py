@@ -230,7 +230,7 @@ class Trainer:
             pass  # the next step ends the run
         except OutsideError as error:
             self.progress.event("warning", step=self.step, why=f"nothing was measured: {error}")
-        await self._sync(self.step)  # as after a head-to-head: nothing of its prompts may stay in the engine
+        await self.sync(self.step)  # as after a head-to-head: nothing of its prompts may stay in the engine
         return values
 
     def _report(self, rollouts: list[Rollout], metrics: dict[str, float]) -> None:

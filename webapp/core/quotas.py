@@ -24,8 +24,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "active_runs": ("runs that are queued or running", "stop one, or wait until one has ended"),
     "runs_per_hour": ("runs that were started or resumed within the last hour", "wait a while"),
     "games_per_run": (
-        "games in one run (steps × scenarios × games, the conversations of its head-to-heads, the games of its league; "
-        "or those of a suite)",
+        "games in one run: steps × scenarios × games and those of its head-to-heads and league, or those of a suite",
         "lower learn.steps, rollout.games, evaluate.conversations or league.games; or suite.games",
     ),
     "open_tables": ("tables that are open or being played", "close one, or wait until a game is over"),

@@ -65,6 +65,9 @@ class Vigil(LoggedGame):
     def metrics(self):
         return {}
 
+    def earned(self):
+        return {}
+
     def seat_metrics(self):
         return {}
 

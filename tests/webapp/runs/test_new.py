@@ -268,7 +268,8 @@ def test_a_head_to_head_after_supervised_learning_begins_with_the_game(client, b
         ({"kind": "sft"}, "preset=quick"),
         ({"kind": "sft", "base": "smollm2-135m"}, "preset=negotiation"),
         ({"kind": "sft", "game": "werewolf", "base": "smollm2-135m"}, "preset=werewolf"),
-        ({"kind": "sft", "game": "hanabi", "base": "smollm2-135m"}, "preset=negotiation"),
+        ({"kind": "sft", "game": "hanabi", "base": "smollm2-135m"}, "preset=mars-hanabi"),
+        ({"kind": "sft", "game": "connect_four", "base": "smollm2-135m"}, "preset=negotiation"),
     ],
 )
 def test_training_continues_with_the_run_or_the_preset_of_its_game(client, base, researcher, fields, query):
