@@ -142,22 +142,36 @@ class Zone(Record):
 class Probe(Record):
     """A question to a seat outside the game: it enters no log, and its answer does not affect the game.
 
-    `truth` are the right choices, which the seat does not see; empty where there is no right answer.
+    `truth` are the right choices, which the seat does not see; empty where there is no right answer. `replies` are the
+    replies that give the choices, in their order, such as the tag of a vote; empty where a choice is its own reply.
     """
 
     question: str
     choices: tuple[str, ...] = Field(min_length=2)
     truth: tuple[str, ...] = ()
+    replies: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _a_reply_for_each_choice(self) -> Self:
+        if self.replies and len(self.replies) != len(self.choices):
+            raise ValueError(f"{len(self.choices)} choices need as many replies, not {len(self.replies)}")
+        return self
 
 
 class Belief(Record):
-    """A seat's answer to a probe: the probability of every choice, after `after` moves of the episode."""
+    """A seat's answer to a probe: the probability of every choice, after `after` moves of the episode.
+
+    `trace` is the index into `Episode.traces` of the branch with the question and the right choice as the reply, whose
+    tokens are those of `span` (start, stop) there. Both are None without a right choice, a local model or an end.
+    """
 
     seat: Seat
     after: int = Field(ge=0)
     question: str
     probabilities: dict[str, float]
     truth: tuple[str, ...] = ()
+    trace: int | None = Field(default=None, ge=0, exclude_if=lambda trace: trace is None)
+    span: tuple[int, int] | None = Field(default=None, exclude_if=lambda span: span is None)
 
 
 Origin = Literal["seat", "default", "forfeit", "timeout", "tool"]
@@ -211,7 +225,9 @@ class Trace(Record):
     All four sequences have one entry per token. `mask` is 1 where the token was sampled; `turn` is the index into
     `Episode.turns` for sampled tokens, -1 elsewhere; `logprobs` are the engine's, of the sampling distribution
     (temperature applied), 0 where mask is 0. A branch names its `parent` as (index into `Episode.traces`, length): it
-    repeats its parent's first `length` tokens with mask 0, since the parent counts those that were sampled.
+    repeats its parent's first `length` tokens with mask 0, since the parent counts those that were sampled. The trace of
+    a probe names a `prefix` in the same form, and its tokens come after those: it repeats none of them. The trace that
+    it names has no prefix of its own.
     `policy` is the policy that sampled: only `LEARNER` traces receive credit. `versions` are (position, step) in order:
     from that position on, tokens were sampled with the learner's weights after that training step; empty where
     versions are not counted. `choices` are the ids among which a token was sampled, by position, the token among them:
@@ -228,6 +244,7 @@ class Trace(Record):
     logprobs: tuple[float, ...]
     versions: tuple[tuple[int, int], ...] = Field(default=(), exclude_if=lambda versions: not versions)
     choices: dict[int, tuple[int, ...]] = Field(default_factory=dict, exclude_if=lambda choices: not choices)
+    prefix: tuple[int, int] | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
 
     @classmethod
     def upgrade(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -241,6 +258,8 @@ class Trace(Record):
         for position, ids in self.choices.items():
             if not 0 <= position < len(self.tokens) or self.tokens[position] not in ids:
                 raise ValueError(f"choices: position {position} has no token among {list(ids)[:10]}")
+        if self.parent is not None and self.prefix is not None:
+            raise ValueError("a trace has a parent, whose tokens it repeats, or a prefix, whose tokens it does not")
         return self
 
 
@@ -327,8 +346,9 @@ class ScoredEpisode:
     `returns` are what a seat receives at the end of the episode, and `turn_rewards` what its attempts receive, with
     what the game paid on the way: together they are a seat's whole reward. `turn_rewards` and `passed` have one entry
     per `episode.turns`; `passed` is legality and every quality filter.
-    `logprobs[i]` and `values[head][i]` belong to `episode.traces[i]`, one entry per token: `logprobs[i][t]` is the
-    trainer's log-probability of token t; `values[head][i][p]` is read from the hidden state after token p, so the
+    `logprobs[i]` and `values[head][i]` belong to `episode.traces[i]`, one entry per token, 0 in traces without sampled
+    tokens: `logprobs[i][t]` is the trainer's log-probability of token t; `values[head][i][p]` is read from the hidden
+    state after token p, so the
     value *before* token t is at p = t - 1. `token_rewards[i][t]` is the reward of token t itself (such as a KL
     penalty); empty when there are none.
     """

@@ -308,6 +308,7 @@ def test_probes_before_the_discussion_and_after_every_message_for_each_living_cr
         assert set(probes) == {0, 3, 4}
         assert probes[0].choices == ("Ben", "Dan", "Eva")
         assert all(probe.truth == ("Ben",) for probe in probes.values())
+        assert probes[0].replies == ("<vote>Ben</vote>", "<vote>Dan</vote>", "<vote>Eva</vote>")  # as it would vote
         if game.phase(ALL) == "Vote":
             break
         (seat,) = game.to_act()

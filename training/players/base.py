@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from training.records import Observation, Probe, Scenario, Seat, Trace
+from training.records import LEARNER, Observation, Probe, Scenario, Seat, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,21 @@ class Player(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A player's answer to a probe: the probability of every choice.
+
+    `tokens` are what the player's model read, the question included, and the right choice as its reply, which begins at
+    `reply`; of several right choices it is the likeliest. They are empty if no choice is right. `policy` is the name of
+    the policy in the player's traces.
+    """
+
+    probabilities: Mapping[str, float]
+    tokens: tuple[int, ...] = ()
+    reply: int = 0
+    policy: str = LEARNER
+
+
 PlayerFactory = Callable[[Scenario, Seat], Player]
 """Creates a new player for one seat of one episode."""
 
@@ -41,8 +56,8 @@ PlayerFactory = Callable[[Scenario, Seat], Player]
 class Believer(Protocol):
     """A player that can report a probability for each answer to a question; the question leaves its state unchanged."""
 
-    async def believe(self, observation: Observation, probe: Probe) -> Mapping[str, float] | None:
-        """Return the probability of every choice given the observation; None if the question does not fit."""
+    async def believe(self, observation: Observation, probe: Probe) -> Answer | None:
+        """Return the answer given the observation; None if the question does not fit the window."""
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ from training.engines.base import Engine, SampleRequest, Sampling
 from training.engines.trie import Trie
 from training.errors import BadInput
 from training.games import make
-from training.players.base import Reply
+from training.players.base import Answer, Reply
 from training.records import LEARNER, Action, Message, Observation, Probe, Scenario, Seat, Trace
 from training.text.choices import MOST, count, replies
 from training.text.messages import news
@@ -42,7 +42,7 @@ class ModelPlayer:
         self._engine = engine
         self._tokenizer = tokenizer
         self._sampling = sampling
-        self._seat, self._names = seat, names
+        self._seat, self._names, self._policy = seat, names, policy
         self._builder = TraceBuilder(tokenizer, seat=seat, policy=policy, window=window, reserve=sampling.max_tokens)
         self._version = version
         self._heard = 0
@@ -73,16 +73,16 @@ class ModelPlayer:
         self._constrained += 1
         return legal_replies(self._tokenizer, actions, self._sampling.max_tokens)
 
-    async def believe(self, observation: Observation, probe: Probe) -> Mapping[str, float] | None:
+    async def believe(self, observation: Observation, probe: Probe) -> Answer | None:
         """Return the probability of each choice as the whole reply to the question, asked after the observation.
 
-        The question is scored on a temporary branch of the seat's trace. Probabilities of whole replies are normalised
-        over the choices. Returns None if the question does not fit the window.
+        The question is scored on a branch that leaves the seat's trace as it is. Probabilities of whole replies are
+        normalised over the choices. Returns None if the question does not fit the window.
         """
         question = Message(author=None, text=probe.question)
         observation = Observation(messages=(*observation.messages, question))
         end = self._tokenizer.end_id
-        replies = [[*self._tokenizer.encode(choice), end] for choice in probe.choices]
+        replies = [[*self._tokenizer.encode(choice), end] for choice in probe.replies or probe.choices]
         prefix = self._builder.branch(
             news(observation, self._heard, self._seat, self._names), max(map(len, replies)) + 1
         )
@@ -91,7 +91,12 @@ class ModelPlayer:
         scores = await self._engine.score(prefix, replies)
         highest = max(scores)
         weights = [math.exp(score - highest) for score in scores]
-        return {choice: weight / sum(weights) for choice, weight in zip(probe.choices, weights, strict=True)}
+        shares = {choice: weight / sum(weights) for choice, weight in zip(probe.choices, weights, strict=True)}
+        right = [at for at, choice in enumerate(probe.choices) if choice in probe.truth]
+        if not right:
+            return Answer(shares)
+        likeliest = max(right, key=lambda at: scores[at])
+        return Answer(shares, (*prefix, *replies[likeliest]), len(prefix), self._policy)
 
     def traces(self) -> tuple[Trace, ...]:
         """Return the seat's traces."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from training.errors import BadInput, IllegalMove, OutsideError, boundary
 from training.games import Game, make
-from training.players.base import Measured, Player, Reply
+from training.players.base import Answer, Measured, Player, Reply
 from training.records import Belief, Episode, ErrorRecord, Move, Scenario, Seat, SeatMove, Trace, Turn
+from training.rollout.probes import with_branches
 from training.rollout.seats import Attempts, RolloutPolicy, SeatRecord
 
 Tool = Callable[[Game], Awaitable[Move]]
@@ -45,10 +46,13 @@ async def play(
     table = _Table(game, seats, tool, probes=rules.probes)
     error: ErrorRecord | None = None
     traces: tuple[Trace, ...] = ()
+    branches: tuple[Trace, ...] = ()
+    beliefs = table.beliefs
     try:
         await table.play()
         with boundary():
             traces = table.traces()
+            beliefs, branches = with_branches(beliefs, table.answers, traces)
     except OutsideError as failure:
         error = ErrorRecord(kind=failure.kind, message=str(failure))
     returns: Mapping[Seat, float | None] = dict.fromkeys(range(len(players))) if error else table.game.returns()
@@ -56,12 +60,12 @@ async def play(
         scenario=scenario,
         moves=tuple(table.moves),
         turns=tuple(table.turns),
-        traces=traces,
+        traces=traces + branches,
         returns=dict(returns),
-        metrics={} if error else table.metrics(traces),
+        metrics={} if error else table.metrics(traces, branches),
         seat_metrics={} if error else table.seat_metrics(),
         roles=table.game.roles(),
-        beliefs=tuple(table.beliefs),
+        beliefs=tuple(beliefs),
         earned={} if error else table.earned,
         error=error,
     )
@@ -77,6 +81,8 @@ class _Table:
         self.beliefs: list[Belief] = []
         self.earned: dict[int, float] = {}
         self._recorded: defaultdict[Seat, float] = defaultdict(float)
+        self.answers: list[Answer] = []
+        self.unfit = 0
         self._probes = probes
         self._seats = seats
         self._places: list[list[int]] = [[] for _ in seats]
@@ -101,16 +107,22 @@ class _Table:
         """Ask the game's current probes to the players that can report beliefs."""
         if not self._probes:
             return
-        probes = sorted(self.game.probes().items())
-        answering = (self._seats[seat].believe(self.game, probe) for seat, probe in probes)
-        answers = await asyncio.gather(*answering, return_exceptions=True)
-        for (seat, probe), probabilities in zip(probes, answers, strict=True):
-            if isinstance(probabilities, BaseException):
-                raise probabilities
-            if probabilities is not None:
-                facts: dict[str, Any] = {"question": probe.question, "truth": probe.truth}
-                belief = Belief(seat=seat, after=len(self.moves), probabilities=dict(probabilities), **facts)
-                self.beliefs.append(belief)
+        asked = [
+            (seat, probe, self._seats[seat].believe(believer, self.game, probe))
+            for seat, probe in sorted(self.game.probes().items())
+            if (believer := self._seats[seat].believer) is not None
+        ]
+        answers = await asyncio.gather(*(answering for _, _, answering in asked), return_exceptions=True)
+        for (seat, probe, _), answer in zip(asked, answers, strict=True):
+            if isinstance(answer, BaseException):
+                raise answer
+            if answer is None:
+                self.unfit += 1
+                continue
+            facts: dict[str, Any] = {"question": probe.question, "truth": probe.truth}
+            belief = Belief(seat=seat, after=len(self.moves), probabilities=dict(answer.probabilities), **facts)
+            self.beliefs.append(belief)
+            self.answers.append(answer)
 
     async def _ask(self, attempts: Sequence[Attempts]) -> None:
         if len(attempts) == 1:
@@ -165,8 +177,8 @@ class _Table:
                 traces.append(trace.model_copy(update={"turn": turns, "parent": parent}))
         return tuple(traces)
 
-    def metrics(self, traces: Sequence[Trace]) -> dict[str, float]:
-        """Return the game's metrics, and metrics of attempts, moves and tokens."""
+    def metrics(self, traces: Sequence[Trace], branches: Sequence[Trace]) -> dict[str, float]:
+        """Return the game's metrics, and metrics of attempts, moves and tokens; `branches` are the probes' traces."""
         attempts, passed = len(self.turns), sum(turn.passed for turn in self.turns)
         metrics: dict[str, float] = {
             "attempts": attempts,
@@ -175,6 +187,8 @@ class _Table:
             "forfeits": sum(entry.move.origin == "forfeit" for entry in self.moves),
             "branches": sum(trace.parent is not None for trace in traces),
             "probes": len(self.beliefs),
+            "probes_unfit": self.unfit,
+            "probe_tokens": sum(len(trace.tokens) for trace in branches),
             "tokens": sum(len(trace.tokens) for trace in traces),
             "sampled_tokens": sum(sum(trace.mask) for trace in traces),
         }

@@ -7,13 +7,13 @@ player's observation only grows. Failures outside the model raise `OutsideError`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from training.errors import EngineError, IllegalMove, ParseError, boundary
 from training.games import Game
-from training.players.base import Believer, Player, Reply
+from training.players.base import Answer, Believer, Player, Reply
 from training.records import Move, Observation, Probe, Seat, Turn
 from training.seeding import derive
 from training.text.parsing import parse, split_private
@@ -74,12 +74,15 @@ class SeatRecord:
                     return
         attempts.move = self._fall_back(game)
 
-    async def believe(self, game: Game, probe: Probe) -> Mapping[str, float] | None:
-        """Return the beliefs of the seat's player, or None if it cannot report any (players without a local model)."""
-        if self.forfeited or not isinstance(self.player, Believer):
-            return None
+    @property
+    def believer(self) -> Believer | None:
+        """The seat's player if it can report beliefs: those of a local model can, until the seat has given up."""
+        return None if self.forfeited or not isinstance(self.player, Believer) else self.player
+
+    async def believe(self, believer: Believer, game: Game, probe: Probe) -> Answer | None:
+        """Return the answer of the seat's player, or None if the question does not fit its window."""
         with boundary():
-            return await self.player.believe(with_refusals(game.observe(self.seat), self._refusals), probe)
+            return await believer.believe(with_refusals(game.observe(self.seat), self._refusals), probe)
 
     async def _reply(self, observation: Observation) -> Reply:
         rules, task = self._rules, asyncio.current_task()

@@ -25,6 +25,12 @@ KEPT_SHARE = 0.75
 """Share of the prompt's room that stays filled when old messages are dropped; the rest is free for new messages."""
 
 
+def shared_start(first: Sequence[int], second: Sequence[int]) -> int:
+    """Return how many tokens two sequences have in common at their beginning."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
+
+
 @dataclass(slots=True)
 class _Branch:
     """A growing trace; `parent` is (index of a branch in the builder, length of the shared start)."""
@@ -181,9 +187,7 @@ class TraceBuilder:
     def _branch(self, tokens: list[int]) -> None:
         parent, choices = None, dict[int, tuple[int, ...]]()
         if self._branches:
-            old = self._branches[-1].tokens
-            pairs = enumerate(zip(tokens, old, strict=False))
-            shared = next((at for at, (a, b) in pairs if a != b), min(len(tokens), len(old)))
+            shared = shared_start(tokens, self._branches[-1].tokens)
             parent = (len(self._branches) - 1, shared)
             choices = {at: ids for at, ids in self._branches[-1].choices.items() if at < shared}
         self._branches.append(_Branch(parent=parent, choices=choices))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from training.errors import BadInput
+from training.games.actions import tag
 from training.games.among_us import offers, words
 from training.games.among_us.board import rooms
 from training.games.among_us.meeting import Ballot, Meeting, ejected
@@ -129,13 +130,17 @@ class AmongUs(LoggedGame):
     def probes(self) -> Mapping[Seat, Probe]:
         if self._meeting is None or not self.settings.probes:
             return {}
-        truth = (self.names[self.world.imposter],)
-        question = "If you had to vote now, for whom would you vote?"
-        return {
-            seat: Probe(question=question, choices=self._candidates(seat), truth=truth)
-            for seat in self.world.crew()
-            if seat not in self._forfeited
-        }
+        return {seat: self._probe(seat) for seat in self.world.crew() if seat not in self._forfeited}
+
+    def _probe(self, seat: Seat) -> Probe:
+        """Return the question to a crewmate; it answers as it votes, without skipping."""
+        others = self._candidates(seat)
+        return Probe(
+            question="If you had to vote now, for whom would you vote?",
+            choices=others,
+            truth=(self.names[self.world.imposter],),
+            replies=tuple(tag(offers.vote(others), {"player": name}) for name in others),
+        )
 
     def _sees_all(self, viewer: Viewer) -> bool:
         return viewer in (ALL, self.scenario.tool_seat)

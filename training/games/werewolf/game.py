@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from training.errors import BadInput
+from training.games.actions import tag
 from training.games.log import LoggedGame, check_names, elimination, read_settings
 from training.games.werewolf import words
-from training.games.werewolf.actions import NOBODY
+from training.games.werewolf.actions import NOBODY, TARGET, aimed
 from training.games.werewolf.board import zone
 from training.games.werewolf.claims import claimed
 from training.games.werewolf.day import day, morning
@@ -32,7 +33,7 @@ class Werewolf(LoggedGame):
         self.village = Village(scenario, settings)
         self._log = self.village.log
         self._claims = dict.fromkeys(range(len(self.names)), 0)
-        self._spoken = False
+        self._asking = False
         self._forfeited: set[Seat] = set()
         self._open()
         self._story = self._tell_story()
@@ -130,9 +131,9 @@ class Werewolf(LoggedGame):
         return (zone(self.village, viewer, offered),)
 
     def probes(self) -> Mapping[Seat, Probe]:
-        """Return, after a speech, a question to each living player: for whom it would vote now."""
+        """Return, before the first speech and after each, a question to each living player: its vote if it was now."""
         v = self.village
-        if not self._spoken or v.won:
+        if not self._asking or v.won:
             return {}
         wolves = set(v.named(v.having("werewolf")))
         probes = {}
@@ -141,7 +142,8 @@ class Werewolf(LoggedGame):
                 continue
             others = v.named(v.others({seat}))
             truth = tuple(name for name in others if name in wolves)
-            probes[seat] = Probe(question=words.PROBE, choices=others, truth=truth)
+            replies = tuple(tag(aimed("vote", others), {TARGET: name}) for name in others)
+            probes[seat] = Probe(question=words.PROBE, choices=others, truth=truth, replies=replies)
         return probes
 
     # --- one step ---
@@ -160,10 +162,11 @@ class Werewolf(LoggedGame):
         if step.speech:
             for seat, text in chosen.items():
                 self._claims[seat] += bool(claimed(text))
-        self._spoken = step.probed and self.settings.probes
         self._go_on({seat: move for seat, move in moves.items() if move.origin != "forfeit"})
         while self._step and not self.to_act():
             self._go_on({})
+        opens = self._step is not None and self._step.talk and not step.talk
+        self._asking = self.settings.probes and (step.probed or opens)
 
     def _go_on(self, moves: Mapping[Seat, Move]) -> None:
         """Continue the game with these moves, and with defaults for seats that gave up."""

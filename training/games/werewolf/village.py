@@ -24,7 +24,7 @@ class Step:
     """One joint step: the offers to each acting seat, and who hears the messages (None = everybody).
 
     In a `public` step everybody may know who acts; otherwise each knows only of itself, and is asked in private. After
-    a `probed` one everybody alive may be asked for whom it would vote.
+    a `probed` one everybody alive may be asked for whom it would vote. `talk` is a probed speech, or bids for one.
     """
 
     offers: Mapping[Seat, tuple[Action, ...]]
@@ -33,6 +33,7 @@ class Step:
     channel: str = "private"
     speech: bool = False
     probed: bool = False
+    talk: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,8 @@ def traces(record: Mapping[str, Any], run: Run) -> list[dict[str, Any]]:
     for number, trace in enumerate(episode["traces"]):
         credit = credits_by_trace[number] if number < len(credits_by_trace) and credits_by_trace[number] else {}
         branch = f", branch of trace {trace['parent'][0]} at {trace['parent'][1]}" if trace.get("parent") else ""
+        if trace.get("prefix"):
+            branch = f", probe after {trace['prefix'][1]} tokens of trace {trace['prefix'][0]}"
         title = f"{seat_name(episode, trace['seat'])} ({_policy(trace)}{branch})"
         rows.append({"title": title, "stretches": stretches(trace, credit, tokenizer), "credited": bool(credit)})
     return rows
