@@ -7,9 +7,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tests.toy_models import write_random_llama
 from training.errors import BadInput
 from training.learn import policy as policies
-from training.learn.batch import padded
 from training.learn.choices import Choices
 from training.learn.head import logprobs
+from training.learn.rows import packed, padded
 from training.run_sections import LearnSection
 
 
@@ -306,7 +306,7 @@ def test_restore_refuses_what_does_not_fit(base):
 def test_padded_ids():
     from tests.learn.test_batch import item
 
-    assert padded([item(".."), item(".")]).tolist() == [[0, 1], [0, 0]]
+    assert padded(packed([item(".."), item(".")])).tolist() == [[0, 1], [0, 0]]
 
 
 def test_a_checkpoint_with_value_heads_of_the_earlier_form_still_loads(base, caplog):

@@ -2,7 +2,7 @@
 
 An `Item` is one trace with everything the loss reads, token by token. `updates` groups items into optimiser updates,
 `batches` cuts an update into forward passes of bounded size; the weights of every term are set over the whole update,
-so that it makes no difference how it is cut.
+so that it makes no difference how it is cut. An item with branches is one row of a pass (`training.learn.rows`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import torch
 
 from training.learn.choices import Choices, choices_at
 from training.learn.losses import Aggregate, averaging
+from training.learn.rows import Layout, Part, layout, packed, padded
 from training.records import Trace, TraceCredit
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Item:
 
     `old` are the trainer's log-probabilities before the update, `reference` those of the starting model; None where
     they are not needed. `entropy` is the policy's before each token, in nats, from the first pass of the update.
+    `branches` are the items whose traces come after a prefix of this one; they are read in the same row.
     """
 
     trace: Trace
@@ -44,9 +46,15 @@ class Item:
     reference: Floats | None = None
     entropy: Floats | None = None
     player: tuple[str, int] = ("", 0)
+    branches: list[Item] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.trace.tokens)
+
+    @property
+    def width(self) -> int:
+        """The number of tokens of its row: its own, and those of its branches."""
+        return len(self) + sum(len(branch) for branch in self.branches)
 
     @property
     def sampled(self) -> Bools:
@@ -65,8 +73,13 @@ class Item:
         """The positions at which a single token was allowed."""
         return [position for position, ids in self.trace.choices.items() if len(ids) == 1]
 
+    @property
+    def learns(self) -> bool:
+        """Whether an update reads the trace: for what the learner sampled, or for text that it is to imitate."""
+        return bool(self.sampled.any() or self.mask("nll").any())
+
     def mask(self, term: Term) -> Bools:
-        """Return where a term of the loss reads this trace; the first token has nothing before it and is never read."""
+        """Return where a term of the loss reads this trace; a token with nothing before it is never read."""
         stream = {"ppo": self.credit.ppo, "reinforce": self.credit.reinforce, "nll": self.credit.nll}.get(term)
         if term == "sampled":
             places = self.sampled
@@ -75,7 +88,8 @@ class Item:
         else:
             places = stream != 0 if term == "nll" else self.sampled
         places = places.copy()
-        places[:1] = False
+        if self.trace.prefix is None:
+            places[:1] = False
         places[self.forced] = False
         return places
 
@@ -88,17 +102,20 @@ class Item:
 class Batch:
     """One forward pass. `ids` are (B, L), padded on the right; `rows`, `at` pick the N scored tokens, in row order.
 
-    `streams[name]` are (N,) float32 tensors; `values[head]` = (rows, positions, targets, weights) of the M places
-    where a value is learned. `items` are what the rows were made from. `choices` are the allowed ids of those of the N
-    tokens whose decoding was limited, None where none was.
+    `before` are the places in the same rows of the states from which the tokens are predicted. `streams[name]` are (N,)
+    float32 tensors; `values[head]` = (rows, positions, targets, weights) of the M places where a value is learned.
+    `items` are what the rows were made from, each followed by its branches. `layout` is None without branches.
+    `choices` are the allowed ids of those of the N tokens whose decoding was limited, None where none was.
     """
 
     ids: Tensor
     rows: Tensor
     at: Tensor
+    before: Tensor
     streams: Mapping[str, Tensor]
     values: Mapping[str, tuple[Tensor, Tensor, Tensor, Tensor]]
     items: tuple[Item, ...]
+    layout: Layout | None = None
     choices: Choices | None = None
 
     @property
@@ -112,20 +129,23 @@ class Batch:
             self.ids.to(device),
             self.rows.to(device),
             self.at.to(device),
+            self.before.to(device),
             {name: stream.to(device) for name, stream in self.streams.items()},
             {head: tuple(t.to(device) for t in parts) for head, parts in self.values.items()},  # type: ignore[misc]
             self.items,
-            choices=None if self.choices is None else self.choices.to(device),
+            None if self.layout is None else self.layout.to(device),
+            None if self.choices is None else self.choices.to(device),
         )
 
     def note_entropy(self, entropy: Tensor) -> None:
         """Keep the entropy (N,) at the scored tokens with the items that have none yet."""
-        rows, at = self.rows.cpu().numpy(), self.at.cpu().numpy()
         values = entropy.detach().double().cpu().numpy()
-        for row, item in enumerate(self.items):
+        scored = [item.scored() for item in self.items]
+        parts = np.split(values, np.cumsum([int(places.sum()) for places in scored])[:-1])
+        for item, places, part in zip(self.items, scored, parts, strict=True):
             if item.entropy is None:
                 item.entropy = np.zeros(len(item))
-                item.entropy[at[rows == row]] = values[rows == row]
+                item.entropy[places] = part
 
 
 def updates(items: Sequence[Item], tokens: int, seed: int) -> list[list[Item]]:
@@ -139,11 +159,11 @@ def updates(items: Sequence[Item], tokens: int, seed: int) -> list[list[Item]]:
     groups: list[list[Item]] = [[]]
     size = 0
     for item in order:
-        if tokens and groups[-1] and size + len(item) > tokens:
+        if tokens and groups[-1] and size + item.width > tokens:
             groups.append([])
             size = 0
         groups[-1].append(item)
-        size += len(item)
+        size += item.width
     merged: list[list[Item]] = []
     for group in groups:
         if merged and min(_tokens(group), _tokens(merged[-1])) < tokens / 2:
@@ -154,14 +174,14 @@ def updates(items: Sequence[Item], tokens: int, seed: int) -> list[list[Item]]:
 
 
 def _tokens(group: Sequence[Item]) -> int:
-    return sum(len(item) for item in group)
+    return sum(item.width for item in group)
 
 
 def cut(items: Sequence[Item], tokens: int) -> list[list[Item]]:
-    """Return the items, long ones first, in groups whose padded size is at most `tokens` (a longer trace is alone)."""
+    """Return the items, long rows first, in groups whose padded size is at most `tokens` (a longer row is alone)."""
     groups: list[list[Item]] = []
-    for item in sorted(items, key=len, reverse=True):
-        if groups and (len(groups[-1]) + 1) * len(groups[-1][0]) <= tokens:
+    for item in sorted(items, key=lambda item: item.width, reverse=True):
+        if groups and (len(groups[-1]) + 1) * groups[-1][0].width <= tokens:
             groups[-1].append(item)
         else:
             groups.append([item])
@@ -170,52 +190,47 @@ def cut(items: Sequence[Item], tokens: int) -> list[list[Item]]:
 
 def batches(items: Sequence[Item], tokens: int, how: Aggregate) -> list[Batch]:
     """Return the forward passes of one update; the weights of each term add up to 1 over all of them."""
-    weights: dict[int, dict[str, Floats]] = {id(item): {} for item in items}
+    everything = [part for item in items for part in (item, *item.branches)]
+    weights: dict[int, dict[str, Floats]] = {id(item): {} for item in everything}
     for term in TERMS:
         rows = averaging(
-            [item.mask(term) for item in items],
-            [item.trace.turn for item in items],
-            [item.trajectory for item in items],
+            [item.mask(term) for item in everything],
+            [item.trace.turn for item in everything],
+            [item.trajectory for item in everything],
             how,
-            [item.player for item in items],
+            [item.player for item in everything],
         )
-        for item, row in zip(items, rows, strict=True):
+        for item, row in zip(everything, rows, strict=True):
             weights[id(item)][term] = row
-    heads = sorted({head for item in items for head in item.credit.value_mask})
-    counts = {h: sum(int(i.credit.value_mask[h].sum()) for i in items if h in i.credit.value_mask) for h in heads}
+    heads = sorted({head for item in everything for head in item.credit.value_mask})
+    counts = {h: sum(int(i.credit.value_mask[h].sum()) for i in everything if h in i.credit.value_mask) for h in heads}
     return [_pad(group, weights, counts) for group in cut(items, tokens)]
 
 
-def padded(group: Sequence[Item]) -> Tensor:
-    """Return the token ids of the items, (B, L), zeros on the right."""
-    ids = torch.zeros((len(group), max(len(item) for item in group)), dtype=torch.long)
-    for row, item in enumerate(group):
-        ids[row, : len(item)] = torch.tensor(item.trace.tokens)
-    return ids
-
-
 def _pad(group: Sequence[Item], weights: Mapping[int, Mapping[str, Floats]], counts: Mapping[str, int]) -> Batch:
-    scored = [np.flatnonzero(item.scored()) for item in group]
-    at = np.concatenate(scored)
-    rows = np.repeat(np.arange(len(group)), [len(places) for places in scored])
+    parts = packed(group)
+    scored = [np.flatnonzero(part.item.scored()) for part in parts]
     streams: dict[str, list[Floats]] = {}
-    for item, places in zip(group, scored, strict=True):
-        for name, stream in _streams(item, weights[id(item)]).items():
+    for part, places in zip(parts, scored, strict=True):
+        for name, stream in _streams(part.item, weights[id(part.item)]).items():
             streams.setdefault(name, []).append(stream[places])
     return Batch(
-        padded(group),
-        torch.from_numpy(rows),
-        torch.from_numpy(at),
-        {name: torch.from_numpy(np.concatenate(parts)).float() for name, parts in streams.items()},
-        {head: _values(group, head, count) for head, count in counts.items() if count},
-        tuple(group),
-        choices=choices_at([item.trace for item in group], scored),
+        padded(parts),
+        torch.from_numpy(np.repeat([part.row for part in parts], [len(places) for places in scored])),
+        torch.from_numpy(np.concatenate([part.first + places for part, places in zip(parts, scored, strict=True)])),
+        torch.from_numpy(np.concatenate([part.before(places) for part, places in zip(parts, scored, strict=True)])),
+        {name: torch.from_numpy(np.concatenate(each)).float() for name, each in streams.items()},
+        {head: _values(parts, head, count) for head, count in counts.items() if count},
+        tuple(part.item for part in parts),
+        layout(parts),
+        choices_at([part.item.trace for part in parts], scored),
     )
 
 
 def _streams(item: Item, weights: Mapping[str, Floats]) -> dict[str, Floats]:
     """Return every per-token number the loss reads; what an item lacks is 0 with weight 0 (or NaN: not known)."""
-    zeros, unknown = np.zeros(len(item)), np.full(len(item), np.nan)
+    zeros = np.zeros(len(item))
+    unknown = np.full(len(item), np.nan) if item.sampled.any() else zeros  # of text that nobody sampled none is read
     credit = item.credit
     return {
         "ppo": zeros if credit.ppo is None else credit.ppo,
@@ -228,15 +243,15 @@ def _streams(item: Item, weights: Mapping[str, Floats]) -> dict[str, Floats]:
     }
 
 
-def _values(group: Sequence[Item], head: str, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _values(parts: Sequence[Part], head: str, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     rows, places, targets = [], [], []
-    for row, item in enumerate(group):
-        if head not in item.credit.value_mask:
+    for part in parts:
+        if head not in part.item.credit.value_mask:
             continue
-        at = np.flatnonzero(item.credit.value_mask[head])
-        rows.append(np.full(len(at), row))
-        places.append(at)
-        targets.append(item.credit.value_targets[head][at])
+        at = np.flatnonzero(part.item.credit.value_mask[head])
+        rows.append(np.full(len(at), part.row))
+        places.append(part.first + at)
+        targets.append(part.item.credit.value_targets[head][at])
     none = np.zeros(0)
     at = np.concatenate([*places, none.astype(np.int64)])
     return (

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from training.learn.batch import Item, cut, padded
+from training.learn.batch import Item, cut
 from training.learn.choices import choices_at
 from training.learn.policy import Policy
+from training.learn.rows import packed, padded
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,11 +31,12 @@ def measure(
 ) -> list[dict[str, Floats]]:
     """Return each item's values by head, read after every token; set `old` and `reference` where requested.
 
+    The items have no branches: those are read when they learn, and here nothing of them is asked for.
     `beat` is called with the number of tokens of each pass; an exception that it raises ends the work.
     """
     values: dict[int, dict[str, Floats]] = {id(item): {} for item in items}
     for group in cut(items, policy.learn.tokens_per_batch):
-        ids = padded(group).to(policy.device)
+        ids = padded(packed(group)).to(policy.device)
         if old or policy.critic:
             hidden = policy.hidden(ids)
             states = policy.features(ids, hidden) if policy.critic else hidden

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from training.learn.choices import Choices
+    from training.learn.rows import Layout
 
 log = logging.getLogger(__name__)
 
@@ -74,21 +75,25 @@ class Policy:
         else:
             raise BadInput("no copy of the starting model was kept", "learn.kl")
 
-    def hidden(self, ids: Tensor, model: PreTrainedModel | None = None) -> Tensor:
-        """Return the last hidden states, (B, L, H). Padding is on the right, so causal attention needs no mask."""
+    def hidden(self, ids: Tensor, model: PreTrainedModel | None = None, layout: Layout | None = None) -> Tensor:
+        """Return the last hidden states, (B, L, H). Padding is on the right, so causal attention needs no mask.
+
+        Rows with branches need their `layout`.
+        """
+        more = {} if layout is None else {"position_ids": layout.positions, "attention_mask": layout.seen}
         with self._precision():
-            states: Tensor = (model or self.inner).base_model(input_ids=ids, use_cache=False).last_hidden_state
+            states: Tensor = (model or self.inner).base_model(input_ids=ids, use_cache=False, **more).last_hidden_state
         return states
 
     def _precision(self) -> AbstractContextManager[object]:
         return torch.autocast(self.device.type, torch.bfloat16) if self.learn.autocast else nullcontext()
 
-    def features(self, ids: Tensor, hidden: Tensor) -> Tensor:
+    def features(self, ids: Tensor, hidden: Tensor, layout: Layout | None = None) -> Tensor:
         """Return the critic's input, (B, L, H): the hidden states of the policy, or of the starting model."""
         if self.learn.critic.features == "policy":
             return hidden
         with torch.no_grad(), self.as_reference() as model:
-            return self.hidden(ids, model)
+            return self.hidden(ids, model, layout)
 
     def logprobs(
         self,

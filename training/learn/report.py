@@ -178,9 +178,10 @@ def _record(rollout: Rollout) -> dict[str, Any]:
 def _credit(rollout: Rollout, number: int) -> dict[str, Any] | None:
     """Return one trace's credit, one number per token; a value belongs to the state *before* its token."""
     item = (rollout.items or {}).get(number)
-    if item is None or rollout.scored is None:
+    if item is None or not item.learns or rollout.scored is None:
         return None
-    values = {head: rounded(np.concatenate([[0.0], rows[number][:-1]])) for head, rows in rollout.scored.values.items()}
+    heads = rollout.scored.values if item.sampled.any() else {}
+    values = {head: rounded(np.concatenate([[0.0], rows[number][:-1]])) for head, rows in heads.items()}
     credit: dict[str, Any] = {"values": values, "turn_advantages": _by_turn(item.credit.turn_advantages)}
     streams = {"advantages": item.credit.ppo, "reinforce": item.credit.reinforce, "nll": item.credit.nll}
     streams |= {"logprobs": item.old, "reference": item.reference, "entropy": item.entropy}

@@ -74,17 +74,41 @@ async def score(
 
 
 def learnable(rollouts: Sequence[Rollout]) -> list[Item]:
-    """Set and return the items of the learner's traces, in order."""
+    """Set the items of the learner's traces; return those in which it sampled, in order."""
     items: list[Item] = []
     for rollout in rollouts:
         traces = rollout.episode.traces if rollout.score is not None else ()
         rollout.items = {
             number: Item(trace, (rollout.number, trace.seat), player=(rollout.episode.scenario.game, trace.seat))
             for number, trace in enumerate(traces)
-            if trace.policy == LEARNER and any(trace.mask)
+            if trace.policy == LEARNER
         }
-        items += rollout.items.values()
+        items += [item for item in rollout.items.values() if item.sampled.any()]
     return items
+
+
+def rows(rollouts: Sequence[Rollout]) -> list[Item]:
+    """Return what the updates read once there is credit, in order, each item with the branches that it carries.
+
+    A trace takes part if the learner sampled in it or a method gave its tokens `nll` credit. One that continues a
+    prefix of another is a branch of that one, which is then read whether or not it has credit itself.
+    """
+    read: list[Item] = []
+    for rollout in rollouts:
+        items = rollout.items or {}
+        for item in items.values():
+            item.branches = []
+        heads: set[int] = set()
+        for number, item in items.items():
+            if not item.learns:
+                continue
+            if item.trace.prefix is None:
+                heads.add(number)
+            else:
+                heads.add(item.trace.prefix[0])
+                items[item.trace.prefix[0]].branches.append(item)
+        read += [items[number] for number in sorted(heads)]
+    return read
 
 
 def measured(
@@ -92,7 +116,8 @@ def measured(
 ) -> list[Item]:
     """Forward passes before credit: values and, where wanted, the trainer's and the reference's log-probabilities.
 
-    Sets `scored` on every episode with a score; returns the items. A number that is not finite raises `BadStep`.
+    Sets `scored` on every episode with a score; returns the items in which the learner sampled, the only ones that are
+    measured. A number that is not finite raises `BadStep`.
     """
     items = learnable(rollouts)
     learn = policy.learn
@@ -118,6 +143,7 @@ def _scored(
     needs: Needs,
     penalty: float,
 ) -> ScoredEpisode:
+    items = {number: item for number, item in items.items() if id(item) in values}
     traces = range(len(rollout.episode.traces))
     zeros = [np.zeros(len(trace.tokens)) for trace in rollout.episode.traces]
     per_head = {h: [values[id(items[i])][h] if i in items else zeros[i] for i in traces] for h in needs.critic}

@@ -19,7 +19,7 @@ from training.config import RunConfig
 from training.errors import DivergedError, OutsideError, boundary
 from training.learn import checkpoint, memory, report, scenarios, sync
 from training.learn.context import TrainingContext, build
-from training.learn.score import Rollout, begin_critic, give_credit, measured, score
+from training.learn.score import Rollout, begin_critic, give_credit, measured, rows, score
 from training.learn.update import BadStep
 from training.players.base import Reply
 from training.records import LEARNER, Episode
@@ -201,18 +201,17 @@ class Trainer:
             self.progress.check()
             self.progress.beat()
 
-        items = measured(rollouts, context.policy, context.method.needs, old=not single, beat=beat)
-        if not items:
+        if not measured(rollouts, context.policy, context.method.needs, old=not single, beat=beat):
             raise BadStep("no game of the step ended with a score and a sampled token")
         if context.policy.critic and not context.policy.critic.fitted:
             begin_critic(rollouts, context.policy.critic, context.method)
         give_credit(rollouts, context.method)
-        metrics = report.credit_metrics(rollouts)
+        metrics, items = report.credit_metrics(rollouts), rows(rollouts)
         metrics |= context.updater.run(context.updater.plan(items, number), number, self.progress)
         memory.release()
         self.effective += metrics.get("grad_norm", 0.0) > NO_GRADIENT and metrics["lr"] > 0
         seconds = time.monotonic() - began
-        tokens = sum(len(item) for item in items)
+        tokens = sum(item.width for item in items)
         return metrics | {"learning_s": seconds, "learning_tokens_per_s": tokens / max(seconds, 1e-9)}
 
     async def _measured(self) -> dict[str, float]:

@@ -128,8 +128,8 @@ class Updater:
         """Return the batch's part of the update's loss; on = the policy learns, too."""
         policy, learn = self.policy, self.learn
         with torch.set_grad_enabled(on):
-            hidden = policy.hidden(batch.ids)
-            before = hidden[batch.rows, batch.at - 1]
+            hidden = policy.hidden(batch.ids, layout=batch.layout)
+            before = hidden[batch.rows, batch.before]
             grad = on and learn.ent_coef > 0
             logp, entropy = policy.logprobs(before, batch.targets, choices=batch.choices, entropy_grad=grad)
         if not bool(torch.isfinite(logp).all()):
@@ -151,7 +151,7 @@ class Updater:
         critic, total = self.policy.critic, hidden.new_zeros((), dtype=torch.float32)
         if not batch.values:
             return total
-        features = self.policy.features(batch.ids, hidden)
+        features = self.policy.features(batch.ids, hidden, batch.layout)
         fresh = self._read_items.isdisjoint(map(id, batch.items))
         self._read_items.update(map(id, batch.items))
         for name, (rows, at, targets, weights) in batch.values.items():
