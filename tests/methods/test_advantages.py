@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from training.methods.advantages import Whitening, filtered, gae, hierarchical_gae, token_gae, whitening
+from training.methods.advantages import (
+    Whitening,
+    belief_rewards,
+    filtered,
+    gae,
+    hierarchical_gae,
+    token_gae,
+    whitening,
+)
 
 
 def test_gae_by_hand():
@@ -152,3 +160,48 @@ def test_token_rewards_of_every_turn():
     assert tokens[1] == pytest.approx([0.5])
     with pytest.raises(ValueError, match="2 sequences of token rewards, not 1"):
         hierarchical_gae(1.0, [0.0, 0.0], [[0.0], [0.0]], 1, 1, 1, 1, token_rewards=[[0.0]])
+
+
+# --- what a message does to beliefs ------------------------------------------------------------------------------------
+
+BELIEFS = [[0.25, 0.0, 0.5, 0.2], [0.5, 0.0, 0.6, 0.2], [0.45, 0.0, 0.3, 0.1], [0.45, 0.0, 0.9, 0.1]]
+"""Four seats, of which seat 1 is the imposter, at four probes around three messages."""
+
+
+def test_belief_rewards_by_hand():
+    # message 1 by seat 0:  (.5 + .6 + .2) − (.25 + .5 + .2) = 1.3 − .95 = .35, the speaker's own change included
+    # message 2 by seat 1:  (.45 + .3 + .1) − 1.3 = −.45, which the imposter wants: +.45
+    # message 3 by seat 2, when only seats 0 and 2 listen: (.45 + .9) − (.45 + .3) = .6
+    rewards = belief_rewards(BELIEFS, [0, 1, 2], {1}, [(0, 2, 3), (0, 2, 3), (0, 2)])
+    assert rewards == pytest.approx([0.35, 0.45, 0.6])
+
+
+def test_belief_rewards_are_paid_to_speakers_of_both_sides_and_nobody_hears_for_nothing():
+    # the same message is worth the opposite to the other side; without listeners nothing changes
+    assert belief_rewards(BELIEFS[:2], [3], [3], [[0]]) == pytest.approx([-0.25])
+    assert belief_rewards(BELIEFS[:2], [3], [], [[0]]) == pytest.approx([0.25])
+    assert belief_rewards(np.array(BELIEFS[:2]), [3], (), [[]]) == [0]
+    assert belief_rewards(BELIEFS[:1], [], {1}, []) == []
+
+
+def test_the_rewards_of_a_discussion_among_the_same_listeners_telescope():
+    crew = (0, 2, 3)
+    rewards = belief_rewards(BELIEFS, [0, 2, 3], {1}, [crew] * 3)
+    assert sum(rewards) == pytest.approx(sum(BELIEFS[-1][s] - BELIEFS[0][s] for s in crew))
+
+
+@pytest.mark.parametrize(
+    "beliefs, speakers, listeners, why",
+    [
+        (BELIEFS, [0, 2], [(0,), (0,)], "2 messages need beliefs at 3 probes and 2 sets of listeners, not 4 and 2"),
+        (BELIEFS[:2], [0], [], "1 messages need beliefs at 2 probes and 1 sets of listeners, not 2 and 0"),
+        ([], [], [], "0 messages need beliefs at 1 probes"),
+        ([[0.5, 0.5], [0.5]], [0], [(0,)], r"beliefs of \[2, 1\] seats"),
+        ([[0.5], [0.5]], [0], [(0, 1)], "no seat 1"),
+        ([[0.5], [0.5]], [4], [(0,)], "no seat 4"),
+        ([[0.5], [0.5]], [0], [(-1,)], "no seat -1"),
+    ],
+)
+def test_belief_rewards_refuse_what_does_not_fit(beliefs, speakers, listeners, why):
+    with pytest.raises(ValueError, match=why):
+        belief_rewards(beliefs, speakers, {0}, listeners)

@@ -5,7 +5,7 @@ Every function takes any sequence of floats and returns float64 arrays; sequence
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, SupportsFloat, TypeAlias
 
 import numpy as np
@@ -128,6 +128,37 @@ def turn_rewards(final_reward: float | Numbers, turns: int) -> Floats:
     rewards = np.asarray(final_reward, dtype=np.float64).reshape(-1)
     if len(rewards) != turns:
         raise ValueError(f"{turns} turns need {turns} rewards, not {len(rewards)}")
+    return rewards
+
+
+def belief_rewards(
+    beliefs: Sequence[Sequence[float]],
+    speakers: Sequence[int],
+    imposters: Collection[int],
+    listeners: Sequence[Collection[int]],
+) -> list[float]:
+    """Return one reward for each message of a discussion: what it changed in the listeners' beliefs in the truth.
+
+    `beliefs[m][s]` is seat s's probability of the truth before the discussion (m = 0) and after message m;
+    `speakers[m - 1]` spoke message m, and `listeners[m - 1]` are the seats that are summed over, the same at both
+    probes. The change of the sum counts negative for a speaker among the `imposters`: it is paid for doubt (Sarkar et
+    al., 2025, "Training Language Models for Social Deduction with Multi-Agent Reinforcement Learning", speaking).
+    """
+    messages = len(speakers)
+    if len(beliefs) != messages + 1 or len(listeners) != messages:
+        raise ValueError(
+            f"{messages} messages need beliefs at {messages + 1} probes and {messages} sets of listeners, "
+            f"not {len(beliefs)} and {len(listeners)}"
+        )
+    if len({len(row) for row in beliefs}) > 1:
+        raise ValueError(f"the probes have beliefs of {[len(row) for row in beliefs]} seats")
+    seats = len(beliefs[0])
+    if strangers := sorted({*speakers, *imposters, *(seat for heard in listeners for seat in heard)} - {*range(seats)}):
+        raise ValueError(f"there are beliefs of {seats} seats, and no seat {strangers[0]}")
+    rewards = []
+    for speaker, heard, before, after in zip(speakers, listeners, beliefs[:-1], beliefs[1:], strict=True):
+        change = sum(float(after[seat]) - float(before[seat]) for seat in heard)
+        rewards.append(-change if speaker in imposters else change)
     return rewards
 
 

@@ -1,4 +1,4 @@
-"""Trajectories for turn-level credit: a learning seat's turns in order, with the positions of their tokens."""
+"""Where an episode's tokens stand: a learning seat's turns, what it observed after them, and its answers to probes."""
 
 from __future__ import annotations
 
@@ -50,6 +50,29 @@ class TurnTokens:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedTokens:
+    """What a seat read after one of its turns: the turn's index, the trace, and the range of the tokens there."""
+
+    index: int
+    trace: int
+    where: slice
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeAnswer:
+    """A seat's answer to a probe after `after` moves of the episode.
+
+    `right` is the probability of the right choices together. `where` are the tokens of the right choice in `trace`.
+    """
+
+    seat: Seat
+    after: int
+    right: float
+    trace: int
+    where: slice
+
+
+@dataclass(frozen=True, slots=True)
 class SeatTrajectory:
     """One seat's turns in an episode in order, each with its reward; the last one includes the seat's result."""
 
@@ -80,6 +103,39 @@ def turn_tokens(episode: Episode) -> dict[Seat, list[TurnTokens]]:
                 raise ValueError(f"trace {number}: the sampled tokens of turn {index} start or break off wrongly")
             by_index[index] = TurnTokens(index, number, first, stop)
     return {seat: [turns[index] for index in sorted(turns)] for seat, turns in seats.items() if turns}
+
+
+def observed_tokens(episode: Episode) -> dict[Seat, list[ObservedTokens]]:
+    """Return what each learning seat observed after its turns, in chronological order.
+
+    They are the tokens from a turn's last one to the next sampled one or the trace's end, the template's own between
+    the messages included. Nothing follows a turn after which the seat was asked no more, or after which its past was
+    written anew: the branch that begins there shows what it observed among words of its own.
+    """
+    seats: dict[Seat, list[ObservedTokens]] = {}
+    for seat, turns in turn_tokens(episode).items():
+        seats[seat] = []
+        for turn in turns:
+            mask = episode.traces[turn.trace].mask
+            stop = next((at for at in range(turn.stop, len(mask)) if mask[at]), len(mask))
+            if stop > turn.stop:
+                seats[seat].append(ObservedTokens(turn.index, turn.trace, slice(turn.stop, stop)))
+    return seats
+
+
+def probe_answers(episode: Episode) -> list[ProbeAnswer]:
+    """Return the learner's answers to probes with a right choice, in the order in which they were asked."""
+    return [
+        ProbeAnswer(
+            seat=belief.seat,
+            after=belief.after,
+            right=sum(belief.probabilities.get(choice, 0.0) for choice in belief.truth),
+            trace=belief.trace,
+            where=slice(*belief.span),
+        )
+        for belief in episode.beliefs
+        if belief.trace is not None and belief.span is not None and episode.traces[belief.trace].policy == LEARNER
+    ]
 
 
 def seat_trajectories(scored: ScoredEpisode, results: Mapping[Seat, float]) -> list[SeatTrajectory]:
