@@ -41,6 +41,7 @@ def parser() -> ArgumentParser:
     games.add_argument("--games", type=COUNT, default=200, metavar="N", help="games of each kind per round (200)")
     games.add_argument("--rounds", type=COUNT, default=5, metavar="N", help="counted rounds of each (5)")
     games.add_argument("--seed", type=SEED, default=1, metavar="S", help="random seed (1)")
+    _probes(add("probes", "the share of a training step that probes take, in Among Us", parents=(common, compared)))
     _site(partial(add, parents=(common,)))
     intervals = add(
         "intervals", "how often intervals at 95 per cent cover the mean, by method and kind of data", parents=(common,)
@@ -116,6 +117,12 @@ def _site(add: Callable[..., ArgumentParser]) -> None:
     table.add_argument("--seconds", type=COUNT, default=180, metavar="S", help="seconds of watching (180)")
     start = add("start", "the start time of the whole site and of the command line's help")
     start.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted starts of each (3)")
+
+
+def _probes(command: ArgumentParser) -> None:
+    command.set_defaults(model="tiny", dtype="float32", threads=1)
+    command.add_argument("--games", type=COUNT, default=8, metavar="N", help="games of a step (8)")
+    command.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed (0)")
 
 
 def _critic(command: ArgumentParser) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from tests.toy_models import write_random_llama
-from training.engines.local.attention import QUERIES, blocked
+from training.engines.local.attention import QUERIES, attention, blocked
 from training.engines.local.loading import load_merged
 
 
@@ -24,6 +26,25 @@ def test_values_and_gradients_are_those_of_the_whole(length):
     ours = blocked(mine[0] * 16**-0.5, *mine[1:])
     expected = scaled_dot_product_attention(*theirs, is_causal=True, enable_gqa=True)
     torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
+    (ours * weights).sum().backward()
+    (expected * weights).sum().backward()
+    for a, b in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(a.grad, b.grad, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("masked", [1, 40])
+def test_a_mask_of_the_last_queries_leaves_those_before_them_causal(masked):
+    length, generator = 150, torch.Generator().manual_seed(3)
+    mine, theirs = tensors(length), tensors(length)
+    tail = torch.rand(2, 1, masked, length, generator=generator) < 0.5
+    tail[..., 0] = True
+    whole = torch.ones(length, length).tril().bool().repeat(2, 1, 1, 1)
+    whole[:, :, length - masked :] = tail
+    module = SimpleNamespace(num_key_value_groups=2, is_causal=True, training=False)
+    ours, _ = attention(module, *mine, tail)
+    expected = scaled_dot_product_attention(*theirs, attn_mask=whole, enable_gqa=True).transpose(1, 2)
+    torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
+    weights = torch.randn(ours.shape, generator=generator)
     (ours * weights).sum().backward()
     (expected * weights).sum().backward()
     for a, b in zip(mine, theirs, strict=True):

@@ -8,7 +8,7 @@ from tests.learn.test_update import make
 from tests.methods.episodes import trace
 from tests.toy_models import write_random_llama
 from training.attempts.progress import Progress
-from training.learn.batch import Item, batches
+from training.learn.batch import Item, batches, cut
 from training.learn.rows import layout, packed, padded
 from training.learn.update import Updater
 from training.records import Trace, TraceCredit
@@ -35,23 +35,23 @@ def test_a_row_is_a_trace_and_its_branches_each_behind_its_prefix():
     head.branches = [first, second]
     alone = Item(trace("..00"), (1, 0))
     parts = packed([head, alone])
-    assert [(part.row, part.first, part.prefix) for part in parts] == [(0, 0, 0), (0, 3, 1), (0, 5, 3), (1, 0, 0)]
-    assert padded(parts).tolist() == [[0, 1, 2, 7, 8, 9], [0, 1, 2, 3, 0, 0]]
-    assert [part.before(np.array([0, 1])).tolist() for part in parts[1:3]] == [[0, 3], [2, 5]]
+    # the branches begin where the longer of the two traces ends
+    assert [(part.row, part.first, part.prefix) for part in parts] == [(0, 0, 0), (0, 4, 1), (0, 6, 3), (1, 0, 0)]
+    assert padded(parts).tolist() == [[0, 1, 2, 0, 7, 8, 9], [0, 1, 2, 3, 0, 0, 0]]
+    assert [part.before(np.array([0, 1])).tolist() for part in parts[1:3]] == [[0, 4], [2, 6]]
     positions, seen = layout(parts)
-    assert positions.tolist() == [[0, 1, 2, 1, 2, 3], [0, 1, 2, 3, 4, 5]]
-    assert seen.shape == (2, 1, 6, 6)
+    assert positions.tolist() == [[0, 1, 2, 3, 1, 2, 3], [0, 1, 2, 3, 4, 5, 6]]
+    assert seen.shape == (2, 1, 3, 7)  # from there on
     assert seen[0, 0].int().tolist() == [
-        [1, 0, 0, 0, 0, 0],
-        [1, 1, 0, 0, 0, 0],
-        [1, 1, 1, 0, 0, 0],
-        [1, 0, 0, 1, 0, 0],  # the first token, and itself
-        [1, 0, 0, 1, 1, 0],
-        [1, 1, 1, 0, 0, 1],  # the whole trace, but not the other branch
+        [1, 0, 0, 0, 1, 0, 0],  # the first token, and itself
+        [1, 0, 0, 0, 1, 1, 0],
+        [1, 1, 1, 0, 0, 0, 1],  # the whole trace, without padding and without the other branch
     ]
-    assert torch.equal(seen[1, 0], torch.ones(6, 6).tril().bool())
+    assert seen[1, 0].any(dim=1).all(), "a row of padding that sees nothing would not be a number"
     assert layout(packed([alone])) is None
     assert (head.width, alone.width) == (6, 4)
+    assert [len(group) for group in cut([head, alone], 14)] == [2]  # two rows of 4 + 3
+    assert [len(group) for group in cut([head, alone], 13)] == [1, 1]
 
 
 def learning(seed=4):
@@ -116,11 +116,11 @@ def test_a_packed_row_teaches_what_rows_of_their_own_teach(base, settings, how, 
     assert got.keys() == wanted.keys()
     assert any(gradient.abs().max() > 1e-3 for gradient in wanted.values())
     for name, gradient in wanted.items():
-        torch.testing.assert_close(got[name], gradient, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(got[name], gradient, rtol=1e-4, atol=1e-5)
     assert together == pytest.approx(apart, rel=1e-4, abs=1e-6)
     in_two, _ = gradients(policy, learning(), how, tmp_path, size=12)  # each row is a pass
     for name, gradient in wanted.items():
-        torch.testing.assert_close(in_two[name], gradient, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(in_two[name], gradient, rtol=1e-4, atol=1e-5)
 
 
 def test_every_token_of_a_packed_row_has_the_log_probability_of_its_whole_sequence(base):

@@ -181,11 +181,15 @@ def cut(items: Sequence[Item], tokens: int) -> list[list[Item]]:
     """Return the items, long rows first, in groups whose padded size is at most `tokens` (a longer row is alone)."""
     groups: list[list[Item]] = []
     for item in sorted(items, key=lambda item: item.width, reverse=True):
-        if groups and (len(groups[-1]) + 1) * groups[-1][0].width <= tokens:
+        if groups and _padded_size([*groups[-1], item]) <= tokens:
             groups[-1].append(item)
         else:
             groups.append([item])
     return groups
+
+
+def _padded_size(group: Sequence[Item]) -> int:
+    return len(group) * (max(map(len, group)) + max(item.width - len(item) for item in group))
 
 
 def batches(items: Sequence[Item], tokens: int, how: Aggregate) -> list[Batch]:

@@ -2,8 +2,9 @@
 
 A branch's tokens have the positions that follow its prefix, and see that prefix and each other; no other token sees
 them. So a row gives the log-probabilities and gradients of separate passes over each whole sequence, while the prefix
-is computed once. The keys and values of a cache would need a second pass, and none may be kept where activations are
-computed again (`learn.recompute`).
+is computed once. The branches of all rows begin in the same column: a mask is needed from there on alone, and the
+traces are attended to as without branches (`training.engines.local.attention`). The keys and values of a cache would
+need a second pass, and none may be kept where activations are computed again (`learn.recompute`).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Part:
 
 
 class Layout(NamedTuple):
-    """Positions (B, L) of the tokens of rows with branches, and which columns each token sees (B, 1, L, L)."""
+    """Positions (B, L) of the tokens of rows with branches, and what the last T columns see (B, 1, T, L)."""
 
     positions: Tensor
     seen: Tensor
@@ -57,9 +58,10 @@ class Layout(NamedTuple):
 def packed(items: Sequence[Item]) -> list[Part]:
     """Return where the items and their branches stand, one row for each item."""
     parts = []
+    start = max(len(item) for item in items)
     for row, item in enumerate(items):
         parts.append(Part(item, row, 0, 0))
-        column = len(item)
+        column = start
         for branch in item.branches:
             assert branch.trace.prefix is not None, "a branch continues a prefix"
             parts.append(Part(branch, row, column, branch.trace.prefix[1]))
@@ -80,18 +82,19 @@ def layout(parts: Sequence[Part]) -> Layout | None:
     if not any(part.first for part in parts):
         return None
     rows, length = _shape(parts)
+    start = min(part.first for part in parts if part.first)
     columns = torch.arange(length)
     positions = columns.repeat(rows, 1)
-    owner = torch.zeros((rows, length), dtype=torch.long)
-    prefix = torch.full((rows, length), length)
+    owner, prefix = (torch.zeros((rows, length - start), dtype=torch.long) for _ in range(2))
+    prefix += 1  # padding sees the first column: attention to nothing at all is not a number
     for number, part in enumerate(parts):
         if part.first:
-            where = (part.row, part.columns)
-            positions[where] = torch.arange(part.prefix, part.prefix + len(part.item))
-            owner[where], prefix[where] = number, part.prefix
-    shared = (owner == 0)[:, None, :] & (columns < prefix[:, :, None])
-    seen = (columns <= columns[:, None]) & (shared | (owner[:, None, :] == owner[:, :, None]))
-    return Layout(positions, seen[:, None])
+            tail = (part.row, slice(part.first - start, part.columns.stop - start))
+            positions[part.row, part.columns] = torch.arange(part.prefix, part.prefix + len(part.item))
+            owner[tail], prefix[tail] = number, part.prefix
+    among = (owner[:, None, :] == owner[:, :, None]) & torch.ones(length - start, length - start).tril().bool()
+    shared = (columns[:start] < prefix[:, :, None]).expand(rows, length - start, start)
+    return Layout(positions, torch.cat((shared, among), dim=2)[:, None])
 
 
 def _shape(parts: Sequence[Part]) -> tuple[int, int]:

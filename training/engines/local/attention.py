@@ -1,5 +1,8 @@
 """Causal attention for bfloat16 on CPUs, a block of queries at a time; everything else goes to PyTorch's SDPA.
 
+A mask may be that of the last queries alone: those before them attend causally to the keys before them, without a mask,
+at the cost that they have by themselves.
+
 PyTorch's CPU kernel multiplies bfloat16 at the speed of float32 where the CPU has no AMX, and then takes about half of
 a forward pass at 700 tokens. Batched products of bfloat16 do use AVX-512; in blocks they skip the keys that lie ahead
 of the queries, and the scores of a block stay in the cache.
@@ -35,8 +38,17 @@ def attention(
 ) -> tuple[Tensor, None]:
     """Return what is attended to, (B, L, heads, D).
 
-    Queries are (B, heads, L, D), keys and values (B, groups, L', D); the other arguments are those of Transformers.
+    Queries are (B, heads, L, D), keys and values (B, groups, L', D); the other arguments are those of Transformers,
+    but a mask (B, 1, T, L') with T < L = L' is that of the last T queries.
     """
+    if attention_mask is not None and attention_mask.shape[2] < query.shape[2] == key.shape[2]:
+        first = query.shape[2] - attention_mask.shape[2]
+        head = (query[:, :, :first], key[:, :, :first], value[:, :, :first])
+        before, _ = attention(module, *head, None, dropout, scaling, **options)
+        after, _ = sdpa_attention_forward(
+            module, query[:, :, first:], key, value, attention_mask, dropout, scaling, **options
+        )
+        return torch.cat((before, after), dim=1), None
     causal = attention_mask is None and query.shape[2] == key.shape[2] and getattr(module, "is_causal", True)
     if causal and not dropout and query.device.type == "cpu" and query.dtype == torch.bfloat16:
         scale = query.shape[-1] ** -0.5 if scaling is None else scaling

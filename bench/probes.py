@@ -1,0 +1,225 @@
+"""Probes: a training step of Among Us without them and with them, with play, measured states and update.
+
+Both sides play the same starts on a ship of 2 by 2 rooms from the same weights, all five seats by the model. So that the
+games have their meetings whatever the model can do, its replies are those of the game's script: the engine samples as
+many tokens as the script's reply has, and the reply takes their place. With probes, every answer's tokens have `nll`
+credit, and all sampled tokens have advantages on both sides. `share` is what probes add, as a share of a step with them.
+Without a GPU the seconds are CPU time, which other programs on the machine hardly change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from bench.alternate import Reading, alternate, where
+from bench.clock import now
+from bench.recorded_conversations import conditions, device, use_threads
+from training import bases, engines, players
+from training.attempts.progress import Progress
+from training.engines.base import Engine, Sample, SampleRequest, Sampling, Weights
+from training.engines.local.loading import load_tokenizer
+from training.games import lookup
+from training.learn.policy import load
+from training.learn.score import Rollout, give_credit, measured, rows
+from training.learn.update import Updater
+from training.methods.credit_builder import CreditBuilder
+from training.methods.trajectories import probe_answers, turn_tokens
+from training.players.base import Player, Reply
+from training.players.model import ModelPlayer
+from training.records import LEARNER, Episode, EpisodeCredit, Needs, Observation, Scenario, ScoredEpisode, Seat
+from training.rewards import Score
+from training.rollout import Job, RolloutPolicy, collect
+from training.run_sections import LearnSection
+from training.rundir import AttemptDir
+from training.text.template import ChatTokenizer
+
+SEATS = 5
+LEARN = {"lora": None, "lr": 1e-9, "kl": "none", "kl_measured": False, "critic_warmup": 0}
+"""At this rate the float32 weights stay as they are, so that every round is the same step."""
+
+
+class Listening:
+    """Credits sampled tokens with the seat's return, and the right answers of probes with weight 1."""
+
+    needs = Needs(critic=("turn",))
+
+    def credit(self, group: Sequence[ScoredEpisode]) -> list[EpisodeCredit]:
+        """Return the credit of each episode."""
+        return [self._credit(scored) for scored in group]
+
+    def _credit(self, scored: ScoredEpisode) -> EpisodeCredit:
+        builder = CreditBuilder(scored)
+        for seat, turns in turn_tokens(scored.episode).items():
+            for turn in turns:
+                builder.ppo(turn.trace, turn.sampled, scored.returns[seat])
+                builder.value("turn", turn.trace, slice(turn.first - 1, turn.first), scored.returns[seat])
+        for probe in probe_answers(scored.episode):
+            builder.nll(probe.trace, probe.where, 1.0)
+        return builder.credit()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return nothing."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Do nothing."""
+
+
+class Led:
+    """An engine of one seat that samples as many tokens as `reply` has, and says those of `reply`."""
+
+    def __init__(self, inner: Engine) -> None:
+        self.inner = inner
+        self.reply: tuple[int, ...] = ()
+
+    async def sample(self, request: SampleRequest) -> Sample:
+        """Sample, and replace what was sampled."""
+        sampling = request.sampling.model_copy(update={"max_tokens": len(self.reply)})
+        sample = await self.inner.sample(replace(request, sampling=sampling, stop_token_ids=()))
+        return Sample(self.reply, sample.logprobs, "stop")
+
+    async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
+        """Forward the call."""
+        return await self.inner.score(prefix, continuations)
+
+    async def load_weights(self, weights: Weights) -> None:
+        """Forward the call."""
+        await self.inner.load_weights(weights)
+
+    async def close(self) -> None:
+        """Forward the call."""
+        await self.inner.close()
+
+
+class LedPlayer(ModelPlayer):
+    """A model's seat whose replies are those of a script."""
+
+    def __init__(self, script: Player, engine: Led, chat: ChatTokenizer, scenario: Scenario, seat: Seat) -> None:
+        super().__init__(engine, chat, Sampling(max_tokens=256), seat=seat, names=scenario.seats)
+        self._script, self._led, self._chat = script, engine, chat
+
+    async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
+        """Sample as long a reply as the script's, and say the script's."""
+        said = await self._script.act(seat, observation, seed)
+        self._led.reply = (*self._chat.encode(self._chat.neutral(said.text)), self._chat.end_id)
+        return await super().act(seat, observation, seed)
+
+
+class Step:
+    """A training step of `games` games, as often as it is called; `counts` are those of the last one."""
+
+    def __init__(self, model: str, dtype: str, games: int, seed: int) -> None:
+        folder = bases.resolve(model)
+        self.chat = ChatTokenizer(load_tokenizer(folder))
+        self.engine = engines.make("transformers", folder, dtype=dtype, device=device(), max_running=64)
+        learn = LearnSection.from_dict(LEARN)
+        self.method = Listening()
+        heads = self.method.needs.critic
+        self.policy = load(str(folder), heads, learn, seed=seed, temperature=1.0, device=device())
+        self.updater = Updater(self.policy, seed)
+        start = lookup("among_us").start
+        assert start is not None, "Among Us has a start for any table"
+        self.scenarios = [start(SEATS).with_seed(seed + number + 1) for number in range(games)]
+        self.folder, self.seed, self.loop = folder, seed, asyncio.new_event_loop()
+        self._scratch = tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True)
+        self.progress = Progress(AttemptDir(Path(self._scratch.name)), 0)
+        self.counts: dict[str, float] = {}
+
+    def __call__(self, *, probes: bool) -> Reading:
+        """Do one step; the rate is steps per hour."""
+        clock = now if device() == "cuda" else time.process_time
+        times = [clock()]
+        episodes = self._play(probes=probes)
+        times.append(clock())
+        rollouts = [_scored(number, episode) for number, episode in enumerate(episodes)]
+        measured(rollouts, self.policy, self.method.needs, old=False, beat=lambda tokens: None)
+        times.append(clock())
+        give_credit(rollouts, self.method)
+        items = rows(rollouts)
+        self.updater.run(self.updater.plan(items, 1), 1, self.progress)
+        times.append(clock())
+        self.counts = {
+            "games": len(episodes),
+            "meetings": sum(episode.metrics["meetings"] for episode in episodes),
+            "messages": sum(entry.move.action == "talk" for episode in episodes for entry in episode.moves),
+            "probes": sum(episode.metrics["probes"] for episode in episodes),
+            "sampled_tokens": sum(episode.metrics["sampled_tokens"] for episode in episodes),
+            "trace_tokens": sum(episode.metrics["tokens"] for episode in episodes),
+            "probe_tokens": sum(episode.metrics["probe_tokens"] for episode in episodes),
+            "record_bytes": sum(len(str(episode.to_dict())) for episode in episodes),
+        }
+        seconds = dict(zip(("sampling", "measuring", "learning"), np.diff(times).tolist(), strict=True))
+        return Reading(3600 / sum(seconds.values()), seconds, seconds)
+
+    def _play(self, *, probes: bool) -> list[Episode]:
+        self.loop.run_until_complete(self.engine.load_weights(self.folder))  # clears the prefix cache
+
+        def player(scenario: Scenario, seat: Seat) -> LedPlayer:
+            script = players.make("scripted", scenario, seat)
+            return LedPlayer(script, Led(self.engine), self.chat, scenario, seat)
+
+        jobs = [Job(number, scenario, (LEARNER,) * SEATS) for number, scenario in enumerate(self.scenarios)]
+        rules = RolloutPolicy(seed=self.seed, probes=probes)
+        episodes = self.loop.run_until_complete(collect(jobs, {LEARNER: player}, lanes=len(jobs), rules=rules))
+        if failed := [episode.error.message for episode in episodes if episode.error]:
+            raise RuntimeError(f"a game failed: {failed[0]}")
+        return episodes
+
+    def close(self) -> None:
+        """Close the engine."""
+        self.loop.run_until_complete(self.engine.close())
+        self.loop.close()
+
+
+def _scored(number: int, episode: Episode) -> Rollout:
+    returns = {seat: float(value or 0) for seat, value in episode.returns.items()}
+    turns = len(episode.turns)
+    return Rollout(number, episode, Score(returns=returns, turn_rewards=[0.0] * turns, passed=[True] * turns))
+
+
+def main(arguments: Namespace) -> dict[str, Any]:
+    """Return the steps of both sides and the share of a step that probes take."""
+    threads = use_threads(arguments.threads)
+    step = Step(arguments.model, arguments.dtype, arguments.games, arguments.seed)
+    counts: dict[str, dict[str, float]] = {}
+
+    def side(name: str, *, probes: bool) -> Reading:
+        reading = step(probes=probes)
+        counts[name] = step.counts
+        return reading
+
+    compared = alternate(lambda: side("a", probes=False), lambda: side("b", probes=True), arguments.rounds)
+    step.close()
+    return {
+        "measurement": "probes",
+        "unit": "steps per hour",
+        "sides": {"a": "a step without probes", "b": "the same step with probes"},
+        **compared,
+        **shares(compared),
+        "work": counts,
+        "seed": arguments.seed,
+        "conditions": conditions(arguments, threads),
+    }
+
+
+def shares(compared: dict[str, Any]) -> dict[str, Any]:
+    """Return what probes add as a share of a step with them: of the median, and of each round."""
+    rounds = [1 - ours / theirs for ours, theirs in zip(compared["b"]["rates"], compared["a"]["rates"], strict=True)]
+    return {"share": median(rounds), "shares": [round(share, 4) for share in rounds]}
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return one line with the share, and two with the seconds of each part."""
+    count = result["work"]["b"]
+    games = f"{count['probes']:.0f} probes around {count['messages']:.0f} messages in {count['games']:.0f} games"
+    return f"probes take {100 * result['share']:.1f} % of a step ({games})\n{where(result)}"
