@@ -223,16 +223,13 @@ def test_a_score_behind_what_was_sampled_reads_only_what_is_new(toy, monkeypatch
             return forward(*args, **more)
 
         monkeypatch.setattr(engine._model, "forward", counted)
-        return (
-            await engine.score(prefix, names),
-            await fresh.score(prefix, names),
-            read,
-            await engine.score(prefix, names),
-        )
+        scores = await engine.score(prefix, names)
+        return scores, await fresh.score(prefix, names), list(read), await engine.score(prefix, names)
 
     logprobs, wanted, read, again = asyncio.run(main())
     assert logprobs == pytest.approx(wanted, abs=1e-4)
-    assert read[0] == 3  # the token drawn last and the two behind it; 43 were known
+    # the token drawn last and the two behind it (43 were known), then the names without what predicts nothing: 2 + 0 + 1
+    assert read == [6]
     assert again == logprobs  # scoring leaves the stored prefix as it was
 
 
@@ -277,6 +274,60 @@ def test_what_was_forced_is_remembered_only_as_far_as_it_was_read(toy):
     later, wanted = asyncio.run(main())
     assert later.tokens == wanted.tokens
     assert later.logprobs == pytest.approx(wanted.logprobs, abs=1e-5)
+
+
+def test_scores_that_are_asked_for_together_take_one_pass_and_are_those_of_each_alone(toy, monkeypatch):
+    engine, alone = TransformersEngine(toy), TransformersEngine(toy)
+    asked = [
+        ([5] * 12, [[7, 8, 9], [11], [12, 13]]),  # its first eight tokens are stored
+        ([3, 4], [[7, 8], [], [7, 8, 9]]),  # one of the continuations begins another
+        ([9, 8, 7, 6, 5], [[]]),
+        ([6, 5] * 9, [[6, 5, 6, 5]]),
+    ]
+
+    async def main():
+        await engine.sample(SampleRequest([5] * 8, Sampling(max_tokens=4), 1))
+        read, forward = [], engine._model.forward
+
+        def counted(*args, **more):
+            read.append(tuple(more["input_ids"].shape))
+            return forward(*args, **more)
+
+        monkeypatch.setattr(engine._model, "forward", counted)
+        return await asyncio.gather(*(engine.score(*each) for each in asked)), read
+
+    scores, read = asyncio.run(main())
+    assert len(read) == 2, "a long row and two short ones: padding is less than half"
+    for (prefix, names), row in zip(asked, scores, strict=True):
+        for name, score in zip(names, row, strict=True):
+            assert score == pytest.approx(asyncio.run(plain(alone, prefix, name)), abs=1e-4)
+
+
+async def plain(engine, prefix, name):
+    """The log-probability of `name` from the model's logits for the whole sequence, without a cache."""
+    ids = torch.tensor([[*prefix, *name]])
+    with torch.no_grad():
+        table = engine._model(input_ids=ids).logits[0].log_softmax(-1)
+    return sum(float(table[len(prefix) + at - 1, token]) for at, token in enumerate(name))
+
+
+def test_a_score_waits_for_new_weights_and_fails_with_a_closed_engine(toy, tmp_path):
+    other = write_random_llama(tmp_path / "other", seed=1)
+    engine, expected = TransformersEngine(toy), TransformersEngine(other)
+
+    async def main():
+        loading = asyncio.create_task(engine.load_weights(other))
+        await asyncio.sleep(0)
+        scores = await asyncio.wait_for(engine.score([5, 6], [[7]]), 30)
+        await loading
+        late = asyncio.create_task(engine.score([5, 6], [[7]]))
+        await asyncio.sleep(0)
+        await engine.close()
+        return scores, await expected.score([5, 6], [[7]]), await asyncio.gather(late, return_exceptions=True)
+
+    scores, wanted, [late] = asyncio.run(main())
+    assert scores == wanted
+    assert isinstance(late, EngineError)
 
 
 def test_what_others_have_read_is_not_read_again(toy, monkeypatch):

@@ -1,7 +1,8 @@
 """The engine for machines without vLLM: batched sampling with a Transformers model, in this process and event loop.
 
 Requests that wait are decoded together; rows that finish leave, and once as many requests wait as rows are running,
-the batch is rebuilt with both. All decisions depend on the order of requests alone, never on time, so the same
+the batch is rebuilt with both. Continuations that wait to be scored are scored together whenever no row is being decoded.
+All decisions depend on the order of requests alone, never on time, so the same
 requests in the same order give the same bits (with one thread). Failures raise `EngineError`.
 """
 
@@ -18,7 +19,7 @@ import torch
 from training.engines.base import EngineOptions, Sample, SampleRequest, Weights
 from training.engines.local.draw import Settings, draw, restrict
 from training.engines.local.kv import PrefixStore, RowCache, Shape
-from training.engines.local.likelihood import summed_logprobs
+from training.engines.local.likelihood import Question, summed_logprobs
 from training.engines.local.loading import folder_weights, load_merged, load_tokenizer
 from training.engines.trie import Trie, trie_of
 from training.errors import BadInput, EngineError, boundary
@@ -50,6 +51,15 @@ class _Row:
         return self.tokens[len(self.request.prompt) :]
 
 
+@dataclass(slots=True, eq=False)
+class _Asked:
+    """One request for scores in progress."""
+
+    prefix: list[int]
+    continuations: list[list[int]]
+    future: asyncio.Future[list[float]]
+
+
 class TransformersEngine:
     """An `Engine` over a Hugging Face causal language model with full attention."""
 
@@ -65,6 +75,7 @@ class TransformersEngine:
         self._shape = Shape.of(self._model.config)
         self._store = PrefixStore(int(options.cache_gib * 2**30))
         self._waiting: list[_Row] = []
+        self._asked: list[_Asked] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._busy = asyncio.Lock()
         self._runner: asyncio.Task[None] | None = None
@@ -85,8 +96,7 @@ class TransformersEngine:
         if self._append_forced(row):
             return await future  # a single choice
         self._waiting.append(row)
-        if self._runner is None or self._runner.done():
-            self._runner = asyncio.create_task(self._run())
+        self._start()
         return await future
 
     async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
@@ -94,10 +104,15 @@ class TransformersEngine:
         self._enter()
         if not prefix:
             raise EngineError("a continuation can only be scored after at least one token")
-        async with self._busy:
-            with boundary(into=EngineError):
-                stored, token_lists = self._store.find(prefix), [list(c) for c in continuations]
-                return summed_logprobs(self._model, list(prefix), token_lists, self.window, stored)
+        longest = max(map(len, continuations), default=0)
+        if not longest:
+            return [0.0] * len(continuations)
+        if len(prefix) + longest > self.window:
+            raise EngineError(f"{len(prefix)} + {longest} tokens do not fit a window of {self.window}")
+        future: asyncio.Future[list[float]] = asyncio.get_running_loop().create_future()
+        self._asked.append(_Asked(list(prefix), [list(tokens) for tokens in continuations], future))
+        self._start()
+        return await future
 
     async def load_weights(self, weights: Weights) -> None:
         """Replace the weights after the running requests have ended; names and shapes must be the model's."""
@@ -116,10 +131,11 @@ class TransformersEngine:
     async def close(self) -> None:
         """Fail all waiting requests and free the model."""
         self._broken = "the engine is closed"
-        for row in self._waiting:
-            if not row.future.done():
-                row.future.set_exception(EngineError("the engine was closed"))
+        for waiting in (*self._waiting, *self._asked):
+            if not waiting.future.done():
+                waiting.future.set_exception(EngineError("the engine was closed"))
         self._waiting.clear()
+        self._asked.clear()
         if self._runner is not None and self._loop is asyncio.get_running_loop():
             await self._runner
         self._store.clear()
@@ -133,12 +149,18 @@ class TransformersEngine:
         if self._loop is not loop:
             self._loop, self._busy, self._runner, self._loading = loop, asyncio.Lock(), None, 0
             self._waiting.clear()
+            self._asked.clear()
+
+    def _start(self) -> None:
+        if self._runner is None or self._runner.done():
+            self._runner = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
         """Serve until no request waits."""
-        while self._waiting:
+        while self._waiting or self._asked:
             await self._settle()
             async with self._busy:
+                self._answer()
                 rows: list[_Row] = []
                 while rows := self._admit(rows):
                     try:
@@ -150,6 +172,25 @@ class TransformersEngine:
                                 row.future.set_exception(EngineError(str(error)))
                         rows = []
                     await self._settle()
+                    self._answer()
+
+    def _answer(self) -> None:
+        """Answer the requests for scores; none while new weights wait."""
+        if self._loading or not self._asked:
+            return
+        asked, self._asked = [each for each in self._asked if not each.future.done()], []
+        questions = [Question(each.prefix, each.continuations, self._store.find(each.prefix)) for each in asked]
+        order = sorted(range(len(asked)), key=lambda at: -len(questions[at]))
+        for part in alike([len(questions[at]) for at in order]) if asked else ():
+            try:
+                with boundary(into=EngineError):
+                    answers = summed_logprobs(self._model, [questions[at] for at in order[part]])
+            except EngineError as error:
+                for at in order[part]:
+                    asked[at].future.set_exception(EngineError(str(error)))
+            else:
+                for at, answer in zip(order[part], answers, strict=True):
+                    asked[at].future.set_result(answer)
 
     def _admit(self, rows: list[_Row]) -> list[_Row]:
         """Return the running rows and as many waiting ones as may join."""
@@ -163,11 +204,12 @@ class TransformersEngine:
 
     async def _settle(self) -> None:
         """Run the event loop until all ready coroutines have made their requests."""
-        quiet, before = 0, len(self._waiting)
+        quiet, before = 0, len(self._waiting) + len(self._asked)
         while quiet < SETTLE:
             await asyncio.sleep(0)
-            quiet = quiet + 1 if len(self._waiting) == before else 0
-            before = len(self._waiting)
+            count = len(self._waiting) + len(self._asked)
+            quiet = quiet + 1 if count == before else 0
+            before = count
 
     async def _decode(self, rows: list[_Row]) -> list[_Row]:
         """Decode until the rows have ended or waiting ones should join; return the unfinished rows."""
