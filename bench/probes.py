@@ -3,7 +3,7 @@
 Both sides play the same starts on a ship of 2 by 2 rooms from the same weights, all five seats by the model. So that the
 games have their meetings whatever the model can do, its replies are those of the game's script: the engine samples as
 many tokens as the script's reply has, and the reply takes their place. With probes, every answer's tokens have `nll`
-credit, and all sampled tokens have advantages on both sides. `share` is what probes add, as a share of a step with them.
+credit; on both sides all sampled tokens have advantages and a distance from the start, and turns have values. `share` is what probes add, as a share of a step with them.
 Without a GPU the seconds are CPU time, which other programs on the machine hardly change.
 """
 
@@ -44,7 +44,7 @@ from training.rundir import AttemptDir
 from training.text.template import ChatTokenizer
 
 SEATS = 5
-LEARN = {"lora": None, "lr": 1e-9, "kl": "none", "kl_measured": False, "critic_warmup": 0}
+LEARN = {"lora": None, "lr": 1e-9, "kl": "k2", "critic_warmup": 0}
 """At this rate the float32 weights stay as they are, so that every round is the same step."""
 
 

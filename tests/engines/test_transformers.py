@@ -282,6 +282,7 @@ def test_scores_that_are_asked_for_together_take_one_pass_and_are_those_of_each_
         ([5] * 12, [[7, 8, 9], [11], [12, 13]]),  # its first eight tokens are stored
         ([3, 4], [[7, 8], [], [7, 8, 9]]),  # one of the continuations begins another
         ([9, 8, 7, 6, 5], [[]]),
+        ([8, 8, 8], [[7, 9, 4], [7, 9, 5, 6], [7, 9]]),  # all begin alike, and the last is how the others begin
         ([6, 5] * 9, [[6, 5, 6, 5]]),
     ]
 
@@ -297,7 +298,7 @@ def test_scores_that_are_asked_for_together_take_one_pass_and_are_those_of_each_
         return await asyncio.gather(*(engine.score(*each) for each in asked)), read
 
     scores, read = asyncio.run(main())
-    assert len(read) == 2, "a long row and two short ones: padding is less than half"
+    assert len(read) == 2, "a long row and three short ones: padding is less than half"
     for (prefix, names), row in zip(asked, scores, strict=True):
         for name, score in zip(names, row, strict=True):
             assert score == pytest.approx(asyncio.run(plain(alone, prefix, name)), abs=1e-4)

@@ -1,13 +1,14 @@
 """Log-probabilities of continuations after prefixes by a Transformers model, for `Engine.score`: one pass for many.
 
-A row is what of a prefix is not stored, then its continuations side by side: each sees the prefix and itself. Rows are
-aligned at their ends.
+A row is what of a prefix is not stored, how all continuations begin, then the rest of each side by side, which sees what
+comes before and itself. Rows are aligned at their ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,14 +21,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A prefix with its continuations; `stored` are keys and values of its first tokens, not of all.
+    """What is read once, of which the last `common` tokens begin every continuation, and what follows in each.
 
-    `stored` is [layers, 2, heads, tokens, size].
+    `stored` are keys and values of the first tokens, not of all before the common ones: [layers, 2, heads, tokens, size].
     """
 
     prefix: Sequence[int]
     continuations: Sequence[Sequence[int]]
-    stored: Tensor | None = None
+    common: int
+    stored: Tensor | None
+
+    @classmethod
+    def of(cls, prefix: Sequence[int], continuations: Sequence[Sequence[int]], stored: Tensor | None) -> Question:
+        """Return the question about `continuations` after `prefix`."""
+        common = commonprefix([list(tokens) for tokens in continuations])
+        rest = [tokens[len(common) :] for tokens in continuations]
+        return cls([*prefix, *common], rest, len(common), stored)
 
     @property
     def known(self) -> int:
@@ -58,7 +67,7 @@ def summed_logprobs(model: Any, questions: Sequence[Question]) -> list[list[floa
     shape, like = Shape.of(model.config), model.get_input_embeddings().weight
     cache = RowCache(shape, [question.stored for question in questions], end, like)
     cache.open(slice(None), columns.to(device), end)
-    kept = 1 + max(len(question) - len(question.parts[0]) for question in questions)
+    kept = 1 + max(len(question) - len(question.parts[0]) + question.common for question in questions)
     logits = model(
         input_ids=ids.to(device),
         position_ids=positions.to(device),
@@ -68,10 +77,16 @@ def summed_logprobs(model: Any, questions: Sequence[Question]) -> list[list[floa
         logits_to_keep=kept,
     ).logits
     places = [(row, kept + at) for row, question in enumerate(questions) for at in _before(question)]
-    targets = [token for question in questions for tokens in question.continuations for token in tokens]
+    targets = [token for question in questions for tokens in _scored(question) for token in tokens]
     table = logits[tuple(torch.tensor(places, device=device).unbind(1))].float().log_softmax(-1)
     logprobs = iter(table.gather(1, torch.tensor(targets, device=device)[:, None]).squeeze(1).double().tolist())
-    return [[sum(next(logprobs) for _ in tokens) for tokens in question.continuations] for question in questions]
+    sums = [[sum(next(logprobs) for _ in tokens) for tokens in _scored(question)] for question in questions]
+    return [[common + rest for rest in rests] for common, *rests in sums]
+
+
+def _scored(question: Question) -> list[Sequence[int]]:
+    """Return the tokens whose log-probabilities are summed: the common ones, then those of each continuation."""
+    return [question.prefix[len(question.prefix) - question.common :], *question.continuations]
 
 
 def _lay(question: Question, ids: Tensor, positions: Tensor, columns: Tensor, seen: Tensor) -> None:
@@ -90,10 +105,11 @@ def _lay(question: Question, ids: Tensor, positions: Tensor, columns: Tensor, se
 
 
 def _before(question: Question) -> list[int]:
-    """Return where the continuations' tokens are predicted, counted from the row's end: -1 is its last token."""
+    """Return where the scored tokens are predicted, counted from the row's end: -1 is its last token."""
     prefix, *continuations = question.parts
     at = len(prefix) - len(question)
-    end, places = at - 1, []
+    end = at - 1
+    places = [*range(end - question.common, end)]
     for whole, tokens in zip(question.continuations, continuations, strict=True):
         if whole:
             places += [end, *range(at, at + len(tokens))]

@@ -179,7 +179,7 @@ class TransformersEngine:
         if self._loading or not self._asked:
             return
         asked, self._asked = [each for each in self._asked if not each.future.done()], []
-        questions = [Question(each.prefix, each.continuations, self._store.find(each.prefix)) for each in asked]
+        questions = [Question.of(each.prefix, each.continuations, self._store.find(each.prefix)) for each in asked]
         order = sorted(range(len(asked)), key=lambda at: -len(questions[at]))
         for part in alike([len(questions[at]) for at in order]) if asked else ():
             try:

@@ -136,7 +136,7 @@ class AmongUs(LoggedGame):
         """Return the question to a crewmate; it answers as it votes, without skipping."""
         others = self._candidates(seat)
         return Probe(
-            question="If you had to vote now, for whom would you vote?",
+            question="Whom would you vote for now?",
             choices=others,
             truth=(self.names[self.world.imposter],),
             replies=tuple(tag(offers.vote(others), {"player": name}) for name in others),
