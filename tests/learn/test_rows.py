@@ -52,6 +52,8 @@ def test_a_row_is_a_trace_and_its_branches_each_behind_its_prefix():
     assert (head.width, alone.width) == (6, 4)
     assert [len(group) for group in cut([head, alone], 14)] == [2]  # two rows of 4 + 3
     assert [len(group) for group in cut([head, alone], 13)] == [1, 1]
+    long = Item(trace("." * 8), (2, 0))
+    assert cut([alone, long, head], 1) == [[head], [long], [alone]]
 
 
 def learning(seed=4):

@@ -178,9 +178,12 @@ def _tokens(group: Sequence[Item]) -> int:
 
 
 def cut(items: Sequence[Item], tokens: int) -> list[list[Item]]:
-    """Return the items, long rows first, in groups whose padded size is at most `tokens` (a longer row is alone)."""
+    """Return the items in groups whose padded size is at most `tokens` (a longer row is alone).
+
+    Rows with branches come first, then long ones: what has no branches would be padded by those of the others.
+    """
     groups: list[list[Item]] = []
-    for item in sorted(items, key=lambda item: item.width, reverse=True):
+    for item in sorted(items, key=lambda item: (bool(item.branches), item.width), reverse=True):
         if groups and _padded_size([*groups[-1], item]) <= tokens:
             groups[-1].append(item)
         else:
