@@ -41,7 +41,7 @@ def parser() -> ArgumentParser:
     games.add_argument("--games", type=COUNT, default=200, metavar="N", help="games of each kind per round (200)")
     games.add_argument("--rounds", type=COUNT, default=5, metavar="N", help="counted rounds of each (5)")
     games.add_argument("--seed", type=SEED, default=1, metavar="S", help="random seed (1)")
-    _probes(add("probes", "the share of a training step that probes take, in Among Us", parents=(common, compared)))
+    _probes(add("probes", "the share of a training step that probes take, in Among Us", parents=(common,)))
     _site(partial(add, parents=(common,)))
     intervals = add(
         "intervals", "how often intervals at 95 per cent cover the mean, by method and kind of data", parents=(common,)
@@ -120,8 +120,11 @@ def _site(add: Callable[..., ArgumentParser]) -> None:
 
 
 def _probes(command: ArgumentParser) -> None:
-    command.set_defaults(model="tiny", dtype="float32", threads=1)
-    command.add_argument("--games", type=COUNT, default=8, metavar="N", help="games of a step (8)")
+    command.add_argument("--model", default="tiny", metavar="MODEL", help="registered name or folder")
+    command.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted steps of each side (3)")
+    command.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of the weights (float32)")
+    command.add_argument("--threads", type=COUNT_OR_0, default=0, metavar="N", help="CPU threads; 0 = all")
+    command.add_argument("--games", type=COUNT, default=4, metavar="N", help="games of a step (4)")
     command.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed (0)")
 
 
