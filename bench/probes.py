@@ -1,10 +1,11 @@
 """Probes: a training step of Among Us without them and with them, with play, measured states and update.
 
-Both sides play the same starts on a ship of 2 by 2 rooms from the same weights, all five seats by the model. So that the
-games have their meetings whatever the model can do, its replies are those of the game's script: the engine samples as
-many tokens as the script's reply has, and the reply takes their place. With probes, every answer's tokens have `nll`
-credit; on both sides all sampled tokens have advantages and a distance from the start, and turns have values. `share` is what probes add, as a share of a step with them.
-Without a GPU the seconds are CPU time, which other programs on the machine hardly change.
+Both sides play the same starts on a ship of 2 by 2 rooms from the same weights, all five seats by the model. So that
+every game has a meeting whatever the model can do, its replies are those of the game's script, and the starts are those
+of which the script makes one: the engine samples as many tokens as the script's reply has, and the reply takes their
+place. With probes, every right answer has `nll` credit; on both sides all sampled tokens have advantages and a distance
+from the start, and turns have values. `share` is what probes add, as a share of a step with them. Without a GPU the
+seconds are CPU time, which other programs on the machine hardly change.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -38,7 +40,7 @@ from training.players.base import Player, Reply
 from training.players.model import ModelPlayer
 from training.records import LEARNER, Episode, EpisodeCredit, Needs, Observation, Scenario, ScoredEpisode, Seat
 from training.rewards import Score
-from training.rollout import Job, RolloutPolicy, collect
+from training.rollout import Job, RolloutPolicy, collect, play
 from training.run_sections import LearnSection
 from training.rundir import AttemptDir
 from training.text.template import ChatTokenizer
@@ -127,9 +129,7 @@ class Step:
         heads = self.method.needs.critic
         self.policy = load(str(folder), heads, learn, seed=seed, temperature=1.0, device=device())
         self.updater = Updater(self.policy, seed)
-        start = lookup("among_us").start
-        assert start is not None, "Among Us has a start for any table"
-        self.scenarios = [start(SEATS).with_seed(seed + number + 1) for number in range(games)]
+        self.scenarios = starts(games, seed)
         self.folder, self.seed, self.loop = folder, seed, asyncio.new_event_loop()
         self._scratch = tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True)
         self.progress = Progress(AttemptDir(Path(self._scratch.name)), 0)
@@ -181,10 +181,25 @@ class Step:
         self.loop.close()
 
 
+def starts(games: int, seed: int) -> list[Scenario]:
+    """Return the first starts after `seed` in which scripted players meet."""
+    start = lookup("among_us").start
+    assert start is not None, "Among Us has a start for any table"
+    found: list[Scenario] = []
+    for number in count(seed + 1):
+        if len(found) == games:
+            break
+        scenario = start(SEATS).with_seed(number)
+        seats = [players.make("scripted", scenario, seat) for seat in range(SEATS)]
+        if asyncio.run(play(scenario, seats)).metrics["meetings"]:
+            found.append(scenario)
+    return found
+
+
 def _scored(number: int, episode: Episode) -> Rollout:
     returns = {seat: float(value or 0) for seat, value in episode.returns.items()}
     turns = len(episode.turns)
-    return Rollout(number, episode, Score(returns=returns, turn_rewards=[0.0] * turns, passed=[True] * turns))
+    return Rollout(number, episode, Score(returns=returns, turn_rewards=(0.0,) * turns, passed=(True,) * turns))
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
@@ -220,6 +235,6 @@ def shares(compared: dict[str, Any]) -> dict[str, Any]:
 
 def show(result: dict[str, Any]) -> str:
     """Return one line with the share, and two with the seconds of each part."""
-    count = result["work"]["b"]
-    games = f"{count['probes']:.0f} probes around {count['messages']:.0f} messages in {count['games']:.0f} games"
+    work = result["work"]["b"]
+    games = f"{work['probes']:.0f} probes around {work['messages']:.0f} messages in {work['games']:.0f} games"
     return f"probes take {100 * result['share']:.1f} % of a step ({games})\n{where(result)}"

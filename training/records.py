@@ -225,9 +225,9 @@ class Trace(Record):
     All four sequences have one entry per token. `mask` is 1 where the token was sampled; `turn` is the index into
     `Episode.turns` for sampled tokens, -1 elsewhere; `logprobs` are the engine's, of the sampling distribution
     (temperature applied), 0 where mask is 0. A branch names its `parent` as (index into `Episode.traces`, length): it
-    repeats its parent's first `length` tokens with mask 0, since the parent counts those that were sampled. The trace of
-    a probe names a `prefix` in the same form, and its tokens come after those: it repeats none of them. The trace that
-    it names has no prefix of its own.
+    repeats its parent's first `length` tokens with mask 0, since the parent counts those that were sampled. A probe's
+    trace names a `prefix` in the same form, and its tokens come after those: it repeats none of them. The trace that it
+    names has no prefix of its own.
     `policy` is the policy that sampled: only `LEARNER` traces receive credit. `versions` are (position, step) in order:
     from that position on, tokens were sampled with the learner's weights after that training step; empty where
     versions are not counted. `choices` are the ids among which a token was sampled, by position, the token among them:
@@ -343,15 +343,14 @@ class Needs:
 class ScoredEpisode:
     """An episode with all inputs of credit assignment.
 
-    `returns` are what a seat receives at the end of the episode, and `turn_rewards` what its attempts receive, with
-    what the game paid on the way: together they are a seat's whole reward. `turn_rewards` and `passed` have one entry
-    per `episode.turns`; `passed` is legality and every quality filter.
-    `logprobs[i]` and `values[head][i]` belong to `episode.traces[i]`, one entry per token, 0 in traces without sampled
-    tokens: `logprobs[i][t]` is the trainer's log-probability of token t; `values[head][i][p]` is read from the hidden
-    state after token p, so the
-    value *before* token t is at p = t - 1. `token_rewards[i][t]` is the reward of token t itself (such as a KL
-    penalty); empty when there are none.
-    """
+        `returns` are what a seat receives at the end of the episode, and `turn_rewards` what its attempts receive, with
+        what the game paid on the way: together they are a seat's whole reward. `turn_rewards` and `passed` have one entry
+        per `episode.turns`; `passed` is legality and every quality filter.
+        `logprobs[i]` and `values[head][i]` belong to `episode.traces[i]`, one entry per token, 0 in traces without sampled
+        tokens: `logprobs[i][t]` is the trainer's log-probability of token t; `values[head][i][p]` is read from the hidden
+            state after token p, so the value *before* token t is at p = t - 1. `token_rewards[i][t]` is the reward of token t
+        itself (such as a KL penalty); empty when there are none.
+        """
 
     episode: Episode
     returns: Mapping[Seat, float]

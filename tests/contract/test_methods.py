@@ -41,7 +41,11 @@ def episodes(needs, seed=0):
         ([trace("..00..22"), trace("...1.33", seat=1)], {0: 1.0, 1: 0.25}, {"passed": [True, False, True, True]}),
         ([trace(".00"), trace("...1", parent=(0, 1)), trace("..22", seat=1)], {0: -0.5, 1: 0.75}, {}),
         ([trace(".0.2"), trace("..1", seat=1, policy="past 3")], {0: 0.5, 1: 0.0}, {"start": ("t", 1)}),
-        ([trace(".00"), trace("..", seat=1), trace("...", prefix=(0, 2))], {0: 0.0, 1: 1.0}, {"start": ("t", 1), "rewards": [-0.25]}),
+        (
+            [trace(".00"), trace("..", seat=1), trace("...", prefix=(0, 2))],
+            {0: 0.0, 1: 1.0},
+            {"start": ("t", 1), "rewards": [-0.25]},
+        ),
     ]
     rng = np.random.default_rng(seed)
 

@@ -228,7 +228,7 @@ def test_a_score_behind_what_was_sampled_reads_only_what_is_new(toy, monkeypatch
 
     logprobs, wanted, read, again = asyncio.run(main())
     assert logprobs == pytest.approx(wanted, abs=1e-4)
-    # the token drawn last and the two behind it (43 were known), then the names without what predicts nothing: 2 + 0 + 1
+    # the token drawn last and the two behind it (43 were known), then the names without their last tokens: 2 + 0 + 1
     assert read == [6]
     assert again == logprobs  # scoring leaves the stored prefix as it was
 

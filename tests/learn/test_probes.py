@@ -33,7 +33,9 @@ def records(run_dir):
         yield line["step"], read_member(files.root / "episodes" / line["file"], line["offset"], line["length"])
 
 
-@pytest.mark.parametrize("learn", [{}, {"epochs": 2, "tokens_per_update": 600, "lr": 3e-3}], ids=["one update", "several"])
+@pytest.mark.parametrize(
+    "learn", [{}, {"epochs": 2, "tokens_per_update": 600, "lr": 3e-3}], ids=["one update", "several"]
+)
 def test_a_run_learns_to_answer_what_probes_ask(tmp_path, monkeypatch, learn):
     shared = {"steps": 4, "lr": 1e-2, "critic_warmup": 0, "kl": "none", "kl_measured": False}
     config, run_dir = make_run(tmp_path, learn=shared | learn, rollout={"probes": True})

@@ -130,7 +130,9 @@ def test_every_token_of_a_packed_row_has_the_log_probability_of_its_whole_sequen
     heads = learning()
     [batch] = batches(heads, PASS, "token_mean")
     with torch.no_grad():
-        logp, _ = policy.logprobs(policy.hidden(batch.ids, layout=batch.layout)[batch.rows, batch.before], batch.targets)
+        logp, _ = policy.logprobs(
+            policy.hidden(batch.ids, layout=batch.layout)[batch.rows, batch.before], batch.targets
+        )
     expected = []
     for item in unpacked(heads):  # the model's own logits, without masks, positions or batches
         ids = torch.tensor(item.trace.tokens)[None]

@@ -52,7 +52,7 @@ def test_leaving_the_reference_is_paid_for_token_by_token():
     assert _penalty(item, 0.2) == pytest.approx([0, 0, -0.1])
 
 
-# --- what updates read -------------------------------------------------------------------------------------------------
+# --- what updates read -----------------------------------------------------------------------------------------------
 
 
 def seen(tokens, prefix=None, policy="learner"):

@@ -162,7 +162,7 @@ def test_token_rewards_of_every_turn():
         hierarchical_gae(1.0, [0.0, 0.0], [[0.0], [0.0]], 1, 1, 1, 1, token_rewards=[[0.0]])
 
 
-# --- what a message does to beliefs ------------------------------------------------------------------------------------
+# --- what a message does to beliefs ----------------------------------------------------------------------------------
 
 BELIEFS = [[0.25, 0.0, 0.5, 0.2], [0.5, 0.0, 0.6, 0.2], [0.45, 0.0, 0.3, 0.1], [0.45, 0.0, 0.9, 0.1]]
 """Four seats, of which seat 1 is the imposter, at four probes around three messages."""

@@ -108,7 +108,10 @@ def test_a_question_that_does_not_fit_the_window_is_not_asked(monkeypatch):
 
 
 def test_questions_that_do_not_fit_are_counted_and_the_game_goes_on(monkeypatch):
-    short, long = episode(monkeypatch, Scores(), window=2000), PROBE.model_copy(update={"question": "Who is it? " * 900})
+    short, long = (
+        episode(monkeypatch, Scores(), window=2000),
+        PROBE.model_copy(update={"question": "Who is it? " * 900}),
+    )
     monkeypatch.setattr(f"{__name__}.PROBE", long)
     played = episode(monkeypatch, Scores(), window=2000)
     assert (played.error, played.beliefs, played.moves) == (None, (), short.moves)

@@ -60,7 +60,7 @@ class PrefixStore:
         for blocks in range(len(starts), 0, -1):
             key = self._newest.get(starts[blocks - 1])
             if key is not None and key[: blocks * BLOCK] == readable[: blocks * BLOCK]:
-                return self._entries[key][:, :, :, : _shared(key, readable, blocks * BLOCK)]
+                return self._entries[key][:, :, :, : shared(key, readable, blocks * BLOCK)]
         return None
 
     def put(self, tokens: Sequence[int], entry: Tensor) -> None:
@@ -95,7 +95,7 @@ def _starts(tokens: tuple[int, ...]) -> Iterator[int]:
         yield digest
 
 
-def _shared(first: tuple[int, ...], second: tuple[int, ...], start: int) -> int:
+def shared(first: Sequence[int], second: Sequence[int], start: int = 0) -> int:
     """Return the length of the common prefix, which is at least `start`."""
     pairs = enumerate(zip(first[start:], second[start:], strict=False), start)
     return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))

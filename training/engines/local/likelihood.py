@@ -1,19 +1,19 @@
 """Log-probabilities of continuations after prefixes by a Transformers model, for `Engine.score`: one pass for many.
 
-A row is what of a prefix is not stored, how all continuations begin, then the rest of each side by side, which sees what
-comes before and itself. Rows are aligned at their ends.
+A row is what of a prefix is not stored, how all continuations begin, then the rest of each side by side, which sees
+what comes before and itself. Rows are aligned at their ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from training.engines.local.kv import RowCache, Shape
+from training.engines.local.kv import RowCache, Shape, shared
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Question:
     """What is read once, of which the last `common` tokens begin every continuation, and what follows in each.
 
-    `stored` are keys and values of the first tokens, not of all before the common ones: [layers, 2, heads, tokens, size].
+    `stored` are keys and values of its first tokens [layers, 2, heads, tokens, size], not of all before the common ones.
     """
 
     prefix: Sequence[int]
@@ -34,7 +34,7 @@ class Question:
     @classmethod
     def of(cls, prefix: Sequence[int], continuations: Sequence[Sequence[int]], stored: Tensor | None) -> Question:
         """Return the question about `continuations` after `prefix`."""
-        common = commonprefix([list(tokens) for tokens in continuations])
+        common = reduce(lambda first, second: first[: shared(first, second)], continuations)
         rest = [tokens[len(common) :] for tokens in continuations]
         return cls([*prefix, *common], rest, len(common), stored)
 
@@ -45,7 +45,7 @@ class Question:
 
     @property
     def parts(self) -> list[list[int]]:
-        """What is read: the rest of the prefix, and each continuation without its last token, which predicts nothing."""
+        """What is read: the rest of the prefix, and each continuation but its last token, which predicts nothing."""
         return [list(self.prefix[self.known :]), *(list(tokens[:-1]) for tokens in self.continuations)]
 
     def __len__(self) -> int:

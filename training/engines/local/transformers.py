@@ -1,9 +1,9 @@
 """The engine for machines without vLLM: batched sampling with a Transformers model, in this process and event loop.
 
 Requests that wait are decoded together; rows that finish leave, and once as many requests wait as rows are running,
-the batch is rebuilt with both. Continuations that wait to be scored are scored together whenever no row is being decoded.
-All decisions depend on the order of requests alone, never on time, so the same
-requests in the same order give the same bits (with one thread). Failures raise `EngineError`.
+the batch is rebuilt with both. Continuations that wait are scored together whenever no row is being decoded. All
+decisions depend on the order of requests alone, never on time, so the same requests in the same order give the same
+bits (with one thread). Failures raise `EngineError`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -131,9 +131,10 @@ class TransformersEngine:
     async def close(self) -> None:
         """Fail all waiting requests and free the model."""
         self._broken = "the engine is closed"
-        for waiting in (*self._waiting, *self._asked):
-            if not waiting.future.done():
-                waiting.future.set_exception(EngineError("the engine was closed"))
+        futures: list[asyncio.Future[Any]] = [waiting.future for waiting in (*self._waiting, *self._asked)]
+        for future in futures:
+            if not future.done():
+                future.set_exception(EngineError("the engine was closed"))
         self._waiting.clear()
         self._asked.clear()
         if self._runner is not None and self._loop is asyncio.get_running_loop():

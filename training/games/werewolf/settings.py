@@ -92,7 +92,8 @@ class WerewolfSettings(Settings):
     max_words: int = Field(default=60, ge=0, le=1000, description="Words of one speech at most; 0 = no such bound.")
     max_chars: int = Field(default=1000, ge=20, le=20_000, description="Longest speech, in characters.")
     probes: bool = Field(
-        default=False, description="Whether the living are asked aside, before and after every speech, whom they would vote for."
+        default=False,
+        description="Whether the living are asked aside, before and after every speech, whom they would vote for.",
     )
 
     @model_validator(mode="after")
