@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Question:
     """What is read once, of which the last `common` tokens begin every continuation, and what follows in each.
 
-    `stored` are keys and values of its first tokens [layers, 2, heads, tokens, size], not of all before the common ones.
+    `stored` are keys and values of its first tokens [layers, 2, heads, tokens, size]; one or more are left to read.
     """
 
     prefix: Sequence[int]

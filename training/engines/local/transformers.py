@@ -131,7 +131,8 @@ class TransformersEngine:
     async def close(self) -> None:
         """Fail all waiting requests and free the model."""
         self._broken = "the engine is closed"
-        futures: list[asyncio.Future[Any]] = [waiting.future for waiting in (*self._waiting, *self._asked)]
+        futures: list[asyncio.Future[Any]] = [row.future for row in self._waiting]
+        futures += [asked.future for asked in self._asked]
         for future in futures:
             if not future.done():
                 future.set_exception(EngineError("the engine was closed"))
