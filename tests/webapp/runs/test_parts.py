@@ -122,3 +122,16 @@ def test_a_tint_says_sign_and_size(advantage, css):
 )
 def test_an_outcome_in_words(summary, outcome):
     assert outcome_of(summary) == outcome
+
+
+def test_a_probes_trace_says_what_it_follows(monkeypatch):
+    monkeypatch.setattr(transcript, "tokenizer_of", lambda run: None)
+    traces = [
+        {"seat": 0, "policy": "learner", "tokens": [1, 2], "mask": [0, 1], "turn": [-1, 0], "logprobs": [0.0, -1.0]},
+        {"seat": 0, "policy": "learner", "tokens": [5], "mask": [0], "turn": [-1], "logprobs": [0.0], "prefix": [0, 2]},
+    ]
+    record = {"episode": {"scenario": {"seats": ["Ann", "Bob"]}, "traces": traces}, "credit": [None, {"nll": [1.0]}]}
+    own, probe = transcript.traces(record, Run())
+    assert own["title"] == "Ann (learner)"
+    assert probe["title"] == "Ann (learner, probe after 2 tokens of trace 0)"
+    assert [token.facts for part in probe["stretches"] for token in part.tokens] == ["read, not sampled · id 5"]
