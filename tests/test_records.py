@@ -80,3 +80,33 @@ def test_an_episode_without_seat_metrics_reads_and_seats_are_numbers_again():
     assert Episode.from_dict(old).seat_metrics == {}
     episode = Episode(scenario=scenario, seat_metrics={1: {"eliminated": 1.0}})
     assert Episode.from_dict(json.loads(json.dumps(episode.to_dict()))) == episode
+
+
+def told(trace, span):
+    return {"seat": 0, "after": 0, "question": "?", "probabilities": {"A": 1.0}, "trace": trace, "span": span}
+
+
+@pytest.mark.parametrize(
+    "prefix, belief, why",
+    [
+        ((0, 2), (1, (0, 2)), ""),
+        ((0, 3), (1, (0, 2)), "traces.1: its prefix"),  # trace 0 has two tokens
+        ((0, 0), (1, (0, 2)), "traces.1: its prefix"),
+        ((1, 1), (1, (0, 2)), "traces.1: its prefix"),  # a prefix of a trace that has one itself
+        ((2, 1), (1, (0, 2)), "traces.1: its prefix"),  # of another seat
+        ((3, 1), (1, (0, 2)), "traces.1: its prefix"),
+        ((0, 2), (1, (1, 3)), "beliefs.0: its span"),
+        ((0, 2), (1, (1, 1)), "beliefs.0: its span"),
+        ((0, 2), (3, (0, 1)), "beliefs.0: its span"),
+    ],
+)
+def test_the_places_of_a_probe_are_in_the_episode(prefix, belief, why):
+    row = {"mask": [0, 0], "turn": [-1, -1], "logprobs": [0.0, 0.0], "tokens": [5, 6]}
+    traces = [{"seat": 0, **row}, {"seat": 0, **row, "prefix": prefix}, {"seat": 1, **row}]
+    scenario = {"id": "s", "game": "negotiation", "seats": ["Ann", "Bob"]}
+    data = {"scenario": scenario, "traces": traces, "beliefs": [told(*belief)]}
+    if not why:
+        assert Episode.from_dict(data).traces[1].prefix == prefix
+        return
+    with pytest.raises(BadInput, match=why):
+        Episode.from_dict(data)

@@ -303,6 +303,21 @@ class Episode(Record):
         metrics, seat_metrics = split_seat_metrics(metrics, len(seats))
         return {**data, "metrics": metrics, "seat_metrics": seat_metrics}
 
+    @model_validator(mode="after")
+    def _probes_have_their_places(self) -> Self:
+        for number, trace in enumerate(self.traces):
+            if trace.prefix is not None:
+                index, length = trace.prefix
+                before = self.traces[index] if 0 <= index < len(self.traces) else None
+                if before is None or before.seat != trace.seat or before.prefix or not 0 < length <= len(before.tokens):
+                    raise ValueError(f"traces.{number}: its prefix is no beginning of a whole trace of its seat")
+        for number, belief in enumerate(self.beliefs):
+            if belief.trace is not None and belief.span is not None:
+                tokens = self.traces[belief.trace].tokens if belief.trace < len(self.traces) else ()
+                if not 0 <= belief.span[0] < belief.span[1] <= len(tokens):
+                    raise ValueError(f"beliefs.{number}: its span is not in its trace")
+        return self
+
 
 class Judgment(Record):
     """One author's values for one target under one version of a rubric. `values` None = could not score (`reason`).
