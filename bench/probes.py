@@ -191,7 +191,8 @@ def starts(games: int, seed: int) -> list[Scenario]:
             break
         scenario = start(SEATS).with_seed(number)
         seats = [players.make("scripted", scenario, seat) for seat in range(SEATS)]
-        if asyncio.run(play(scenario, seats)).metrics["meetings"]:
+        rules = RolloutPolicy(seed=seed)  # what the script draws depends on it, and on the game's number
+        if asyncio.run(play(scenario, seats, rules=rules, number=len(found))).metrics["meetings"]:
             found.append(scenario)
     return found
 
