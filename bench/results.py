@@ -358,6 +358,8 @@ def speed(raw: Raw) -> Iterator[str]:
     yield f"{', '.join(f'{title} {rates[name]:.2f}' for name, title in titles.items())} of its rate"
     table = raw["table"]
     yield f"p50 {table['p50_ms']:.1f} ms, p95 {table['p95_ms']:.1f} ms, {table['votes']} votes"
+    share, rounds = raw["probes"]["share"], ", ".join(f"{100 * each:.1f}" for each in raw["probes"]["shares"])
+    yield f"{100 * share:.1f} % (rounds {rounds})"
 
 
 def _lead(values: Sequence[float], first: Sequence[float], digits: int) -> str:
@@ -393,5 +395,5 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "poker": poker,
     "speed": speed,
 }
-FILES = {"speed": ("learning", "sampling", "conversation", "start", "pages", "sockets", "games", "table")}
+FILES = {"speed": ("learning", "sampling", "conversation", "start", "pages", "sockets", "games", "table", "probes")}
 """The raw files of a page that has several."""
