@@ -199,8 +199,7 @@ def starts(games: int, seed: int) -> list[Scenario]:
 
 def _scored(number: int, episode: Episode) -> Rollout:
     returns = {seat: float(value or 0) for seat, value in episode.returns.items()}
-    turns = len(episode.turns)
-    return Rollout(number, episode, Score(returns=returns, turn_rewards=(0.0,) * turns, passed=(True,) * turns))
+    return Rollout(number, episode, Score(returns, (True,) * len(episode.turns)))
 
 
 def main(arguments: Namespace) -> dict[str, Any]:

@@ -358,14 +358,14 @@ class Needs:
 class ScoredEpisode:
     """An episode with all inputs of credit assignment.
 
-        `returns` are what a seat receives at the end of the episode, and `turn_rewards` what its attempts receive, with
-        what the game paid on the way: together they are a seat's whole reward. `turn_rewards` and `passed` have one entry
-        per `episode.turns`; `passed` is legality and every quality filter.
-        `logprobs[i]` and `values[head][i]` belong to `episode.traces[i]`, one entry per token, 0 in traces without sampled
-        tokens: `logprobs[i][t]` is the trainer's log-probability of token t; `values[head][i][p]` is read from the hidden
-            state after token p, so the value *before* token t is at p = t - 1. `token_rewards[i][t]` is the reward of token t
-        itself (such as a KL penalty); empty when there are none.
-        """
+    `returns` are what a seat receives at the end of the episode, and `turn_rewards` what its attempts receive, with
+    what the game paid on the way: together they are a seat's whole reward. `turn_rewards` and `passed` have one entry
+    per `episode.turns`; `passed` is legality and every quality filter.
+    `logprobs[i]` and `values[head][i]` belong to `episode.traces[i]`, one entry per token, 0 in traces without sampled
+    tokens: `logprobs[i][t]` is the trainer's log-probability of token t; `values[head][i][p]` is read from the hidden
+    state after token p, so the value *before* token t is at p = t - 1. `token_rewards[i][t]` is the reward of token t
+    itself (such as a KL penalty); empty when there are none.
+    """
 
     episode: Episode
     returns: Mapping[Seat, float]

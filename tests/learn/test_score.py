@@ -61,7 +61,7 @@ def seen(tokens, prefix=None, policy="learner"):
 
 def rollout_of(*traces):
     episode = scored(traces, {0: 1.0}).episode
-    return Rollout(0, episode, score=Score(returns={0: 1.0}, turn_rewards=[], passed=[]))
+    return Rollout(0, episode, score=Score(returns={0: 1.0}, passed=()))
 
 
 def with_nll(rollout, **places):
