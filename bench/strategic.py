@@ -98,13 +98,13 @@ def _mean_return(task: Task, folder: Path, opponent: str, seat: int, games: int,
 TASKS: dict[str, Task] = {
     "kuhn": Task(
         "kuhn_poker",
-        Start("kuhn-poker-1", ("by_card",), 6000),
+        Start("kuhn-poker-1", ("arbitrary",), 8000),
         "nash",
         120,
         _nash_conv,
         {
             "rollout": {"scenarios": 128},
-            "learn": {"lr": 3e-4, "kl_coef": 0.05, "ent_coef": 0.2, "aggregate": "token_mean"},
+            "learn": {"lr": 3e-4, "kl_coef": 0.02, "ent_coef": 0.3, "aggregate": "token_mean"},
         },
     ),
     "tictactoe": Task(
