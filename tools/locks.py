@@ -55,21 +55,39 @@ LOCKS = (
     Lock("torch-cuda", keeps=("base", "vllm"), platforms=EVERYWHERE[:2], sees_torch=True),
     Lock("dev", keeps=("base", "vllm-cpu"), platforms=EVERYWHERE),
     Lock("node", platforms=EVERYWHERE),
+    Lock("autogen", platforms=EVERYWHERE),
 )
 
 
 @dataclass(frozen=True)
 class Floor:
-    """The lowest version of a package without a known vulnerability, and the advisories about older ones."""
+    """The lowest version of a package without a known vulnerability, and the advisories about older ones.
+
+    `backports` are lower versions to which an older major series got the same fixes.
+    """
 
     package: str
     version: Version
     advisories: tuple[str, ...]
+    backports: tuple[Version, ...] = ()
+
+    def admits(self, version: Version) -> bool:
+        """Whether a version is new enough, or at least the one of its own major series that has the fixes as well."""
+        series = (fixed for fixed in self.backports if fixed.major == version.major)
+        return version >= self.version or any(version >= fixed for fixed in series)
 
 
 def floors(path: Path = REQUIREMENTS / "floors.toml") -> list[Floor]:
     entries = tomllib.loads(path.read_text())["floor"]
-    return [Floor(canonicalize_name(e["package"]), Version(e["version"]), tuple(e["advisories"])) for e in entries]
+    return [
+        Floor(
+            canonicalize_name(entry["package"]),
+            Version(entry["version"]),
+            tuple(entry["advisories"]),
+            tuple(map(Version, entry.get("backports", ()))),
+        )
+        for entry in entries
+    ]
 
 
 def pins(text: str) -> dict[str, set[Version]]:
@@ -86,7 +104,7 @@ def below(table: Iterable[Floor], pinned: Mapping[str, Iterable[Version]]) -> li
         f"{floor.package} {version} is below {floor.version} ({', '.join(floor.advisories)})"
         for floor in table
         for version in pinned.get(floor.package, ())
-        if version < floor.version
+        if not floor.admits(version)
     ]
 
 

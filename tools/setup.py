@@ -26,6 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
+AUTOGEN = ROOT / ".venv-autogen"
 REQUIREMENTS = ROOT / "requirements"
 VENDOR = ROOT / "static" / "vendor"
 TESTING = VENV / "assets"
@@ -153,25 +154,35 @@ def step(
     stamp.write_text(wanted)
 
 
-def make_environment() -> None:
-    """Create `.venv`; an existing one of a Python outside 3.11–3.13 is refused, not replaced."""
-    if PYTHON.exists():
-        probe = [str(PYTHON), "-c", "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))"]
+def make_environment(folder: Path = VENV) -> None:
+    """Create a virtual environment; an existing one of a Python outside 3.11–3.13 is refused, not replaced."""
+    python = folder / "bin" / "python"
+    if python.exists():
+        probe = [str(python), "-c", "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))"]
         if subprocess.run(probe, check=False).returncode:
-            raise SetupError(".venv is not of Python 3.11-3.13: remove it and run `make setup` again")
+            raise SetupError(f"{folder.name} is not of Python 3.11-3.13: remove it and run `make setup` again")
         return
-    print(f"setup: .venv (Python {platform.python_version()})", flush=True)
+    print(f"setup: {folder.name} (Python {platform.python_version()})", flush=True)
     try:
-        venv.create(VENV, with_pip=True, symlinks=True)
+        venv.create(folder, with_pip=True, symlinks=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        shutil.rmtree(VENV, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         hint = "is the `venv` module installed? (Debian: apt install python3-venv)"
-        raise SetupError(f"could not create .venv: {error}; {hint}") from error
+        raise SetupError(f"could not create {folder.name}: {error}; {hint}") from error
 
 
-def pip(*arguments: str, what: str, verb: str = "install", packages: int = 1) -> None:
-    """Run pip; print as progress how many of `packages` it has collected."""
-    command = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", verb, "--progress-bar", "off"]
+def pip(*arguments: str, what: str, verb: str = "install", packages: int = 1, folder: Path = VENV) -> None:
+    """Run the pip of an environment; print as progress how many of `packages` it has collected."""
+    command = [
+        str(folder / "bin" / "python"),
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--no-input",
+        verb,
+        "--progress-bar",
+        "off",
+    ]
     meter, collected = Meter(what), 0
 
     def read(line: str) -> None:
@@ -189,16 +200,16 @@ FETCHING = 0.4
 it unpacks them."""
 
 
-def install(lock: str) -> None:
-    """Install the packages of a lock file: hashes compared, wheels only."""
+def install(lock: str, folder: Path = VENV) -> None:
+    """Install the packages of a lock file into an environment: hashes compared, wheels only."""
     path = REQUIREMENTS / f"{lock}.txt"
     packages = sum("==" in line for line in path.read_text().splitlines())
 
     def action() -> None:
         options = ["--no-deps", "--require-hashes", *WHEELS, "-r", str(path)]
-        pip(*options, what=f"installing {lock}", packages=packages)
+        pip(*options, what=f"installing {lock}", packages=packages, folder=folder)
 
-    step(f"packages: {lock}", key(path), action)
+    step(f"packages: {lock}", key(path), action, folder=folder)
 
 
 def install_torch() -> None:
@@ -312,6 +323,7 @@ def site_sources() -> Iterable[Path]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Build the environment; done steps are skipped.")
     parser.add_argument("--dev", action="store_true", help="also what `make test` and `make lint` need")
+    parser.add_argument("--autogen", action="store_true", help="also the environment of AutoGen, .venv-autogen")
     parser.add_argument("--packages-only", action="store_true", help="no model, no database")
     parser.add_argument("--models-later", action="store_true", help="no model: what starts the site prepares them")
     arguments = parser.parse_args()
@@ -322,6 +334,9 @@ def main() -> int:
         install_sampler()
         if arguments.dev:
             install("dev")
+        if arguments.autogen:
+            make_environment(AUTOGEN)
+            install("autogen", AUTOGEN)
         assets = key(ROOT / "package-lock.json", *ASSETS, *ASSETS.values())
         step("browser assets", assets, fetch_assets, product=VENDOR / "pico.min.css")
         if arguments.dev:

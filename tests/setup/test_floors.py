@@ -41,6 +41,13 @@ def test_versions_are_compared_as_versions_not_as_text():
     assert len(locks.below(locks.floors(), planted)) == 1
 
 
+def test_a_series_with_backported_fixes_has_a_floor_of_its_own():
+    """CVE-2026-0994 was fixed in protobuf 6.33.5 and 5.29.6: 5.29.5 follows nested messages beyond its limit."""
+    outcomes = {"5.29.5": 1, "5.29.6": 0, "6.33.4": 1, "6.33.5": 0, "4.25.9": 1, "7.0.0": 0}
+    floors = [floor for floor in locks.floors() if floor.package == "protobuf"]
+    assert {version: len(locks.below(floors, {"protobuf": {Version(version)}})) for version in outcomes} == outcomes
+
+
 def test_every_floor_names_a_package_that_some_lock_pins():
     pinned = set().union(*(locks.pins(path.read_text()) for path in FILES))
     assert [floor.package for floor in locks.floors() if floor.package not in pinned] == []

@@ -29,7 +29,7 @@ def test_help_lists_every_target():
     listed = re.findall(r"^make (\w+) +\S", make("help").stdout, re.MULTILINE)
     declared = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
     assert listed == declared
-    assert {"setup", "site", "demo", "up", "test", "lint", "help"} == set(declared)
+    assert {"setup", "site", "demo", "up", "autogen", "test", "lint", "help"} == set(declared)
 
 
 def test_lint_is_run_with_the_options_that_were_given(monkeypatch):
@@ -169,6 +169,14 @@ def test_outcomes_are_counted_from_a_report(tmp_path):
     subprocess.run([*command, f"--junitxml={report}", str(tmp_path)], cwd=tmp_path, capture_output=True, check=False)
     assert test.count(report) == Counter(passed=2, failed=1, skipped=1, errors=1)
     assert test.count(tmp_path / "none.xml") == Counter()
+
+
+def test_a_lock_is_installed_once_into_the_environment_that_is_named(tmp_path, monkeypatch):
+    ran = []
+    monkeypatch.setattr(setup, "run", lambda command, what, **_: ran.append((command[0], command[-1])))
+    for _ in range(2):
+        setup.install("autogen", tmp_path)
+    assert ran == [(str(tmp_path / "bin" / "python"), str(setup.REQUIREMENTS / "autogen.txt"))]
 
 
 def test_whether_a_model_is_up_to_date_is_the_models_own_word(tmp_path, monkeypatch):
