@@ -14,7 +14,7 @@ ROOT = locks.REQUIREMENTS.parent
 OURS = {"training", "webapp", "worker", "bench", "tests", "tools", "conftest"}
 RUNNING = ("base", "vllm", "vllm-cpu", "torch")
 CODE = {"training": RUNNING, "webapp": ("base",), "worker": ("base",), "bench": (*RUNNING, "dev")}
-ALONE = {ROOT / "training" / "to_wandb.py"}
+ALONE = {ROOT / "training" / "to_wandb.py", ROOT / "training" / "evaluate" / "transfer" / "autogen_chat.py"}
 """Scripts that run elsewhere and say themselves what they need."""
 TESTING = {"tests": (*RUNNING, "dev"), "tools": (*RUNNING, "dev")}
 

@@ -58,6 +58,10 @@ COUNT = partial(whole, low=1, high=1_000_000)
 SEED = partial(whole, low=0, high=2**63 - 1)
 RETRIES = partial(whole, low=0, high=5)
 TEMPERATURE = partial(number, above=0, high=5)
+REPLY = partial(whole, low=1, high=32768)
+TOP_K = partial(whole, low=0, high=1_000_000)
+LANES = partial(whole, low=1, high=256)
+SHARE = partial(number, above=0, high=1)
 
 
 def build() -> ArgumentParser:
@@ -100,6 +104,13 @@ def build() -> ArgumentParser:
     )
     league = add("league", "a run's payoff table, checkpoint × opponent, and its meta-strategy", "training.cli.league")
     league.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
+    _questions(
+        add(
+            "questions",
+            "questions with known answers, put to one model, a debate, or a chat of two agents",
+            "training.cli.questions",
+        )
+    )
     _behaviours(add("behaviours", "what surviving and eliminated players of Werewolf did", "training.cli.behaviours"))
     _export_metrics(
         add("export-metrics", "write a run's metrics for TensorBoard and W&B", "training.cli.export_metrics")
@@ -197,6 +208,25 @@ def _nashconv(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dtype", choices=("float32", "bfloat16"), default="float32", help="number format of a model's weights"
     )
+
+
+def _questions(parser: ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="questions (JSONL): GSM8K's form, or multiple choice")
+    parser.add_argument(
+        "--model", required=True, metavar="MODEL", help="registered name, folder, or 'ADDRESS MODEL [SECRET]'"
+    )
+    parser.add_argument("--form", default="single", metavar="A,B", help="single, debate, chat, or several (single)")
+    parser.add_argument("--dir", type=Path, required=True, metavar="DIR", help="folder of the result, new or empty")
+    parser.add_argument("--limit", type=COUNT, metavar="N", help="the first N questions (all)")
+    parser.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed (0)")
+    parser.add_argument("--max-tokens", type=REPLY, default=8192, metavar="N", help="longest reply in tokens (8192)")
+    parser.add_argument("--temperature", type=TEMPERATURE, default=0.6, metavar="T", help="sampling temperature (0.6)")
+    parser.add_argument("--top-p", type=SHARE, default=0.95, metavar="P", help="nucleus of sampling (0.95)")
+    parser.add_argument("--top-k", type=TOP_K, default=20, metavar="K", help="likeliest tokens, 0 = all (20)")
+    parser.add_argument(
+        "--engine", choices=("auto", "vllm", "transformers"), default="auto", help="what serves a local model (auto)"
+    )
+    parser.add_argument("--lanes", type=LANES, default=16, metavar="N", help="conversations at once (16)")
 
 
 def _behaviours(parser: ArgumentParser) -> None:

@@ -94,7 +94,7 @@ class ContestantPool:
 
         if folder not in self._tokenizers:
             self._tokenizers[folder] = ChatTokenizer(load_tokenizer(folder))
-        tokenizer, longest, sampling = self._tokenizers[folder], _longest(folder), self.sampling
+        tokenizer, longest, sampling = self._tokenizers[folder], longest_window(folder), self.sampling
         window = min(self.engine.window or longest, longest)
 
         def player(scenario: Scenario, seat: Seat) -> ModelPlayer:
@@ -176,6 +176,7 @@ def facts(folder: Path) -> dict[str, Any]:
     }
 
 
-def _longest(folder: Path) -> int:
+def longest_window(folder: Path) -> int:
+    """Return the largest number of tokens that the model in a folder takes, prompt and reply together."""
     config = json.loads((bases.base_of(folder) / "config.json").read_text("utf-8"))
     return int(config["max_position_embeddings"])

@@ -41,6 +41,7 @@ class ChatRequest(Record):
     model: str = ""
     temperature: float = Field(default=1.0, ge=0, le=2)
     top_p: float = Field(default=1.0, gt=0, le=1)
+    top_k: int = Field(default=0, ge=-1, le=LARGEST)  # vLLM's extension: 0 or -1 keeps every token
     max_tokens: int = Field(default=256, ge=1, le=LONGEST_REPLY)
     stop: Annotated[tuple[StopText, ...], BeforeValidator(_listed)] = Field(default=(), max_length=4)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
@@ -90,7 +91,11 @@ class Server:
                 "messages",
             )
         sampling = Sampling(
-            temperature=request.temperature, top_p=request.top_p, max_tokens=request.max_tokens, stop=request.stop
+            temperature=request.temperature,
+            top_p=request.top_p,
+            top_k=max(0, request.top_k),
+            max_tokens=request.max_tokens,
+            stop=request.stop,
         )
         seed = secrets.randbits(62) if request.seed is None else request.seed
         sample = await self._engine.sample(SampleRequest(prompt, sampling, seed, self._chat.stop_ids))
