@@ -93,6 +93,13 @@ def test_a_wrong_stop_text_is_reported(asked, stop):
     assert body["error"]["message"].startswith("stop")
 
 
+def test_top_k_reaches_the_engine(asked):
+    for sent in ({}, {"top_k": -1}, {"top_k": 20}):  # vLLM's clients write -1 for all tokens
+        asked.choice(**sent)
+    assert [request.sampling.top_k for request in asked.requests] == [0, 0, 20]
+    assert asked(top_k=-2)[0] == 400
+
+
 def test_the_longest_reply_of_a_configuration_is_given(asked):
     longest = SamplingSection(max_tokens=LONGEST_REPLY)
     assert asked.choice(**remote(longest))["message"]["content"] == SAID

@@ -40,6 +40,12 @@ def test_lint_is_run_with_the_options_that_were_given(monkeypatch):
     assert make("--dry-run", "lint", "QUICK=--quick").stdout.rstrip().endswith("-m tools.lint --quick")
 
 
+def test_the_tests_find_the_environment_of_autogen():
+    """Without it, the tests of the form `chat` would be skipped."""
+    assert "-m tools.setup --dev --autogen" in make("--dry-run", "test").stdout
+    assert "-m tools.setup --packages-only --autogen" in make("--dry-run", "autogen").stdout
+
+
 def test_without_a_fitting_python_make_says_what_is_needed(tmp_path):
     (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
     done = subprocess.run(
