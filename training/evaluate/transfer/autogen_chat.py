@@ -47,7 +47,7 @@ class Recorder(OpenAIChatCompletionClient):
         super().__init__(**options)
         self._agent, self._seeds, self._replies = agent, seeds, replies
 
-    async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:  # type: ignore[override]
+    async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         """Return a reply without its private part; an agent's own messages are the assistant's of its conversation."""
         own = [
             AssistantMessage(content=message.content, source=message.source)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def versions() -> dict[str, str]:
 
 async def hold(
     questions: Sequence[Question], endpoint: Endpoint, *, seed: int, lanes: int, log: Path
-) -> AsyncIterator[Transcript]:
+) -> AsyncGenerator[Transcript, None]:
     """Yield the transcript of each question as its chat ends; the script's messages go to `log`."""
     with log.open("wb") as messages:
         process = await asyncio.create_subprocess_exec(

@@ -24,7 +24,7 @@ from training import bases
 from training.engines.base import Sampling
 from training.engines.remote.addresses import AllowList, port_of
 from training.engines.remote.chat import RemoteModel
-from training.engines.remote.config import RemoteConfig, remote_config, secret_from_environment
+from training.engines.remote.config import Parameter, RemoteConfig, remote_config, secret_from_environment
 from training.engines.remote.transport import Refused, resolve
 from training.engines.serving.config import ServeConfig
 from training.errors import BadInput, EngineError
@@ -36,7 +36,7 @@ SECRET = "SERVED_API_KEY"  # noqa: S105  (the name under which the key of our ow
 TIMEOUT_S = 600.0
 START_S = 600.0
 LEAVE_S = 30.0
-PARAMETERS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
+PARAMETERS: tuple[Parameter, ...] = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -101,7 +101,7 @@ async def _all(
     return forms
 
 
-async def _transcripts(form: str, plan: Plan, asked: Sequence[Question], served: Endpoint) -> AsyncIterator[Transcript]:
+async def _transcripts(form: str, plan: Plan, asked: Sequence[Question], served: Endpoint) -> AsyncGenerator[Transcript, None]:
     if form == "chat":
         log = plan.folder / "autogen.txt"
         async with aclosing(chat.hold(asked, served, seed=plan.seed, lanes=plan.lanes, log=log)) as transcripts:
