@@ -6,6 +6,7 @@ import pytest
 
 from training.engines.base import ChatReply, Sampling
 from training.errors import WindowFull
+from training.evaluate.transfer import forms
 from training.evaluate.transfer.forms import FORMS, answer_in
 from training.evaluate.transfer.questions import Question
 from training.evaluate.transfer.transcript import Conversation, Transcript, score, seeds
@@ -58,6 +59,12 @@ def test_a_moderator_who_prefers_an_answer_ends_the_debate():
     assert "I say 70." in moderator[1][1]
     assert "No, 72." in moderator[1][1]
     assert "secret" not in str(model.heard)
+
+
+def test_a_moderator_who_copies_the_form_decides_nothing():
+    form = forms.ROUND.rpartition("\n")[2].replace("{{", "{").replace("}}", "}")
+    assert forms.answer_in(form) == ""
+    assert forms.answer_in(form.replace('"answer": ""', '"answer": "72"')) == "72"
 
 
 def test_after_three_rounds_a_judge_decides_on_the_opening_answers():

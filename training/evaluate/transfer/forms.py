@@ -70,7 +70,7 @@ The negative side argues:
 
 Is one answer clearly to be preferred? Then the debate ends with the answer that you think is correct; otherwise it \
 goes on, and the answer is empty. Reply with a JSON object alone:
-{{"preference": "yes or no", "side": "affirmative or negative", "reason": "…", "answer": "…"}}"""
+{{"preference": "yes or no", "side": "affirmative or negative", "reason": "", "answer": ""}}"""
 CANDIDATES = """The affirmative side argues:
 {affirmative}
 
@@ -79,7 +79,7 @@ The negative side argues:
 
 Which answers are proposed? List them without reasons."""
 DECISION = """Now decide: {topic}
-Reply with a JSON object alone, with the answer that you think is correct: {{"reason": "…", "answer": "…"}}"""
+Reply with a JSON object alone, with the answer that you think is correct: {{"reason": "", "answer": ""}}"""
 
 
 async def debate(question: Question, conversation: Conversation) -> Ending:

@@ -101,7 +101,9 @@ async def _all(
     return forms
 
 
-async def _transcripts(form: str, plan: Plan, asked: Sequence[Question], served: Endpoint) -> AsyncGenerator[Transcript, None]:
+async def _transcripts(
+    form: str, plan: Plan, asked: Sequence[Question], served: Endpoint
+) -> AsyncGenerator[Transcript, None]:
     if form == "chat":
         log = plan.folder / "autogen.txt"
         async with aclosing(chat.hold(asked, served, seed=plan.seed, lanes=plan.lanes, log=log)) as transcripts:
