@@ -362,6 +362,35 @@ def speed(raw: Raw) -> Iterator[str]:
     yield f"{100 * share:.1f} % (rounds {rounds})"
 
 
+def transfer(raw: Raw) -> Iterator[str]:
+    """Yield three rows per form: accuracy with what became of the answers, tokens, patterns; then the differences."""
+    rows = {form: [row for row in raw["rows"] if row["form"] == form] for form in raw["forms"]}
+    right: dict[str, dict[str, float]] = {}
+    for form, each in rows.items():
+        right[form] = {row["question"]: float(row["correct"]) for row in each if row["correct"] is not None}
+        accuracy = _estimate(interval(list(right[form].values())), 3, signed=False)
+        unparsed = sum(row["answer"] is None for row in each if row["correct"] is not None)
+        errors = len(each) - len(right[form])
+        yield f"| `{form}` | {accuracy} | {sum(right[form].values()):.0f} | {unparsed} | {errors} |"
+    for form, each in rows.items():
+        replies = [reply for row in each for reply in row["replies"]]
+        prompt, completion = (sum(reply[name] for reply in replies) for name in ("prompt_tokens", "completion_tokens"))
+        cut = sum(reply["completion_tokens"] >= raw["conditions"]["sampling"]["max_tokens"] for reply in replies)
+        per_question = f"{prompt / len(each):,.0f} | {completion / len(each):,.0f}"
+        correct = sum(right[form].values())
+        per_correct = f"{(prompt + completion) / correct:,.0f}" if correct else "–"
+        yield f"| `{form}` | {len(replies)} | {cut} | {per_question} | {per_correct} |"
+    for form, each in rows.items():
+        replies = [reply for row in each for reply in row["replies"]]
+        shares = [f"{sum(reply[name] for reply in replies)} of {len(replies)}" for name in ("role", "intent")]
+        yield f"| `{form}` | {shares[0]} | {shares[1]} |"
+    first, *others = right
+    for form in others:
+        both = [question for question in right[form] if question in right[first]]
+        lead = paired([right[form][question] for question in both], [right[first][question] for question in both])
+        yield f"`{form}` minus `{first}`: {_estimate(lead, 3)}"
+
+
 def _lead(values: Sequence[float], first: Sequence[float], digits: int) -> str:
     """Return the paired difference over seeds."""
     return _over_seeds([a - b for a, b in zip(values, first, strict=True)], digits)
@@ -393,6 +422,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "intervals": intervals,
     "quick": quick,
     "poker": poker,
+    "transfer": transfer,
     "speed": speed,
 }
 FILES = {"speed": ("learning", "sampling", "conversation", "start", "pages", "sockets", "games", "table", "probes")}
