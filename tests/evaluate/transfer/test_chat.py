@@ -95,7 +95,7 @@ def test_a_failed_call_is_the_error_of_its_chat_alone(tmp_path, monkeypatch):
         transcripts = hold(stub, monkeypatch, tmp_path, QUESTION, other, key="abc")
     failed = transcripts["q"]
     assert "400" in failed.error
-    assert "abc" not in failed.error
+    assert "abc" not in failed.error + (tmp_path / "log").read_text()
     assert (failed.ended, failed.final) == ("", "")
     assert [reply.text for reply in failed.replies] == ["Perhaps 70."]
     assert score(QUESTION, failed).correct is None

@@ -61,7 +61,11 @@ def test_forms_stand_beside_the_first_with_their_difference(tmp_path, monkeypatc
     assert list(result["forms"]) == ["single", "debate"]
     assert result["differences"]["debate - single"]["mean"] == 0
     conditions = result["conditions"]
-    assert conditions["command"].endswith("--form single,debate --limit 2 --seed 5")
+    sampling = "--temperature 0.6 --top-p 0.95 --top-k 20 --max-tokens 8192"
+    assert conditions["command"] == (
+        f"python -m training questions questions.jsonl --model '{stub.url} stub' "
+        f"--form single,debate --limit 2 --seed 5 --engine auto {sampling}"
+    )
     assert conditions["questions"]["asked"] == 2
     assert conditions["sampling"] == {
         "temperature": 0.6,

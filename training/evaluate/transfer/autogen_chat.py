@@ -15,6 +15,7 @@ Agents do not read each other's private text: what stands before the last </thin
 
 import asyncio
 import json
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core.models import AssistantMessage, CreateResult, LLMMessage, ModelInfo, UserMessage
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
+KEY = "AUTOGEN_CHAT_KEY"
 END = "TERMINATE"
 ASSISTANT, USER_PROXY = "assistant", "user_proxy"
 PLAIN = ModelInfo(
@@ -73,7 +75,7 @@ def team(chat: dict[str, Any], endpoint: dict[str, Any], replies: list[dict[str,
     """Return the two agents with what ends their chat."""
     options = {
         "base_url": endpoint["address"],
-        "api_key": os.environ.get("AUTOGEN_CHAT_KEY") or "none",
+        "api_key": os.environ.get(KEY) or "none",
         "model": endpoint["model"],
         "model_info": PLAIN,
         "include_name_in_message": False,
@@ -98,9 +100,15 @@ async def hold(chat: dict[str, Any], endpoint: dict[str, Any]) -> dict[str, Any]
     try:
         result = await team(chat, endpoint, replies).run(task=task)
     except Exception as error:  # noqa: BLE001  (the root of a chat: the library raises RuntimeError for any failure)
-        why = (str(error).splitlines() or [""])[0][:500] or type(error).__name__
-        return {"id": chat["id"], "replies": replies, "ended": "", "error": why}
+        why = (str(error).splitlines() or [""])[0] or type(error).__name__
+        return {"id": chat["id"], "replies": replies, "ended": "", "error": without_key(why)[:500]}
     return {"id": chat["id"], "replies": replies, "ended": ender(result), "error": ""}
+
+
+def without_key(text: str) -> str:
+    """Return `text` without the endpoint's key, which a server may echo."""
+    key = os.environ.get(KEY, "")
+    return text.replace(key, "[key]") if key else text
 
 
 def ender(result: TaskResult) -> str:
@@ -113,6 +121,7 @@ async def main() -> None:
     """Hold the chats of standard input, `lanes` at once; what libraries print goes to standard error."""
     results = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    logging.disable()  # failures are in the results, and the library's log would repeat what a server echoes
     endpoint, *chats = (json.loads(line) for line in sys.stdin if line.strip())
     lanes = asyncio.Semaphore(endpoint["lanes"])
 

@@ -82,7 +82,7 @@ async def hold(
         async for line in process.stdout:
             held = _Held.from_dict(json.loads(line))
             waiting.pop(held.id, None)
-            yield _transcript(held, endpoint.key)
+            yield _transcript(held)
         code = await process.wait()
         await sending
         for question in waiting.values():
@@ -118,7 +118,7 @@ async def _send(process: asyncio.subprocess.Process, lines: bytes) -> None:
     process.stdin.close()
 
 
-def _transcript(held: _Held, key: str) -> Transcript:
+def _transcript(held: _Held) -> Transcript:
     """The last reply of the assistant is scored, also where the user proxy ended the chat."""
     said = [reply.text for reply in held.replies if reply.agent == "assistant"]
     return Transcript(
@@ -126,5 +126,5 @@ def _transcript(held: _Held, key: str) -> Transcript:
         replies=held.replies,
         final=said[-1] if said and not held.error else "",
         ended=held.ended,
-        error=held.error.replace(key, "[key]") if key else held.error,
+        error=held.error,
     )

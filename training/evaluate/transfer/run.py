@@ -133,9 +133,11 @@ async def _transcripts(
 
 def _conditions(plan: Plan, asked: Sequence[Question], served: Endpoint) -> dict[str, Any]:
     """Return all conditions that the numbers depend on."""
-    command = f"python -m training questions {plan.path.name} --model {plan.model} --form {','.join(plan.forms)}"
+    options = {"form": ",".join(plan.forms), "limit": len(asked), "seed": plan.seed, "engine": plan.engine}
+    options |= {name.replace("_", "-"): value for name, value in plan.sampling.to_dict().items() if name != "stop"}
+    words = " ".join(f"--{name} {value}" for name, value in options.items())
     return {
-        "command": f"{command} --limit {len(asked)} --seed {plan.seed}",
+        "command": f"python -m training questions {plan.path.name} --model '{plan.model}' {words}",
         "questions": {"file": plan.path.name, "sha256": sha256(plan.path), "asked": len(asked)},
         "model": dict(served.facts),
         "sampling": plan.sampling.to_dict(),
