@@ -145,6 +145,14 @@ def test_a_folder_with_files_is_refused(tmp_path, monkeypatch, capsys):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
 
 
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path, capsys, monkeypatch):
+    (tmp_path / "file").touch()
+    with Stub(agent(GOLD)) as stub:
+        assert command(monkeypatch, tmp_path, stub, "single", "--dir", str(tmp_path / "file" / "out")) == 2
+        assert stub.requests == []
+    assert "the folder cannot be made" in capsys.readouterr().err
+
+
 def test_a_reply_longer_than_the_models_window_is_refused(tmp_path, capsys):
     model = tmp_path / "model"
     model.mkdir()

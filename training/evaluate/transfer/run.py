@@ -52,7 +52,10 @@ def run(plan: Plan, on_progress: OnProgress = lambda form, done, of: None) -> di
     """Put the questions; return what `result.json` holds."""
     asked = _checked(plan)
     began = time.monotonic()
-    plan.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        plan.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"the folder cannot be made: {error.strerror}", str(plan.folder)) from error
     with endpoint.opened(
         plan.model, plan.sampling, plan.folder / "server", engine=plan.engine, lanes=plan.lanes
     ) as served:
