@@ -73,6 +73,7 @@ def test_forms_stand_beside_the_first_with_their_difference(tmp_path, monkeypatc
         "top_k": 20,
         "max_tokens": 8192,
         "stop": [],
+        "constrain": False,
     }
 
 

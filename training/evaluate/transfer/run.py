@@ -137,7 +137,8 @@ async def _transcripts(
 def _conditions(plan: Plan, asked: Sequence[Question], served: Endpoint) -> dict[str, Any]:
     """Return all conditions that the numbers depend on."""
     options = {"form": ",".join(plan.forms), "limit": len(asked), "seed": plan.seed, "engine": plan.engine}
-    options |= {name.replace("_", "-"): value for name, value in plan.sampling.to_dict().items() if name != "stop"}
+    sampled = {name: getattr(plan.sampling, name) for name in ("temperature", "top_p", "top_k", "max_tokens")}
+    options |= {name.replace("_", "-"): value for name, value in sampled.items()}
     words = " ".join(f"--{name} {value}" for name, value in options.items())
     return {
         "command": f"python -m training questions {plan.path.name} --model '{plan.model}' {words}",
