@@ -391,6 +391,46 @@ def transfer(raw: Raw) -> Iterator[str]:
         yield f"`{form}` minus `{first}`: {_estimate(lead, 3)}"
 
 
+ESTIMATORS = {
+    "none": "`none`",
+    "role_ema": "`role_ema`",
+    "player": "`player`",
+    "player_turn": "`player_turn`",
+    "all_players": "`per_player = false`",
+    "whole_game": "`turn_level = false`",
+    "normalised_first": '`normalise = "before"`',
+}
+AVERAGES = ("sum", "token_mean", "turn_mean", "player_mean")
+
+
+def mars(raw: Raw) -> Iterator[str]:
+    """Yield bias and noise of each form by average, how both change with the group, then the miniatures."""
+    for game in ("fixed_length", "policy_ends"):
+        for form, title in ESTIMATORS.items():
+            row = raw["estimators"]["games"][game][form]
+            biases = " | ".join(f"{row[how]['bias']:.2f}" for how in AVERAGES)
+            yield f"| {title} | {biases} | {row['sum']['ratio']:.2f} | {row['sum']['noise']:.1f} |"
+    pairs, triples = (raw[name]["games"]["policy_ends"] for name in ("estimators_pairs", "estimators_triples"))
+    for form, title in ESTIMATORS.items():
+        summed = " | ".join(f"{rows[form]['sum']['bias']:.2f}" for rows in (pairs, triples))
+        turns = " | ".join(f"{rows[form]['turn_mean']['bias']:.2f}" for rows in (pairs, triples))
+        yield f"| {title} | {summed} | {turns} |"
+    for task in ("kuhn", "hanabi", "tictactoe"):
+        if task in raw:
+            yield from _strategic(raw[task])
+
+
+def _strategic(raw: Raw) -> Iterator[str]:
+    """Yield the start's number, then a row per form: each seed's number, mean, and change from the start."""
+    name, before = next(iter(raw["before"].items()))
+    yield f"{before:.3f} at the start"
+    for form, rows in raw["forms"].items():
+        values = [row["after"][name] for row in rows["runs"]]
+        single = ", ".join(f"{value:.2f}" for value in values)
+        gain = _over_seeds([value - before for value in values], 2)
+        yield f"| `{form}` | {single} | {_over_seeds(values, 2, signed=False)} | {gain} |"
+
+
 def _lead(values: Sequence[float], first: Sequence[float], digits: int) -> str:
     """Return the paired difference over seeds."""
     return _over_seeds([a - b for a, b in zip(values, first, strict=True)], digits)
@@ -423,6 +463,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "quick": quick,
     "poker": poker,
     "transfer": transfer,
+    "mars": mars,
     "speed": speed,
 }
 FILES = {"speed": ("learning", "sampling", "conversation", "start", "pages", "sockets", "games", "table", "probes")}

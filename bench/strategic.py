@@ -49,7 +49,13 @@ def _nash_conv(folder: Path, seed: int) -> dict[str, float]:
     from training.evaluate import nashconv
 
     measured = nashconv.run(
-        "kuhn_poker", str(folder), engine="transformers", device="cpu", dtype="float32", on_progress=lambda *_: None
+        "kuhn_poker",
+        str(folder),
+        engine="transformers",
+        device="cpu",
+        dtype="float32",
+        on_progress=lambda *_: None,
+        constrained=1.0,
     )
     return {name: measured[name] for name in ("nash_conv", "value")}
 
@@ -98,13 +104,14 @@ def _mean_return(task: Task, folder: Path, opponent: str, seat: int, games: int,
 TASKS: dict[str, Task] = {
     "kuhn": Task(
         "kuhn_poker",
-        Start("kuhn-poker-1", ("arbitrary",), 8000),
+        Start("kuhn-poker-1", ("by_card",), 6000),
         "nash",
-        120,
+        80,
         _nash_conv,
         {
+            "sampling": {"max_tokens": 24, "constrain": True},
             "rollout": {"scenarios": 128},
-            "learn": {"lr": 3e-4, "kl_coef": 0.02, "ent_coef": 0.3, "aggregate": "token_mean"},
+            "learn": {"lr": 3e-4, "epochs": 4, "kl_coef": 0.02, "ent_coef": 0.2, "aggregate": "token_mean"},
         },
     ),
     "tictactoe": Task(
@@ -119,7 +126,7 @@ TASKS: dict[str, Task] = {
         "hanabi",
         Start("hanabi-mini-1", ("scripted", "random"), 1500, {"vocabulary": 1600}),
         "scripted",
-        40,
+        50,
         _self_play,
         {"rollout": {"scenarios": 64}, "learn": {"lr": 3e-4, "kl_coef": 0.02}},
     ),
@@ -171,7 +178,7 @@ def configuration(task: Task, base: Path, form: str, seed: int, steps: int) -> d
         "engine": {"name": "transformers"},
         "game": {"name": task.game},
         "data": {"limit": 1},
-        "sampling": {"max_tokens": 24},
+        "sampling": task.config.get("sampling", {"max_tokens": 24}),
         "rollout": {"on_refused": "forfeit", **task.config["rollout"]},
         "opponents": opponents,
         "method": {"name": "mars", **FORMS[form]},
