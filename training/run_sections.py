@@ -131,8 +131,15 @@ class RolloutSection(Record):
     )
 
 
-MIRROR, PAST = "mirror", "past"
-"""Sources of opponents that are the learner itself, now and as it was."""
+MIRROR, PAST, START = "mirror", "past", "start"
+"""Sources of opponents that are the learner itself: now, after a saved step, and at the start of the run."""
+PHASE = "phase "
+"""What the source begins with that is the learner at the end of a phase: `phase NAME`."""
+
+
+def of_learner(source: str) -> bool:
+    """Return whether the source of an opponent is the learner itself, as it is or as it was."""
+    return source in (MIRROR, PAST, START) or source.startswith(PHASE)
 
 
 def saved_steps(step: int, every: int, newest: int) -> tuple[int, ...]:
@@ -146,14 +153,37 @@ class Opponent(Record):
     source: str = Field(
         min_length=1,
         max_length=500,
-        description="mirror = the learner itself at every seat. past = the learner as it was at a saved step. Else as "
-        "in a head-to-head: a player such as scripted, a model's name or folder, or ADDRESS MODEL [SECRET].",
+        description="mirror = the learner itself at every seat. past = the learner as it was at a saved step. "
+        "start = what the run began with. phase NAME = the learner at the end of that phase. Else as in a "
+        "head-to-head: a player such as scripted, a model's name or folder, or ADDRESS MODEL [SECRET].",
     )
     weight: float = Field(default=1.0, gt=0, le=1e6, description="How often it is drawn, relative to the others.")
     learner: Literal["one"] | Names = Field(
         default="one",
         description="Seats of the learner: one, drawn for every game, or all seats with these roles.",
     )
+    partner: str = Field(
+        default="",
+        max_length=500,
+        description="Who holds one of the learner's seats, drawn for every game among those with its roles: a source "
+        "as above, other than mirror; nothing is learned from it. Empty = nobody: the learner holds them all.",
+    )
+
+    @field_validator("partner")
+    @classmethod
+    def _partner_has_a_seat(cls, value: str, info: ValidationInfo) -> str:
+        if value and info.data.get("source") == MIRROR:
+            raise ValueError("with source mirror the learner holds every seat: name its roles and another source")
+        if value and info.data.get("learner") == "one":
+            raise ValueError("the learner has one seat, which a partner would take: name its roles in learner")
+        if value == MIRROR:
+            raise ValueError("a partner is no copy of the learner: leave it empty, or name a past or another player")
+        return value
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Who may sit at the table beside the learner."""
+        return (self.source, self.partner) if self.partner else (self.source,)
 
 
 class LeagueSection(Record):

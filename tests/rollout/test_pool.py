@@ -63,6 +63,50 @@ def test_a_side_by_roles():
     assert [name == LEARNER for name in village.seats(SIX, 3, 4)] == [True, False, True, True, False, True]
 
 
+def with_partner(source, partner, *roles):
+    return Opponent(source=source, learner=roles, partner=partner)
+
+
+def test_a_partner_holds_one_of_the_learners_seats():
+    village = pool(with_partner("scripted", "start", "villager", "seer"))
+    seatings = [village.seats(SIX, step, number) for step in range(1, 26) for number in range(40)]
+    assert all([seats[1], seats[4]] == ["scripted", "scripted"] for seats in seatings)  # the wolves
+    assert all([seats.count("start"), seats.count(LEARNER)] == [1, 3] for seats in seatings)
+    # 1,000 draws among the four seats of the village: 250 each, standard deviation 13.7
+    counts = Counter(seats.index("start") for seats in seatings)
+    assert set(counts) == {0, 2, 3, 5}
+    assert all(abs(count - 250) < 4 * 13.7 for count in counts.values())
+    assert seatings == [village.seats(SIX, step, number) for step in range(1, 26) for number in range(40)]
+
+
+def test_a_partner_may_be_a_past_self():
+    village = pool(with_partner("start", "past", "villager"), loaded=2)
+    assert village.uses_past
+    assert village.sources == ("start",)
+    drawn = {policy for number in range(40) for policy in village.seats(SIX, 11, number)}
+    assert drawn == {LEARNER, "start", *(f"past {step}" for step in village.past(11))}
+    assert len(village.past(11)) == 2
+
+
+def test_a_partner_leaves_the_learner_a_seat():
+    with pytest.raises(BadInput, match=r"one seat of the learner \(seer\), which the partner would take"):
+        pool(with_partner("scripted", "start", "seer")).seats(SIX, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ({"source": "past", "partner": "start"}, "the learner has one seat"),
+        ({"source": "mirror", "learner": ["seer"], "partner": "start"}, "with source mirror"),
+        ({"source": "past", "learner": ["seer"], "partner": "mirror"}, "no copy of the learner"),
+    ],
+)
+def test_a_partner_that_cannot_be_is_refused(entry, why):
+    with pytest.raises(BadInput, match=why) as caught:
+        Opponent.from_dict(entry)
+    assert caught.value.where == "partner"
+
+
 def test_an_entry_without_its_roles_does_not_fit_a_game():
     either = pool(entry("scripted", learner=("werewolf",)), entry("mirror"))
     assert {either.seats(negotiation(), 1, number) for number in range(20)} == {(LEARNER, LEARNER)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 from training.errors import BadInput
 from training.games import make
@@ -47,6 +48,13 @@ def with_roles(learner: Sequence[str], roles: Sequence[str]) -> set[Seat]:
     return {seat for seat, role in enumerate(roles) if role in learner}
 
 
+def check_partner(entry: Opponent, scenario: Scenario, roles: Sequence[str], where: str) -> None:
+    """Raise `BadInput` if the partner of an entry would take the only seat of the learner."""
+    if entry.partner and len(with_roles(entry.learner, roles)) < 2:
+        why = f"{scenario.id} has one seat of the learner ({seats_title(entry.learner)}), which the partner would take"
+        raise BadInput(why, where)
+
+
 class Pool:
     """The pool of a run. Each training step draws `loaded` of the newest `saved` saved steps.
 
@@ -70,13 +78,14 @@ class Pool:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The opponents that are not versions of the learner."""
-        return tuple(dict.fromkeys(e.source for e in self.entries if e.source not in (MIRROR, PAST)))
+        """The opponents and partners with weights of their own: neither the learner nor one of its past selves."""
+        named = (source for entry in self.entries for source in entry.sources)
+        return tuple(dict.fromkeys(source for source in named if source not in (MIRROR, PAST)))
 
     @property
     def uses_past(self) -> bool:
         """Whether past versions of the learner take part."""
-        return any(entry.source == PAST for entry in self.entries)
+        return any(PAST in entry.sources for entry in self.entries)
 
     def saved(self, step: int) -> tuple[int, ...]:
         """Return the saved steps that training step `step` (from 1) may draw from; 0 is the starting model."""
@@ -145,12 +154,20 @@ class Pool:
         [entry] = chance.choices(fitting, self.shares(fitting, step))
         if entry.source == MIRROR:
             return everywhere
-        policy = past_policy(chance.choice(self._past_draws(step))) if entry.source == PAST else entry.source
+        policy = self._drawn(entry.source, step, chance)
         if entry.learner == "one":
             learner_seats: set[Seat] = {chance.randrange(len(everywhere))}
         else:
             learner_seats = with_roles(entry.learner, roles)
-        return tuple(LEARNER if seat in learner_seats else policy for seat in range(len(everywhere)))
+        seated = [LEARNER if seat in learner_seats else policy for seat in range(len(everywhere))]
+        if entry.partner:
+            check_partner(entry, scenario, roles, "opponents")
+            seated[chance.choice(sorted(learner_seats))] = self._drawn(entry.partner, step, chance)
+        return tuple(seated)
+
+    def _drawn(self, source: str, step: int, chance: Random) -> str:
+        """Return the policy of a source in one game of a training step."""
+        return past_policy(chance.choice(self._past_draws(step))) if source == PAST else source
 
 
 def _some(weights: Sequence[float]) -> Sequence[float]:
