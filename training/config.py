@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from training import bases, games, players, rewards, suites
+from training import bases, games, phases, players, rewards, suites
 from training.engines.base import Sampling
 from training.engines.choice import choose
 from training.engines.remote.config import RemoteConfig
@@ -23,6 +23,7 @@ from training.errors import BadInput
 from training.games.log import check_settings
 from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
+from training.phases import Phase
 from training.reading import Record, Version
 from training.records import LEARNER
 from training.run_sections import (
@@ -42,6 +43,7 @@ from training.run_sections import (
     RolloutSection,
     SamplingSection,
     StopSection,
+    of_learner,
     saved_steps,
 )
 from training.sections import SftConfig
@@ -84,6 +86,11 @@ class RunConfig(Record):
         default=(),
         max_length=100,
         description="Players of seats that the learner does not play: one entry is drawn per game; empty = mirror.",
+    )
+    phases: tuple[Phase, ...] = Field(
+        default=(),
+        max_length=100,
+        description="Phases of training, one after the other, each with changes of its own; empty = none.",
     )
     league: LeagueSection = Field(default=LeagueSection(), description="Opponents drawn by the results against them.")
     rollout: RolloutSection = Field(default=RolloutSection(), description="How many games a step plays.")
@@ -140,9 +147,6 @@ class RunConfig(Record):
         for part in self.parts:
             if self.reward.source == "outcome" and games.lookup(part.game).judged:
                 raise BadInput(f"{part.game} has no result of its own: only a judge can score it", "reward.source")
-        for place, opponent in enumerate(self.opponents):
-            if opponent.source == LEARNER:
-                raise BadInput("the learner itself is called mirror here", f"opponents.{place}.source")
         if self.league.every:
             self._check_league()
         if (self.judged or self.reward.judge_filter) and self.judge is None:
@@ -153,6 +157,22 @@ class RunConfig(Record):
             )
         if self.learn.lora is not None and self.learn.lora.dropout > 0:
             raise BadInput("dropout would make the trained policy another than the sampled one", "learn.lora.dropout")
+        phases.check(self)
+        for place in range(len(self.phases)):
+            try:
+                self.of_phase(place).check_learning()
+            except BadInput as error:
+                changed = error.where.startswith(("learn.", "method.")) or self.phases[place].opponents is not None
+                raise BadInput(error.why, f"phases.{place}.{error.where}" if changed else error.where) from error
+        if not self.phases:
+            self.check_learning()
+
+    def check_learning(self) -> None:
+        """Raise `BadInput` for what does not fit in the sections that phases change: opponents, method, learn."""
+        for place, opponent in enumerate(self.opponents):
+            if LEARNER in opponent.sources:
+                field = "source" if opponent.source == LEARNER else "partner"
+                raise BadInput("the learner itself is called mirror here", f"opponents.{place}.{field}")
         self._check_warmup()
         try:
             self.method.check(self.reward_low, self.rollout.games)
@@ -165,6 +185,8 @@ class RunConfig(Record):
         suites.check(self.suite)
 
     def _check_league(self) -> None:
+        if self.phases:
+            raise BadInput("a league has the same opponents in the whole run, and phases change them", "league.every")
         if all(opponent.source == MIRROR for opponent in self.opponents):
             raise BadInput("a league needs opponents: `past`, a player or a model", "opponents")
         if self.league.every % self.learn.save_every:
@@ -213,10 +235,19 @@ class RunConfig(Record):
         return self.mixture or (MixtureEntry(game=self.game.name, path=self.data.path, settings=self.game.settings),)
 
     def past(self, step: int) -> tuple[int, ...]:
-        """Return the saved steps that opponents of training step `step` may be drawn from."""
-        if all(opponent.source != PAST for opponent in self.opponents):
-            return ()
-        return saved_steps(step, self.learn.save_every, self.rollout.past_saved)
+        """Return the saved steps whose weights training step `step`, or a later one in another phase, may read."""
+        return phases.needed(self, step)
+
+    def of_phase(self, place: int) -> RunConfig:
+        """Return the configuration by which the phase at this place trains; without phases it is this one."""
+        return phases.of_phase(self, place) if self.phases else self
+
+    def entries(self) -> Iterator[tuple[str, Opponent]]:
+        """Yield the opponents of the run and of its phases, each with its field."""
+        yield from ((f"opponents.{place}", entry) for place, entry in enumerate(self.opponents))
+        for number, phase in enumerate(self.phases):
+            for place, entry in enumerate(phase.opponents or ()):
+                yield f"phases.{number}.opponents.{place}", entry
 
     @property
     def league_games(self) -> int:
@@ -345,8 +376,10 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
         for place, task in enumerate(config.suite.tasks)
     )
     updated["suite"] = config.suite.model_copy(update={"tasks": tasks})
-    updated["opponents"] = tuple(
-        opponent.model_copy(update={"source": _model(opponent.source, folder)}) for opponent in config.opponents
+    updated["opponents"] = _opponents(config.opponents, folder)
+    updated["phases"] = tuple(
+        phase.model_copy(update={"opponents": _opponents(phase.opponents, folder)}) if phase.opponents else phase
+        for phase in config.phases
     )
     return config.model_copy(update=updated)
 
@@ -358,6 +391,14 @@ def _file(path: str, folder: Path, field: str) -> str:
     if not full.is_file():
         raise BadInput(f"no such file: {full}", field)
     return str(full)
+
+
+def _opponents(entries: Sequence[Opponent], folder: Path) -> tuple[Opponent, ...]:
+    named = {source: source if of_learner(source) else _model(source, folder) for e in entries for source in e.sources}
+    return tuple(
+        entry.model_copy(update={"source": named[entry.source], "partner": named.get(entry.partner, "")})
+        for entry in entries
+    )
 
 
 def _model(base: str, folder: Path) -> str:

@@ -6,20 +6,21 @@ Raises `BadInput` for whatever in the configuration, the data or the checkpoint 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from training import bases, engines, games, rewards
+from training import bases, engines, games, phases, rewards
 from training.config import RunConfig
 from training.engines.base import Engine, Sampling
 from training.errors import BadInput
 from training.learn import checkpoint, policy, scenarios
 from training.learn.checkpoint import TrainerState
 from training.learn.league import League
-from training.learn.opponents import Opponents
+from training.learn.opponents import Opponents, folder_of
 from training.learn.policy import Policy
 from training.learn.scenarios import MixtureSampler
 from training.learn.update import Updater
@@ -41,11 +42,15 @@ class TrainingContext:
     """Everything that one attempt works with.
 
     `step` is the last complete step, `resumed` the state it starts from, `engine_step` the step whose weights sample.
+    `place` is the index of the phase, and `active` the configuration by which it trains: `config` without phases.
     """
 
     config: RunConfig
+    run_dir: RunDir
     policy: Policy
     updater: Updater
+    active: RunConfig
+    place: int
     method: Method
     engine: Engine
     chat: ChatTokenizer
@@ -69,6 +74,25 @@ class TrainingContext:
             stack.push_async_callback(self.opponents.aclose)
             if self.judge is not None:
                 stack.push_async_callback(self.judge.close)
+
+    async def enter(self, place: int) -> None:
+        """Train by the phase at `place` from now on: method and watchdog begin anew; optimizer and critic go on."""
+        self.place, self.active = place, self.config.of_phase(place)
+        self.method, self.watchdog = self.active.method.build(), Watchdog(self.active.stop)
+        await self.opponents.go_on(self.active)
+        self.begin()
+
+    def begin(self) -> None:
+        """Give policy and updater what the phase changes."""
+        before = sum(phase.steps for phase in self.config.phases[: self.place])
+        self.updater.begin(self.active.learn, before)
+        self.policy.critic.use(self.method.needs.critic)
+        if self.config.phases:
+            reference = self.config.phases[self.place].reference
+            try:
+                self.policy.refer(folder_of(self.config, self.run_dir, reference))
+            except BadInput as error:
+                raise BadInput(f"{reference!r} is no reference: {error.why}", error.where) from error
 
     def player(self, scenario: Scenario, seat: Seat, sampling: Sampling | None = None) -> Player:
         """Return the learner at one seat of one episode; `sampling` takes the place of the run's own."""
@@ -99,15 +123,20 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     samplers = [scenarios.read_scenarios(config, file, part) for file, part in zip(files, config.parts, strict=True)]
     starts = scenarios.MixtureSampler(samplers, [part.weight for part in config.parts])
     opponents = Opponents(config, run_dir, starts.scenarios, device.partition(":")[0])
-    league = League(config, starts, opponents)
-    method = config.method.build()
     resumed = checkpoint.read(latest[1]) if latest else None
+    step = resumed.step if resumed else 0
+    place = phases.place_at(config.phases, step + 1) if config.phases else 0
+    active = config.of_phase(place)
+    opponents.open(active)
+    league = League(config, starts, opponents)
+    method = active.method.build()
     if latest and resumed:
         league.restore(resumed.data.get("league", ()), run_dir, latest[1], resumed.step)
+    heads = [head for each in _methods(config) for head in each.needs.critic]
     model = policy.load(
         config.model.base,
-        method.needs.critic,
-        learn,
+        list(dict.fromkeys(heads)),
+        active.learn,
         seed=config.seed,
         temperature=config.sampling.temperature,
         device=device,
@@ -117,10 +146,13 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     for start in {start.game: start for start in starts.scenarios}.values():
         check_choices(chat, config.sampling, start)
     remote_judge = judge(config)
-    return TrainingContext(
+    context = TrainingContext(
         config=config,
+        run_dir=run_dir,
         policy=model,
         updater=Updater(model, config.seed),
+        active=active,
+        place=place,
         method=method,
         engine=_engine(config, device),
         chat=chat,
@@ -141,9 +173,17 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
         adapter_only=policy.saves_adapter_only(config.model.base, learn),
         judge=remote_judge,
         tool=GoalCheck(remote_judge) if remote_judge else None,
-        step=resumed.step if resumed else 0,
+        step=step,
         resumed=resumed,
     )
+    context.begin()
+    return context
+
+
+def _methods(config: RunConfig) -> Iterator[Method]:
+    """Yield the methods of all phases: a checkpoint has their value heads from the first step on."""
+    for place in range(max(1, len(config.phases))):
+        yield config.of_phase(place).method.build()
 
 
 def pick_device(name: str) -> str:

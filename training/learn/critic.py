@@ -201,28 +201,29 @@ class Critic(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.heads = nn.ModuleDict({name: _head(size, learn.critic) for name in names})
+        self.names = tuple(names)
+        """The names of the heads that are in use."""
         weights = list(self.parameters())
         self.optimizer: torch.optim.AdamW | None = None
         if weights:
             self.optimizer = torch.optim.AdamW(weights, lr=learn.lr, betas=learn.betas, weight_decay=0.0)
 
     def __bool__(self) -> bool:
-        """Return whether there is any head."""
-        return len(self.heads) > 0
+        """Return whether any head is in use."""
+        return len(self.names) > 0
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the heads."""
-        return tuple(self.heads)
+    def use(self, names: Sequence[str]) -> None:
+        """Read these heads only from now on; the others stay as they are."""
+        self.names = tuple(names)
 
     @property
     def unfitted(self) -> tuple[str, ...]:
-        """The names of the heads that have never been fitted."""
+        """The names of the heads in use that have never been fitted."""
         return tuple(name for name in self.names if not bool(self._head(name).count > 0))
 
     @property
     def fitted(self) -> bool:
-        """Whether every head has been fitted at least once."""
+        """Whether every head in use has been fitted at least once."""
         return not self.unfitted
 
     def value(self, name: str, states: Tensor) -> Tensor:

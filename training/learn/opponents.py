@@ -8,23 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
-from training import bases, players
+from training import bases, phases, players
 from training.config import RunConfig
 from training.engines.base import Engine
 from training.errors import BadInput
+from training.games import make
 from training.players.base import PlayerFactory
 from training.players.contestants import Contestant, ContestantPool, check
 from training.records import Scenario
-from training.rollout.pool import Pool, past_policy
-from training.run_sections import MIRROR, PAST
+from training.rollout.pool import Pool, check_partner, fits, past_policy
+from training.run_sections import MIRROR, PAST, PHASE, START, Opponent, of_learner
 from training.rundir import RunDir
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Opponents:
     """All opponents that a run's games may be played with. `device` is where their engines sample."""
 
     def __init__(self, config: RunConfig, run_dir: RunDir, starts: Sequence[Scenario], device: str) -> None:
+        self.config, self._run_dir = config, run_dir
+        _check(config, starts)
+        self._base = bases.resolve(config.model.base)
+        self._contestants = ContestantPool(config.engine, config.sampling, device)
+        self._named: dict[str, Contestant] = {}
+        self._past: list[Engine] = []
+
+    def open(self, config: RunConfig) -> None:
+        """Open the opponents of the run, or of a phase with the configuration `config`, unless they are open already.
+
+        Raises `BadInput` for one that is gone.
+        """
         rollout = config.rollout
         self.pool = Pool(
             config.opponents,
@@ -34,15 +51,34 @@ class Opponents:
             loaded=rollout.past_loaded,
             pfsp=config.league.pfsp if config.league.every else "none",
         )
-        self._run_dir = run_dir
-        _check(config, starts)
-        self._base = bases.resolve(config.model.base)
-        self._contestants = ContestantPool(config.engine, config.sampling, device)
-        self._named: dict[str, Contestant] = {
-            source: self._contestants.open(source, source) for source in self.pool.sources
+        folders = {source: self._folder(source) for source in self.pool.sources}
+        self._named = {
+            source: self._named.get(source) or self._contestants.open(folder, source)
+            for source, folder in folders.items()
         }
         engines = rollout.past_loaded if self.pool.uses_past else 0
-        self._past: list[Engine] = [self._contestants.load(self._base) for _ in range(engines)]
+        self._past += [self._contestants.load(self._base) for _ in range(engines - len(self._past))]
+
+    async def go_on(self, config: RunConfig) -> None:
+        """Close the engines that the phase of `config` does not need, then open its opponents."""
+        sources = {source for entry in config.opponents for source in entry.sources}
+        if PAST not in sources:
+            for engine in self._past:
+                await engine.close()
+            self._past.clear()
+        kept = {self._folder(source) for source in sources if source in self._named}
+        self._named = {source: contestant for source, contestant in self._named.items() if source in sources}
+        await self._contestants.close_except(kept)
+        self.open(config)
+
+    def _folder(self, source: str) -> str:
+        """Return what a source names: the folder of the learner as it was, others as they are."""
+        if source != START and not source.startswith(PHASE):
+            return source
+        try:
+            return str(folder_of(self.config, self._run_dir, source) or self._base)
+        except BadInput as error:
+            raise BadInput(f"{source!r} cannot play: {error.why}", error.where) from error
 
     async def ready(self, step: int) -> Mapping[str, PlayerFactory]:
         """Load the weights of the opponents that may be drawn in training step `step`; return them by name.
@@ -78,15 +114,36 @@ class Opponents:
                 stack.push_async_callback(engine.close)
 
 
+def folder_of(config: RunConfig, run_dir: RunDir, source: str) -> Path | None:
+    """Return the checkpoint of `phase NAME`, None for `start`; raise `BadInput` if it is not on this machine."""
+    step = phases.end_of(config.phases, source)
+    return run_dir.checkpoint_of(step) if step else None
+
+
 def _check(config: RunConfig, starts: Sequence[Scenario]) -> None:
-    """Raise `BadInput` for an opponent that does not exist or cannot play one of the run's games."""
+    """Raise `BadInput` for an opponent that does not exist or cannot play one of the run's games or roles."""
     games = {start.game: start for start in starts}
-    for place, opponent in enumerate(config.opponents):
-        if opponent.source in (MIRROR, PAST):
-            continue
-        try:
-            check(opponent.source)
-            for start in games.values() if players.known(opponent.source) else ():
-                players.make(opponent.source, start, 0)
-        except BadInput as error:
-            raise BadInput(error.why, f"opponents.{place}.source") from error
+    for where, opponent in config.entries():
+        for source, field in zip(opponent.sources, ("source", "partner"), strict=False):
+            if of_learner(source):
+                continue
+            try:
+                check(source)
+                for start in games.values() if players.known(source) else ():
+                    players.make(source, start, 0)
+            except BadInput as error:
+                raise BadInput(error.why, f"{where}.{field}") from error
+        if opponent.source != MIRROR and opponent.learner != "one":
+            _check_roles(opponent, where, starts)
+
+
+def _check_roles(opponent: Opponent, where: str, starts: Sequence[Scenario]) -> None:
+    """Raise `BadInput` for roles that no start has, or where a partner would take the learner's only seat."""
+    roles = [(start, make(start).roles()) for start in starts]
+    fitting = [(start, of_start) for start, of_start in roles if fits(opponent, of_start)]
+    if not fitting:
+        known = sorted({role for _, of_start in roles for role in of_start})
+        has = f"the starts have {', '.join(known)}" if known else "the starts have no roles"
+        raise BadInput(f"nobody has the learner's roles ({', '.join(opponent.learner)}); {has}", f"{where}.learner")
+    for start, of_start in fitting:
+        check_partner(opponent, start, of_start, f"{where}.partner")

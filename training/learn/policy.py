@@ -18,12 +18,15 @@ from peft import PeftModel
 from training import bases
 from training.errors import BadInput
 from training.learn import models
+from training.learn.checkpoint import read
 from training.learn.critic import Critic
 from training.learn.head import logprobs
 from training.run_sections import LearnSection
 from training.seeding import derive
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch import Tensor, nn
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -45,6 +48,7 @@ class Policy:
         *,
         temperature: float,
         reference: PreTrainedModel | None = None,
+        base: str = "",
         seed: int = 0,
     ) -> None:
         self.model, self.tokenizer, self.learn, self.temperature = model, tokenizer, learn, temperature
@@ -53,7 +57,10 @@ class Policy:
         config: Any = self.inner.config
         self.device: torch.device = self.inner.device
         self.critic = Critic(heads, config.hidden_size, learn, derive(seed, "critic")).to(self.device)
-        self._reference = reference
+        self._start = reference
+        self._base = base
+        self._reference: PreTrainedModel | None = None
+        self._adapters: dict[str, Tensor] = {}
         if learn.recompute:
             self.inner.gradient_checkpointing_enable({"use_reentrant": False})
             self.inner.train()  # recomputing is a mode of training; no model here has dropout
@@ -65,15 +72,58 @@ class Policy:
         return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
 
     @contextmanager
-    def as_reference(self) -> Iterator[PreTrainedModel]:
+    def as_start(self) -> Iterator[PreTrainedModel]:
         """Yield the model that the run started from: the model without adapters, or the frozen copy."""
         if isinstance(self.model, PeftModel):
             with self.model.disable_adapter():
                 yield self.inner
+        elif self._start is not None:
+            yield self._start
+        else:
+            raise BadInput("no copy of the starting model was kept", "learn.kl")
+
+    @contextmanager
+    def as_reference(self) -> Iterator[PreTrainedModel]:
+        """Yield the model from which the KL divergence is measured: that of `refer`, or what the run started from."""
+        if self._adapters:
+            self._swap_adapters()
+            try:
+                yield self.inner
+            finally:
+                self._swap_adapters()
         elif self._reference is not None:
             yield self._reference
         else:
-            raise BadInput("no copy of the starting model was kept", "learn.kl")
+            with self.as_start() as start:
+                yield start
+
+    def refer(self, checkpoint: Path | None) -> None:
+        """Measure the KL divergence from a checkpoint of this run from now on; None = from what the run started from.
+
+        Of a policy with adapters it is the adapters that are kept. Without adapters it is a copy of all weights, which
+        takes the place of the starting model's where nothing else reads that.
+        """
+        self._reference, self._adapters = None, {}
+        if isinstance(self.model, PeftModel):
+            if checkpoint is not None:
+                tensors = read(checkpoint).tensors
+                self._adapters = {name: tensors[f"adapter.{name}"].to(self.device) for name in self.trained}
+            return
+        reads = self.learn.reads_reference
+        if self.learn.critic.features != "start" and (checkpoint is not None or not reads):
+            self._start = None
+        elif self._start is None:
+            self._start = self._frozen(self._base)
+        if checkpoint is not None and reads:
+            self._reference = self._frozen(checkpoint)
+
+    def _frozen(self, model: str | Path) -> PreTrainedModel:
+        return models.load(model, "float32", None, str(self.device))[0].requires_grad_(False)
+
+    def _swap_adapters(self) -> None:
+        """Exchange the values of the policy's adapters with those of the reference."""
+        for name, parameter in self.trained.items():
+            parameter.data, self._adapters[name] = self._adapters[name], parameter.data
 
     def hidden(self, ids: Tensor, model: PreTrainedModel | None = None, layout: Layout | None = None) -> Tensor:
         """Return the last hidden states, (B, L, H). Padding is on the right, so causal attention needs no mask.
@@ -92,7 +142,7 @@ class Policy:
         """Return the critic's input, (B, L, H): the hidden states of the policy, or of the starting model."""
         if self.learn.critic.features == "policy":
             return hidden
-        with torch.no_grad(), self.as_reference() as model:
+        with torch.no_grad(), self.as_start() as model:
             return self.hidden(ids, model, layout)
 
     def logprobs(
@@ -168,7 +218,7 @@ def load(
         model = models.adapt(model, learn.lora).eval()  # merged: no adapters yet
     elif learn.keeps_reference:
         reference = models.load(base, dtype, None, device)[0].requires_grad_(False)
-    return Policy(model, tokenizer, heads, learn, temperature=temperature, reference=reference, seed=seed)
+    return Policy(model, tokenizer, heads, learn, temperature=temperature, reference=reference, base=base, seed=seed)
 
 
 def saves_adapter_only(base: str, learn: LearnSection) -> bool:

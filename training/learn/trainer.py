@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from training import games, rewards
+from training import games, phases, rewards
 from training.attempts.attempt import Checkpoint, run_attempt
 from training.attempts.progress import Progress, Result, StopRequested
 from training.config import RunConfig
@@ -24,6 +24,7 @@ from training.learn.update import BadStep
 from training.players.base import Reply
 from training.records import LEARNER, Episode
 from training.rollout import Job, RolloutPolicy, rollout
+from training.run_sections import PAST, START
 from training.rundir import RunDir
 from training.seeding import derive
 from training.store import read_lines
@@ -91,6 +92,7 @@ class Trainer:
         number = self.step + 1
         self.progress.check()
         began = time.monotonic()
+        await self._enter_phase(number)
         rollouts, metrics = await self._play(number)
         reason = ""
         try:
@@ -110,10 +112,20 @@ class Trainer:
             raise DivergedError(f"{self.bad_in_a_row} steps in a row taught nothing; the last one: {reason}")
         if why := self.context.watchdog.see(metrics):
             return why  # the caller saves, and knows which earlier checkpoint must stay
-        if self.progress.take_save() or number % self.config.learn.save_every == 0:
+        due = number % self.config.learn.save_every == 0 or number in phases.ends(self.config.phases)
+        if self.progress.take_save() or due:
             self.save()  # before the head-to-head: what a long one costs, should it fail, is the head-to-head
         await self._measure_league()
         return await self._evaluate()
+
+    async def _enter_phase(self, number: int) -> None:
+        """Enter the phase of training step `number`, if it is another than that of the step before."""
+        if not self.config.phases or phases.place_at(self.config.phases, number) == self.context.place:
+            return
+        self.progress.phase("loading")
+        generators = checkpoint.pack_generators()
+        await self.context.enter(self.context.place + 1)
+        checkpoint.unpack_generators(*generators)  # a resumed run has them from its checkpoint, after it has loaded
 
     async def sync(self, step: int) -> None:
         """Give the engine the present weights, which are those after training step `step`."""
@@ -233,6 +245,8 @@ class Trainer:
         return values
 
     def _report(self, rollouts: list[Rollout], metrics: dict[str, float]) -> None:
+        if self.config.phases:
+            metrics["phase"] = self.context.place + 1.0
         report.write_episodes(self.progress, self.step, rollouts)
         self.progress.metrics(self.step, metrics)
         summary = {
@@ -260,7 +274,7 @@ class Trainer:
 
     def _compare(self, results: Mapping[str, Any]) -> str:
         """Give the watchdog a head-to-head after this step, if training rewards what it compares."""
-        worth = gain_worth(self.config)
+        worth = gain_worth(self.context.active)
         return "" if worth is None else self.context.watchdog.see_evaluation(self.step, results, worth)
 
     def _compare_again(self) -> None:
@@ -290,7 +304,7 @@ class Trainer:
         self.saved = self.step
         self.progress.event("checkpoint", step=self.step, path=f"checkpoints/{folder.name}")
         evaluated = self._newest_checkpoint(context.watchdog.evaluated)  # what a later gap would offer
-        protected = {*context.opponents.pool.saved(self.step + 1), *keep, *(() if evaluated is None else (evaluated,))}
+        protected = {*self.config.past(self.step + 1), *keep, *(() if evaluated is None else (evaluated,))}
         checkpoint.prune(self.progress.attempt, self.config.learn.keep, protected)
 
     def _state(self) -> checkpoint.TrainerState:
@@ -319,8 +333,9 @@ class Trainer:
         checkpoint.unpack_optimizer(self.context.updater.optimizer, state.data["optimizer"], state.tensors)
         if self.context.policy.critic.optimizer and state.data.get(CRITIC):
             checkpoint.unpack_optimizer(self.context.policy.critic.optimizer, state.data[CRITIC], state.tensors, CRITIC)
-        self.context.method.load_state_dict(state.data["method"])
-        self.context.watchdog.load_state_dict(state.data["watchdog"])
+        if state.step not in phases.ends(self.config.phases)[:-1]:  # else a phase begins, with neither state
+            self.context.method.load_state_dict(state.data["method"])
+            self.context.watchdog.load_state_dict(state.data["watchdog"])
         self.bad_in_a_row, self.effective = state.data["bad_in_a_row"], state.data["effective"]
         checkpoint.unpack_generators(state.data["generators"], state.tensors)
 
@@ -341,7 +356,7 @@ def gain_worth(config: RunConfig) -> float | None:
     learns = {*section.side} or "one"
     for entry in config.opponents:
         seats = entry.learner if entry.learner == "one" else {*entry.learner}
-        alike &= entry.source == "past" and seats == learns
+        alike &= entry.source in (PAST, START) and seats == learns and not entry.partner
     worth = rewards.per_return(config.reward, spec, config.game.settings)
     if worth is None or not alike or not config.opponents or config.mixture or section.opponent:
         return None
@@ -378,7 +393,7 @@ def run(
 
 
 def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:
-    if not trainer.config.learn.reads_reference:
+    if not trainer.context.active.learn.reads_reference:
         progress.event("warning", step=trainer.step, why=UNWATCHED)
 
     async def main() -> tuple[Result, str]:

@@ -55,18 +55,28 @@ class Updater:
         self.optimizer = torch.optim.AdamW(
             self.weights, lr=self.learn.lr, betas=self.learn.betas, weight_decay=self.learn.weight_decay
         )
+        self._before = 0
         self._totals: dict[str, float] = {}
         self._rows: dict[str, list[tuple[Tensor, Tensor]]] = {}  # by head: states and targets of the step
         self._read_items: set[int] = set()  # ids of the items whose states are among them
 
+    def begin(self, learn: LearnSection, before: int) -> None:
+        """Go on by other settings after training step `before`, from which warm-up and schedule count.
+
+        The optimizer keeps its moments. `learn.steps` are the steps by these settings.
+        """
+        self.learn = self.policy.learn = learn
+        self._before = before
+
     def policy_on(self, step: int) -> bool:
         """Return whether the policy learns in this step; while the critic warms up it does not."""
-        return not self.policy.critic or step > self.learn.critic_warmup
+        return not self.policy.critic or step - self._before > self.learn.critic_warmup
 
     def rates(self, step: int) -> tuple[float, float]:
         """Set the policy's learning rate of a training step; return it and the critic's, which `fit` sets."""
         warm = self.learn.critic_warmup if self.policy.critic else 0
-        rate = learning_rate(self.learn, step - warm, self.learn.steps - warm) if step > warm else 0.0
+        passed = step - self._before - warm
+        rate = learning_rate(self.learn, passed, self.learn.steps - warm) if passed > 0 else 0.0
         critic = self.learn.critic_lr if self.learn.critic_lr is not None else 10 * self.learn.lr
         self.optimizer.param_groups[0]["lr"] = rate
         return rate, critic

@@ -7,7 +7,7 @@ A contestant's source is one text: a player without a model (`scripted`, `mcts:1
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,6 +72,13 @@ class ContestantPool:
             if not folder.is_dir():
                 raise OutsideError(f"the model in {folder} is gone, which a seat of this run plays")
             await engine.load_weights(folder)
+
+    async def close_except(self, sources: Collection[str]) -> None:
+        """Close the engines of local models other than these."""
+        local = (source for source in sources if not players.known(source) and "://" not in source)
+        kept = {bases.resolve(source).resolve() for source in local}
+        for folder in [folder for folder in self._engines if folder not in kept]:
+            await self._engines.pop(folder).close()
 
     def load(self, folder: Path) -> Engine:
         """Return a new engine for a model folder by the configuration; the caller closes it."""

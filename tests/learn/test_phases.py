@@ -1,0 +1,138 @@
+"""Training in phases: who plays and what changes in each, what stays on disk, and going on to the same bits."""
+
+import gzip
+import json
+
+import pytest
+
+from tests.learn.small_runs import another, make_run
+from tests.toy_models import write_random_llama
+from tests.trust.test_kill_resume import final_bits, history, numbers
+from training.attempts.start import reopen
+from training.errors import BadInput
+from training.games import make
+from training.learn import trainer
+from training.records import LEARNER, Episode, Scenario
+from training.store import dumps, read_lines
+
+VILLAGE = Scenario(id="v", game="werewolf", seats=("A", "B", "C", "D", "E", "F"))
+PHASES = [
+    {"name": "L", "steps": 2, "learn": {"lr": 5e-4, "kl_coef": 0.0, "critic_warmup": 0}},
+    {
+        "name": "RL",
+        "steps": 2,
+        "opponents": [{"source": "phase L", "learner": ["villager"], "partner": "start"}],
+        "method": {"advantage": "flat"},
+        "learn": {"kl": "k2", "kl_coef": 0.1},
+        "reference": "phase L",
+    },
+    {
+        "name": "turn",
+        "steps": 2,
+        "opponents": [{"source": "phase RL", "learner": ["werewolf"], "partner": "phase L"}],
+        "reference": "phase L",
+    },
+]
+RUN = [{"source": "start", "learner": ["villager"], "partner": "start"}]
+
+
+def make_phased(root, *, opponents=RUN, phases=PHASES, learn=None, **sections):
+    """A village of babblers that trains in phases; beside their ends only the last step is saved."""
+    rules = "".join(message.text for seat in range(6) for message in make(VILLAGE).observe(seat).messages)
+    write_random_llama(root / "model", window=16384, known=rules)
+    (root / "data.jsonl").write_text(dumps(VILLAGE.to_dict()) + "\n")
+    return make_run(
+        root,
+        game={"name": "werewolf", "settings": {"day_limit": 1, "rounds": 1, "wolf_talk": 0}},
+        rollout={"scenarios": 1, "games": 2},
+        opponents=opponents,
+        phases=phases,
+        reward={"malformed": -0.5},
+        learn={"steps": 6, "save_every": 6, "keep": 1, "tokens_per_batch": 16384, **(learn or {})},
+        **sections,
+    )
+
+
+def episodes(run_dir):
+    """The records of all episodes by step, as a reader merges the attempts."""
+    records = {}
+    for number in run_dir.attempts():
+        files = run_dir.attempt(number)
+        [began] = [event["step"] for event, _ in read_lines(files.events) if event["kind"] == "started"]
+        records = {step: rows for step, rows in records.items() if step <= began}
+        for step in {line["step"] for line, _ in read_lines(files.metrics)}:
+            with gzip.open(files.episodes(step), "rt") as file:
+                records[step] = [json.loads(line) for line in file]
+    return records
+
+
+@pytest.fixture(scope="module", params=[{"rank": 4, "alpha": 8.0}, None], ids=["adapters", "all weights"])
+def whole(request, tmp_path_factory):
+    """A run in three phases, left in peace."""
+    config, run_dir = make_phased(tmp_path_factory.mktemp("whole"), learn={"lora": request.param})
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    return run_dir
+
+
+def test_each_phase_has_its_players(whole):
+    names = [({"start"}, "villager"), ({"start", "phase L"}, "villager"), ({"phase RL", "phase L"}, "werewolf")]
+    for step, records in episodes(whole).items():
+        others, role = names[(step - 1) // 2]
+        for record in records:
+            episode = Episode.from_dict(record["episode"])
+            policies = {trace.seat: trace.policy for trace in episode.traces}
+            assert set(policies.values()) - {LEARNER} <= others
+            learners = [seat for seat, policy in policies.items() if policy == LEARNER]
+            of_role = [seat for seat, seated in enumerate(episode.roles) if seated == role]
+            assert set(learners) < set(of_role)  # one of them is the partner's
+            for trace, credit in zip(episode.traces, record["credit"], strict=True):
+                assert (credit is not None) == (trace.policy == LEARNER)
+
+
+def test_each_phase_has_its_numbers(whole):
+    lines = history(whole)
+    assert [line["phase"] for line in lines] == [1, 1, 2, 2, 3, 3]
+    # the critic warms up anew in the phases whose critic_warmup is the run's 1, and the rates are those of the phases
+    assert [line["lr"] for line in lines] == [5e-4, 5e-4, 0.0, 1e-3, 0.0, 1e-3]
+    assert all("value_loss_turn" in line for line in lines if line["phase"] != 2)
+    assert not any("value_loss_turn" in line for line in lines if line["phase"] == 2)  # the flat form has one head
+
+
+def test_the_divergence_is_measured_from_the_reference(whole):
+    lines = {line["step"]: line["kl"] for line in history(whole)}
+    # before the policy has moved from its reference, the divergence is none but rounding
+    assert lines[1] == pytest.approx(0, abs=1e-9)
+    assert lines[2] > 1e-6
+    assert lines[3] == pytest.approx(0, abs=1e-9)
+    assert lines[5] > 1e-6  # still the end of phase L: phase RL has moved from there
+
+
+def test_the_ends_of_phases_stay_on_disk(whole):
+    assert [step for step, _ in whole.attempt(1).checkpoints()] == [2, 4, 6]
+
+
+def test_a_run_that_stops_in_every_phase_ends_with_the_same_bits(whole, tmp_path, monkeypatch):
+    parts = another(whole, tmp_path)
+    stops = [2, 3, 4, 6]  # inside the first phase, just after its end (the second is entered), inside the others
+    play = trainer.Trainer._play
+
+    async def stopping(self, number):
+        if stops and number == stops[0]:
+            stops.pop(0)
+            self.progress.attempt.ask("stop")
+        return await play(self, number)
+
+    monkeypatch.setattr(trainer.Trainer, "_play", stopping)
+    assert [trainer.run(reopen(parts), parts)["step"] for _ in range(4)] == [1, 2, 3, 5]
+    assert trainer.run(reopen(parts), parts)["result"] == "succeeded"
+    assert [numbers(line) for line in history(parts)] == [numbers(line) for line in history(whole)]
+    assert final_bits(parts) == final_bits(whole)
+    assert episodes(parts) == episodes(whole)
+
+
+def test_a_partner_that_was_deleted_is_named(whole, tmp_path):
+    parts = another(whole, tmp_path)
+    config = reopen(parts)
+    assert config.past(3) == (2,)
+    with pytest.raises(BadInput, match="'phase L' cannot play: the checkpoint after step 2 is not on this machine"):
+        trainer.build(config, parts, (2, whole.checkpoint_of(2)))  # what it goes on from is there, what it plays is not

@@ -1,0 +1,156 @@
+"""Phases of a training run: each trains for some steps by the run's configuration with changes of its own.
+
+Steps are numbered over the whole run; `place` is the index of a phase. Raises `BadInput` with the field that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import Field
+
+from training.errors import BadInput
+from training.reading import Record
+from training.run_sections import PAST, PHASE, START, Opponent, saved_steps
+from training.sections import MOST_STEPS
+
+if TYPE_CHECKING:
+    from training.config import RunConfig
+
+LEARN = ("lr", "warmup", "schedule", "critic_warmup", "kl", "kl_coef", "ent_coef")
+"""The fields of the section `learn` that a phase may change."""
+S = TypeVar("S", bound=Record)
+
+
+class Phase(Record):
+    """One phase of training. What it does not change is as in the run's sections, whatever earlier phases changed."""
+
+    name: str = Field(
+        min_length=1,
+        max_length=60,
+        pattern=r"^[A-Za-z0-9_.+-]+$",
+        description="Its name; later phases call the learner at its end `phase NAME`.",
+    )
+    steps: int = Field(ge=1, le=MOST_STEPS, description="Its training steps; those of all phases make learn.steps.")
+    opponents: tuple[Opponent, ...] | None = Field(
+        default=None,
+        max_length=100,
+        description="Opponents in place of the run's; an empty list = the learner at every seat.",
+    )
+    method: dict[str, Any] = Field(default_factory=dict, description="Fields of the run's method that change.")
+    learn: dict[str, Any] = Field(
+        default_factory=dict, description=f"Fields of the section learn that change: {', '.join(LEARN)}."
+    )
+    reference: str = Field(
+        default=START,
+        max_length=500,
+        description="What the KL divergence is measured from: start = what the run began with, or phase NAME.",
+    )
+
+
+def ends(phases: Sequence[Phase]) -> list[int]:
+    """Return the last training step of each phase."""
+    return list(accumulate(phase.steps for phase in phases))
+
+
+def place_at(phases: Sequence[Phase], step: int) -> int:
+    """Return the place of the phase to which training step `step` (from 1) belongs; steps after the end to the last."""
+    return next((place for place, end in enumerate(ends(phases)) if step <= end), len(phases) - 1)
+
+
+def end_of(phases: Sequence[Phase], source: str) -> int:
+    """Return the training step after which the learner is the one that `phase NAME` or `start` names."""
+    if source == START:
+        return 0
+    named = dict(zip((PHASE + phase.name for phase in phases), ends(phases), strict=True))
+    if source not in named:
+        raise BadInput(_unknown(phases, source), source)
+    return named[source]
+
+
+def opponents(config: RunConfig, place: int) -> tuple[Opponent, ...]:
+    """Return the opponents of a phase."""
+    changed = config.phases[place].opponents
+    return config.opponents if changed is None else changed
+
+
+def of_phase(config: RunConfig, place: int) -> RunConfig:
+    """Return the configuration by which a phase trains: the run's with its changes, and `learn.steps` its own."""
+    phase, where = config.phases[place], f"phases.{place}"
+    if unknown := next((name for name in phase.learn if name not in LEARN), None):
+        raise BadInput(f"a phase cannot change {unknown[:80]!r} of learn; only {', '.join(LEARN)}", f"{where}.learn")
+    if phase.method.get("name", config.method.name) != config.method.name:
+        raise BadInput("a phase changes fields of the run's method, which stays the same", f"{where}.method.name")
+    known = type(config.method).model_fields
+    if unknown := next((name for name in phase.method if name not in known), None):
+        why = f"{config.method.name} has no such field; it has {', '.join(known)}"
+        raise BadInput(why, f"{where}.method.{unknown[:80]}")
+    learn = _changed(config.learn, phase.learn, f"{where}.learn").model_copy(update={"steps": phase.steps})
+    method = _changed(config.method, phase.method, f"{where}.method")
+    return config.model_copy(
+        update={"learn": learn, "method": method, "opponents": opponents(config, place), "phases": ()}
+    )
+
+
+def _changed(section: S, changes: Mapping[str, Any], where: str) -> S:
+    try:
+        return type(section).from_dict({**section.to_dict(), **changes}) if changes else section
+    except BadInput as error:
+        raise BadInput(error.why, f"{where}.{error.where}") from error
+
+
+def check(config: RunConfig) -> None:
+    """Raise `BadInput` for phases that do not add up or that name what there is not; values are checked elsewhere."""
+    phases = config.phases
+    total, names = sum(phase.steps for phase in phases), [phase.name for phase in phases]
+    if phases and total != config.learn.steps:
+        raise BadInput(f"the phases together have {total} steps: make it {total}, or change theirs", "learn.steps")
+    for place, phase in enumerate(phases):
+        if phase.name in names[:place]:
+            raise BadInput(f"another phase is called {phase.name!r}", f"phases.{place}.name")
+        if phase.reference != START and not phase.reference.startswith(PHASE):
+            raise BadInput("start, or `phase NAME` with the name of an earlier phase", f"phases.{place}.reference")
+        for where, source in _named(config, place):
+            if source not in [PHASE + name for name in names[:place]]:
+                raise BadInput(_unknown(phases, source, place), where)
+    if not phases:
+        for where, source in _of_opponents(config.opponents, "opponents"):
+            raise BadInput(_unknown(phases, source), where)
+
+
+def _named(config: RunConfig, place: int) -> Iterator[tuple[str, str]]:
+    """Yield each field of a phase that names a phase, with what it says."""
+    phase = config.phases[place]
+    where = "opponents" if phase.opponents is None else f"phases.{place}.opponents"
+    yield from _of_opponents(opponents(config, place), where)
+    if phase.reference != START:
+        yield f"phases.{place}.reference", phase.reference
+
+
+def _of_opponents(entries: Sequence[Opponent], where: str) -> Iterator[tuple[str, str]]:
+    for number, entry in enumerate(entries):
+        for field, source in (("source", entry.source), ("partner", entry.partner)):
+            if source.startswith(PHASE):
+                yield f"{where}.{number}.{field}", source
+
+
+def _unknown(phases: Sequence[Phase], source: str, place: int | None = None) -> str:
+    """Return why a phase cannot be named, by the phase at `place` where it is one."""
+    name = source.removeprefix(PHASE)
+    names = [phase.name for phase in phases]
+    if name in names and place is not None:
+        return f"phase {names[place]!r} can name only phases before it, and {name!r} is not"
+    known = f"there are {', '.join(names)}" if names else "this run has no phases"
+    return f"no phase is called {name[:80]!r}; {known}"
+
+
+def needed(config: RunConfig, step: int) -> tuple[int, ...]:
+    """Return the steps whose weights training step `step` or a later one may read, of those saved before it."""
+    places = range(place_at(config.phases, step), len(config.phases)) if config.phases else ()
+    entries = [entry for place in places for entry in opponents(config, place)] if places else list(config.opponents)
+    past = any(PAST in entry.sources for entry in entries)
+    saved = saved_steps(step, config.learn.save_every, config.rollout.past_saved) if past else ()
+    named = {source for place in places for _, source in _named(config, place)}
+    return tuple(sorted({*saved, *(end for end in (end_of(config.phases, each) for each in named) if end < step)}))
