@@ -170,9 +170,9 @@ class RunConfig(Record):
     def check_learning(self) -> None:
         """Raise `BadInput` for what does not fit in the sections that phases change: opponents, method, learn."""
         for place, opponent in enumerate(self.opponents):
-            if LEARNER in opponent.sources:
-                field = "source" if opponent.source == LEARNER else "partner"
-                raise BadInput("the learner itself is called mirror here", f"opponents.{place}.{field}")
+            for field, source in opponent.sources.items():
+                if source == LEARNER:
+                    raise BadInput("the learner itself is called mirror here", f"opponents.{place}.{field}")
         self._check_warmup()
         try:
             self.method.check(self.reward_low, self.rollout.games)
@@ -248,6 +248,11 @@ class RunConfig(Record):
         for number, phase in enumerate(self.phases):
             for place, entry in enumerate(phase.opponents or ()):
                 yield f"phases.{number}.opponents.{place}", entry
+
+    def sources(self) -> Iterator[tuple[str, str]]:
+        """Yield who may play beside the learner in the run and its phases, each with its field."""
+        for where, entry in self.entries():
+            yield from ((f"{where}.{field}", source) for field, source in entry.sources.items())
 
     @property
     def league_games(self) -> int:
@@ -394,9 +399,11 @@ def _file(path: str, folder: Path, field: str) -> str:
 
 
 def _opponents(entries: Sequence[Opponent], folder: Path) -> tuple[Opponent, ...]:
-    named = {source: source if of_learner(source) else _model(source, folder) for e in entries for source in e.sources}
+    def resolved(source: str) -> str:
+        return source if of_learner(source) else _model(source, folder)
+
     return tuple(
-        entry.model_copy(update={"source": named[entry.source], "partner": named.get(entry.partner, "")})
+        entry.model_copy(update={field: resolved(source) for field, source in entry.sources.items()})
         for entry in entries
     )
 

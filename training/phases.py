@@ -131,7 +131,7 @@ def _named(config: RunConfig, place: int) -> Iterator[tuple[str, str]]:
 
 def _of_opponents(entries: Sequence[Opponent], where: str) -> Iterator[tuple[str, str]]:
     for number, entry in enumerate(entries):
-        for field, source in (("source", entry.source), ("partner", entry.partner)):
+        for field, source in entry.sources.items():
             if source.startswith(PHASE):
                 yield f"{where}.{number}.{field}", source
 
@@ -150,7 +150,7 @@ def needed(config: RunConfig, step: int) -> tuple[int, ...]:
     """Return the steps whose weights training step `step` or a later one may read, of those saved before it."""
     places = range(place_at(config.phases, step), len(config.phases)) if config.phases else ()
     entries = [entry for place in places for entry in opponents(config, place)] if places else list(config.opponents)
-    past = any(PAST in entry.sources for entry in entries)
+    past = any(PAST in entry.sources.values() for entry in entries)
     saved = saved_steps(step, config.learn.save_every, config.rollout.past_saved) if past else ()
     named = {source for place in places for _, source in _named(config, place)}
     return tuple(sorted({*saved, *(end for end in (end_of(config.phases, each) for each in named) if end < step)}))

@@ -181,9 +181,9 @@ class Opponent(Record):
         return value
 
     @property
-    def sources(self) -> tuple[str, ...]:
-        """Who may sit at the table beside the learner."""
-        return (self.source, self.partner) if self.partner else (self.source,)
+    def sources(self) -> dict[str, str]:
+        """Who may play beside the learner, by field."""
+        return {"source": self.source} | ({"partner": self.partner} if self.partner else {})
 
 
 class LeagueSection(Record):

@@ -7,7 +7,7 @@ input is missing raises `BadInput`, which fails the run with that message.
 import functools
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config, secret_from_environment
 from training.errors import BadInput
-from training.run_sections import MIRROR, PAST
+from training.run_sections import of_learner
 from training.rundir import RunDir
 from training.store import write_json
 from training.suites import BEST_RESPONSE, SuiteTask, write_starts
@@ -90,12 +90,33 @@ def put_checkpoint(checkpoint: Checkpoint, folder: RunDir) -> Path | str:
 
 def put_opponent(source: str, where: str, folder: RunDir) -> Path | str:
     """The folder of an opponent that is a checkpoint, others as they are; raises `BadInput` for a deleted one."""
-    if source in (MIRROR, PAST) or players.known(source) or source in bases.REGISTRY or "://" in source:
+    if of_learner(source) or players.known(source) or source in bases.REGISTRY or "://" in source:
         return source
     checkpoint = Checkpoint.objects.filter(name=source).first()
     if checkpoint is None:
         raise BadInput(f"the checkpoint {source} has been deleted, which this run plays against", where)
     return put_checkpoint(checkpoint, folder)
+
+
+def put_opponents(entries: Iterable[Mapping[str, Any]], where: str, folder: RunDir) -> list[dict[str, Any]]:
+    """The opponents of a run or a phase, with checkpoints as their folders, those of partners too."""
+
+    def put(entry: Mapping[str, Any], place: int) -> dict[str, Any]:
+        named = {field: entry[field] for field in ("source", "partner") if entry.get(field)}
+        return {field: str(put_opponent(source, f"{where}.{place}.{field}", folder)) for field, source in named.items()}
+
+    return [{**entry, **put(entry, place)} for place, entry in enumerate(entries)]
+
+
+def put_pool(config: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
+    """The sections of a configuration in which opponents are named, with checkpoints as their folders."""
+    phases = [
+        {**phase, "opponents": put_opponents(phase["opponents"], f"phases.{place}.opponents", folder)}
+        if phase.get("opponents")
+        else phase
+        for place, phase in enumerate(config.get("phases", ()))
+    ]
+    return {"opponents": put_opponents(config.get("opponents", ()), "opponents", folder), "phases": phases}
 
 
 def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
@@ -115,10 +136,7 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
             {**part, "path": str(dataset or samples.write(part["game"], folder.inputs))}
             for part in config.get("mixture", ())
         ]
-        config["opponents"] = [
-            {**entry, "source": str(put_opponent(entry["source"], f"opponents.{place}.source", folder))}
-            for place, entry in enumerate(config.get("opponents", ()))
-        ]
+        config |= put_pool(config, folder)
     if run.start_checkpoint is not None:
         put("model", base=str(put_checkpoint(run.start_checkpoint, folder)))
     if run.opponent_checkpoint is not None:
@@ -138,18 +156,17 @@ class Training:
 
     def prepare(self, run: Run, folder: RunDir, attempt: int) -> Launch:
         """Check and write the configuration once; fetch the required files of checkpoints from other nodes."""
-        for place, entry in enumerate(run.config.get("opponents", ())):
-            put_opponent(entry["source"], f"opponents.{place}.source", folder)
+        put_pool(run.config, folder)  # where the configuration is written already: one may have been deleted since
         if not folder.config.exists():
             config = configs.resolve(configs.parse(filled_in(run, folder), stored=True), settings.BASE_DIR)
             write_json(folder.config, config.to_dict())
         config = configs.load(folder.config, stored=True)
         self._fetch_checkpoints(run, folder, attempt, config)
         remotes = [("judge", config.judge)] if config.judge is not None else []
-        remotes += [("opponents", remote_config(o.source)) for o in config.opponents if "://" in o.source]
+        named = list(config.sources())
         if config.kind == "suite":
             named = [(field_of(place, "opponent"), task.opponent) for place, task in enumerate(config.suite.tasks)]
-            remotes += [(where, remote_config(source)) for where, source in named if "://" in source]
+        remotes += [(where, remote_config(source)) for where, source in named if "://" in source]
         secrets = {}
         for section, remote in remotes:
             if remote.secret:

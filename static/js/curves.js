@@ -8,7 +8,7 @@
   const note = document.getElementById("curves-note");
   if (!source || !place || typeof uPlot === "undefined") return;
   const page = JSON.parse(source.textContent);
-  const runs = page.runs.map((run) => ({ ...run, name: visible(run.name), steps: [], series: new Map(), attempts: [], over: !page.live }));
+  const runs = page.runs.map((run) => ({ ...run, name: visible(run.name), steps: [], series: new Map(), attempts: [], phases: [], over: !page.live }));
   const plots = new Map();
   const SYNC = uPlot.sync("curves");
   const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
@@ -37,6 +37,7 @@
       for (let i = 0; i < data.steps.length; i += 1) values.push(fresh ? fresh[i] : null);
     }
     run.attempts = data.attempts;
+    run.phases = data.phases;
     run.over = data.over;
     run.groups = data.groups;
   }
@@ -53,15 +54,19 @@
     const { ctx, bbox } = plot;
     ctx.save();
     ctx.strokeStyle = charts.style("--pico-muted-color");
-    ctx.setLineDash([4, 4]);
-    for (const attempt of runs[0].attempts.slice(1)) {
-      const x = Math.round(plot.valToPos(attempt.start, "x", true));
-      if (x < bbox.left || x > bbox.left + bbox.width) continue;
-      ctx.beginPath();
-      ctx.moveTo(x, bbox.top);
-      ctx.lineTo(x, bbox.top + bbox.height);
-      ctx.stroke();
-    }
+    const lines = (starts, dash) => {
+      ctx.setLineDash(dash);
+      for (const { start } of starts.slice(1)) {
+        const x = Math.round(plot.valToPos(start, "x", true));
+        if (x < bbox.left || x > bbox.left + bbox.width) continue;
+        ctx.beginPath();
+        ctx.moveTo(x, bbox.top);
+        ctx.lineTo(x, bbox.top + bbox.height);
+        ctx.stroke();
+      }
+    };
+    lines(runs[0].attempts, [4, 4]);
+    lines(runs[0].phases, []);
     ctx.restore();
   }
 

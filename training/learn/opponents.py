@@ -61,7 +61,7 @@ class Opponents:
 
     async def go_on(self, config: RunConfig) -> None:
         """Close the engines that the phase of `config` does not need, then open its opponents."""
-        sources = {source for entry in config.opponents for source in entry.sources}
+        sources = {source for entry in config.opponents for source in entry.sources.values()}
         if PAST not in sources:
             for engine in self._past:
                 await engine.close()
@@ -124,7 +124,7 @@ def _check(config: RunConfig, starts: Sequence[Scenario]) -> None:
     """Raise `BadInput` for an opponent that does not exist or cannot play one of the run's games or roles."""
     games = {start.game: start for start in starts}
     for where, opponent in config.entries():
-        for source, field in zip(opponent.sources, ("source", "partner"), strict=False):
+        for field, source in opponent.sources.items():
             if of_learner(source):
                 continue
             try:

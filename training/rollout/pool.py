@@ -79,13 +79,13 @@ class Pool:
     @property
     def sources(self) -> tuple[str, ...]:
         """The opponents and partners with weights of their own: neither the learner nor one of its past selves."""
-        named = (source for entry in self.entries for source in entry.sources)
+        named = (source for entry in self.entries for source in entry.sources.values())
         return tuple(dict.fromkeys(source for source in named if source not in (MIRROR, PAST)))
 
     @property
     def uses_past(self) -> bool:
         """Whether past versions of the learner take part."""
-        return any(PAST in entry.sources for entry in self.entries)
+        return any(PAST in entry.sources.values() for entry in self.entries)
 
     def saved(self, step: int) -> tuple[int, ...]:
         """Return the saved steps that training step `step` (from 1) may draw from; 0 is the starting model."""

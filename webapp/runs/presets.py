@@ -25,6 +25,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "mixture",
         "rollout",
         "opponents",
+        "phases",
         "league",
         "sampling",
         "reward",
@@ -92,6 +93,13 @@ PRESETS: dict[str, Preset] = {
         "In three measured runs, one of them stopped after 11 of 20 steps, no gain in games won was shown.",
         "omar/werewolf.toml",
         {"name": "Werewolf"},
+    ),
+    "werewolf-phases": Preset(
+        "OMAR on Werewolf, side by side",
+        "The wolves learn against the village of the start, then the village against those wolves, then the wolves "
+        "again; one villager keeps its first weights. Start it from a cold start's checkpoint, as above.",
+        "omar/werewolf_phases.toml",
+        {"name": "Werewolf in phases"},
     ),
     **{
         f"mars-{name}": Preset(
@@ -173,7 +181,8 @@ def against(trained: Mapping[str, Any], opponent: str) -> dict[str, Any]:
     Checkpoints that it saves meet the opponent in the table of a league.
     """
     earlier = {**RunConfig().to_dict(), **trained}
-    seats = next((entry["learner"] for entry in earlier["opponents"] if entry["source"] != MIRROR), "one")
+    pool = [*earlier["opponents"], *(entry for phase in earlier["phases"] for entry in phase["opponents"] or ())]
+    seats = next((entry["learner"] for entry in pool if entry["source"] != MIRROR), "one")
     save_every = min(earlier["learn"]["save_every"], max(1, earlier["learn"]["steps"] // 5))
     entries = earlier["mixture"] or [{"game": earlier["game"]["name"]}]
     judged = any(games.lookup(entry["game"]).judged for entry in entries)
@@ -181,6 +190,7 @@ def against(trained: Mapping[str, Any], opponent: str) -> dict[str, Any]:
     return {
         **earlier,
         "opponents": [Opponent(source=opponent).to_dict() | {"learner": seats}],
+        "phases": [],
         "learn": {**earlier["learn"], "save_every": save_every},
         "league": league.to_dict(),
     }

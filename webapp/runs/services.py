@@ -19,7 +19,7 @@ from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config
 from training.errors import BadInput
-from training.run_sections import MIRROR, PAST
+from training.run_sections import MIRROR, of_learner
 from webapp.accounts.models import User
 from webapp.core import queue, quotas
 from webapp.core.deleting import refused_if_used
@@ -87,9 +87,9 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
         raise BadInput("choose a dataset version; paths are for the command line", "data.path")
     if any(part.path for part in config.mixture):
         raise BadInput("choose a dataset version with all its games; paths are for the command line", "mixture")
-    for opponent in config.opponents:
-        if opponent.source not in (MIRROR, PAST):
-            _check_opponent(opponent.source, "opponents")
+    for where, source in config.sources():
+        if not of_learner(source):
+            _check_opponent(source, where)
     if config.kind == "suite":
         _check_suite(config, version)
     if config.evaluate.model or config.evaluate.opponent or config.evaluate.common:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any
 
 from webapp.runs.models import Run
@@ -39,6 +40,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "importance": "Mean importance weight",
         "capped": "Capped importance weights",
         "lr": "Learning rate",
+        "phase": "Phase of training",
     },
     "Distance from an equilibrium": {
         "nashconv/kuhn_poker": "NashConv, Kuhn poker",
@@ -100,6 +102,13 @@ def _described(name: str) -> dict[str, str]:
     return {"name": name, "title": title(name), "explanation": EXPLANATIONS.get(name, "")}
 
 
+def phases(run: Run) -> list[tuple[str, int]]:
+    """The phases of a run, each with the last training step before it."""
+    made = run.config.get("phases", ())
+    starts = accumulate((phase["steps"] for phase in made), initial=0)
+    return [(phase["name"], start) for phase, start in zip(made, starts, strict=False)]
+
+
 def columns(run: Run, since: int, attempt: int) -> dict[str, Any]:
     """The metrics above a step as columns: steps, and for each name a list with null where a step lacks it.
 
@@ -121,4 +130,5 @@ def columns(run: Run, since: int, attempt: int) -> dict[str, Any]:
         "titles": {name: title(name) for name in names},
         "groups": groups(names),
         "attempts": [{"number": number, "start": start} for number, start in attempts],
+        "phases": [{"name": name, "start": start} for name, start in phases(run)],
     }

@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from webapp.accounts.models import User
 from webapp.runs.models import Attempt, Run
 from webapp.runs.querysets import ALIVE
+from webapp.runs.reports.curves import phases
 
 QUIET_SECONDS = 20.0  # without progress for longer than this, the page says so
 LAST_STEPS = 4  # whose three intervals give the time left: a run's steps grow longer with its replies
@@ -24,6 +25,7 @@ class Pulse:
     """The current status of a run. Ages are in seconds by the database's clock; None if unknown.
 
     `done` of `total` are the parts of the current phase, such as conversations; `eta` is the estimated rest in seconds.
+    `training` names the phase of training, of a run that trains in several.
     """
 
     attempt: Attempt | None
@@ -33,6 +35,7 @@ class Pulse:
     progress_age: float | None
     tokens_per_s: float | None
     eta: float | None
+    training: str = ""
 
     @property
     def quiet(self) -> bool:
@@ -57,7 +60,14 @@ def pulse(run: Run) -> Pulse:
         progress_age=age,
         tokens_per_s=float(speeds[0]) if speeds else None,
         eta=_time_left(run, status, rows) if run.state in {"running", "starting"} else None,
+        training=_training(run),
     )
+
+
+def _training(run: Run) -> str:
+    """The phase of training that the next step belongs to, or the last one, with its number."""
+    began = [place for place, (_, start) in enumerate(phases(run)) if start <= run.step]
+    return f"{phases(run)[began[-1]][0]} ({began[-1] + 1} of {len(phases(run))})" if began else ""
 
 
 Row = tuple[int, datetime, dict[str, Any], int]

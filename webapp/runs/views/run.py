@@ -59,7 +59,8 @@ def detail(request: HttpRequest, run_id: int) -> HttpResponseBase:
     }
     events = run.events.filter(kind__in=("warning", "error", "interrupted", "lapsed", "watchdog")).order_by("-pk")[:20]
     good = last_good_checkpoint(run)
-    return page(request, run, "curves", {"curves": data, "events": events, "has_metrics": bool(names), "good": good})
+    context = {"curves": data, "events": events, "has_metrics": bool(names), "good": good, "phases": curves.phases(run)}
+    return page(request, run, "curves", context)
 
 
 def last_good_checkpoint(run: Run) -> Checkpoint | None:
