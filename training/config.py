@@ -159,8 +159,9 @@ class RunConfig(Record):
             raise BadInput("dropout would make the trained policy another than the sampled one", "learn.lora.dropout")
         phases.check(self)
         for place in range(len(self.phases)):
+            config = self.of_phase(place)
             try:
-                self.of_phase(place).check_learning()
+                config.check_learning()
             except BadInput as error:
                 changed = error.where.startswith(("learn.", "method.")) or self.phases[place].opponents is not None
                 raise BadInput(error.why, f"phases.{place}.{error.where}" if changed else error.where) from error

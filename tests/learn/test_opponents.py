@@ -101,6 +101,17 @@ def test_an_unknown_source_is_refused_before_anything_is_written(tmp_path):
     assert run_dir.attempts() == []
 
 
+def test_roles_that_nobody_has_are_refused_before_anything_is_written(tmp_path):
+    nobody = [{"source": "mirror"}, {"source": "past", "learner": ["crewmate"]}]
+    config, run_dir = make_run(tmp_path, opponents=nobody)
+    with pytest.raises(
+        BadInput, match=r"nobody has the learner's roles \(crewmate\); the starts have no roles"
+    ) as caught:
+        trainer.run(config, run_dir)
+    assert caught.value.where == "opponents.1.learner"
+    assert run_dir.attempts() == []
+
+
 def test_a_named_model_has_an_engine_of_its_own(tmp_path):
     config, run_dir = make_run(tmp_path, steps=2)
     config = config.model_copy(

@@ -5,7 +5,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.toy_models import write_random_llama
+from training.bases import ModelInfo
 from training.errors import BadInput
+from training.learn import checkpoint
 from training.learn import policy as policies
 from training.learn.choices import Choices
 from training.learn.head import logprobs
@@ -250,8 +252,44 @@ def test_full_weights_keep_a_copy_only_where_it_is_read(base):
         pass
 
 
+@pytest.mark.parametrize("lora", [{"rank": 4}, False])
+def test_the_reference_is_the_checkpoint_that_is_named(base, tmp_path, lora):
+    policy = make(base, lora=lora)
+    start = policy.hidden(IDS).detach()
+    with torch.no_grad():
+        for parameter in policy.trained.values():
+            parameter.add_(0.01)
+        at_end = policy.hidden(IDS)
+        info = ModelInfo(name="end", base="toy", parent=base)
+        checkpoint.write(
+            tmp_path / "end", policy.model, policy.tokenizer, info, checkpoint.TrainerState(1, {}, policy.tensors())
+        )
+        for parameter in policy.trained.values():
+            parameter.add_(0.02)
+        now = policy.hidden(IDS)
+        for folder, expected in ((tmp_path / "end", at_end), (None, start)):
+            policy.refer(folder)
+            with policy.as_reference() as model:
+                torch.testing.assert_close(policy.hidden(IDS, model), expected)
+            torch.testing.assert_close(policy.hidden(IDS), now)  # the policy is where it was
+        assert min((at_end - start).abs().max(), (now - at_end).abs().max()) > 1e-3
+
+
+def test_heads_that_read_the_start_read_it_whatever_the_reference(base, tmp_path):
+    policy = make(base, lora=None, critic={"features": "start"})
+    with torch.no_grad():
+        start = policy.hidden(IDS)
+        for parameter in policy.trained.values():
+            parameter.add_(0.01)
+        info = ModelInfo(name="end", base="toy", parent=base)
+        checkpoint.write(
+            tmp_path / "end", policy.model, policy.tokenizer, info, checkpoint.TrainerState(1, {}, policy.tensors())
+        )
+        policy.refer(tmp_path / "end")
+        torch.testing.assert_close(policy.features(IDS, policy.hidden(IDS)), start)
+
+
 def test_adapters_on_a_checkpoint_of_adapters_start_from_its_merged_weights(base, tmp_path):
-    from training.bases import ModelInfo
     from training.learn import models
 
     first = with_busy_adapters(make(base))

@@ -284,6 +284,19 @@ def test_the_schedule_ends_with_the_run_however_long_the_critic_warmed_up(base):
     assert [group["lr"] for group in updater.optimizer.param_groups] == pytest.approx([0.2])
 
 
+def test_rates_of_a_phase_count_from_its_start(base):
+    updater = Updater(make(base, lr=1.0, steps=10, critic_warmup=0), 0)
+    phase = updater.learn.model_copy(
+        update={"lr": 2.0, "warmup": 2, "schedule": "linear", "steps": 6, "critic_warmup": 2}
+    )
+    updater.begin(phase, before=10)
+    # two steps of the critic's warm-up, two of the rate's, then two of the line from 2 to 0
+    assert [updater.rates(step)[0] for step in range(11, 17)] == pytest.approx([0.0, 0.0, 1.0, 2.0, 2.0, 1.0])
+    assert [updater.policy_on(step) for step in range(11, 15)] == [False, False, True, True]
+    updater.policy.critic.use(())  # a method that needs no value has nothing to wait for
+    assert updater.policy_on(11)
+
+
 def test_more_passes_of_the_critic_fit_its_heads_and_leave_the_policy_alone(base, progress):
     once, often = make(base, critic_lr=1e-3), make(base, critic_lr=1e-3, critic_passes=6)
     for policy in (once, often):

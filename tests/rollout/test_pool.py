@@ -94,7 +94,7 @@ def test_a_partner_leaves_the_learner_a_seat():
 
 
 @pytest.mark.parametrize(
-    ("entry", "why"),
+    "entry, why",
     [
         ({"source": "past", "partner": "start"}, "the learner has one seat"),
         ({"source": "mirror", "learner": ["seer"], "partner": "start"}, "with source mirror"),

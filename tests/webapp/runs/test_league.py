@@ -205,7 +205,7 @@ def test_one_click_from_a_checkpoint_opens_a_run_against_it_alone(client, base, 
     run = Run.objects.latest("pk")
     assert run.name == f"Weakness of {checkpoint}"
     assert (run.start_checkpoint, run.opponent_checkpoint) == (checkpoint, checkpoint)
-    assert run.config["opponents"] == [{"source": checkpoint.name, "weight": 1.0, "learner": "one"}]
+    assert run.config["opponents"] == [{"source": checkpoint.name, "weight": 1.0, "learner": "one", "partner": ""}]
     assert run.config["league"]["every"] == run.config["learn"]["save_every"]
     assert run.config["game"] == trained["game"]
     assert run.config["method"] == trained["method"]
@@ -213,7 +213,10 @@ def test_one_click_from_a_checkpoint_opens_a_run_against_it_alone(client, base, 
 
 def test_an_exploiter_has_the_learners_roles(base):
     werewolf = presets.against(presets.PRESETS["werewolf"].config(), "run-1-step-20")
-    assert werewolf["opponents"] == [{"source": "run-1-step-20", "weight": 1.0, "learner": ["werewolf"]}]
+    exploiter = {"source": "run-1-step-20", "weight": 1.0, "learner": ["werewolf"], "partner": ""}
+    assert werewolf["opponents"] == [exploiter]
+    in_phases = presets.against(presets.PRESETS["werewolf-phases"].config(), "run-1-step-20")
+    assert (in_phases["opponents"], in_phases["phases"]) == ([exploiter], [])
     # that run freezes the village at its start by saving no step: an exploiter saves five at least
     assert 5 * werewolf["learn"]["save_every"] <= werewolf["learn"]["steps"]
     assert presets.against(presets.PRESETS["dialogue"].config(), "x")["league"]["every"] == 0  # only a judge scores it
@@ -227,8 +230,17 @@ def test_the_worker_finds_the_opponent_by_its_name_and_says_which_one_was_delete
     sources = [entry["source"] for entry in filled_in(run, folder)["opponents"]]
     assert sources[0] == "mirror"
     assert sources[1].endswith(f"/{checkpoint.path}")
+    partner = {"source": "start", "learner": ["werewolf"], "partner": checkpoint.name}
+    phases = [{"name": "first", "steps": 1, "opponents": None}, {"name": "second", "steps": 1, "opponents": [partner]}]
+    phased = make_run(researcher, config={**CONFIG, "opponents": [], "phases": phases})
+    first, second = filled_in(phased, folder)["phases"]
+    assert (first, second["opponents"][0]["source"]) == (phases[0], "start")
+    assert second["opponents"][0]["partner"].endswith(f"/{checkpoint.path}")
     name = checkpoint.name
     checkpoint.delete()
+    with pytest.raises(BadInput, match=f"the checkpoint {name} has been deleted") as caught:
+        filled_in(phased, folder)
+    assert caught.value.where == "phases.1.opponents.0.partner"
     with pytest.raises(BadInput, match=f"the checkpoint {name} has been deleted") as caught:
         filled_in(run, folder)
     assert caught.value.where == "opponents.1.source"

@@ -318,6 +318,40 @@ def test_what_a_pool_or_mixture_may_not_name_is_marked(client, base, field, valu
     assert Run.objects.count() == 0
 
 
+def test_a_run_in_phases_starts_from_the_page(client, base):
+    query = "?preset=werewolf-phases"
+    data = filled(client, query)
+    assert data['config-["phases", 1, "opponents", 0, "partner"]'] == "start"
+    data |= {'config-["phases", 0, "steps"]': "9", 'config-["learn", "steps"]': "25"}
+    data['config-["phases", 0, "learn"]'] = '{"lr": 0.001}'
+    assert send(client, data, query).status_code == 302
+    made = RunConfig.from_dict(Run.objects.get().config)
+    assert [(phase.name, phase.steps) for phase in made.phases] == [("wolves", 9), ("village", 8), ("wolves-again", 8)]
+    assert (made.of_phase(0).learn.lr, made.of_phase(1).learn.lr) == (0.001, made.learn.lr)
+    expected = presets.PRESETS["werewolf-phases"].config()["phases"]
+    expected[0] |= {"steps": 9, "learn": {"lr": 0.001}}
+    assert made.to_dict()["phases"] == expected
+
+
+@pytest.mark.parametrize(
+    "name, value, why",
+    [
+        ('["learn", "steps"]', "30", "the phases together have 24 steps"),
+        ('["phases", 1, "opponents", 0, "source"]', "/srv/models/secret", "folders are for the command line"),
+        ('["phases", 1, "opponents", 0, "partner"]', "phase wolves-again", "can name only phases before it"),
+        ('["phases", 2, "method"]', '{"gama": 1}', "omar has no such field"),
+        ('["phases", 2, "reference"]', "phase x", "no phase is called"),
+    ],
+)
+def test_what_a_phase_cannot_be_is_marked(client, base, name, value, why):
+    query = "?preset=werewolf-phases"
+    response = send(client, filled(client, query) | {f"config-{name}": value}, query)
+    assert response.status_code == 400
+    [(field, said)] = errors(response).items()
+    assert (field, why in str(said)) == (name, True), said
+    assert Run.objects.count() == 0
+
+
 def opponents_of(client, query):
     """What the form lists as opponents, as it would be sent back."""
     sent, names = filled(client, query), [f'config-["opponents", {place}, "source"]' for place in range(9)]
@@ -335,7 +369,7 @@ def test_the_list_of_opponents_can_be_made_longer_and_shorter(client, base):
     data = filled(client, longer)
     data['config-["opponents", 1, "source"]'], data['config-["opponents", 1, "weight"]'] = "scripted", "2.5"
     assert send(client, data, longer).status_code == 302
-    second = {"source": "scripted", "weight": 2.5, "learner": "one"}
+    second = {"source": "scripted", "weight": 2.5, "learner": "one", "partner": ""}
     assert Run.objects.get().config["opponents"] == [*first, second, {**second, "source": "mirror", "weight": 1.0}]
     assert opponents_of(client, f"?clone={Run.objects.get().pk}&opponents=2") == [first[0]["source"], "scripted"]
     assert opponents_of(client, f"{query}&opponents=0") == []

@@ -105,6 +105,23 @@ def test_the_header_states_the_progress(page, live_run):
     assert "<dd>about 30 s</dd>" in shown, "15 steps of 2 s are left"
 
 
+def test_the_header_and_the_curves_name_the_phases(page, live_run):
+    assert "<dt>Training</dt>" not in body(page("detail", live_run.pk))
+    phases = [{"name": "<b>L", "steps": 2}, {"name": "RL", "steps": 3}, {"name": "turns", "steps": 15}]
+    Run.objects.filter(pk=live_run.pk).update(config={**live_run.config, "phases": phases})
+    for step, shown in (
+        (0, "&lt;b&gt;L (1 of 3)"),
+        (1, "&lt;b&gt;L (1 of 3)"),
+        (2, "RL (2 of 3)"),
+        (20, "turns (3 of 3)"),
+    ):
+        Run.objects.filter(pk=live_run.pk).update(step=step)
+        assert f"<dt>Training</dt><dd>phase {shown}</dd>" in body(page("live", live_run.pk))
+    assert "RL after step 2, turns after step 5" in body(page("detail", live_run.pk, query="?tab=curves"))
+    data = json.loads(body(page("metrics", live_run.pk)))
+    assert data["phases"] == [{"name": "<b>L", "start": 0}, {"name": "RL", "start": 2}, {"name": "turns", "start": 5}]
+
+
 def test_the_header_asks_on_until_the_run_is_over(page, live_run):
     assert page("live", live_run.pk).status_code == 200
     Run.objects.filter(pk=live_run.pk).update(state="succeeded")

@@ -1,0 +1,109 @@
+"""The phases of a run: what each changes, which weights they need, and what is refused before anything starts."""
+
+import pytest
+
+from training import config
+from training.errors import BadInput
+
+WOLVES = {"learner": ["werewolf"]}
+LISTEN = {"name": "L", "steps": 10, "learn": {"lr": 1e-3, "kl": "none"}, "method": {"gamma_turn": 0.5}}
+SPEAK = {
+    "name": "RL+L",
+    "steps": 20,
+    "opponents": [{"source": "phase L", **WOLVES, "partner": "start"}],
+    "reference": "phase L",
+}
+TURNS = {"name": "turns", "steps": 20, "opponents": [{"source": "past", **WOLVES}], "learn": {"critic_warmup": 0}}
+THREE = {"learn": {"steps": 50, "save_every": 5, "critic_warmup": 4}, "phases": [LISTEN, SPEAK, TURNS]}
+
+
+def test_a_phase_changes_the_runs_sections_and_no_other_phase():
+    made = config.parse(THREE)
+    listen, speak, turns = (made.of_phase(place) for place in range(3))
+    assert [each.learn.steps for each in (listen, speak, turns)] == [10, 20, 20]
+    assert (listen.learn.lr, listen.learn.kl, listen.method.gamma_turn) == (1e-3, "none", 0.5)
+    assert (speak.learn, speak.method) == (made.learn.model_copy(update={"steps": 20}), made.method)
+    assert (listen.opponents, [entry.source for entry in speak.opponents]) == ((), ["phase L"])
+    assert [each.learn.critic_warmup for each in (listen, speak, turns)] == [4, 4, 0]
+    assert config.parse(made.to_dict()) == made
+    assert config.parse({}).of_phase(0) == config.parse({})
+
+
+def test_the_weights_that_a_step_and_later_ones_need():
+    made = config.parse(THREE | {"rollout": {"past_saved": 2}})
+    # phase L (step 10) is named until the end of RL+L (step 30); the last phase plays the newest two multiples of 5
+    assert made.past(1) == (0,)
+    assert made.past(11) == (5, 10)
+    assert made.past(12) == (5, 10)
+    assert made.past(21) == (10, 15, 20)
+    assert made.past(31) == (25, 30)
+    assert made.past(51) == (45, 50)
+    assert config.parse({"learn": {"save_every": 5}}).past(31) == ()
+
+
+def but(place, **changes):
+    """The three phases, one of them with changes."""
+    phases = [dict(phase) for phase in THREE["phases"]]
+    phases[place] |= changes
+    return {"phases": phases}
+
+
+@pytest.mark.parametrize(
+    "changes, where, why",
+    [
+        ({"learn": {"steps": 60}}, "learn.steps", "the phases together have 50 steps"),
+        (but(1, name="L"), "phases.1.name", "another phase is called 'L'"),
+        (but(1, name="two words"), "phases.1.name", "pattern"),
+        (but(1, steps=0), "phases.1.steps", "greater than or equal to 1"),
+        (but(1, reference="phase M"), "phases.1.reference", "no phase is called 'M'; there are L, RL[+]L, turns"),
+        (but(1, reference="phase RL+L"), "phases.1.reference", "can name only phases before it, and 'RL[+]L' is not"),
+        (but(0, reference="phase turns"), "phases.0.reference", "can name only phases before it, and 'turns' is not"),
+        (but(1, reference="tiny"), "phases.1.reference", "start, or `phase NAME`"),
+        (but(1, opponents=[{"source": "phase M"}]), "phases.1.opponents.0.source", "no phase is called 'M'"),
+        (
+            but(1, opponents=[{"source": "scripted"}, {"source": "past", **WOLVES, "partner": "phase turns"}]),
+            "phases.1.opponents.1.partner",
+            "can name only phases before it",
+        ),
+        ({"opponents": [{"source": "phase L"}]}, "opponents.0.source", "phase 'L' can name only phases before it"),
+        (
+            but(1, opponents=[{"source": "learner"}]),
+            "phases.1.opponents.0.source",
+            "the learner itself is called mirror",
+        ),
+        (but(1, method={"gama": 1}), "phases.1.method.gama", "omar has no such field; it has name, advantage"),
+        (but(1, method={"gamma_turn": 2}), "phases.1.method.gamma_turn", "less than or equal to 1"),
+        (but(1, method={"name": "mars"}), "phases.1.method.name", "the run's method, which stays the same"),
+        (but(1, learn={"epochs": 2}), "phases.1.learn", "a phase cannot change 'epochs' of learn; only lr, "),
+        (but(1, learn={"lr": 0}), "phases.1.learn.lr", "greater than 0"),
+        (but(1, learn={"critic_warmup": 20}), "phases.1.learn.critic_warmup", "the policy would never learn"),
+        (
+            {"league": {"every": 5}, "opponents": [{"source": "past"}]},
+            "league.every",
+            "the same opponents in the whole run",
+        ),
+    ],
+)
+def test_phases_that_cannot_work_are_refused(changes, where, why):
+    with pytest.raises(BadInput, match=why) as caught:
+        config.parse(THREE | changes)
+    assert caught.value.where == where
+
+
+def test_without_phases_none_can_be_named():
+    with pytest.raises(BadInput, match="no phase is called 'L'; this run has no phases") as caught:
+        config.parse({"opponents": [{"source": "past", **WOLVES, "partner": "phase L"}]})
+    assert caught.value.where == "opponents.0.partner"
+
+
+def test_folders_of_opponents_are_found_in_phases_too(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "start").mkdir()  # a name of the run's own stays that
+    entry = {"source": "model", **WOLVES, "partner": "start"}
+    made = config.resolve(config.parse(THREE | but(1, opponents=[entry], reference="start")), tmp_path)
+    assert made.phases[1].opponents[0].sources == {"source": str(tmp_path / "model"), "partner": "start"}
+    assert dict(made.sources()) == {
+        "phases.1.opponents.0.source": str(tmp_path / "model"),
+        "phases.1.opponents.0.partner": "start",
+        "phases.2.opponents.0.source": "past",
+    }
