@@ -1,5 +1,6 @@
 """Training in phases: who plays and what changes in each, what stays on disk, and going on to the same bits."""
 
+import asyncio
 import gzip
 import json
 
@@ -11,7 +12,7 @@ from tests.trust.test_kill_resume import final_bits, history, numbers
 from training.attempts.start import reopen
 from training.errors import BadInput
 from training.games import make
-from training.learn import trainer
+from training.learn import checkpoint, trainer
 from training.records import LEARNER, Episode, Scenario
 from training.store import dumps, read_lines
 
@@ -109,6 +110,43 @@ def test_the_divergence_is_measured_from_the_reference(whole):
 
 def test_the_ends_of_phases_stay_on_disk(whole):
     assert [step for step, _ in whole.attempt(1).checkpoints()] == [2, 4, 6]
+
+
+def test_a_phase_begins_with_a_new_watchdog_and_the_old_moments(whole):
+    windows, updates = {}, {}
+    for step in (2, 4, 6):
+        state = checkpoint.read(whole.checkpoint_of(step))
+        windows[step] = [len(state.data["watchdog"][name]) for name in ("recent", "first")]
+        [updates[step]] = {int(count) for name, count in state.tensors.items() if name.endswith(".step")}
+    assert windows == {2: [2, 2], 4: [2, 2], 6: [2, 2]}  # the two steps of the phase
+    assert updates == {2: 2, 4: 3, 6: 4}  # steps 3 and 5 are those of the critic's warm-up
+
+
+def test_a_phase_begins_with_a_new_method(tmp_path):
+    phases = [{"name": "first", "steps": 3}, {"name": "second", "steps": 3, "method": {"ema_decay": 0.5}}]
+    method = {"name": "mars", "baseline": "role_ema"}
+    config, run_dir = make_phased(tmp_path, opponents=[], phases=phases, method=method)
+    context = trainer.build(config, run_dir, None)
+    began = context.method.state_dict()
+    context.method.load_state_dict({"means": {"werewolf/0": 1.0}})
+    assert context.method.state_dict() != began
+    asyncio.run(context.enter(1))
+    assert context.method.state_dict() == began
+    assert context.method.config.ema_decay == 0.5
+    asyncio.run(context.close())
+
+
+def test_past_selves_come_and_go_with_the_phases(tmp_path):
+    sources = ["past", "scripted", "past"]
+    phases = [
+        {"name": f"p{number}", "steps": 1, "opponents": [{"source": source}]} for number, source in enumerate(sources)
+    ]
+    config, run_dir = make_run(tmp_path, steps=3, phases=phases, learn={"keep": 1, "critic_warmup": 0})
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    met = [{trace["policy"] for r in rows for trace in r["episode"]["traces"]} for rows in episodes(run_dir).values()]
+    assert [policies - {LEARNER} for policies in met[:2]] == [{"past 0"}, set()]  # a script leaves no trace
+    [last] = met[2] - {LEARNER}
+    assert last in {"past 0", "past 1", "past 2"}
 
 
 def test_a_run_that_stops_in_every_phase_ends_with_the_same_bits(whole, tmp_path, monkeypatch):
