@@ -6,15 +6,16 @@ import shutil
 import pytest
 
 from tests.learn.small_runs import another, make_run
+from tests.toy_models import write_random_llama
 from tests.trust.test_kill_resume import final_bits, history, numbers
 from training.attempts.progress import Progress
 from training.attempts.start import reopen
 from training.errors import BadInput
 from training.learn import trainer
-from training.records import LEARNER, Episode
+from training.records import LEARNER, Episode, Scenario
 from training.rollout.league import read
 from training.run_sections import MOST_GAMES
-from training.store import read_lines, read_member
+from training.store import dumps, read_lines, read_member
 
 STEPS = 4
 OPPONENTS = [{"source": "mirror"}, {"source": "past"}, {"source": "scripted"}]
@@ -158,35 +159,35 @@ def test_the_results_steer_the_draw(tmp_path):
     assert all("games_against past" in line for line in met[2:])
 
 
-def test_roles_meet_in_both_directions(tmp_path):
-    from tests.toy_models import write_random_llama
-    from training.records import Scenario
-    from training.store import dumps
-
+def make_village(root, **sections):
+    """A run of one step in a village of six babblers."""
     scenario = Scenario(id="v", game="werewolf", seats=("A", "B", "C", "D", "E", "F"))
-    write_random_llama(tmp_path / "model", window=16384)
-    (tmp_path / "data.jsonl").write_text(dumps(scenario.to_dict()) + "\n")
-    config, run_dir = make_run(
-        tmp_path,
+    write_random_llama(root / "model", window=16384)
+    (root / "data.jsonl").write_text(dumps(scenario.to_dict()) + "\n")
+    return make_run(
+        root,
         steps=1,
         game={"name": "werewolf", "settings": {"day_limit": 1}},
         rollout={"scenarios": 1, "games": 1},
-        opponents=[{"source": "past", "learner": ["werewolf"]}],
-        league={"every": 1, "games": 2},
         reward={"malformed": -0.5},
         learn={"steps": 1, "critic_warmup": 0, "tokens_per_batch": 16384},
+        **sections,
     )
+
+
+def test_roles_meet_in_both_directions(tmp_path):
+    entry = {"source": "past", "learner": ["werewolf"]}
+    config, run_dir = make_village(tmp_path, opponents=[entry], league={"every": 1, "games": 2})
     assert trainer.run(config, run_dir)["result"] == "succeeded"
     assert set(cells(run_dir)) == {(a, f"past {b}") for a in (0, 1) for b in (0, 1)}
     for cell in cells(run_dir).values():
         assert (cell.learner, cell.games, cell.low, cell.high) == ("werewolf", 2, 0, 1)
 
 
-def test_roles_that_no_start_has_are_refused_before_anything_is_written(tmp_path):
-    config, run_dir = make_run(
-        tmp_path, opponents=[{"source": "mirror"}, {"source": "past", "learner": ["werewolf"]}], league={"every": 1}
-    )
-    with pytest.raises(BadInput, match=r"no start seats both the learner \(werewolf\) and an opponent") as caught:
+def test_roles_that_leave_no_seat_to_an_opponent_are_refused_before_anything_is_written(tmp_path):
+    everybody = {"source": "past", "learner": ["werewolf", "villager", "seer", "witch"]}
+    config, run_dir = make_village(tmp_path, opponents=[{"source": "mirror"}, everybody], league={"every": 1})
+    with pytest.raises(BadInput, match=r"no start seats both the learner \(werewolf, .*\) and an opponent") as caught:
         trainer.run(config, run_dir)
     assert caught.value.where == "opponents.1.learner"
     assert run_dir.attempts() == []
