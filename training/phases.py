@@ -31,7 +31,7 @@ class Phase(Record):
         min_length=1,
         max_length=60,
         pattern=r"^[A-Za-z0-9_.+-]+$",
-        description="Its name; later phases call the learner at its end `phase NAME`.",
+        description="Its name; later phases call the learner at its end phase NAME.",
     )
     steps: int = Field(ge=1, le=MOST_STEPS, description="Its training steps; those of all phases make learn.steps.")
     opponents: tuple[Opponent, ...] | None = Field(
