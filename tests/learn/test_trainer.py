@@ -345,6 +345,11 @@ def test_wolves_are_compared_against_a_common_village():
         assert trainer.gain_worth(parse({**wolves, "evaluate": section})) is None
     both = {**wolves, "opponents": [{"source": "past", "learner": ["werewolf", "seer"]}]}
     assert trainer.gain_worth(parse({**both, "evaluate": {"side": ["seer", "werewolf"]}})) == 1
+    side = {"evaluate": {"side": ["werewolf"]}}
+    against_start = {"source": "start", "learner": ["werewolf"]}
+    assert trainer.gain_worth(parse({**wolves, **side, "opponents": [against_start]})) == 1
+    with_partner = {**against_start, "partner": "past"}  # in a head-to-head the side has no partner
+    assert trainer.gain_worth(parse({**wolves, **side, "opponents": [with_partner]})) is None
 
 
 @pytest.mark.parametrize("lr, result", [(1e-2, "stopped"), (1e-5, "succeeded")])
