@@ -185,16 +185,16 @@ def starts(games: int, seed: int) -> list[Scenario]:
     """Return the first starts after `seed` in which scripted players meet."""
     start = lookup("among_us").start
     assert start is not None, "Among Us has a start for any table"
-    found: list[Scenario] = []
+    scenarios: list[Scenario] = []
     for number in count(seed + 1):
-        if len(found) == games:
+        if len(scenarios) == games:
             break
         scenario = start(SEATS).with_seed(number)
         seats = [players.make("scripted", scenario, seat) for seat in range(SEATS)]
         rules = RolloutPolicy(seed=seed)  # what the script draws depends on it, and on the game's number
-        if asyncio.run(play(scenario, seats, rules=rules, number=len(found))).metrics["meetings"]:
-            found.append(scenario)
-    return found
+        if asyncio.run(play(scenario, seats, rules=rules, number=len(scenarios))).metrics["meetings"]:
+            scenarios.append(scenario)
+    return scenarios
 
 
 def _scored(number: int, episode: Episode) -> Rollout:

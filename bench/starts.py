@@ -61,9 +61,9 @@ class Terse:
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Return the player's choice."""
-        found = _TAG.search((await self._player.act(seat, observation, seed)).text)
-        assert found, "a strategic game's player always chooses"
-        return Reply(found.group())
+        tag = _TAG.search((await self._player.act(seat, observation, seed)).text)
+        assert tag, "a strategic game's player always chooses"
+        return Reply(tag.group())
 
     def traces(self) -> tuple[Trace, ...]:
         """Return nothing: this player samples no tokens."""

@@ -106,12 +106,23 @@ TASKS: dict[str, Task] = {
         "kuhn_poker",
         Start("kuhn-poker-1", ("by_card",), 6000),
         "nash",
-        80,
+        90,
         _nash_conv,
         {
             "sampling": {"max_tokens": 24, "constrain": True},
-            "rollout": {"scenarios": 128},
-            "learn": {"lr": 3e-4, "epochs": 4, "kl_coef": 0.02, "ent_coef": 0.2, "aggregate": "token_mean"},
+            "rollout": {"scenarios": 192},
+            "learn": {
+                "lr": 3e-4,
+                "epochs": 4,
+                "schedule": "constant",
+                "kl_coef": 0.02,
+                "ent_coef": 0.3,
+                "aggregate": "token_mean",
+            },
+            "phases": [
+                {"name": "wide", "steps": 50},
+                {"name": "narrow", "steps": 40, "learn": {"lr": 1e-4, "ent_coef": 0.15, "schedule": "linear"}},
+            ],
         },
     ),
     "tictactoe": Task(
@@ -184,6 +195,7 @@ def configuration(task: Task, base: Path, form: str, seed: int, steps: int) -> d
         "method": {"name": "mars", **FORMS[form]},
         "reward": {"scale": "span", "forfeit": "nothing", "malformed": -4.0, "well_formed": 0.05},
         "learn": learn,
+        "phases": task.config.get("phases", []) if steps == task.steps else [],
         "stop": never,
     }
 

@@ -31,17 +31,17 @@ def test_the_true_gradient_agrees_with_differences():
 
 @pytest.mark.parametrize("form", ["none", "role_ema", "whole_game_none"])
 def test_baselines_that_do_not_depend_on_the_game_are_unbiased_with_summed_turns(form):
-    found = compare(ENDED, form, 2)["sum"]
-    assert found["ratio"] == pytest.approx(1)
-    assert found["bias"] == pytest.approx(0, abs=1e-9)
+    numbers = compare(ENDED, form, 2)["sum"]
+    assert numbers["ratio"] == pytest.approx(1)
+    assert numbers["bias"] == pytest.approx(0, abs=1e-9)
 
 
 def test_in_games_of_fixed_length_a_mean_over_equal_turns_only_shortens_the_gradient():
     """Of two games each baseline holds half of the game itself, which takes half of the gradient away."""
     for form in ("player_turn", "whole_game"):
-        for found in compare(FIXED, form, 2).values():
-            assert found["bias"] == pytest.approx(0, abs=1e-9)
-            assert found["cosine"] == pytest.approx(1)
+        for numbers in compare(FIXED, form, 2).values():
+            assert numbers["bias"] == pytest.approx(0, abs=1e-9)
+            assert numbers["cosine"] == pytest.approx(1)
     assert compare(FIXED, "player_turn", 2)["sum"]["ratio"] == pytest.approx(0.5)
 
 

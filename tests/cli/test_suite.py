@@ -241,10 +241,10 @@ def test_a_models_best_response_is_that_of_nashconv(suite, tmp_path):
     folder = write_random_llama(tmp_path / "llama", window=4096)
     _, result, _ = suite([TASKS["exact"]], model=str(folder))
     [row] = result["rows"]
-    found = nashconv.run(
+    measured = nashconv.run(
         "kuhn_poker", str(folder), engine="transformers", device="cpu", dtype="float32", on_progress=lambda *_: None
     )
-    assert row["exact"] == pytest.approx({name: found[name] for name in ("nash_conv", "exploitability", "value")})
+    assert row["exact"] == pytest.approx({name: measured[name] for name in ("nash_conv", "exploitability", "value")})
     assert result["conditions"]["model"]["name"] == bases.read_info(folder).name
 
 

@@ -47,12 +47,12 @@ def test_the_numbers_are_those_of_the_saved_weights(tmp_path):
     config, run_dir = make_run(tmp_path, steps=1, evaluate=KUHN, learn={"critic_warmup": 0})
     during.run(config, run_dir)
     folder = run_dir.checkpoint_of(1)
-    found = nashconv.run(
+    measured = nashconv.run(
         "kuhn_poker", str(folder), engine="transformers", device="cpu", dtype="float32", on_progress=lambda *_: None
     )
     [line] = lines(run_dir)
-    assert line["nashconv/kuhn_poker"] == pytest.approx(found["nash_conv"], abs=1e-4)
-    assert line["exploitability/kuhn_poker"] == pytest.approx(found["exploitability"], abs=1e-4)
+    assert line["nashconv/kuhn_poker"] == pytest.approx(measured["nash_conv"], abs=1e-4)
+    assert line["exploitability/kuhn_poker"] == pytest.approx(measured["exploitability"], abs=1e-4)
 
 
 def test_a_stop_leaves_the_measurement_out_and_keeps_the_step(tmp_path, monkeypatch):

@@ -114,8 +114,8 @@ def test_the_policy_of_constrained_decoding_by_hand(temperature):
     """From 2 the odds of 0 and 1 are 1 : 2; after 1 those of 0 and 2 are 3 : 1; then only the end can follow."""
     first, second = 2 ** (1 / temperature), 3 ** (1 / temperature)
     expected = [1 / (1 + first), first / (1 + first) * second / (second + 1), first / (1 + first) / (second + 1)]
-    found = asyncio.run(constrained_probabilities(BigramEngine(TABLE), [2], CHOICES, temperature))
-    assert found == pytest.approx(expected)
+    probabilities = asyncio.run(constrained_probabilities(BigramEngine(TABLE), [2], CHOICES, temperature))
+    assert probabilities == pytest.approx(expected)
     assert asyncio.run(constrained_probabilities(BigramEngine(TABLE), [2], CHOICES[:1], temperature)) == [1.0]
 
 

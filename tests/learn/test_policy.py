@@ -164,18 +164,18 @@ def test_among_choices_against_a_softmax_of_the_allowed_logits(base, temperature
             for one, other in zip(ours(), plain_among(policy, temperature), strict=True):
                 torch.testing.assert_close(one, other, atol=2e-5, rtol=0)
         return
-    found = []
+    results = []
     for form in (ours, lambda: plain_among(policy, temperature)):
         policy.model.zero_grad()
         logp, entropy = form()
         ((weight * logp).sum() + (0.3 * entropy.sum() if entropy_grad else 0)).backward()
         grads = [p.grad.clone() for p in policy.trained.values() if p.grad is not None]
-        found.append((logp.detach(), entropy.detach(), *grads))
-    assert len(found[0]) > 10
-    for one, other in zip(*found, strict=True):
+        results.append((logp.detach(), entropy.detach(), *grads))
+    assert len(results[0]) > 10
+    for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other, atol=2e-4, rtol=2e-4)
-    assert found[0][0][3] == 0  # nothing else was allowed
-    assert found[0][1][3] == 0
+    assert results[0][0][3] == 0  # nothing else was allowed
+    assert results[0][1][3] == 0
 
 
 @pytest.mark.parametrize("entropy_grad", [False, True])

@@ -48,8 +48,8 @@ def advantages(group, method):
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_by_hand(form):
     settings, expected = FORMS[form]
-    found = advantages(games(), MarsConfig(**settings).build())
-    assert [pytest.approx(row) for row in expected] == found
+    credited = advantages(games(), MarsConfig(**settings).build())
+    assert [pytest.approx(row) for row in expected] == credited
 
 
 def test_all_tokens_of_a_turn_share_its_advantage_and_nothing_else_has_credit():

@@ -26,8 +26,8 @@ from training.evaluate.transfer.answers import find, marked_number, same_number
     ],
 )
 def test_the_number_of_a_reply(reply, value, rule):
-    found = find(reply, "number")
-    assert (found.value, found.rule) == (value, rule)
+    answer = find(reply, "number")
+    assert (answer.value, answer.rule) == (value, rule)
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_the_number_of_a_reply(reply, value, rule):
     ],
 )
 def test_the_letter_of_a_reply(reply, value, rule):
-    found = find(reply, "letter", "ABCD")
-    assert (found.value, found.rule) == (value, rule)
+    answer = find(reply, "letter", "ABCD")
+    assert (answer.value, answer.rule) == (value, rule)
 
 
 def test_the_place_is_where_the_answer_begins():

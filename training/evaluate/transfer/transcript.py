@@ -54,13 +54,13 @@ class Scored(Record):
 
 def score(question: Question, transcript: Transcript) -> Scored:
     """Score a transcript by exact match; an answer that cannot be extracted is not correct, an error has no score."""
-    found = find(split_private(transcript.final)[0], question.kind, question.letters)
-    correct = found.value is not None and question.accepts(found.value)
+    answer = find(split_private(transcript.final)[0], question.kind, question.letters)
+    correct = answer.value is not None and question.accepts(answer.value)
     return Scored(
         transcript=transcript,
         gold=question.gold,
-        answer=found.value,
-        rule=found.rule,
+        answer=answer.value,
+        rule=answer.rule,
         correct=None if transcript.error else correct,
         reasoning=tuple(reasoning(reply.text, question.kind, question.letters) for reply in transcript.replies),
     )
