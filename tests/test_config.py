@@ -245,3 +245,20 @@ def test_a_league_that_cannot_work_is_refused(changes, where, why):
     with pytest.raises(BadInput, match=why) as caught:
         config.parse(LEAGUE | changes)
     assert caught.value.where == where
+
+
+def test_a_forfeit_pays_nothing_only_where_it_ends_the_game():
+    wanted = {"game": {"name": "werewolf"}, "reward": {"forfeit": "nothing"}}
+    with pytest.raises(BadInput, match="does not end the game") as refused:
+        config.parse(wanted)
+    assert refused.value.where == "reward.forfeit"
+    config.parse({**wanted, "game": {"name": "kuhn_poker"}})
+
+
+def test_the_games_of_a_league_are_counted_without_listing_its_steps():
+    league = {"league": {"every": 10, "games": 8}, "learn": {"steps": 40, "save_every": 5, "critic_warmup": 0}}
+    counted = config.parse({**league, "rollout": {"past_saved": 4}, "opponents": [{"source": "past"}]})
+    # after 0, 10, 20, 30 and 40 steps 0, 2, 3, 3 and 3 earlier saved steps play in both roles, and each itself
+    assert counted.league_games == (2 * (0 + 2 + 3 + 3 + 3) + 5) * 8
+    named = config.parse({**league, "opponents": [{"source": "scripted"}, {"source": "mirror"}]})
+    assert named.league_games == 5 * 8

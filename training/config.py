@@ -44,7 +44,6 @@ from training.run_sections import (
     SamplingSection,
     StopSection,
     of_learner,
-    saved_steps,
 )
 from training.sections import SftConfig
 from training.store import loads
@@ -147,6 +146,8 @@ class RunConfig(Record):
         for part in self.parts:
             if self.reward.source == "outcome" and games.lookup(part.game).judged:
                 raise BadInput(f"{part.game} has no result of its own: only a judge can score it", "reward.source")
+            if self.reward.forfeit == "nothing" and games.lookup(part.game).players[1] > 2:
+                raise BadInput(f"in {part.game} a forfeit does not end the game: use win", "reward.forfeit")
         if self.league.every:
             self._check_league()
         if (self.judged or self.reward.judge_filter) and self.judge is None:
@@ -261,17 +262,12 @@ class RunConfig(Record):
         every = self.league.every
         if not every:
             return 0
-        games_played = 0
-        for evaluation in range(self.learn.steps // every + 1):
-            for opponent in self.opponents:
-                if opponent.source == PAST:  # those before it, in both roles, and itself
-                    before = (
-                        len(saved_steps(evaluation * every + 1, self.learn.save_every, self.rollout.past_saved)) - 1
-                    )
-                    games_played += (2 * before + 1) * self.league.games
-                elif opponent.source != MIRROR:
-                    games_played += self.league.games
-        return games_played
+        steps = range(0, self.learn.steps + 1, every)
+        before = sum(min(step // self.learn.save_every, self.rollout.past_saved - 1) for step in steps)
+        past = sum(opponent.source == PAST for opponent in self.opponents)
+        named = sum(opponent.source not in (MIRROR, PAST) for opponent in self.opponents)
+        pairs = past * (2 * before + len(steps)) + named * len(steps)  # those before it, in both roles, and itself
+        return pairs * self.league.games
 
     @property
     def judged(self) -> bool:
@@ -291,7 +287,7 @@ class RunConfig(Record):
 
     @property
     def reward_low(self) -> float:
-        """The least that one reward of a seat may be: its result, or what it pays for malformed replies or distance."""
+        """The lower bound of one reward of a seat: at the end, on the way, for a reply's form or length, or the KL."""
         if self.learn.kl == "k1" and self.learn.kl_coef > 0:
             return -math.inf  # paid for every token, as far as the policy may go
         longest = self.sampling.max_tokens

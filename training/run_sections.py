@@ -144,7 +144,7 @@ def of_learner(source: str) -> bool:
 
 def saved_steps(step: int, every: int, newest: int) -> tuple[int, ...]:
     """Return the `newest` steps before training step `step` after which the learner was saved; 0 is the start."""
-    return tuple(range(0, step, every))[-newest:]
+    return tuple(range(0, step, every)[-newest:])  # the range, not its numbers: there may be many
 
 
 class Opponent(Record):
@@ -240,8 +240,8 @@ class RewardSection(Record):
     )
     forfeit: Literal["win", "nothing"] = Field(
         default="win",
-        description="What the others receive when a seat forfeits (rollout.on_refused): win = the game's result. "
-        "nothing = 0 before scaling.",
+        description="What the other seat of a game of two receives when a seat forfeits (rollout.on_refused): "
+        "win = the game's result. nothing = a return of 0, before scaling.",
     )
     malformed: float = Field(
         default=0.0,
@@ -252,12 +252,23 @@ class RewardSection(Record):
     well_formed: float = Field(default=0.0, ge=0, le=10, description="Reward added for every legal reply.")
     length: Literal["none", "penalty", "bonus"] = Field(
         default="none",
-        description="Reward for the length of a legal reply. penalty = 0 up to length_max tokens, then falling. "
-        "bonus = length_coef at length_min tokens, falling to 0 at length_max; it pays for more turns.",
+        description="Reward for the length of a legal reply. penalty = 0 up to length_max tokens, then linearly "
+        "decreasing. bonus = decreasing linearly from length_coef at length_min tokens to 0 at length_max; it rewards "
+        "more turns.",
     )
     length_coef: float = Field(default=0.5, gt=0, le=100, description="Size of the reward for length.")
-    length_min: int = Field(default=11, ge=0, le=LONGEST_REPLY, description="Tokens at which its slope begins.")
-    length_max: int = Field(default=2048, ge=1, le=LONGEST_REPLY, description="Tokens at which it is 0.")
+    length_min: int = Field(
+        default=11,
+        ge=0,
+        le=LONGEST_REPLY,
+        description="Reply length, in tokens, at which a bonus is length_coef; with length_max it sets the slope.",
+    )
+    length_max: int = Field(
+        default=2048,
+        ge=1,
+        le=LONGEST_REPLY,
+        description="Reply length, in tokens, above which a penalty begins and at which a bonus ends.",
+    )
     format: bool = Field(
         default=True, description="A reply that does not parse or is not legal fails the quality filter."
     )
@@ -414,8 +425,9 @@ class LearnSection(Record):
     )
     aggregate: Literal["token_mean", "turn_mean", "player_mean"] = Field(
         default="token_mean",
-        description="Average of the loss: token_mean = every token has the same weight. turn_mean = every turn of a "
-        "seat, then every seat of a game. player_mean = that among equal players (game and seat), then every player.",
+        description="Average of the loss. token_mean = mean over all tokens. turn_mean = mean over the tokens of a "
+        "turn, then the turns of a trajectory (one seat of one game), then trajectories. player_mean = turn_mean "
+        "within each player (game and seat), then the mean over players.",
     )
     clip: float = Field(default=0.2, gt=0, le=1e6, description="PPO's clip range of the probability ratio.")
     dual_clip: float | None = Field(
