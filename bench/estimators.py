@@ -230,11 +230,12 @@ def main(arguments: Namespace) -> dict[str, Any]:
     }
 
 
-def _over(worlds: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, float]]:
-    """Return, by average, the mean of each number over the worlds, and the largest bias."""
+def _over(worlds: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, Any]]:
+    """Return, by average, the mean of each number over the worlds, and bias and noise in each."""
     return {
         how: {name: fmean(world[how][name] for world in worlds) for name in worlds[0][how]}
         | {"worst_bias": max(world[how]["bias"] for world in worlds)}
+        | {f"{name}_by_world": [world[how][name] for world in worlds] for name in ("bias", "noise")}
         for how in WEIGHTS
     }
 

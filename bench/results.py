@@ -409,7 +409,9 @@ def mars(raw: Raw) -> Iterator[str]:
         for form, title in ESTIMATORS.items():
             row = raw["estimators"]["games"][game][form]
             biases = " | ".join(f"{row[how]['bias']:.2f}" for how in AVERAGES)
-            yield f"| {title} | {biases} | {row['sum']['ratio']:.2f} | {row['sum']['noise']:.1f} |"
+            summed = row["sum"]
+            worst, ratio, noise = summed["worst_bias"], summed["ratio"], summed["noise"]
+            yield f"| {title} | {biases} | {worst:.2f} | {ratio:.2f} | {noise:.1f} |"
     pairs, triples = (raw[name]["games"]["policy_ends"] for name in ("estimators_pairs", "estimators_triples"))
     for form, title in ESTIMATORS.items():
         summed = " | ".join(f"{rows[form]['sum']['bias']:.2f}" for rows in (pairs, triples))
