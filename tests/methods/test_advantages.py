@@ -32,6 +32,13 @@ def test_gae_limits():
     assert gae(rewards, values, 0.9, 0.0) == pytest.approx([1 + 0.63 - 0.2, -2 - 0.09 - 0.7, 0.6])
 
 
+def test_gae_with_a_discount_for_each_step():
+    # γ = .5, 1, .9, λ = .8: δ3 = 1 − .5 = .5; δ2 = 1·.5 − .4 = .1; δ1 = .5·.4 − .3 = −.1
+    # A3 = .5; A2 = .1 + .8·.5 = .5; A1 = −.1 + .5·.8·.5 = .1; after the last step there is nothing to discount
+    assert gae([0, 0, 1], [0.3, 0.4, 0.5], [0.5, 1.0, 0.9], 0.8) == pytest.approx([0.1, 0.5, 0.5])
+    assert gae([0, 0, 1], [0.3, 0.4, 0.5], [0.9] * 3, 0.8) == pytest.approx([0.3552, 0.41, 0.5])
+
+
 def test_gae_of_nothing():
     assert gae([], [], 0.9, 0.9).shape == (0,)
 
@@ -39,6 +46,8 @@ def test_gae_of_nothing():
 def test_gae_refuses_unequal_lengths():
     with pytest.raises(ValueError, match="2 rewards need 2 values"):
         gae([0.0, 1.0], [0.0], 1, 1)
+    with pytest.raises(ValueError, match="2 rewards need 2 discounts, not 1"):
+        gae([0.0, 1.0], [0.0, 0.0], [1.0], 1)
 
 
 def test_hierarchical_by_hand():

@@ -46,11 +46,12 @@ def whitening(advantages: Sequence[Floats]) -> Whitening:
     return Whitening(float(entries.mean()), deviation if deviation > 1e-8 else 1.0)
 
 
-def gae(rewards: Numbers, values: Numbers, gamma: float, lam: float) -> Floats:
+def gae(rewards: Numbers, values: Numbers, gamma: float | Numbers, lam: float) -> Floats:
     """Return the generalised advantage estimates A_k = Σ_l (γλ)^l δ_{k+l} with δ_k = r_k + γ V_{k+1} − V_k.
 
     `rewards` has one entry per step; `values` too, and the value after the last step is then 0. One value more than
-    steps is taken as the value after the last step (Schulman et al., 2016, eq. 16).
+    steps is taken as the value after the last step (Schulman et al., 2016, eq. 16). `gamma` may be one discount per
+    step, from that step to the next: A_k = δ_k + γ_k λ A_{k+1} with δ_k = r_k + γ_k V_{k+1} − V_k.
     """
     r = np.asarray(rewards, dtype=np.float64).reshape(-1)
     v = np.asarray(values, dtype=np.float64).reshape(-1)
@@ -58,10 +59,14 @@ def gae(rewards: Numbers, values: Numbers, gamma: float, lam: float) -> Floats:
         v = np.append(v, 0.0)
     if len(v) != len(r) + 1:
         raise ValueError(f"{len(r)} rewards need {len(r)} values, not {len(v)}")
+    discounts = np.full(len(r), gamma, dtype=np.float64) if np.ndim(gamma) == 0 else np.asarray(gamma, dtype=np.float64)
+    if len(discounts) != len(r):
+        raise ValueError(f"{len(r)} rewards need {len(r)} discounts, not {len(discounts)}")
     advantages: list[float] = []
     running = 0.0
-    for delta in reversed((r + gamma * v[1:] - v[:-1]).tolist()):  # plain floats: a loop over array entries is slow
-        running = delta + gamma * lam * running
+    deltas = (r + discounts * v[1:] - v[:-1]).tolist()  # plain floats: a loop over array entries is slow
+    for delta, decay in zip(reversed(deltas), reversed((discounts * lam).tolist()), strict=True):
+        running = delta + decay * running
         advantages.append(running)
     return np.array(advantages[::-1], dtype=np.float64)
 
