@@ -535,6 +535,20 @@ class StopSection(Record):
         description="Stop when PPO clips more than this share of the tokens' weight, which says that a step moves the "
         "policy too far; 1 = never. One update per step (learn.epochs, learn.tokens_per_update) clips nothing.",
     )
+    silent: float = Field(
+        default=0.8,
+        gt=0,
+        le=1,
+        description="Silence: stop when more than this share of the messages of a role that learns are missing or next "
+        "to empty, in games that count them (Among Us); 1 = never.",
+    )
+    waits: float = Field(
+        default=0.8,
+        gt=0,
+        le=1,
+        description="Everybody waits: stop when more than this share of the decisions of a role that learns are to "
+        "wait, in games that count them (Among Us); 1 = never.",
+    )
     held_out_gap: float = Field(
         default=0.25,
         gt=0,

@@ -342,6 +342,34 @@ def test_when_all_give_up_the_game_runs_to_its_end():
     assert "give up" not in str(game.observe(SPECTATOR).messages[1:])
 
 
+# --- silence and waiting ---
+
+
+def test_silence_and_waiting_are_counted_by_hand():
+    game = to_meeting()
+    lines = {"Ada": ["Ben!", "!"], "Ben": ["", "..."], "Dan": ["Ok.", "It was Ben."], "Eva": ["Ben", "1 2 3"]}
+    while game.phase(ALL).startswith("Meeting"):
+        [name] = asked(game)
+        text = lines[name].pop(0)
+        seat = game.names.index(name)
+        game.step({seat: game.default(seat) if text in ("", "!") else Move(action="talk", text=text)})
+    step(game, Ada="<vote>Ben</vote>", Ben="!", Dan="<vote>Ben</vote>", Eva="<vote>Ben</vote>")
+    metrics, seats = game.metrics(), game.seat_metrics()
+    # nothing, nothing, three dots and a word of two letters
+    assert metrics["silent"] == 4 / 8
+    assert [seats[seat].get("silent") for seat in range(5)] == [0.5, 1.0, None, 0.5, 0.0]
+    # in the rooms: Ada and Dan wait twice, Cleo and Ben never; Eva goes, waits, reports
+    assert [seats[seat]["waits"] for seat in range(5)] == [1, 0, 0, 1, pytest.approx(1 / 3)]
+    assert metrics["waits"] == 5 / 12
+
+
+def test_what_nobody_had_to_do_has_no_share():
+    game = ship()
+    game.step(dict.fromkeys(range(5), FORFEIT))
+    assert not {"silent", "waits"} & game.metrics().keys()
+    assert "silent" not in game.seat_metrics()[0]
+
+
 # --- what is hidden ---
 
 

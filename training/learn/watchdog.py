@@ -1,8 +1,8 @@
 """When a run should end early: failing turns, entropy that rises or collapses, reward hacking, falling legality, drift,
-clipping, and a gap between the reward in training and what is gained on held-out scenarios.
+clipping, silence, waiting, and a gap between the reward in training and what is gained on held-out scenarios.
 
-Source: OMAR, §4.3, which names failing turns, rising entropy and reward hacking; the other rules and all thresholds are
-ours (`stop.*`).
+Source: OMAR, §4.3, which names failing turns, rising entropy and reward hacking; Sarkar et al. (2025), §5.3, whose crews
+without a fixed partner fall silent or wait. The other rules and all thresholds are ours (`stop.*`).
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ NAMES = (
     "clipfrac",
 )
 """The metrics that the rules read."""
+SILENT, WAITS = "silent", "waits"
+"""Metrics of games that the rules read by role: the learner's seats have these, the game's own are everybody's."""
 ROUNDING = 1e-3
 """A mean advantage below this is no drift: where all rewards are equal, nothing but rounding is left."""
 
@@ -48,11 +50,16 @@ class Watchdog:
         """Add one step; return why the run should end, or an empty text.
 
         Reads `failing` and `parse_rate` (shares of turns), `entropy` and `kl` (nats per token), `reward`,
-        `reply_tokens` and `advantage_mean` (means), `advantage_std`, `lr` and `clipfrac` (a share); a missing number
-        raises no alarm.
+        `reply_tokens` and `advantage_mean` (means), `advantage_std`, `lr` and `clipfrac` (a share), `silent` (a share
+        of messages) and `waits` (of decisions), each of the learner's role with most of them; a missing number raises
+        no alarm.
         """
         self.gap = False
         step = {name: metrics[name] for name in NAMES if name in metrics}
+        for name in (SILENT, WAITS):
+            by_role = [value for key, value in metrics.items() if key.startswith(f"{name}/")]
+            if by_role or name in metrics:
+                step[name] = max(by_role or [metrics[name]])
         self.recent = [*self.recent, step][-self.rules.average - 2 * max(self.rules.patience, self.rules.average) :]
         if len(self.first) < self.rules.patience and "reward" in step:
             self.first.append(step)
@@ -106,6 +113,13 @@ class Watchdog:
                 f"{rules.patience} steps in a row more than {rules.clipfrac:.0%} of the tokens' weight was clipped: "
                 "each step moves the policy too far"
             )
+        if self._above(SILENT, rules.silent):
+            return (
+                f"silence: {rules.patience} steps in a row more than {rules.silent:.0%} of a role's messages were "
+                "missing or next to empty"
+            )
+        if self._above(WAITS, rules.waits):
+            return f"everybody waits: {rules.patience} steps in a row more than {rules.waits:.0%} of a role's decisions"
         if self._rising():
             return f"the entropy rose {rules.patience} steps in a row, by more than {rules.entropy_rise:.0%} in all"
         if self._hacking():

@@ -197,6 +197,7 @@ class AmongUs(LoggedGame):
 
     def _act(self, moves: Mapping[Seat, Move]) -> None:
         """Apply kills first, then reports; if nobody reports, apply the other moves and pass the round."""
+        self._tally.decided(moves)
         choices = {seat: str(move.args["player"]) for seat, move in moves.items() if "player" in move.args}
         named = {seat: self.names.index(name) for seat, name in choices.items()}
         witnesses: frozenset[Seat] = frozenset()
@@ -273,6 +274,7 @@ class AmongUs(LoggedGame):
         if speaker is None:
             self._count(moves)
             return
+        self._tally.spoke(speaker, moves[speaker].text if speaker in moves else "")
         if speaker not in moves:
             self._log.tell(f"{self.names[speaker]} says nothing.")
         self._meeting.spoken += 1

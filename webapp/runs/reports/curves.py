@@ -20,6 +20,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "joint_points": "Joint points",
         "efficiency": "Efficiency",
         "failing": "Failing turns",
+        "silent": "Silent messages",
+        "waits": "Decisions to wait",
         "turns": "Turns per game",
         "reply_tokens": "Tokens per reply",
     },
@@ -61,6 +63,8 @@ EXPLANATIONS = {
     "constrained": "Share of replies that were sampled among the seat's legal moves (sampling.constrain). The others "
     "have free text.",
     "unlisted": "Share of replies that were sampled freely because the seat had more than 256 legal moves.",
+    "silent": "Share of the messages in meetings that were missing or had fewer than three letters or digits.",
+    "waits": "Share of the decisions in rooms that were to wait.",
     "discarded": "Mean probability mass that top-p and top-k removed before a token was drawn. "
     "The loss does not account for it: the larger it is, the more the trained policy differs from the sampled one.",
 }
