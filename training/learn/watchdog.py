@@ -1,8 +1,8 @@
 """When a run should end early: failing turns, entropy that rises or collapses, reward hacking, falling legality, drift,
 clipping, silence, waiting, and a gap between the reward in training and what is gained on held-out scenarios.
 
-Source: OMAR, §4.3, which names failing turns, rising entropy and reward hacking; Sarkar et al. (2025), §5.3, whose crews
-without a fixed partner fall silent or wait. The other rules and all thresholds are ours (`stop.*`).
+Source: OMAR, §4.3, which names failing turns, rising entropy and reward hacking; Sarkar et al. (2025), §6, for silence
+and waiting. The other rules and all thresholds are ours (`stop.*`).
 """
 
 from __future__ import annotations
