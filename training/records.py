@@ -173,6 +173,11 @@ class Belief(Record):
     trace: int | None = Field(default=None, ge=0, exclude_if=lambda trace: trace is None)
     span: tuple[int, int] | None = Field(default=None, exclude_if=lambda span: span is None)
 
+    @property
+    def right(self) -> float:
+        """The probability of the right choices together."""
+        return sum(self.probabilities.get(choice, 0.0) for choice in self.truth)
+
 
 Origin = Literal["seat", "default", "forfeit", "timeout", "tool"]
 ArgValue = int | str

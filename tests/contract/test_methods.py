@@ -15,7 +15,7 @@ from tests.methods.episodes import scored, trace
 from training.learn.score import Rollout, give_credit
 from training.methods import REGISTRY
 from training.methods.base import MethodConfig
-from training.records import LEARNER, EpisodeCredit, Needs, TraceCredit
+from training.records import LEARNER, Belief, EpisodeCredit, Needs, TraceCredit
 
 methods = pytest.mark.parametrize("kind", REGISTRY.values(), ids=REGISTRY)
 
@@ -35,6 +35,10 @@ def configured(kind):
             continue
 
 
+ASKED = Belief(seat=0, after=0, question="?", probabilities={"A": 0.25, "B": 0.75}, truth=("B",), trace=2, span=(1, 3))
+"""An answer to the probe in the last game, whose right choice is the last two tokens of the third trace."""
+
+
 def episodes(needs, seed=0):
     """Games of two starts: with several turns, a failed one, a branch, a silent seat, another policy, and a probe."""
     listed = [
@@ -44,7 +48,7 @@ def episodes(needs, seed=0):
         (
             [trace(".00"), trace("..", seat=1), trace("...", prefix=(0, 2))],
             {0: 0.0, 1: 1.0},
-            {"start": ("t", 1), "rewards": [-0.25]},
+            {"start": ("t", 1), "rewards": [-0.25], "beliefs": (ASKED,)},
         ),
     ]
     rng = np.random.default_rng(seed)

@@ -14,7 +14,16 @@ def trace(layout, seat=0, **more):
 
 
 def scored(
-    traces, returns, values=None, *, passed=None, rewards=None, token_rewards=(), seat_metrics=None, start=("s", 0)
+    traces,
+    returns,
+    values=None,
+    *,
+    passed=None,
+    rewards=None,
+    token_rewards=(),
+    seat_metrics=None,
+    start=("s", 0),
+    beliefs=(),
 ):
     """A scored episode; `values` maps a head to one list per trace."""
     traces = tuple(traces)
@@ -24,7 +33,9 @@ def scored(
     turns = tuple(Turn(seat=seats.get(i, 0), reply="", move=move, passed=True) for i in range(count))
     scenario = Scenario(id=start[0], game="negotiation", seats=("A", "B"), seed=start[1])
     return ScoredEpisode(
-        episode=Episode(scenario=scenario, turns=turns, traces=traces, seat_metrics=seat_metrics or {}),
+        episode=Episode(
+            scenario=scenario, turns=turns, traces=traces, seat_metrics=seat_metrics or {}, beliefs=beliefs
+        ),
         returns=returns,
         turn_rewards=rewards or [0.0] * count,
         passed=passed or [True] * count,

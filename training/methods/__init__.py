@@ -6,6 +6,7 @@ from typing import Any
 
 from training.errors import BadInput
 from training.methods.base import Method, MethodConfig
+from training.methods.listen_speak import ListenSpeakConfig
 from training.methods.mars import MarsConfig
 from training.methods.omar import OmarConfig
 from training.plugins import Registry
@@ -19,7 +20,9 @@ def _check(name: str, loaded: Any) -> type[MethodConfig]:
     return loaded
 
 
-REGISTRY: Registry[type[MethodConfig]] = Registry("parley.methods", {"omar": OmarConfig, "mars": MarsConfig}, _check)
+REGISTRY: Registry[type[MethodConfig]] = Registry(
+    "parley.methods", {"omar": OmarConfig, "mars": MarsConfig, "listen_speak": ListenSpeakConfig}, _check
+)
 """Configuration classes by name, those of installed distributions last; `REGISTRY[name](…).build()` is the method."""
 
 __all__ = ["REGISTRY", "Method", "MethodConfig"]

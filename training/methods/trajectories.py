@@ -129,7 +129,7 @@ def probe_answers(episode: Episode) -> list[ProbeAnswer]:
         ProbeAnswer(
             seat=belief.seat,
             after=belief.after,
-            right=sum(belief.probabilities.get(choice, 0.0) for choice in belief.truth),
+            right=belief.right,
             trace=belief.trace,
             where=slice(*belief.span),
         )

@@ -1,0 +1,71 @@
+"""Which turns of an episode are messages, and what each message changed in the beliefs of those who heard it.
+
+Nothing here knows a game: messages are recognised by how they were sampled or by the probes around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from training.methods.advantages import belief_rewards
+from training.methods.trajectories import TurnTokens
+from training.records import Belief, Episode, Seat
+
+
+def message_turns(episode: Episode, turns: Mapping[Seat, Sequence[TurnTokens]]) -> frozenset[int]:
+    """Return which of the learner's turns are messages, as indices into `Episode.turns`; the others are actions.
+
+    With constrained decoding a message is a turn of which no token was limited. Where no token of these turns was
+    limited, it is a turn whose move is the only one between two rounds of probes; a refused try is what the seat's next
+    accepted turn is.
+    """
+    free = {turn.index: _free(episode, turn) for row in turns.values() for turn in row}
+    if not all(free.values()):
+        return frozenset(index for index, unlimited in free.items() if unlimited)
+    asked = {belief.after for belief in episode.beliefs}
+    messages: set[int] = set()
+    for row in turns.values():
+        between = False
+        for turn in reversed(row):
+            place = episode.turns[turn.index].move_index
+            if place is not None:
+                between = {place, place + 1} <= asked
+            if between:
+                messages.add(turn.index)
+    return frozenset(messages)
+
+
+def _free(episode: Episode, turn: TurnTokens) -> bool:
+    choices = episode.traces[turn.trace].choices
+    return not any(position in choices for position in range(turn.first, turn.stop))
+
+
+def belief_changes(episode: Episode) -> dict[int, float]:
+    """Return what each move between two rounds of probes changed in beliefs in the truth, by place in `Episode.moves`.
+
+    It is the change of the sum over all seats that were asked, with a right answer, in both rounds, whichever policy
+    plays them; the speaker may be one of them. It counts negative if the right answer is the name of the speaker.
+    """
+    rounds: dict[int, list[Belief]] = {}
+    for belief in episode.beliefs:
+        if belief.truth:
+            rounds.setdefault(belief.after, []).append(belief)
+    names = episode.scenario.seats
+    changes: dict[int, float] = {}
+    for place, before in rounds.items():
+        after = rounds.get(place + 1)
+        if after is None or episode.moves[place].seat >= len(names):
+            continue
+        right = {name for belief in (*before, *after) for name in belief.truth}
+        imposters = [seat for seat, name in enumerate(names) if name in right]
+        heard = {belief.seat for belief in before} & {belief.seat for belief in after}
+        rows = [_row(before, len(names)), _row(after, len(names))]
+        [changes[place]] = belief_rewards(rows, [episode.moves[place].seat], imposters, [heard])
+    return changes
+
+
+def _row(beliefs: Iterable[Belief], seats: int) -> list[float]:
+    row = [0.0] * seats
+    for belief in beliefs:
+        row[belief.seat] = belief.right
+    return row
