@@ -117,6 +117,14 @@ PRESETS: dict[str, Preset] = {
             ("kuhn-poker-nash", "MARS against an equilibrium", "Kuhn poker against a fixed equilibrium."),
         )
     },
+    "among-us": Preset(
+        "Listening and speaking in Among Us",
+        "A 135M-parameter model first learns from the answers to probes; then the crew learns from its results and by "
+        "pay for messages that convince, too, beside a fixed crewmate and against a fixed imposter. "
+        "Its effect has not been measured.",
+        "listen_speak/among_us.toml",
+        {"name": "Among Us"},
+    ),
     "werewolf-sft": Preset(
         "Cold start on Werewolf",
         "Supervised learning on games of Werewolf, recorded ones or a dataset that scripted players have written "
