@@ -215,10 +215,10 @@ CONFIGURED = """
     else:
         raise AssertionError("too strong")
     described = config.schema()["properties"]["method"]["discriminator"]
-    assert described == {
-        "propertyName": "name",
-        "mapping": {"omar": "#/$defs/OmarConfig", "nothing": "#/$defs/NothingConfig"},
-    }
+    assert described["propertyName"] == "name"
+    assert set(described["mapping"]) == set(config.REGISTRY)
+    assert described["mapping"]["omar"] == "#/$defs/OmarConfig"
+    assert described["mapping"]["nothing"] == "#/$defs/NothingConfig"
     """
 
 
