@@ -10,12 +10,12 @@ from training.attempts.start import reopen
 from training.cli import main
 from training.errors import EngineError
 from training.evaluate import nashconv
-from training.evaluate.suite.plan import blocks
+from training.evaluate.suite.plan import Block, blocks
 from training.players.scripted import make as scripted
 from training.records import Episode
 from training.rundir import RunDir
 from training.store import read_lines, read_member, sha256
-from training.suites import FOLDER
+from training.suites import FOLDER, SuiteTask, standard_start
 
 SUITE = """
 name = "Ours"
@@ -262,6 +262,18 @@ def test_a_model_plays_and_its_malformed_replies_lose(suite, tmp_path):
     row = rows(result)["Tic-tac-toe", "random", None]
     assert (row["raw"]["mean"], row["normalised"]["mean"], row["legal_rate"]["mean"]) == (-1, 0, 0)
     assert row["raw"]["high"] > -1  # of equal results
+
+
+def test_the_episodes_and_rows_name_no_folder_and_no_secret(suite, tmp_path):
+    folder = write_random_llama(tmp_path / "llama", window=4096)
+    head = SUITE.replace("[rollout]", "[sampling]\nmax_tokens = 4\n[rollout]")
+    _, result, run_dir = suite([TASKS["tic"].replace("random", str(folder))], head=head)
+    titles = {line["summary"]["block"] for line, _ in read_lines(run_dir.attempt(1).index)}
+    assert titles == {f"Tic-tac-toe against llama, seat {seat}" for seat in (0, 1)}
+    assert {row["provenance"]["opponent"]["source"] for row in result["rows"]} == {"llama"}
+    task = SuiteTask(game="tic_tac_toe", opponent="https://host/v1 model SECRET_NAME")
+    block = Block(1, 0, task, 0, tmp_path, (standard_start(task),))
+    assert block.title == "Tic-tac-toe against model, seat 0"
 
 
 def test_the_suite_of_mars_runs_for_players_and_prints_its_rows(tmp_path, monkeypatch, capfd):

@@ -19,6 +19,7 @@ from training.learn.scenarios import read_scenarios
 from training.players import contestants
 from training.records import Scenario, Seat
 from training.rollout import Job
+from training.rollout.pool import title
 from training.run_sections import MIRROR, MixtureEntry
 from training.rundir import RunDir
 from training.seeding import derive, seeded
@@ -47,7 +48,7 @@ class Block:
     def title(self) -> str:
         """The block in a few words, by public facts only."""
         game = label(self.task, self.starts[0])
-        return f"{game}, mirror" if self.seat is None else f"{game} against {self.task.opponent}, seat {self.seat}"
+        return f"{game}, mirror" if self.seat is None else f"{game} against {title(self.task.opponent)}, seat {self.seat}"
 
     def seed(self, seed: int) -> int:
         """Return the seed of the block's replies; it does not depend on the other tasks of the suite."""

@@ -30,6 +30,7 @@ from training.players.contestants import Contestant, ContestantPool
 from training.players.table import Policy
 from training.records import Episode, Seat
 from training.rollout import Job, RolloutPolicy, rollout
+from training.rollout.pool import title
 from training.run_sections import MIRROR
 from training.rundir import RunDir
 from training.store import sha256, write_json
@@ -154,7 +155,7 @@ class Suite:
             step=None if seat is None and not mirror else block.number,
             provenance={
                 **self._provenance(task, seat),
-                "opponent": {"source": task.opponent, **({} if mirror else dict(opponent.facts))},
+                "opponent": {**({} if mirror else opponent.facts), "source": title(task.opponent)},
                 "scenarios": {"file": block.file.name, "sha256": sha256(block.file), "deals": len(block.starts)},
                 "retries": self.config.rollout.retries,
                 "on_refused": self.config.rollout.on_refused,
@@ -169,7 +170,7 @@ class Suite:
             "model": self.model.title,
             "game": task.game,
             "settings": dict(task.settings),
-            "opponent": {"source": task.opponent},
+            "opponent": {"source": title(task.opponent)},
             "seat": seat,
             "seed": self.config.seed,
             "scale": None if task.scale is None else task.scale.to_dict(),
