@@ -116,7 +116,19 @@ def put_pool(config: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
         else phase
         for place, phase in enumerate(config.get("phases", ()))
     ]
-    return {"opponents": put_opponents(config.get("opponents", ()), "opponents", folder), "phases": phases}
+    pool = {"opponents": put_opponents(config.get("opponents", ()), "opponents", folder), "phases": phases}
+    return pool | {"suite": put_tasks(config["suite"], folder)} if config.get("kind") == "suite" else pool
+
+
+def put_tasks(suite: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
+    """The section `suite` with the opponents of its tasks that are checkpoints as their folders."""
+
+    def put(source: str, place: int) -> str:
+        exact = source == BEST_RESPONSE
+        return source if exact else str(put_opponent(source, field_of(place, "opponent"), folder))
+
+    tasks = [{**task, "opponent": put(task["opponent"], place)} for place, task in enumerate(suite["tasks"])]
+    return {**suite, "tasks": tasks}
 
 
 def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
@@ -126,6 +138,7 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
     def put(section: str, **values: Any) -> None:
         config[section] = {**config.get(section, {}), **values}
 
+    config |= put_pool(config, folder)
     if run.kind == Run.Kind.SUITE:
         put("suite", tasks=[_with_starts(task, folder) for task in config["suite"]["tasks"]])
     else:
@@ -136,7 +149,6 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
             {**part, "path": str(dataset or samples.write(part["game"], folder.inputs))}
             for part in config.get("mixture", ())
         ]
-        config |= put_pool(config, folder)
     if run.start_checkpoint is not None:
         put("model", base=str(put_checkpoint(run.start_checkpoint, folder)))
     if run.opponent_checkpoint is not None:

@@ -13,7 +13,7 @@ from training.store import read_lines
 from training.suites import NAMES
 from webapp.core import queue
 from webapp.runs import attempts, services, suites
-from webapp.runs.models import Run
+from webapp.runs.models import Checkpoint, Run
 from webapp.scenarios.services import create_dataset
 from worker import kinds
 
@@ -146,6 +146,22 @@ def test_a_worker_puts_the_starts_into_the_run_directory(researcher, checkpoint,
     assert [block.title for block in blocks(played, folder)] == [
         "Kuhn poker against nash, seat 0", "Kuhn poker against nash, seat 1", "Hanabi, mini, mirror",
     ]  # fmt: skip
+
+
+def test_a_worker_gives_a_task_the_folder_of_its_checkpoint(researcher, checkpoint, tmp_path):
+    weights = tmp_path / "rival"
+    weights.mkdir()
+    rival = Checkpoint.objects.create(name="rival", kind=Checkpoint.Kind.BASE, base="rival", path=str(weights))
+    tasks = ({**TASK, "opponent": "rival"}, {**TASK, "opponent": "mirror"})
+    run = services.create_run(owner=researcher, config=of(*tasks), start_checkpoint=checkpoint)
+    folder = RunDir(tmp_path / "run")
+    kinds.Training().prepare(run, folder, 1)
+    assert [task.opponent for task in configs.load(folder.config).suite.tasks] == [str(weights), "mirror"]
+    rival.delete()
+    for another in (folder, RunDir(tmp_path / "other")):  # where the configuration is written already, and where not
+        with pytest.raises(BadInput, match="rival has been deleted") as caught:
+            kinds.Training().prepare(run, another, 2)
+        assert caught.value.where == "suite.tasks.0.opponent"
 
 
 def test_a_worker_hands_over_the_secret_of_a_remote_opponent(researcher, checkpoint, tmp_path, monkeypatch):
