@@ -13,6 +13,8 @@ from training.store import read_lines
 from training.suites import FOLDER, Scale, SuiteTask, standard_start, write_starts
 
 TASK = {"game": "tic_tac_toe", "opponent": "mcts:10"}
+EXACT = {"game": "kuhn_poker", "opponent": "best_response"}
+UNUSED = {"settings": {"opening": [0]}, "path": "starts.jsonl", "games": 5, "scale": {"low": [0], "high": [1]}}
 SPLIT = {"low": [0, 1, 2], "high": [3]}
 
 
@@ -33,6 +35,10 @@ def suite(*tasks, **section):
         ([{**TASK, "opponent": "nash"}], {}, "suite.tasks.0.opponent", "nash plays kuhn_poker, not tic_tac_toe"),
         ([{**TASK, "opponent": "cfr"}], {}, "suite.tasks.0.opponent", "cfr plays leduc_poker, not tic_tac_toe"),
         ([{**TASK, "opponent": "best_response"}], {}, "suite.tasks.0.opponent", "NashConv is known for"),
+        *(
+            ([TASK, {**EXACT, name: value}], {}, f"suite.tasks.1.{name}", f"whole game, as it is; leave {name} out")
+            for name, value in UNUSED.items()
+        ),
         ([{**TASK, "opponent": ""}], {}, "suite.tasks.0.opponent", "at least 1 character"),
         ([{**TASK, "scale": SPLIT}], {}, "suite.tasks.0.scale.low", "one for each of 2, not 3"),
         ([{**TASK, "scale": {"low": [1], "high": [1]}}], {}, "suite.tasks.0.scale.high", "1 is not above 1"),

@@ -110,6 +110,8 @@ def check(section: SuiteSection) -> None:
             _check_opponent(task)
         except BadInput as error:
             raise BadInput(error.why, field(place, "opponent")) from error
+        if task.opponent == BEST_RESPONSE:
+            _check_unused(task, place)
         if task.scale is not None:
             _check_scale(task.scale, lookup(task.game).players[1], field(place, "scale"))
 
@@ -121,6 +123,14 @@ def _check_opponent(task: SuiteTask) -> None:
         check_game(task.opponent, task.game, "opponent")  # without solving the game, which takes seconds
     elif players.known(task.opponent) and (start := standard_start(task)) is not None:
         players.make(task.opponent, start, 0)
+
+
+def _check_unused(task: SuiteTask, place: int) -> None:
+    """Raise `BadInput` at a field that says how games begin or count, of a task that plays none."""
+    for name in ("settings", "path", "games", "scale"):
+        if getattr(task, name):
+            why = f"{BEST_RESPONSE} plays no games: NashConv is that of the whole game, as it is; leave {name} out"
+            raise BadInput(why, field(place, name))
 
 
 def check_solvable(game: str, where: str) -> None:
