@@ -83,6 +83,7 @@ def _game(config: RunConfig) -> str:
 
 
 def _check(config: RunConfig, version: DatasetVersion | None) -> None:
+    _check_kind(config)
     if config.data.path or config.evaluate.path:
         raise BadInput("choose a dataset version; paths are for the command line", "data.path")
     if any(part.path for part in config.mixture):
@@ -104,6 +105,16 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
     with_conversations = version.scenarios.filter(game=config.game.name, conversations__isnull=False)
     if config.kind == "sft" and not with_conversations.exists():
         raise BadInput(f"{version} has no conversations of {config.game.name} to learn from", "dataset")
+
+
+def _check_kind(config: RunConfig) -> None:
+    """Raise `BadInput` for a section that this kind of run leaves unread: its files and players are not checked."""
+    of_training = {"opponents": config.opponents, "phases": config.phases, "league.every": config.league.every}
+    unread = {} if config.kind == "suite" else {"suite.tasks": config.suite.tasks}
+    unread |= {} if config.kind == "train" else of_training
+    for where, value in unread.items():
+        if value:
+            raise BadInput(f"a run of kind {config.kind} does not use it: leave it out", where)
 
 
 def _check_size(config: RunConfig, owner: User, version: DatasetVersion | None) -> None:

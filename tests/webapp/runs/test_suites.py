@@ -123,6 +123,24 @@ def test_what_no_worker_could_play_is_refused(researcher, checkpoint, task, wher
     assert not Run.objects.filter(kind="suite").exists()
 
 
+@pytest.mark.parametrize(
+    "sections, where",
+    [
+        ({"kind": "train", "suite": {"tasks": [{**TASK, "path": "/etc/hostname"}]}}, "suite.tasks"),
+        ({"kind": "eval", "suite": {"tasks": [{**TASK, "opponent": "/etc"}]}}, "suite.tasks"),
+        ({"kind": "sft", "opponents": [{"source": "random"}]}, "opponents"),
+        ({"kind": "eval", "phases": [{"name": "one", "steps": 1}]}, "phases"),
+        ({"kind": "suite", "suite": {"tasks": [TASK]}, "league": {"every": 5}}, "league.every"),
+    ],
+)
+def test_a_section_that_the_kind_does_not_use_is_refused(researcher, checkpoint, sections, where):
+    config = configs.parse({"model": {"base": "tiny"}, **sections})
+    with pytest.raises(BadInput, match="does not use it") as caught:
+        services.create_run(owner=researcher, config=config, start_checkpoint=checkpoint)
+    assert caught.value.where == where
+    assert list(Run.objects.all()) == [checkpoint.run]
+
+
 def test_a_dataset_is_refused_because_tasks_have_their_own(researcher, checkpoint):
     line = {"scenario": {"id": "k", "game": "kuhn_poker", "seats": ["A", "B"]}}
     version = create_dataset(name="k", owner=researcher, lines=[DatasetLine.from_dict(line)])
