@@ -9,7 +9,7 @@ from tests.table_talk import negotiation, reply_tokens
 from training import games
 from training.engines.base import ChatReply, Sampling
 from training.engines.scripted import BigramEngine, ScriptedEngine
-from training.errors import BadInput, EngineError, WindowFull
+from training.errors import EngineError, WindowFull
 from training.players.base import Measured
 from training.players.model import ModelPlayer
 from training.players.remote import RemotePlayer
@@ -175,10 +175,10 @@ def test_replies_are_limited_to_legal_moves_where_these_can_be_listed():
     assert [at for at, turn in enumerate(trace.turn) if turn == 0] == sorted(trace.choices)
 
 
-def test_a_legal_move_longer_than_a_reply_may_be_is_bad_input():
+def test_a_legal_move_longer_than_a_reply_may_be_is_an_error_of_the_game():
     bid = Action(name="bid", args=(Argument(name="level", kind="integer", low=1, high=3),), text="private")
     needed = len(reply_tokens("<bid>1</bid>"))
     sampling = Sampling(max_tokens=needed - 1, constrain=True)
     player = ModelPlayer(ScriptedEngine([]), ChatTokenizer(tokenizer("chatml")), sampling, seat=0, names=("Ann", "Bob"))
-    with pytest.raises(BadInput, match=f"sampling.max_tokens: a legal move takes {needed} tokens"):
+    with pytest.raises(EngineError, match=f"sampling.max_tokens: a legal move takes {needed} tokens"):
         asyncio.run(player.act(0, offered(bid), 1))

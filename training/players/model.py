@@ -1,6 +1,7 @@
 """A seat played by an Engine: its context is one growing token trace, used unchanged for sampling and for learning.
 
-Raises `EngineError` when sampling fails or the newest messages do not fit the window.
+Raises `EngineError` when sampling fails, the newest messages do not fit the window, or a legal move that a reply is
+limited to is longer than a reply.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from training.engines.base import Engine, SampleRequest, Sampling
 from training.engines.trie import Trie
-from training.errors import BadInput
+from training.errors import BadInput, EngineError
 from training.games import make
 from training.players.base import Answer, Reply
 from training.records import LEARNER, Action, Message, Observation, Probe, Scenario, Seat, Trace
@@ -71,7 +72,10 @@ class ModelPlayer:
             self._unlisted += number > MOST
             return ()
         self._constrained += 1
-        return legal_replies(self._tokenizer, actions, self._sampling.max_tokens)
+        try:
+            return legal_replies(self._tokenizer, actions, self._sampling.max_tokens)
+        except BadInput as error:  # in the middle of a run it ends this game alone
+            raise EngineError(str(error)) from error
 
     async def believe(self, observation: Observation, probe: Probe) -> Answer | None:
         """Return the probability of each choice as the whole reply to the question, asked after the observation.
