@@ -6,7 +6,7 @@ import pytest
 
 from tests.evaluate import hidden_roles
 from tests.table_talk import negotiation
-from training.records import LEARNER
+from training.records import LEARNER, Scenario
 from training.rollout.league import FORMS, Cell, Table, bounds, mean_result
 from training.rollout.pool import Pool, column
 from training.run_sections import Opponent
@@ -42,14 +42,27 @@ def test_the_weights_of_both_forms():
     assert [FORMS["variance"](p) for p in (0, 0.25, 0.5, 1)] == [0, 0.1875, 0.25, 0]
 
 
+def start(game, **settings):
+    return Scenario(id=game, game=game, settings=settings, seats=("Ada", "Ben"))
+
+
 def test_a_result_is_mapped_by_the_games_own_scale():
     assert cell(5, "nash", -1, low=-2, high=2).score == 0.25  # Kuhn poker: from -2 to 2
-    assert bounds(["kuhn_poker"]) == (-2, 2)
-    assert bounds(["kuhn_poker", "tic_tac_toe"]) == (0, 1)
+    kuhn, tic = start("kuhn_poker"), start("tic_tac_toe")
+    assert bounds([kuhn, kuhn]) == (-2, 2)
+    assert bounds([kuhn, tic]) == (0, 1)
     # a mixture's games are on one scale: -1 of Kuhn's -2 to 2, and 0 of tic-tac-toe's -1 to 1
-    assert mean_result("kuhn_poker", {0: -1, 1: 1}, (0,), (0, 1)) == 0.25
-    assert mean_result("tic_tac_toe", {0: 0, 1: 0}, (1,), (0, 1)) == 0.5
-    assert mean_result("kuhn_poker", {0: -1, 1: 1}, (0,), (-2, 2)) == -1
+    assert mean_result(kuhn, {0: -1, 1: 1}, (0,), (0, 1)) == 0.25
+    assert mean_result(tic, {0: 0, 1: 0}, (1,), (0, 1)) == 0.5
+    assert mean_result(kuhn, {0: -1, 1: 1}, (0,), (-2, 2)) == -1
+
+
+def test_the_scale_is_that_of_the_scenarios_settings():
+    mini, simple = start("hanabi", size="mini"), start("hanabi", size="simple")
+    assert bounds([mini]) == (0, 4)  # two colours of two ranks
+    assert bounds([simple]) == (0, 6)
+    assert bounds([mini, simple]) == (0, 1)
+    assert [mean_result(each, {0: 3, 1: 3}, (0,), (0, 1)) for each in (mini, simple)] == [0.75, 0.5]
 
 
 CELLS = [

@@ -100,7 +100,7 @@ class League:
     def __init__(self, config: RunConfig, starts: MixtureSampler, opponents: Opponents) -> None:
         self.config, self.opponents = config, opponents
         self.sides = list(_sides(config, starts)) if config.league.every else []
-        self.scale = bounds(part.game for part in config.parts)
+        self.scale = bounds(starts.scenarios)
 
     @property
     def table(self) -> Table:
@@ -176,8 +176,8 @@ class League:
         for match, episode in zip(pair.matches, episodes, strict=True):
             returns = {seat: value for seat, value in episode.returns.items() if value is not None}
             if episode.error is None and len(returns) == len(episode.scenario.seats):
-                game, start = episode.scenario.game, match.job.scenario
-                mine, theirs = (mean_result(game, returns, seats, self.scale) for seats in (match.row, match.column))
+                start = match.job.scenario
+                mine, theirs = (mean_result(start, returns, seats, self.scale) for seats in (match.row, match.column))
                 results.setdefault((start.id, start.seed), []).append((mine, theirs))
         if not results:
             return

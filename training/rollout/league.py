@@ -15,7 +15,7 @@ from pydantic import Field
 from training.errors import BadInput
 from training.games import lookup
 from training.reading import Record
-from training.records import Seat
+from training.records import Scenario, Seat
 from training.rundir import AttemptDir
 from training.store import loads
 
@@ -109,17 +109,20 @@ def seats_title(learner: Literal["one"] | Iterable[str]) -> str:
     return learner if isinstance(learner, str) else ", ".join(learner)
 
 
-def bounds(games: Iterable[str]) -> tuple[float, float]:
-    """Return the lowest and highest result of these games' cells: the game's own, or 0 and 1 for several games."""
-    names = set(games)
-    if len(names) > 1:
-        return 0.0, 1.0
-    spec = lookup(names.pop())
-    return spec.low, spec.high
+def bounds(scenarios: Iterable[Scenario]) -> tuple[float, float]:
+    """Return the lowest and highest result of these scenarios' cells: their own, or 0 and 1 where they differ."""
+    first, *others = {(scenario.game, range_of(scenario)) for scenario in scenarios}
+    return (0.0, 1.0) if others else first[1]
 
 
-def mean_result(game: str, returns: dict[Seat, float], seats: Iterable[Seat], scale: tuple[float, float]) -> float:
-    """Return the mean of these seats' returns in a game, linearly mapped from the game's own scale to `scale`."""
-    spec, (low, high) = lookup(game), scale
-    mean = fmean(returns[seat] for seat in seats)
-    return low + (mean - spec.low) / (spec.high - spec.low) * (high - low)
+def range_of(scenario: Scenario) -> tuple[float, float]:
+    """Return the lowest and highest return of a seat in this scenario, as its settings have it."""
+    return lookup(scenario.game).range_of(scenario.settings)
+
+
+def mean_result(
+    scenario: Scenario, returns: dict[Seat, float], seats: Iterable[Seat], scale: tuple[float, float]
+) -> float:
+    """Return the mean of these seats' returns in a game, linearly mapped from the scenario's own scale to `scale`."""
+    (least, most), (low, high) = range_of(scenario), scale
+    return low + (fmean(returns[seat] for seat in seats) - least) / (most - least) * (high - low)

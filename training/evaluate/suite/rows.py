@@ -28,11 +28,15 @@ RATES = ("parse_rate", "legal_rate")
 
 @dataclass(slots=True)
 class Results:
-    """What came of the games with the model at certain seats: its numbers at each seat by deal, and the errors."""
+    """What came of the games with the model at certain seats: its numbers at each seat by deal, and the errors.
+
+    `ends` has the lowest and the highest possible return, of every scenario whose settings have others.
+    """
 
     games: int = 0
     values: dict[Seat, dict[Deal, list[Mapping[str, float]]]] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
+    ends: set[tuple[float, float]] = field(default_factory=set)
 
     @property
     def played(self) -> int:
@@ -42,6 +46,7 @@ class Results:
     def add(self, episode: Episode, seats: Iterable[Seat]) -> None:
         """Add a game in which the model played `seats`."""
         self.games += 1
+        self.ends.add(lookup(episode.scenario.game).range_of(episode.scenario.settings))
         if episode.error is not None:
             self.errors[episode.error.kind] = self.errors.get(episode.error.kind, 0) + 1
             return
@@ -92,10 +97,10 @@ class Estimates(TypedDict):
     legal_rate: Interval | None
 
 
-def estimates(game: str, scale: Scale | None, by_seat: Mapping[Seat, Results]) -> Estimates:
+def estimates(scale: Scale | None, by_seat: Mapping[Seat, Results]) -> Estimates:
     """Return the intervals of a row over the seats of `by_seat`, which has the games with the model at each of them."""
-    spec = lookup(game)
-    ends = (spec.low, spec.high)
+    lows, highs = zip(*(ends for results in by_seat.values() for ends in results.ends), strict=True)
+    ends = (min(lows), max(highs))
     returns, parsed, legal = (
         {seat: results.at(seat, name) for seat, results in by_seat.items()} for name in ("return", *RATES)
     )

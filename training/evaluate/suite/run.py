@@ -141,7 +141,7 @@ class Suite:
             for kind, count in results.errors.items():
                 errors[kind] = errors.get(kind, 0) + count
         mirror = task.opponent == MIRROR
-        numbers = estimates(task.game, task.scale, by_seat)
+        numbers = estimates(task.scale, by_seat)
         opponent: Contestant = self.model if mirror else self.opponents[task.opponent]
         return Row(
             task=block.place,
