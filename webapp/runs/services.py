@@ -19,6 +19,7 @@ from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config
 from training.errors import BadInput
+from training.records import LEARNER
 from training.run_sections import MIRROR, of_learner
 from webapp.accounts.models import User
 from webapp.core import queue, quotas
@@ -293,6 +294,8 @@ def add_base(*, name: str, source: str, model_roots: Sequence[Path]) -> Checkpoi
     """
     if name in bases.REGISTRY or Checkpoint.objects.filter(name=name).exists():
         raise BadInput("another model has this name", "name")
+    if of_learner(name) or name in (LEARNER, suites.BEST_RESPONSE) or players.known(name) or "://" in name:
+        raise BadInput("an opponent called so is no checkpoint: choose another name", "name")
     if HUB_NAME.fullmatch(source) and bases.find(source) is None:
         folder = _from_hub_cache(source)
     else:

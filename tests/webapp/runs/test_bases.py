@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from training import bases
+from training.errors import BadInput
 from training.store import write_json
 from webapp.runs import services
 from webapp.runs.models import Checkpoint
@@ -68,6 +69,18 @@ def test_a_name_is_taken_once(add, roots):
     add(model(roots[0] / "good"))
     assert "another model has this name" in add(roots[0] / "good").content.decode()
     assert "another model has this name" in add(roots[0] / "good", name="tiny").content.decode()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["start", "past", "mirror", "phase one", "learner", "best_response", "random", "mcts:100", "https://host/v1 m"],
+)
+def test_a_name_that_means_another_opponent_is_refused(roots, name):
+    folder = model(roots[0] / "good")
+    with pytest.raises(BadInput, match="choose another name") as caught:
+        services.add_base(name=name, source=str(folder), model_roots=roots)
+    assert caught.value.where == "name"
+    assert not Checkpoint.objects.exists()
 
 
 def test_a_hub_model_that_was_downloaded_is_found_and_another_is_not(add, tmp_path, monkeypatch):
