@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from training import config as configs
-from training import games
+from training import games, samples
 from training.config import CONFIGS, RunConfig
 from training.run_sections import MIRROR, LeagueSection, Opponent
 
@@ -185,15 +185,18 @@ def as_trained(config: Mapping[str, Any], trained: Mapping[str, Any]) -> dict[st
 def against(trained: Mapping[str, Any], opponent: str) -> dict[str, Any]:
     """The configuration of a run that looks for the weakness of a checkpoint, its only opponent.
 
-    It plays as the run `trained` did, which wrote the checkpoint; with the learner's roles, if others had played too.
-    Checkpoints that it saves meet the opponent in the table of a league.
+    It plays as the run `trained` did, which wrote the checkpoint; where that run learned certain roles, it has all
+    others, so that it meets those, of several sides the last one. Checkpoints that it saves meet the opponent in the
+    table of a league.
     """
     earlier = {**RunConfig().to_dict(), **trained}
     pool = [*earlier["opponents"], *(entry for phase in earlier["phases"] for entry in phase["opponents"] or ())]
-    seats = next((entry["learner"] for entry in pool if entry["source"] != MIRROR), "one")
     save_every = min(earlier["learn"]["save_every"], max(1, earlier["learn"]["steps"] // 5))
     entries = earlier["mixture"] or [{"game": earlier["game"]["name"]}]
     judged = any(games.lookup(entry["game"]).judged for entry in entries)
+    sides = [entry["learner"] for entry in pool if entry["source"] != MIRROR and entry["learner"] != "one"]
+    has = {role for entry in entries for role in _roles(entry["game"])}
+    seats = (sorted(has - {*sides[-1]}) or sides[-1]) if sides else "one"
     league = LeagueSection(every=0 if judged else save_every, pfsp="none")
     return {
         **earlier,
@@ -202,6 +205,16 @@ def against(trained: Mapping[str, Any], opponent: str) -> dict[str, Any]:
         "learn": {**earlier["learn"], "save_every": save_every},
         "league": league.to_dict(),
     }
+
+
+@functools.cache
+def _roles(game: str) -> frozenset[str]:
+    """The roles in the samples of a game, or in its own start if it has none."""
+    spec = games.lookup(game)
+    starts = samples.for_game(game) if spec.samples else ()
+    if not starts and spec.start is not None:
+        starts = (spec.start(spec.players[0]),)
+    return frozenset(role for start in starts for role in games.make(start).roles())
 
 
 @functools.cache

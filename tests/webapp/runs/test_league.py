@@ -165,6 +165,8 @@ def test_names_of_opponents_are_no_markup(client, run):
 
 # --- exploiters ---
 
+VILLAGE = ["doctor", "guard", "hunter", "seer", "villager", "witch"]
+
 
 @pytest.fixture
 def base(db):
@@ -211,12 +213,16 @@ def test_one_click_from_a_checkpoint_opens_a_run_against_it_alone(client, base, 
     assert run.config["method"] == trained["method"]
 
 
-def test_an_exploiter_has_the_learners_roles(base):
+def test_an_exploiter_has_the_roles_that_meet_the_trained_side(base):
     werewolf = presets.against(presets.PRESETS["werewolf"].config(), "run-1-step-20")
-    exploiter = {"source": "run-1-step-20", "weight": 1.0, "learner": ["werewolf"], "partner": ""}
+    exploiter = {"source": "run-1-step-20", "weight": 1.0, "learner": VILLAGE, "partner": ""}
     assert werewolf["opponents"] == [exploiter]
     in_phases = presets.against(presets.PRESETS["werewolf-phases"].config(), "run-1-step-20")
     assert (in_phases["opponents"], in_phases["phases"]) == ([exploiter], [])
+    village = {**presets.PRESETS["werewolf"].config(), "opponents": [{"source": "start", "learner": VILLAGE}]}
+    assert presets.against(village, "x")["opponents"][0]["learner"] == ["werewolf"]
+    everybody = {**village, "opponents": [{"source": "start", "learner": [*VILLAGE, "werewolf"]}]}
+    assert presets.against(everybody, "x")["opponents"][0]["learner"] == [*VILLAGE, "werewolf"]
     # that run freezes the village at its start by saving no step: an exploiter saves five at least
     assert 5 * werewolf["learn"]["save_every"] <= werewolf["learn"]["steps"]
     assert presets.against(presets.PRESETS["dialogue"].config(), "x")["league"]["every"] == 0  # only a judge scores it
