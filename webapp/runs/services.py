@@ -110,11 +110,14 @@ def _check(config: RunConfig, version: DatasetVersion | None) -> None:
 
 def _check_kind(config: RunConfig) -> None:
     """Raise `BadInput` for a section that this kind of run leaves unread: its files and players are not checked."""
-    of_training = {"opponents": config.opponents, "phases": config.phases, "league.every": config.league.every}
-    unread = {} if config.kind == "suite" else {"suite.tasks": config.suite.tasks}
-    unread |= {} if config.kind == "train" else of_training
-    for where, value in unread.items():
-        if value:
+    sections = (
+        ("suite", "suite.tasks", config.suite.tasks),
+        ("train", "opponents", config.opponents),
+        ("train", "phases", config.phases),
+        ("train", "league.every", config.league.every),
+    )
+    for kind, where, value in sections:
+        if value and config.kind != kind:
             raise BadInput(f"a run of kind {config.kind} does not use it: leave it out", where)
 
 

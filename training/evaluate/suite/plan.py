@@ -48,7 +48,9 @@ class Block:
     def title(self) -> str:
         """The block in a few words, by public facts only."""
         game = label(self.task, self.starts[0])
-        return f"{game}, mirror" if self.seat is None else f"{game} against {title(self.task.opponent)}, seat {self.seat}"
+        if self.seat is None:
+            return f"{game}, mirror"
+        return f"{game} against {title(self.task.opponent)}, seat {self.seat}"
 
     def seed(self, seed: int) -> int:
         """Return the seed of the block's replies; it does not depend on the other tasks of the suite."""
