@@ -30,7 +30,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "role_ema": {"baseline": "role_ema"},
     "fixed_opponent": {},
 }
-"""Settings of the method by form. `fixed_opponent` replaces self-play by the task's `opponent`."""
+"""Settings of the method by form. `fixed_opponent` replaces self-play by the task's `opponent`, and plays twice as many
+games, since one seat of each learns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ TASKS: dict[str, Task] = {
         "kuhn_poker",
         Start("kuhn-poker-1", ("by_card",), 6000),
         "nash",
-        90,
+        76,
         _nash_conv,
         {
             "sampling": {"max_tokens": 24, "constrain": True},
@@ -120,8 +121,8 @@ TASKS: dict[str, Task] = {
                 "aggregate": "token_mean",
             },
             "phases": [
-                {"name": "wide", "steps": 50},
-                {"name": "narrow", "steps": 40, "learn": {"lr": 1e-4, "ent_coef": 0.15, "schedule": "linear"}},
+                {"name": "wide", "steps": 42},
+                {"name": "narrow", "steps": 34, "learn": {"lr": 1e-4, "ent_coef": 0.15, "schedule": "linear"}},
             ],
         },
     ),
@@ -171,7 +172,9 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 def configuration(task: Task, base: Path, form: str, seed: int, steps: int) -> dict[str, Any]:
     """Return the configuration of a run."""
-    opponents = [{"source": task.opponent}] if form == "fixed_opponent" else []
+    fixed = form == "fixed_opponent"
+    opponents = [{"source": task.opponent}] if fixed else []
+    games = task.config["rollout"]["scenarios"] * (2 if fixed else 1)
     learn = {
         "steps": steps,
         "lora": None,
@@ -190,7 +193,7 @@ def configuration(task: Task, base: Path, form: str, seed: int, steps: int) -> d
         "game": {"name": task.game},
         "data": {"limit": 1},
         "sampling": task.config.get("sampling", {"max_tokens": 24}),
-        "rollout": {"on_refused": "forfeit", **task.config["rollout"]},
+        "rollout": {"on_refused": "forfeit", **task.config["rollout"], "scenarios": games},
         "opponents": opponents,
         "method": {"name": "mars", **FORMS[form]},
         "reward": {"scale": "span", "forfeit": "nothing", "malformed": -4.0, "well_formed": 0.05},
