@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from training import store
+from training.errors import BadInput
 from training.store import append_line, append_member, atomic_directory, read_lines, read_member, verify_directory
 
 
@@ -138,3 +139,11 @@ def test_every_file_and_folder_is_synced_before_the_rename(tmp_path, monkeypatch
     write(tmp_path / "model", "new")
     temporary = tmp_path / f".model.tmp-{os.getpid()}"
     assert synced == [temporary / "part", temporary / "part" / "weights", temporary, tmp_path]
+
+
+def test_lines_keep_their_numbers_without_blank_ones_and_byte_order_mark(tmp_path):
+    file = tmp_path / "lines.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf1\n\n \t\n\xef\xbb\xbf4\n5")
+    assert list(store.numbered_lines(file)) == [(1, b"1\n"), (4, b"\xef\xbb\xbf4\n"), (5, b"5")]
+    with pytest.raises(BadInput, match="a folder"):
+        next(store.numbered_lines(tmp_path))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from pydantic import Field
 from training.errors import BadInput
 from training.reading import Record
 from training.records import Episode, Judgment, Scenario
-from training.store import check_file, from_json
+from training.store import from_json, numbered_lines
 
 log = logging.getLogger(__name__)
 
@@ -62,19 +61,14 @@ def read(path: Path) -> Iterator[DatasetLine]:
 
     A byte order mark at the beginning is skipped.
     """
-    check_file(path)
     ids: set[str] = set()
-    with path.open("rb") as file:
-        for number, raw in enumerate(file, 1):
-            text = raw.removeprefix(BOM_UTF8) if number == 1 else raw
-            if not text.strip():
-                continue
-            where = f"{path.name} line {number}"
-            line = parse_line(text, where)
-            if line.scenario.id in ids:
-                raise BadInput(f"a second scenario with the id {line.scenario.id!r}", f"{where}, scenario.id")
-            ids.add(line.scenario.id)
-            yield line
+    for number, text in numbered_lines(path):
+        where = f"{path.name} line {number}"
+        line = parse_line(text, where)
+        if line.scenario.id in ids:
+            raise BadInput(f"a second scenario with the id {line.scenario.id!r}", f"{where}, scenario.id")
+        ids.add(line.scenario.id)
+        yield line
 
 
 def read_game(path: Path, game: str) -> Iterator[DatasetLine]:

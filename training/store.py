@@ -16,6 +16,7 @@ import os
 import re
 import shutil
 import stat
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -89,6 +90,19 @@ def check_file(path: Path) -> None:
         raise BadInput("a folder, where a file is expected", str(path))
     if not stat.S_ISREG(mode):
         raise BadInput("not a regular file but a pipe, a socket or a device; copy its content to a file", str(path))
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield every line of a text file that is not blank, with its number from 1; a byte order mark is skipped.
+
+    Raises `BadInput` unless `path` is a regular file.
+    """
+    check_file(path)
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            line = raw.removeprefix(BOM_UTF8) if number == 1 else raw
+            if line.strip():
+                yield number, line
 
 
 def append_line(path: Path, data: Mapping[str, Any]) -> None:

@@ -8,7 +8,6 @@ Every line may have an `id`; without one it is the line's number. Raises `BadInp
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from string import ascii_uppercase
@@ -19,7 +18,7 @@ from pydantic import Field, model_validator
 from training.errors import BadInput
 from training.evaluate.transfer.answers import MARK, Kind, marked_number, same_number
 from training.reading import Record
-from training.store import check_file, from_json
+from training.store import from_json, numbered_lines
 
 LETTERS = ascii_uppercase[:10]
 """The letters of choices, in order."""
@@ -85,19 +84,14 @@ def read(path: Path, limit: int | None = None) -> list[Question]:
 
 
 def _questions(path: Path) -> Iterator[Question]:
-    check_file(path)
     ids: set[str] = set()
-    with path.open("rb") as file:
-        for number, raw in enumerate(file, 1):
-            text = raw.removeprefix(BOM_UTF8) if number == 1 else raw
-            if not text.strip():
-                continue
-            where = f"{path.name} line {number}"
-            question = _question(from_json(text, where), number, where)
-            if question.id in ids:
-                raise BadInput(f"a second question with the id {question.id!r}", f"{where}, id")
-            ids.add(question.id)
-            yield question
+    for number, text in numbered_lines(path):
+        where = f"{path.name} line {number}"
+        question = _question(from_json(text, where), number, where)
+        if question.id in ids:
+            raise BadInput(f"a second question with the id {question.id!r}", f"{where}, id")
+        ids.add(question.id)
+        yield question
 
 
 def _question(data: Any, number: int, where: str) -> Question:
