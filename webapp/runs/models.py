@@ -164,6 +164,11 @@ class PlayedEpisode(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "step", "number"], name="episode_number_once")]
 
+    @property
+    def league(self) -> dict[str, Any] | None:
+        """The checkpoint's step, opponent and seats of a game of a league's evaluation; None for other games."""
+        return self.summary.get("league")
+
 
 class Checkpoint(models.Model):
     """A model folder: written by a run, or a base model from the registry or added by an admin."""

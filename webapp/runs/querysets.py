@@ -121,12 +121,20 @@ class MetricQuerySet(models.QuerySet["Metric"]):
         return self.order_by("step").values_list("step", "at", "values").iterator(chunk_size=2000)
 
 
+OF_LEAGUE = Q(summary__has_key="league")
+"""Which of a run's games are those of a league's evaluations."""
+
+
 class PlayedEpisodeQuerySet(models.QuerySet["PlayedEpisode"]):
     """Reads of a run's episodes."""
 
     def of_training(self) -> PlayedEpisodeQuerySet:
         """Without the games of a league's evaluations, which nothing is learned from."""
-        return self.exclude(summary__has_key="league")
+        return self.exclude(OF_LEAGUE)
+
+    def of_league(self, step: int, first: int, count: int) -> PlayedEpisodeQuerySet:
+        """The games of a pair in the evaluation of the league after a step: `count` of them, from number `first` on."""
+        return self.filter(OF_LEAGUE, step=step, number__range=(first, first + count - 1)).order_by("number")
 
     def steps(self) -> list[int]:
         """The training steps that have episodes, newest first."""

@@ -30,13 +30,16 @@ def conversations(request: HttpRequest, run_id: int) -> HttpResponse:
     step = integer(request, "step", steps[0] if steps else 0)
     outcome = request.GET.get("outcome", "")[:40]
     episodes = played.filter(step=step, **({"outcome": outcome} if outcome else {})).order_by("number")
+    listed = Paginator(episodes.defer("file"), PAGE).get_page(integer(request, "page", 1, low=1))
     context = {
         "run": run,
         "steps": steps if run.kind != Run.Kind.SUITE else suites.blocks(run, steps),
         "step": step,
         "outcome": outcome,
         "outcomes": played.outcomes(),
-        "page": Paginator(episodes.defer("file"), PAGE).get_page(integer(request, "page", 1, low=1)),
+        "page": listed,
+        "columns": ("Rewards",),
+        "rows": [(each, (each.summary.get("returns", {}).values(),)) for each in listed],
     }
     if wants_fragment(request):
         return render_block(request, "runs/conversations.html", "results", context)
@@ -82,10 +85,9 @@ def conversation(request: HttpRequest, run_id: int, step: int, number: int) -> H
 
 def _league(episode: PlayedEpisode, record: dict[str, Any]) -> dict[str, Any] | None:
     """The pair of a game of the league, with the names at the checkpoint's seats; None for a game of training."""
-    pair = episode.summary.get("league")
-    if pair is None:
+    if episode.league is None:
         return None
-    return {**pair, "seats": [transcript.seat_name(record["episode"], seat) for seat in record["seats"]["a"]]}
+    return {**episode.league, "seats": [transcript.seat_name(record["episode"], seat) for seat in record["seats"]["a"]]}
 
 
 @require_GET

@@ -47,12 +47,15 @@ def games(request: HttpRequest, run_id: int) -> HttpResponse:
     cell = reports.find(run, step, opponent, learner)
     if cell is None:
         raise Http404
-    last = cell.first + cell.games + cell.errors
-    episodes = run.episodes.filter(step=cell.after, number__gte=cell.first, number__lt=last).order_by("number")
-    listed = Paginator(episodes.defer("file"), PAGE).get_page(integer(request, "page", 1, low=1))
-    rows = [(episode, *_results(episode, step)) for episode in listed]
-    other = reports.opponent_checkpoint(run, opponent)
-    context = {"cell": cell, "learner": learner, "page": listed, "rows": rows, "other": other}
+    episodes = run.episodes.of_league(cell.after, cell.first, cell.games + cell.errors)
+    context = {
+        "cell": cell,
+        "learner": learner,
+        "page": (listed := Paginator(episodes.defer("file"), PAGE).get_page(integer(request, "page", 1, low=1))),
+        "columns": (f"Step {step}", opponent),
+        "rows": [(episode, _results(episode, step)) for episode in listed],
+        "other": reports.opponent_checkpoint(run, opponent),
+    }
     return page(request, run, "league_games", context)
 
 
@@ -64,5 +67,5 @@ def _results(episode: PlayedEpisode, step: int) -> tuple[list[float], list[float
     summary = episode.summary
     sides = {name: [summary["returns"][str(seat)] for seat in summary["seats"][name] if str(seat) in summary["returns"]]
              for name in ("a", "b")}  # fmt: skip
-    first, second = ("a", "b") if summary["league"]["step"] == step else ("b", "a")
+    first, second = ("a", "b") if episode.league and episode.league["step"] == step else ("b", "a")
     return sides[first], sides[second]
