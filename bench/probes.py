@@ -15,7 +15,7 @@ import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -25,10 +25,10 @@ import numpy as np
 
 from bench.alternate import Reading, alternate, where
 from bench.clock import now
-from bench.recorded_conversations import conditions, device, use_threads
+from bench.recorded_conversations import ForwardingEngine, conditions, device, use_threads
 from training import bases, engines, players
 from training.attempts.progress import Progress
-from training.engines.base import Engine, Sample, SampleRequest, Sampling, Weights
+from training.engines.base import Sample, SampleRequest, Sampling
 from training.engines.local.loading import load_tokenizer
 from training.games import lookup
 from training.learn.policy import load
@@ -77,30 +77,17 @@ class Listening:
         """Do nothing."""
 
 
-class Led:
+@dataclass
+class Led(ForwardingEngine):
     """An engine of one seat that samples as many tokens as `reply` has, and says those of `reply`."""
 
-    def __init__(self, inner: Engine) -> None:
-        self.inner = inner
-        self.reply: tuple[int, ...] = ()
+    reply: tuple[int, ...] = ()
 
     async def sample(self, request: SampleRequest) -> Sample:
         """Sample, and replace what was sampled."""
         sampling = request.sampling.model_copy(update={"max_tokens": len(self.reply)})
         sample = await self.inner.sample(replace(request, sampling=sampling, stop_token_ids=()))
         return Sample(self.reply, sample.logprobs, "stop")
-
-    async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
-        """Forward the call."""
-        return await self.inner.score(prefix, continuations)
-
-    async def load_weights(self, weights: Weights) -> None:
-        """Forward the call."""
-        await self.inner.load_weights(weights)
-
-    async def close(self) -> None:
-        """Forward the call."""
-        await self.inner.close()
 
 
 class LedPlayer(ModelPlayer):

@@ -50,18 +50,14 @@ def scenarios(count: int, turns: int) -> list[Scenario]:
 
 
 @dataclass
-class RecordingEngine:
-    """An engine that forwards requests and records them by conversation, with the length of each reply."""
+class ForwardingEngine:
+    """An engine that forwards all calls to another one."""
 
     inner: Engine
-    conversation: str
-    requests: dict[str, list[RecordedRequest]] = field(default_factory=dict)
 
     async def sample(self, request: SampleRequest) -> Sample:
-        """Forward the request and record it."""
-        sample = await self.inner.sample(request)
-        self.requests.setdefault(self.conversation, []).append((tuple(request.prompt), len(sample.tokens)))
-        return sample
+        """Forward the call."""
+        return await self.inner.sample(request)
 
     async def score(self, prefix: Sequence[int], continuations: Sequence[Sequence[int]]) -> list[float]:
         """Forward the call."""
@@ -74,6 +70,20 @@ class RecordingEngine:
     async def close(self) -> None:
         """Forward the call."""
         await self.inner.close()
+
+
+@dataclass
+class RecordingEngine(ForwardingEngine):
+    """Records the requests that it forwards by conversation, with the length of each reply."""
+
+    conversation: str
+    requests: dict[str, list[RecordedRequest]] = field(default_factory=dict)
+
+    async def sample(self, request: SampleRequest) -> Sample:
+        """Forward the request and record it."""
+        sample = await self.inner.sample(request)
+        self.requests.setdefault(self.conversation, []).append((tuple(request.prompt), len(sample.tokens)))
+        return sample
 
 
 class ParleySampler:
