@@ -29,7 +29,7 @@ from training.learn import report, scenarios
 from training.learn.context import data_path, judge, pick_device
 from training.players.base import PlayerFactory, Reply
 from training.players.contestants import Contestant, ContestantPool
-from training.records import Episode, Judgment, Seat
+from training.records import Judgment
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
 from training.rollout import RolloutPolicy
@@ -265,25 +265,9 @@ def _version(name: str) -> str:
 
 def _store(progress: Progress, match: Match, judgments: Sequence[Judgment]) -> None:
     """Append one conversation with its judgments to the attempt's episodes."""
-    pairing, episode = match.pairing, match.episode
-    returns = {seat: value for seat, value in episode.returns.items() if value is not None}
+    pairing = match.pairing
     seats = {name: list(pairing.seats_of(name)) for name in dict.fromkeys((*NAMES, *pairing.names))}
-    record = episode_record(episode, judgments, seats)
-    progress.episode(0, pairing.number, record, report.summary(episode, returns) | {"seats": seats})
-
-
-def episode_record(
-    episode: Episode, judgments: Sequence[Judgment], seats: Mapping[str, Sequence[Seat]]
-) -> dict[str, Any]:
-    """Return an evaluated conversation as an attempt's episodes hold it; `seats` are those of each contestant."""
-    return {
-        "version": 1,
-        "episode": episode.to_dict(),
-        "returns": {str(seat): value for seat, value in episode.returns.items() if value is not None},
-        "credit": [],
-        "judgments": [judgment.to_dict() for judgment in judgments],
-        "seats": seats,
-    }
+    report.write_evaluated(progress, 0, pairing.number, match.episode, seats, judgments=judgments)
 
 
 def flat(summary: Summary) -> dict[str, float]:

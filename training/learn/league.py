@@ -240,20 +240,11 @@ def _sides(config: RunConfig, starts: MixtureSampler) -> Iterator[Side]:
 
 def _store(trainer: Trainer, pair: Pair, match: Match, episode: Episode) -> None:
     """Append one game to the episodes of the step, in a file of its own kind."""
-    returns = {seat: value for seat, value in episode.returns.items() if value is not None}
-    seats = {"a": list(match.row), "b": list(match.column)}
-    record = {
-        "version": 1,
-        "episode": episode.to_dict(),
-        "returns": {str(seat): value for seat, value in returns.items()},
-        "credit": [],
-        "judgments": [],
-        "seats": seats,
-    }
+    seats = {"a": match.row, "b": match.column}
     league = {"step": pair.row, "opponent": column(pair.opponent), "learner": pair.side.learner}
-    summary = report.summary(episode, returns) | {"seats": seats, "league": league}
     file = trainer.progress.attempt.league_games(trainer.step)
-    trainer.progress.episode(trainer.step, match.job.number, record, summary, file)
+    number = match.job.number
+    report.write_evaluated(trainer.progress, trainer.step, number, episode, seats, {"league": league}, file=file)
 
 
 def _seatings(config: RunConfig, starts: MixtureSampler, entry: Opponent, where: str) -> tuple[Seating, ...]:

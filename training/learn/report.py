@@ -14,7 +14,9 @@ from training.rollout.pool import title
 from training.rollout.roles import Numbers, by_role, seat_numbers
 
 if TYPE_CHECKING:
-    from training.records import Episode, Floats, Seat
+    from pathlib import Path
+
+    from training.records import Episode, Floats, Judgment, Seat
 
 
 def outcome_metrics(rollouts: Sequence[Rollout], *, by_game: bool = False) -> dict[str, float]:
@@ -162,6 +164,35 @@ def write_episodes(progress: Progress, step: int, rollouts: Sequence[Rollout]) -
             _record(rollout),
             summary(rollout.episode, rollout.score.returns if rollout.score else {}),
         )
+
+
+def write_evaluated(  # noqa: PLR0913  # an episode, and where it belongs
+    progress: Progress,
+    step: int,
+    number: int,
+    episode: Episode,
+    seats: Mapping[str, Sequence[Seat]],
+    facts: Mapping[str, Any] | None = None,
+    *,
+    judgments: Sequence[Judgment] = (),
+    file: Path | None = None,
+) -> None:
+    """Append an episode of an evaluation, from which nothing is learned; `seats` are those of each contestant.
+
+    `facts` are added to its summary; `file` is written instead of the step's.
+    """
+    returns = {seat: value for seat, value in episode.returns.items() if value is not None}
+    contestants = {name: list(places) for name, places in seats.items()}
+    record = {
+        "version": 1,
+        "episode": episode.to_dict(),
+        "returns": {str(seat): value for seat, value in returns.items()},
+        "credit": [],
+        "judgments": [judgment.to_dict() for judgment in judgments],
+        "seats": contestants,
+    }
+    about = summary(episode, returns) | {"seats": contestants, **(facts or {})}
+    progress.episode(step, number, record, about, file)
 
 
 def _record(rollout: Rollout) -> dict[str, Any]:

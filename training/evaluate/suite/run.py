@@ -20,7 +20,7 @@ from training.config import RunConfig
 from training.errors import BadInput, OutsideError, boundary
 from training.evaluate import nashconv
 from training.evaluate.intervals import METHOD
-from training.evaluate.run import episode_record, versions
+from training.evaluate.run import versions
 from training.evaluate.suite.plan import MODEL, OPPONENT, Block, blocks, label
 from training.evaluate.suite.rows import Results, Row, estimates
 from training.learn import report
@@ -224,9 +224,7 @@ class Suite:
 def _store(progress: Progress, block: Block, job: Job, episode: Episode) -> None:
     """Append one game to the attempt's episodes, under the number of its block."""
     seats = {name: [seat for seat, policy in enumerate(job.policies) if policy == name] for name in (MODEL, OPPONENT)}
-    returns = {seat: value for seat, value in episode.returns.items() if value is not None}
-    summary = report.summary(episode, returns) | {"seats": seats, "block": block.title}
-    progress.episode(block.number, job.number, episode_record(episode, (), seats), summary)
+    report.write_evaluated(progress, block.number, job.number, episode, seats, {"block": block.title})
 
 
 def flat(rows: list[Row]) -> dict[str, float]:
