@@ -64,14 +64,14 @@ class Item:
         term reads it and no average counts it: else the size of a step would depend on how many tokens the fixed text
         around a choice has.
         """
-        places = np.asarray(self.trace.mask, dtype=bool)
-        places[self.forced] = False
-        return places
+        return np.asarray(self.trace.mask, dtype=bool) & self._free
 
     @property
-    def forced(self) -> list[int]:
-        """The positions at which a single token was allowed."""
-        return [position for position, ids in self.trace.choices.items() if len(ids) == 1]
+    def _free(self) -> Bools:
+        """Where more than one token was allowed."""
+        places = np.ones(len(self), dtype=bool)
+        places[[position for position, ids in self.trace.choices.items() if len(ids) == 1]] = False
+        return places
 
     @property
     def learns(self) -> bool:
@@ -81,16 +81,11 @@ class Item:
     def mask(self, term: Term) -> Bools:
         """Return where a term of the loss reads this trace; a token with nothing before it is never read."""
         stream = {"ppo": self.credit.ppo, "reinforce": self.credit.reinforce, "nll": self.credit.nll}.get(term)
-        if term == "sampled":
-            places = self.sampled
-        elif stream is None:
+        if stream is None and term != "sampled":
             return np.zeros(len(self), dtype=bool)
-        else:
-            places = stream != 0 if term == "nll" else self.sampled
-        places = places.copy()
+        places = (stream != 0) & self._free if term == "nll" and stream is not None else self.sampled
         if self.trace.prefix is None:
             places[:1] = False
-        places[self.forced] = False
         return places
 
     def scored(self) -> Bools:
