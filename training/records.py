@@ -308,6 +308,10 @@ class Episode(Record):
         metrics, seat_metrics = split_seat_metrics(metrics, len(seats))
         return {**data, "metrics": metrics, "seat_metrics": seat_metrics}
 
+    def player(self, seat: Seat) -> str:
+        """Return whom a seat's games count for where games are compared: the same seat of the same game."""
+        return f"{self.scenario.game}/{seat}"
+
     @model_validator(mode="after")
     def _probes_have_their_places(self) -> Self:
         for number, trace in enumerate(self.traces):

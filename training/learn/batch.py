@@ -32,7 +32,7 @@ TERMS: tuple[Term, ...] = ("ppo", "reinforce", "nll", "sampled")
 @dataclass(slots=True)
 class Item:
     """One trace; all arrays have one entry per token. `trajectory` identifies the seat's trajectory: episode and seat;
-    `player` which trajectories are of the same player: game and seat.
+    `player` which trajectories are of the same player (`Episode.player`).
 
     `old` are the trainer's log-probabilities before the update, `reference` those of the starting model; None where
     they are not needed. `entropy` is the policy's before each token, in nats, from the first pass of the update.
@@ -45,7 +45,7 @@ class Item:
     old: Floats | None = None
     reference: Floats | None = None
     entropy: Floats | None = None
-    player: tuple[str, int] = ("", 0)
+    player: str = ""
     branches: list[Item] = field(default_factory=list)
 
     def __len__(self) -> int:

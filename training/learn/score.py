@@ -79,7 +79,7 @@ def learnable(rollouts: Sequence[Rollout]) -> list[Item]:
     for rollout in rollouts:
         traces = rollout.episode.traces if rollout.score is not None else ()
         rollout.items = {
-            number: Item(trace, (rollout.number, trace.seat), player=(rollout.episode.scenario.game, trace.seat))
+            number: Item(trace, (rollout.number, trace.seat), player=rollout.episode.player(trace.seat))
             for number, trace in enumerate(traces)
             if trace.policy == LEARNER
         }

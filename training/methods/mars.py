@@ -22,7 +22,7 @@ from training.methods.trajectories import SeatTrajectory, seat_trajectories
 from training.records import EpisodeCredit, Needs, ScoredEpisode
 
 if TYPE_CHECKING:
-    from training.records import Floats
+    from training.records import Episode, Floats
 
 
 class MarsConfig(MethodConfig):
@@ -87,11 +87,15 @@ class MarsConfig(MethodConfig):
 
 @dataclass(frozen=True, slots=True)
 class _Learner:
-    """One trajectory of the group: its player's name, and where its credit is written."""
+    """One trajectory of the group: its episode, and where its credit is written."""
 
-    player: str
+    episode: Episode
     trajectory: SeatTrajectory
     builder: CreditBuilder
+
+    @property
+    def player(self) -> str:
+        return self.episode.player(self.trajectory.seat)
 
     @property
     def rewards(self) -> Floats:
@@ -110,7 +114,7 @@ class Mars:
         """Return credit on the sampled tokens of every learning seat: each turn's advantage on all of its tokens."""
         builders = [CreditBuilder(scored) for scored in group]
         learners = [
-            _Learner(f"{scored.episode.scenario.game}/{trajectory.seat}", trajectory, builder)
+            _Learner(scored.episode, trajectory, builder)
             for scored, builder in zip(group, builders, strict=True)
             for trajectory in seat_trajectories(scored, scored.returns)
         ]
@@ -134,7 +138,7 @@ class Mars:
         if config.baseline == "role_ema":
             baselines = self._running(learners)
             return [self._to_go(each) - mean for each, mean in zip(learners, baselines, strict=True)]
-        players = [each.player if config.per_player else each.player.partition("/")[0] for each in learners]
+        players = [each.player if config.per_player else each.episode.scenario.game for each in learners]
         rewards = [each.rewards if config.turn_level else each.rewards.sum(keepdims=True) for each in learners]
         if config.normalise == "before":
             by_turn = config.baseline == "player_turn"
