@@ -23,7 +23,7 @@ from training.errors import BadInput
 from training.run_sections import of_learner
 from training.rundir import RunDir
 from training.store import write_json
-from training.suites import BEST_RESPONSE, SuiteTask, write_starts
+from training.suites import BEST_RESPONSE, SuiteSection, with_starts
 from training.suites import field as field_of
 from webapp.runs import files
 from webapp.runs.models import Checkpoint, Run
@@ -140,7 +140,7 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
 
     config |= put_pool(config, folder)
     if run.kind == Run.Kind.SUITE:
-        put("suite", tasks=[_with_starts(task, folder) for task in config["suite"]["tasks"]])
+        config["suite"] = with_starts(SuiteSection.from_dict(config["suite"]), folder.inputs).to_dict()
     else:
         version = run.dataset_version
         dataset = put_dataset(version, folder) if version else None
@@ -154,13 +154,6 @@ def filled_in(run: Run, folder: RunDir) -> dict[str, Any]:
     if run.opponent_checkpoint is not None:
         put("evaluate", opponent=str(put_checkpoint(run.opponent_checkpoint, folder)))
     return config
-
-
-def _with_starts(task: dict[str, Any], folder: RunDir) -> dict[str, Any]:
-    """A suite's task with the file of its starts, where it plays games."""
-    if task["opponent"] == BEST_RESPONSE:
-        return task
-    return {**task, "path": str(write_starts(SuiteTask.from_dict(task), folder.inputs))}
 
 
 class Training:

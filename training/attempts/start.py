@@ -13,7 +13,6 @@ from training.config import RunConfig, load, resolve
 from training.errors import BadInput
 from training.rundir import RunDir
 from training.store import sha256, write_json
-from training.suites import SuiteSection
 
 
 def start(config: RunConfig, run_dir: RunDir, folder: Path) -> RunConfig:
@@ -31,7 +30,9 @@ def start(config: RunConfig, run_dir: RunDir, folder: Path) -> RunConfig:
     evaluate = config.evaluate.model_copy(update={"path": _take_in(config.evaluate.path, run_dir)})
     config = config.model_copy(update={"evaluate": evaluate, "mixture": mixture})
     if config.kind == "suite":
-        config = config.model_copy(update={"suite": with_starts(config.suite, run_dir)})
+        suite = suites.with_starts(config.suite, run_dir.inputs)
+        tasks = tuple(task.model_copy(update={"path": _take_in(task.path, run_dir)}) for task in suite.tasks)
+        config = config.model_copy(update={"suite": suite.model_copy(update={"tasks": tasks})})
     else:
         data = config.data.model_copy(update={"path": copied(config.data.path, config.game.name)})
         config = config.model_copy(update={"data": data})
@@ -44,17 +45,6 @@ def reopen(run_dir: RunDir) -> RunConfig:
     if not run_dir.config.is_file():
         raise BadInput("no config.json: not a run directory", str(run_dir.root))
     return resolve(load(run_dir.config, stored=True), run_dir.root)
-
-
-def with_starts(suite: SuiteSection, run_dir: RunDir) -> SuiteSection:
-    """Return the suite with the starts of every task that plays games as a file in the run directory."""
-    tasks = tuple(
-        task.model_copy(update={"path": _take_in(task.path or str(suites.write_starts(task, run_dir.inputs)), run_dir)})
-        if suite.count(task)
-        else task
-        for task in suite.tasks
-    )
-    return suite.model_copy(update={"tasks": tasks})
 
 
 def _take_in(path: str, run_dir: RunDir) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from training import config as configs
+from training import suites
 from training.attempts.start import reopen, start
 from training.config import RunConfig
 from training.errors import BadInput
@@ -89,14 +90,9 @@ def _config(path: Path, kind: str | None) -> RunConfig:
 
 def _with_model(config: RunConfig, arguments: Namespace) -> RunConfig:
     """Return the configuration of a suite with what the command line states: the model, games and seed."""
-    data = config.to_dict()
     folder = Path(arguments.model)
-    data["model"]["base"] = str(folder.absolute()) if folder.is_dir() else arguments.model
-    if arguments.games is not None:
-        data["suite"]["games"] = arguments.games
-        data["suite"]["tasks"] = [{**task, "games": 0} for task in data["suite"]["tasks"]]
-    if arguments.seed is not None:
-        data["seed"] = arguments.seed
+    base = str(folder.absolute()) if folder.is_dir() else arguments.model
+    data = suites.for_model(config.to_dict(), base, games=arguments.games, seed=arguments.seed)
     return configs.parse(data, str(arguments.config))
 
 

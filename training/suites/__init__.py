@@ -6,6 +6,7 @@ A suite is a configuration of kind `suite` that names no model; `NAMES` lists th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -162,6 +163,26 @@ def standard_start(task: SuiteTask) -> Scenario | None:
     except BadInput:
         return None
     return start
+
+
+def with_starts(suite: SuiteSection, folder: Path) -> SuiteSection:
+    """Return the suite with a file of starts for every task that plays games; in `folder` where it names none."""
+    tasks = tuple(
+        task if task.path or not suite.count(task) else task.model_copy(update={"path": str(write_starts(task, folder))})
+        for task in suite.tasks
+    )
+    return suite.model_copy(update={"tasks": tasks})
+
+
+def for_model(
+    config: Mapping[str, Any], base: str, *, games: int | None = None, seed: int | None = None
+) -> dict[str, Any]:
+    """Return the configuration of a suite with the model that it measures; `games` are those of every task."""
+    suite = dict(config["suite"])
+    if games is not None:
+        suite |= {"games": games, "tasks": [{**task, "games": 0} for task in suite["tasks"]]}
+    chosen = {"model": {**config["model"], "base": base}, "suite": suite}
+    return {**config, **chosen, **({} if seed is None else {"seed": seed})}
 
 
 def write_starts(task: SuiteTask, folder: Path) -> Path:

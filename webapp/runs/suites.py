@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from training import config as configs
 from training.config import RunConfig
-from training.suites import FOLDER
+from training.suites import FOLDER, for_model
 from webapp.runs.models import Checkpoint
 
 SUITES: dict[str, str] = {
@@ -28,11 +26,9 @@ def titles() -> list[tuple[str, str]]:
 
 def configuration(name: str, checkpoint: Checkpoint, *, games: int, seed: int) -> RunConfig:
     """Return the configuration of a suite of a checkpoint, which samples by the engine of the run that wrote it."""
-    data: dict[str, Any] = load(name).to_dict()
     base = checkpoint.name if checkpoint.kind == Checkpoint.Kind.BASE else checkpoint.base
+    data = for_model(load(name).to_dict(), base, games=games, seed=seed)
     data["name"] = f"{data['name']} suite of {checkpoint}"[:120]
-    data["model"] = {**data["model"], "base": base}
-    data["suite"] = {"games": games, "tasks": [{**task, "games": 0} for task in data["suite"]["tasks"]]}
     if checkpoint.run is not None:
         data["engine"] = checkpoint.run.config.get("engine", data["engine"])
-    return configs.parse({**data, "seed": seed})
+    return configs.parse(data)
