@@ -5,7 +5,8 @@ every action pays both players a random reward. The policy is a table of logits.
 group is enumerated with its probability, credit is the method's own (`training.methods.mars`), and weights are the
 loss's own (`training.learn.losses.averaging`). A form is unbiased if its expected gradient is a positive multiple of
 the true one: `ratio` is that multiple, `bias` what is left beside it, as a share. `noise` is the variance of the
-gradient divided by the square of its expectation.
+gradient divided by the square of its expectation. The running mean of `role_ema`, which comes from earlier games, is
+here each player's true mean return.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.forms import FORMS
 from training.learn.losses import averaging
 from training.methods.mars import MarsConfig
 from training.records import Episode, Move, Scenario, ScoredEpisode, Trace, Turn
@@ -33,17 +35,6 @@ if TYPE_CHECKING:
 
 DEPTH = 4
 STOP = 2
-FORMS: dict[str, dict[str, Any]] = {
-    "none": {"baseline": "none"},
-    "player": {},
-    "player_turn": {"baseline": "player_turn"},
-    "role_ema": {"baseline": "role_ema"},
-    "whole_game": {"turn_level": False},
-    "whole_game_none": {"turn_level": False, "baseline": "none"},
-    "all_players": {"per_player": False},
-    "normalised_first": {"normalise": "before"},
-}
-"""Settings of the method. `role_ema` has a running mean from earlier games, here each player's true mean return."""
 WEIGHTS = ("sum", "token_mean", "turn_mean", "player_mean")
 """How turns are averaged: `sum` gives each the same weight, whatever the others' number; the rest are the loss's."""
 

@@ -17,17 +17,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from bench.forms import FORMS as CREDIT
 from bench.rows import against, metrics_of, over_seeds, stored_row, unless_interrupted
 from bench.starts import Start, prepare
 from training.errors import BadInput
 
+ABLATIONS = ("whole_game", "all_players", "normalised_first", "player_turn", "role_ema")
 FORMS: dict[str, dict[str, Any]] = {
-    "full": {},
-    "whole_game": {"turn_level": False},
-    "all_players": {"per_player": False},
-    "normalised_first": {"normalise": "before"},
-    "by_turn": {"baseline": "player_turn"},
-    "role_ema": {"baseline": "role_ema"},
+    "full": CREDIT["player"],
+    **{name: CREDIT[name] for name in ABLATIONS},
     "fixed_opponent": {},
 }
 """Settings of the method by form. `fixed_opponent` replaces self-play by the task's `opponent`, and plays twice as many
