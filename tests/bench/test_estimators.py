@@ -1,9 +1,13 @@
 """The enumeration behind MARS's table: the true gradient by differences, and what theory says of the forms."""
 
+import itertools
+
 import numpy as np
 import pytest
 
-from bench.estimators import World, compare
+from bench.estimators import World, compare, gradients
+from bench.forms import FORMS
+from training.methods.mars import MarsConfig
 
 ENDED, FIXED = World(0, ends=True), World(0, ends=False)
 
@@ -43,6 +47,30 @@ def test_in_games_of_fixed_length_a_mean_over_equal_turns_only_shortens_the_grad
             assert numbers["bias"] == pytest.approx(0, abs=1e-9)
             assert numbers["cosine"] == pytest.approx(1)
     assert compare(FIXED, "player_turn", 2)["sum"]["ratio"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "form, ratios",
+    [
+        ("none", [1, 1, 1, 1]),
+        ("player_turn", [1 / 2] * 4),  # of two games, half of the mean is the game's own
+        ("whole_game", [1 / 2] * 4),
+        # The mean of the four rewards has a fourth of each of the game's own two. The last turn subtracts it once, which
+        # leaves 3/4 of what its action earns; the first subtracts it twice, which leaves 1/2 of both rewards.
+        ("normalised_first", [1 / 2, 1 / 2, 3 / 4, 3 / 4]),
+    ],
+)
+def test_in_games_of_fixed_length_each_turns_gradient_is_scaled_by_a_number(form, ratios):
+    """Two players with two turns each, in turns; groups of two games."""
+    scored = {way: FIXED.scored(way) for way in FIXED.paths}
+    expected = np.zeros(FIXED.size)
+    for group in itertools.product(FIXED.paths, repeat=2):
+        chance = FIXED.probability(group[0]) * FIXED.probability(group[1])
+        method = MarsConfig(**FORMS[form]).build()
+        expected += chance * gradients(FIXED, group, [scored[way] for way in group], method)["sum"]
+    truth = FIXED.true_gradient()
+    for prefix, place in FIXED.places.items():
+        assert expected[place] == pytest.approx(ratios[len(prefix)] * truth[place], abs=1e-12)
 
 
 def test_a_mean_over_all_turns_contains_the_games_own_later_ones():
