@@ -36,37 +36,51 @@ def parser() -> ArgumentParser:
         command.set_defaults(module=f"bench.{name}")
         return command
 
+    alone = partial(add, parents=(common,))
     _beside(partial(add, parents=(common, compared)))
-    games = add("games", "the cost of a turn of each game, beside TextArena where it has the game", parents=(common,))
+    _rollout(alone)
+    _site(alone)
+    _theory(alone)
+    _tables(alone)
+    _miniature(alone("miniature", "forms of credit on a toy and on games, with small models"))
+    _training(alone)
+    _critic(alone("critic", "how well hidden states and value heads predict returns"))
+    return root
+
+
+def _rollout(add: Callable[..., ArgumentParser]) -> None:
+    """Add the measurements of playing games."""
+    games = add("games", "the cost of a turn of each game, beside TextArena where it has the game")
     games.add_argument("--games", type=COUNT, default=200, metavar="N", help="games of each kind per round (200)")
     games.add_argument("--rounds", type=COUNT, default=5, metavar="N", help="counted rounds of each (5)")
     games.add_argument("--seed", type=SEED, default=1, metavar="S", help="random seed (1)")
-    _probes(add("probes", "the share of a training step that probes take, in Among Us", parents=(common,)))
-    _site(partial(add, parents=(common,)))
-    intervals = add(
-        "intervals", "how often intervals at 95 per cent cover the mean, by method and kind of data", parents=(common,)
-    )
+    _probes(add("probes", "the share of a training step that probes take, in Among Us"))
+
+
+def _theory(add: Callable[..., ArgumentParser]) -> None:
+    """Add the measurements against exact values."""
+    intervals = add("intervals", "how often intervals at 95 per cent cover the mean, by method and kind of data")
     intervals.add_argument("--samples", type=COUNT, default=2000, metavar="N", help="samples of each kind (2000)")
     intervals.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed (0)")
-    estimators = add(
-        "estimators",
-        "bias and noise of MARS's forms of credit, by enumeration of small random games",
-        parents=(common,),
-    )
+    estimators = add("estimators", "bias and noise of MARS's forms of credit, by enumeration of small random games")
     estimators.add_argument("--worlds", type=COUNT, default=5, metavar="N", help="random games of each kind (5)")
     estimators.add_argument("--group", type=SEVERAL, default=2, metavar="N", help="games of a group (2)")
     estimators.add_argument("--seed", type=SEED, default=0, metavar="S", help="the first random seed (0)")
-    results = add("results", "the tables of docs/results from their raw numbers", parents=(common,))
+
+
+def _tables(add: Callable[..., ArgumentParser]) -> None:
+    results = add("results", "the tables of docs/results from their raw numbers")
     results.add_argument(
         "--dir", type=Path, default=Path("docs/results"), metavar="DIR", help="the pages and their raw numbers"
     )
-    _miniature(add("miniature", "forms of credit on a toy and on games, with small models", parents=(common,)))
-    quick = add("quick", "the quick trial over seeds, each against its own start", parents=(common,))
+
+
+def _training(add: Callable[..., ArgumentParser]) -> None:
+    """Add the measurements that train models over seeds, beside the miniatures."""
+    quick = add("quick", "the quick trial over seeds, each against its own start")
     quick.add_argument("--seeds", type=COUNT, default=10, metavar="N", help="runs (10)")
     quick.add_argument("--dir", type=Path, metavar="DIR", help="folder of the runs; the same command continues them")
-    lineage = add(
-        "lineage", "a cold start, self-play from it, and a head-to-head of both, over seeds", parents=(common,)
-    )
+    lineage = add("lineage", "a cold start, self-play from it, and a head-to-head of both, over seeds")
     lineage.add_argument("task", choices=("negotiation", "werewolf"), help="the preset that is measured")
     for name, text in (
         ("conversations", "what the cold start reads"),
@@ -80,11 +94,9 @@ def parser() -> ArgumentParser:
     lineage.add_argument("--jobs", type=COUNT, default=1, metavar="N", help="stages at once, a thread each (1)")
     lineage.add_argument("--critics", default="", metavar="A,B", help="further self-play with these critics (none)")
     lineage.add_argument("--dir", type=Path, metavar="DIR", help="folder of the runs; the same command continues them")
-    hierarchy = add("hierarchy", "hierarchical credit against flat credit, on five small tasks", parents=(common,))
+    hierarchy = add("hierarchy", "hierarchical credit against flat credit, on five small tasks")
     hierarchy.add_argument("--seeds", type=SEVERAL, default=12, metavar="N", help="runs of each form and task (12)")
     hierarchy.add_argument("--tasks", default="", metavar="A,B", help="of seen, unseen, long, joint, uneven (all)")
-    _critic(add("critic", "how well hidden states and value heads predict returns", parents=(common,)))
-    return root
 
 
 def _beside(add: Callable[..., ArgumentParser]) -> None:

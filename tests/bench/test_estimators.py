@@ -55,7 +55,7 @@ def test_in_games_of_fixed_length_a_mean_over_equal_turns_only_shortens_the_grad
         ("none", [1, 1, 1, 1]),
         ("player_turn", [1 / 2] * 4),  # of two games, half of the mean is the game's own
         ("whole_game", [1 / 2] * 4),
-        # The mean of the four rewards has a fourth of each of the game's own two. The last turn subtracts it once, which
+        # The mean of four rewards has a fourth of each of the game's own two. The last turn subtracts it once, which
         # leaves 3/4 of what its action earns; the first subtracts it twice, which leaves 1/2 of both rewards.
         ("normalised_first", [1 / 2, 1 / 2, 3 / 4, 3 / 4]),
     ],
