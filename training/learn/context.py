@@ -6,7 +6,6 @@ Raises `BadInput` for whatever in the configuration, the data or the checkpoint 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,7 @@ from training.rewards import Reward
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
 from training.rollout import Tool
+from training.run_sections import LearnSection
 from training.rundir import RunDir
 from training.text.template import ChatTokenizer
 
@@ -112,16 +112,9 @@ class TrainingContext:
 
 def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -> TrainingContext:
     """Return the context of an attempt that starts from checkpoint `latest` = (step, folder), or from the beginning."""
-    learn, device = config.learn, pick_device(config.model.device)
-    if learn.threads:
-        torch.set_num_threads(learn.threads)
-    if learn.deterministic:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses to be deterministic
-    torch.use_deterministic_algorithms(learn.deterministic)
-    named = [f"mixture.{place}.path" for place in range(len(config.mixture))] or ["scenarios.path"]
-    files = [input_file(part.path, run_dir, where) for part, where in zip(config.parts, named, strict=True)]
-    samplers = [scenarios.read_scenarios(config, file, part) for file, part in zip(files, config.parts, strict=True)]
-    starts = scenarios.MixtureSampler(samplers, [part.weight for part in config.parts])
+    device = pick_device(config.model.device)
+    _set_up(config.learn)
+    files, starts = _read_starts(config, run_dir)
     opponents = Opponents(config, run_dir, starts.scenarios, device.partition(":")[0])
     resumed = checkpoint.read(latest[1]) if latest else None
     step = resumed.step if resumed else 0
@@ -132,16 +125,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     method = active.method.build()
     if latest and resumed:
         league.restore(resumed.data.get("league", ()), run_dir, latest[1], resumed.step)
-    heads = [head for each in _methods(config) for head in each.needs.critic]
-    model = policy.load(
-        config.model.base,
-        list(dict.fromkeys(heads)),
-        active.learn,
-        seed=config.seed,
-        temperature=config.sampling.temperature,
-        device=device,
-        weights=str(latest[1]) if latest else None,
-    )
+    model = _policy(config, active, device, latest[1] if latest else None)
     chat = ChatTokenizer(model.tokenizer)
     for start in {start.game: start for start in starts.scenarios}.values():
         check_choices(chat, config.sampling, start)
@@ -156,21 +140,13 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
         method=method,
         engine=_engine(config, device),
         chat=chat,
-        reward=rewards.PerGame(
-            {part.game: rewards.build(config.reward, games.lookup(part.game), remote_judge) for part in config.parts}
-        ),
+        reward=_reward(config, remote_judge),
         starts=starts,
         opponents=opponents,
         league=league,
         watchdog=Watchdog(config.stop),
-        info=bases.child_info(
-            config.model.base,
-            name=config.name,
-            how="-".join((config.method.name, *dict.fromkeys(part.game for part in config.parts))),
-            datasets=files,
-            command=f"python -m training run config.json --dir {run_dir.root.name}",
-        ),
-        adapter_only=policy.saves_adapter_only(config.model.base, learn),
+        info=_info(config, run_dir, files),
+        adapter_only=policy.saves_adapter_only(config.model.base, config.learn),
         judge=remote_judge,
         tool=GoalCheck(remote_judge) if remote_judge else None,
         step=step,
@@ -180,10 +156,53 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     return context
 
 
-def _methods(config: RunConfig) -> Iterator[Method]:
-    """Yield the methods of all phases: a checkpoint has their value heads from the first step on."""
-    for place in range(max(1, len(config.phases))):
-        yield config.of_phase(place).method.build()
+def _set_up(learn: LearnSection) -> None:
+    """Set torch's threads, and whether it computes deterministically."""
+    if learn.threads:
+        torch.set_num_threads(learn.threads)
+    if learn.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses to be deterministic
+    torch.use_deterministic_algorithms(learn.deterministic)
+
+
+def _read_starts(config: RunConfig, run_dir: RunDir) -> tuple[list[Path], MixtureSampler]:
+    """Return the dataset files of the run's games, and their starts."""
+    named = [f"mixture.{place}.path" for place in range(len(config.mixture))] or ["scenarios.path"]
+    files = [input_file(part.path, run_dir, where) for part, where in zip(config.parts, named, strict=True)]
+    samplers = [scenarios.read_scenarios(config, file, part) for file, part in zip(files, config.parts, strict=True)]
+    return files, MixtureSampler(samplers, [part.weight for part in config.parts])
+
+
+def _policy(config: RunConfig, active: RunConfig, device: str, weights: Path | None) -> Policy:
+    """Return the policy with the value heads of all phases: a checkpoint has them from the first step on."""
+    every = (config.of_phase(place).method.build() for place in range(max(1, len(config.phases))))
+    heads = dict.fromkeys(head for method in every for head in method.needs.critic)
+    return policy.load(
+        config.model.base,
+        list(heads),
+        active.learn,
+        seed=config.seed,
+        temperature=config.sampling.temperature,
+        device=device,
+        weights=str(weights) if weights else None,
+    )
+
+
+def _reward(config: RunConfig, remote_judge: Judge | None) -> Reward:
+    return rewards.PerGame(
+        {part.game: rewards.build(config.reward, games.lookup(part.game), remote_judge) for part in config.parts}
+    )
+
+
+def _info(config: RunConfig, run_dir: RunDir, files: list[Path]) -> bases.ModelInfo:
+    """Return the provenance of the checkpoints that the run will save."""
+    return bases.child_info(
+        config.model.base,
+        name=config.name,
+        how="-".join((config.method.name, *dict.fromkeys(part.game for part in config.parts))),
+        datasets=files,
+        command=f"python -m training run config.json --dir {run_dir.root.name}",
+    )
 
 
 def pick_device(name: str) -> str:

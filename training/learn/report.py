@@ -166,7 +166,7 @@ def write_episodes(progress: Progress, step: int, rollouts: Sequence[Rollout]) -
         )
 
 
-def write_evaluated(  # noqa: PLR0913  # an episode, and where it belongs
+def write_evaluated(
     progress: Progress,
     step: int,
     number: int,
