@@ -23,27 +23,23 @@ from training.errors import BadInput
 from training.games.log import check_settings
 from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
+from training.opponent_sections import MIRROR, PAST, LeagueSection, Opponent, of_learner
 from training.phases import Phase
 from training.reading import Record, Version
 from training.records import LEARNER
+from training.reward_section import RewardSection
 from training.run_sections import (
-    MIRROR,
     MOST_GAMES,
-    PAST,
     DataSection,
     EngineSection,
     EvaluateSection,
     GameSection,
-    LeagueSection,
     LearnSection,
     MixtureEntry,
     ModelSection,
-    Opponent,
-    RewardSection,
     RolloutSection,
     SamplingSection,
     StopSection,
-    of_learner,
 )
 from training.sections import SftConfig
 from training.store import loads

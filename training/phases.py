@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import Field
 
 from training.errors import BadInput
+from training.opponent_sections import PAST, PHASE, START, Opponent, saved_steps
 from training.reading import Record
-from training.run_sections import PAST, PHASE, START, Opponent, saved_steps
 from training.sections import MOST_STEPS
 
 if TYPE_CHECKING:

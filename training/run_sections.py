@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field
 
 from training import bases
 from training.engines.base import LONGEST_REPLY, Sampling
@@ -131,84 +131,6 @@ class RolloutSection(Record):
     )
 
 
-MIRROR, PAST, START = "mirror", "past", "start"
-"""Sources of opponents that are the learner itself: now, after a saved step, and at the start of the run."""
-PHASE = "phase "
-"""What the source begins with that is the learner at the end of a phase: `phase NAME`."""
-
-
-def of_learner(source: str) -> bool:
-    """Return whether the source of an opponent is the learner itself, as it is or as it was."""
-    return source in (MIRROR, PAST, START) or source.startswith(PHASE)
-
-
-def saved_steps(step: int, every: int, newest: int) -> tuple[int, ...]:
-    """Return the `newest` steps before training step `step` after which the learner was saved; 0 is the start."""
-    return tuple(range(0, step, every)[-newest:])  # the range, not its numbers: there may be many
-
-
-class Opponent(Record):
-    """One entry of the pool that a game's other seats are filled from."""
-
-    source: str = Field(
-        min_length=1,
-        max_length=500,
-        description="mirror = the learner itself at every seat. past = the learner as it was at a saved step. "
-        "start = what the run began with. phase NAME = the learner at the end of that phase. Else as in a "
-        "head-to-head: a player such as scripted, a model's name or folder, or ADDRESS MODEL [SECRET].",
-    )
-    weight: float = Field(default=1.0, gt=0, le=1e6, description="How often it is drawn, relative to the others.")
-    learner: Literal["one"] | Names = Field(
-        default="one",
-        description="Seats of the learner: one, drawn for every game, or all seats with these roles.",
-    )
-    partner: str = Field(
-        default="",
-        max_length=500,
-        description="Who holds one of the learner's seats, drawn for every game among those with its roles: a source "
-        "as above, other than mirror; nothing is learned from it. Empty = nobody: the learner holds them all.",
-    )
-
-    @field_validator("partner")
-    @classmethod
-    def _partner_has_a_seat(cls, value: str, info: ValidationInfo) -> str:
-        if value and info.data.get("source") == MIRROR:
-            raise ValueError("with source mirror the learner holds every seat: name its roles and another source")
-        if value and info.data.get("learner") == "one":
-            raise ValueError("the learner has one seat, which a partner would take: name its roles in learner")
-        if value == MIRROR:
-            raise ValueError("a partner is no copy of the learner: leave it empty, or name a past or another player")
-        return value
-
-    @property
-    def sources(self) -> dict[str, str]:
-        """Who may play beside the learner, by field."""
-        return {"source": self.source} | ({"partner": self.partner} if self.partner else {})
-
-
-class LeagueSection(Record):
-    """The league: saved steps play each other and the other opponents, which are drawn by the results."""
-
-    every: int = Field(
-        default=0,
-        ge=0,
-        le=MOST_STEPS,
-        description="Training steps between the league's evaluations, a multiple of learn.save_every; 0 = no league.",
-    )
-    games: int = Field(
-        default=32,
-        ge=2,
-        le=10_000,
-        description="Games of each pair in an evaluation, from the same starts for all pairs; rounded up to whole "
-        "starts, each of which is played from every seat.",
-    )
-    pfsp: Literal["none", "hard", "variance"] = Field(
-        default="hard",
-        description="How opponents are drawn, where p is the learner's last result against one, from 0 to 1: hard = by "
-        "(1 - p)^2; variance = by p(1 - p); none = by weight alone.",
-    )
-
-
 class MixtureEntry(Record):
     """One game of a mixture."""
 
@@ -220,81 +142,6 @@ class MixtureEntry(Record):
         description="A dataset file. Empty = data.path; without one, the sample dataset of the game.",
     )
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings that replace those of every scenario.")
-
-
-class RewardSection(Record):
-    """The reward of a seat, and the quality filter of turns."""
-
-    source: Literal["auto", "outcome", "judge"] = Field(
-        default="auto",
-        description="outcome = the game's own result. judge = a model's scores. auto = what the game needs.",
-    )
-    scale: Literal["unit", "span", "raw"] = Field(
-        default="unit",
-        description="unit = linearly rescaled, so that the lowest possible return is 0 and the highest 1. "
-        "span = multiplied, so that lowest and highest differ by reward.span and 0 stays 0. "
-        "raw = the value of the game or judge; negotiation's returns are always shares from 0 to 1.",
-    )
-    span: float = Field(
-        default=4.0, gt=0, le=1e6, description="With scale span: the difference of the highest and lowest return."
-    )
-    forfeit: Literal["win", "nothing"] = Field(
-        default="win",
-        description="What the other seat of a game of two receives when a seat forfeits (rollout.on_refused): "
-        "win = the game's result. nothing = a return of 0, before scaling.",
-    )
-    malformed: float = Field(
-        default=0.0,
-        ge=-10,
-        le=0,
-        description="Reward (at most 0) added for every reply that does not parse or is not legal.",
-    )
-    well_formed: float = Field(default=0.0, ge=0, le=10, description="Reward added for every legal reply.")
-    length: Literal["none", "penalty", "bonus"] = Field(
-        default="none",
-        description="Reward for the length of a legal reply. penalty = 0 up to length_max tokens, then linearly "
-        "decreasing. bonus = decreasing linearly from length_coef at length_min tokens to 0 at length_max; it rewards "
-        "more turns.",
-    )
-    length_coef: float = Field(default=0.5, gt=0, le=100, description="Size of the reward for length.")
-    length_min: int = Field(
-        default=11,
-        ge=0,
-        le=LONGEST_REPLY,
-        description="Reply length, in tokens, at which a bonus is length_coef; with length_max it sets the slope.",
-    )
-    length_max: int = Field(
-        default=2048,
-        ge=1,
-        le=LONGEST_REPLY,
-        description="Reply length, in tokens, above which a penalty begins and at which a bonus ends.",
-    )
-    format: bool = Field(
-        default=True, description="A reply that does not parse or is not legal fails the quality filter."
-    )
-    repetition: float = Field(
-        default=0.5,
-        gt=0,
-        le=1,
-        description="A turn fails if more than this share of its word trigrams are repeats; 1 = never.",
-    )
-    overlap: float = Field(
-        default=0.6, gt=0, le=1, description="A turn fails if it copies more than this share from the rules; 1 = never."
-    )
-    scripts: bool = Field(
-        default=True, description="A turn fails if it uses a writing system that has not occurred before."
-    )
-    judge_filter: bool = Field(
-        default=False,
-        description="The judge also decides whether each turn is natural and reasoned; other turns fail.",
-    )
-
-    @field_validator("length_max")
-    @classmethod
-    def _lengths_differ(cls, value: int, info: ValidationInfo) -> int:
-        if value <= info.data.get("length_min", 0):
-            raise ValueError(f"must be greater than length_min, {info.data['length_min']}")
-        return value
 
 
 class EvaluateSection(Record):

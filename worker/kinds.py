@@ -20,7 +20,7 @@ from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config, secret_from_environment
 from training.errors import BadInput
-from training.run_sections import of_learner
+from training.opponent_sections import of_learner
 from training.rundir import RunDir
 from training.store import write_json
 from training.suites import BEST_RESPONSE, SuiteSection, with_starts

@@ -11,13 +11,13 @@ from training.engines.base import Sampling
 from training.evaluate.head_to_head import pairings, play
 from training.evaluate.summary import summarise
 from training.methods.omar import OmarConfig
+from training.opponent_sections import Opponent
 from training.players.contestants import Contestant
 from training.players.model import ModelPlayer
 from training.records import LEARNER, Scenario, ScoredEpisode, Trace
 from training.rollout import Job, RolloutPolicy, collect
 from training.rollout.pool import Pool
 from training.rollout.roles import by_role, seat_numbers
-from training.run_sections import Opponent
 from training.text.template import ChatTokenizer
 
 NAMES = ("Ann", "Bob", "Cleo", "Dan", "Eva", "Finn")

@@ -10,10 +10,10 @@ from training.errors import BadInput
 from training.games.base import FORFEIT
 from training.players.base import Reply
 from training.records import Episode, Scenario, SeatMove, Trace
+from training.reward_section import RewardSection
 from training.rewards import build
 from training.rewards.components import of_length
 from training.rollout import RolloutPolicy, play
-from training.run_sections import RewardSection
 
 MARS = {"scale": "span", "forfeit": "nothing", "malformed": -10.0, "well_formed": 0.05}
 

@@ -13,11 +13,11 @@ from training.games import REGISTRY as GAMES
 from training.games import lookup, make
 from training.games.base import FORFEIT
 from training.records import ALL, SeatMove
+from training.reward_section import RewardSection
 from training.rewards import REGISTRY, build, lowest, per_return
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
 from training.rewards.rubrics import SOTOPIA
-from training.run_sections import RewardSection
 
 
 class Answers:

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.rewards.samples import dialogue, episode, negotiation
+from training.reward_section import RewardSection
 from training.rewards.rules import copied_share, fit, repeated_share, scripts
-from training.run_sections import RewardSection
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 
 from tests.evaluate import hidden_roles
 from tests.table_talk import negotiation
+from training.opponent_sections import Opponent
 from training.records import LEARNER, Scenario
 from training.rollout.league import FORMS, Cell, Table, bounds, mean_result
 from training.rollout.pool import Pool, column
-from training.run_sections import Opponent
 
 
 @pytest.fixture(autouse=True)

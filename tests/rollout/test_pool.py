@@ -7,9 +7,9 @@ import pytest
 from tests.evaluate import hidden_roles
 from tests.table_talk import negotiation
 from training.errors import BadInput
+from training.opponent_sections import Opponent
 from training.records import LEARNER
 from training.rollout.pool import Pool, title
-from training.run_sections import Opponent
 
 
 @pytest.fixture(autouse=True)

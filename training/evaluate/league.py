@@ -17,9 +17,9 @@ from typing import Any
 
 from training.errors import BadInput
 from training.evaluate.intervals import Interval, interval
+from training.opponent_sections import PAST
 from training.reading import Record
 from training.rollout.league import Cell, Table, read
-from training.run_sections import PAST
 from training.rundir import RunDir
 
 MOST_PAIRS = 400

@@ -15,11 +15,11 @@ from training.config import RunConfig
 from training.engines.base import Engine
 from training.errors import BadInput
 from training.games import make
+from training.opponent_sections import MIRROR, PAST, PHASE, START, Opponent, of_learner
 from training.players.base import PlayerFactory
 from training.players.contestants import Contestant, ContestantPool, check
 from training.records import Scenario
 from training.rollout.pool import Pool, check_partner, fits, past_policy
-from training.run_sections import MIRROR, PAST, PHASE, START, Opponent, of_learner
 from training.rundir import RunDir
 
 if TYPE_CHECKING:

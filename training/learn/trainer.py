@@ -21,10 +21,10 @@ from training.learn import checkpoint, memory, report, scenarios, sync
 from training.learn.context import TrainingContext, build
 from training.learn.score import Rollout, begin_critic, give_credit, measured, rows, score
 from training.learn.update import BadStep
+from training.opponent_sections import PAST, START
 from training.players.base import Reply
 from training.records import LEARNER, Episode
 from training.rollout import Job, RolloutPolicy, rollout
-from training.run_sections import PAST, START
 from training.rundir import RunDir
 from training.seeding import derive
 from training.store import read_lines

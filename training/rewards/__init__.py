@@ -9,6 +9,7 @@ from functools import partial
 from training.errors import BadInput
 from training.games import GameSpec
 from training.records import Episode
+from training.reward_section import RewardSection
 from training.rewards import components
 from training.rewards.base import Reward, Score
 from training.rewards.judge import Judge
@@ -16,7 +17,6 @@ from training.rewards.judged import Judged, QualityFiltered
 from training.rewards.outcome import Outcome
 from training.rewards.rubrics import SOTOPIA
 from training.rewards.rules import Bounds, Ruled, Settings, factor, scaled
-from training.run_sections import RewardSection
 
 __all__ = ["REGISTRY", "PerGame", "Reward", "Score", "Source", "build", "lowest", "source"]
 

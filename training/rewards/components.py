@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from training.records import Episode
-from training.run_sections import RewardSection
+from training.reward_section import RewardSection
 
 PerTurn = tuple[float, ...]
 """One number per `Episode.turns`."""

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 from training.games import make
 from training.records import Episode, Seat
+from training.reward_section import RewardSection
 from training.rewards import components
 from training.rewards.base import Reward, Score
-from training.run_sections import RewardSection
 
 Settings: TypeAlias = Mapping[str, Any]
 Bounds = tuple[float, float]

@@ -14,9 +14,9 @@ from random import Random
 
 from training.errors import BadInput
 from training.games import make
+from training.opponent_sections import MIRROR, PAST, Opponent, saved_steps
 from training.records import LEARNER, Scenario, Seat
 from training.rollout.league import FORMS, Table, seats_title
-from training.run_sections import MIRROR, PAST, Opponent, saved_steps
 from training.seeding import rng
 
 

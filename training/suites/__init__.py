@@ -16,11 +16,11 @@ from training import players, samples
 from training.errors import BadInput
 from training.games import lookup, make
 from training.games.prose import NAMES as SEATS
+from training.opponent_sections import MIRROR
 from training.players.strategic import POKERS
 from training.players.table import SOLVED, check_game
 from training.reading import Record
 from training.records import Scenario, Seat
-from training.run_sections import MIRROR
 
 FOLDER = Path(__file__).parent
 NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
@@ -168,7 +168,9 @@ def standard_start(task: SuiteTask) -> Scenario | None:
 def with_starts(suite: SuiteSection, folder: Path) -> SuiteSection:
     """Return the suite with a file of starts for every task that plays games; in `folder` where it names none."""
     tasks = tuple(
-        task if task.path or not suite.count(task) else task.model_copy(update={"path": str(write_starts(task, folder))})
+        task
+        if task.path or not suite.count(task)
+        else task.model_copy(update={"path": str(write_starts(task, folder))})
         for task in suite.tasks
     )
     return suite.model_copy(update={"tasks": tasks})

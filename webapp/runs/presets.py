@@ -15,7 +15,7 @@ from typing import Any
 from training import config as configs
 from training import games, samples
 from training.config import CONFIGS, RunConfig
-from training.run_sections import MIRROR, LeagueSection, Opponent
+from training.opponent_sections import MIRROR, LeagueSection, Opponent
 
 MOST_OPPONENTS = 20
 """The form's limit; a configuration file may list more."""

@@ -19,8 +19,8 @@ from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config
 from training.errors import BadInput
+from training.opponent_sections import MIRROR, of_learner
 from training.records import LEARNER
-from training.run_sections import MIRROR, of_learner
 from webapp.accounts.models import User
 from webapp.core import queue, quotas
 from webapp.core.deleting import refused_if_used

@@ -16,11 +16,12 @@ from training.errors import BadInput
 from training.games import lookup
 from training.learn.context import input_file
 from training.learn.scenarios import read_scenarios
+from training.opponent_sections import MIRROR
 from training.players import contestants
 from training.records import Scenario, Seat
 from training.rollout import Job
 from training.rollout.pool import title
-from training.run_sections import MIRROR, MixtureEntry
+from training.run_sections import MixtureEntry
 from training.rundir import RunDir
 from training.seeding import derive, seeded
 from training.store import dumps

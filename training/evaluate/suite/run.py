@@ -25,13 +25,13 @@ from training.evaluate.suite.plan import MODEL, OPPONENT, Block, blocks, label
 from training.evaluate.suite.rows import Results, Row, estimates
 from training.learn import report
 from training.learn.context import pick_device
+from training.opponent_sections import MIRROR
 from training.players.base import Reply
 from training.players.contestants import Contestant, ContestantPool
 from training.players.table import Policy
 from training.records import Episode, Seat
 from training.rollout import Job, RolloutPolicy, rollout
 from training.rollout.pool import title
-from training.run_sections import MIRROR
 from training.rundir import RunDir
 from training.store import sha256, write_json
 from training.suites import BEST_RESPONSE, SuiteTask

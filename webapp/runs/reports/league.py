@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from training.evaluate.league import Entry, MetaStrategy, PayoffTable, from_events, past_step
-from training.run_sections import PAST
+from training.opponent_sections import PAST
 from webapp.runs.models import Checkpoint, Run
 
 SHOWN = 24

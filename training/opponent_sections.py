@@ -1,0 +1,90 @@
+"""The sections of a run's configuration that say who plays beside the learner: the pool of opponents, and the league.
+
+Plain pydantic without torch, like `run_sections`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from training.reading import Record
+from training.sections import MOST_STEPS, Names
+
+MIRROR, PAST, START = "mirror", "past", "start"
+"""Sources of opponents that are the learner itself: now, after a saved step, and at the start of the run."""
+PHASE = "phase "
+"""What the source begins with that is the learner at the end of a phase: `phase NAME`."""
+
+
+def of_learner(source: str) -> bool:
+    """Return whether the source of an opponent is the learner itself, as it is or as it was."""
+    return source in (MIRROR, PAST, START) or source.startswith(PHASE)
+
+
+def saved_steps(step: int, every: int, newest: int) -> tuple[int, ...]:
+    """Return the `newest` steps before training step `step` after which the learner was saved; 0 is the start."""
+    return tuple(range(0, step, every)[-newest:])  # the range, not its numbers: there may be many
+
+
+class Opponent(Record):
+    """One entry of the pool that a game's other seats are filled from."""
+
+    source: str = Field(
+        min_length=1,
+        max_length=500,
+        description="mirror = the learner itself at every seat. past = the learner as it was at a saved step. "
+        "start = what the run began with. phase NAME = the learner at the end of that phase. Else as in a "
+        "head-to-head: a player such as scripted, a model's name or folder, or ADDRESS MODEL [SECRET].",
+    )
+    weight: float = Field(default=1.0, gt=0, le=1e6, description="How often it is drawn, relative to the others.")
+    learner: Literal["one"] | Names = Field(
+        default="one",
+        description="Seats of the learner: one, drawn for every game, or all seats with these roles.",
+    )
+    partner: str = Field(
+        default="",
+        max_length=500,
+        description="Who holds one of the learner's seats, drawn for every game among those with its roles: a source "
+        "as above, other than mirror; nothing is learned from it. Empty = nobody: the learner holds them all.",
+    )
+
+    @field_validator("partner")
+    @classmethod
+    def _partner_has_a_seat(cls, value: str, info: ValidationInfo) -> str:
+        if value and info.data.get("source") == MIRROR:
+            raise ValueError("with source mirror the learner holds every seat: name its roles and another source")
+        if value and info.data.get("learner") == "one":
+            raise ValueError("the learner has one seat, which a partner would take: name its roles in learner")
+        if value == MIRROR:
+            raise ValueError("a partner is no copy of the learner: leave it empty, or name a past or another player")
+        return value
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """Who may play beside the learner, by field."""
+        return {"source": self.source} | ({"partner": self.partner} if self.partner else {})
+
+
+class LeagueSection(Record):
+    """The league: saved steps play each other and the other opponents, which are drawn by the results."""
+
+    every: int = Field(
+        default=0,
+        ge=0,
+        le=MOST_STEPS,
+        description="Training steps between the league's evaluations, a multiple of learn.save_every; 0 = no league.",
+    )
+    games: int = Field(
+        default=32,
+        ge=2,
+        le=10_000,
+        description="Games of each pair in an evaluation, from the same starts for all pairs; rounded up to whole "
+        "starts, each of which is played from every seat.",
+    )
+    pfsp: Literal["none", "hard", "variance"] = Field(
+        default="hard",
+        description="How opponents are drawn, where p is the learner's last result against one, from 0 to 1: hard = by "
+        "(1 - p)^2; variance = by p(1 - p); none = by weight alone.",
+    )

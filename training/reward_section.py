@@ -1,0 +1,88 @@
+"""The section of a run's configuration for rewards and the quality filter.
+
+Plain pydantic without torch, like `run_sections`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from training.engines.base import LONGEST_REPLY
+from training.reading import Record
+
+
+class RewardSection(Record):
+    """The reward of a seat, and the quality filter of turns."""
+
+    source: Literal["auto", "outcome", "judge"] = Field(
+        default="auto",
+        description="outcome = the game's own result. judge = a model's scores. auto = what the game needs.",
+    )
+    scale: Literal["unit", "span", "raw"] = Field(
+        default="unit",
+        description="unit = linearly rescaled, so that the lowest possible return is 0 and the highest 1. "
+        "span = multiplied, so that lowest and highest differ by reward.span and 0 stays 0. "
+        "raw = the value of the game or judge; negotiation's returns are always shares from 0 to 1.",
+    )
+    span: float = Field(
+        default=4.0, gt=0, le=1e6, description="With scale span: the difference of the highest and lowest return."
+    )
+    forfeit: Literal["win", "nothing"] = Field(
+        default="win",
+        description="What the other seat of a game of two receives when a seat forfeits (rollout.on_refused): "
+        "win = the game's result. nothing = a return of 0, before scaling.",
+    )
+    malformed: float = Field(
+        default=0.0,
+        ge=-10,
+        le=0,
+        description="Reward (at most 0) added for every reply that does not parse or is not legal.",
+    )
+    well_formed: float = Field(default=0.0, ge=0, le=10, description="Reward added for every legal reply.")
+    length: Literal["none", "penalty", "bonus"] = Field(
+        default="none",
+        description="Reward for the length of a legal reply. penalty = 0 up to length_max tokens, then linearly "
+        "decreasing. bonus = decreasing linearly from length_coef at length_min tokens to 0 at length_max; it rewards "
+        "more turns.",
+    )
+    length_coef: float = Field(default=0.5, gt=0, le=100, description="Size of the reward for length.")
+    length_min: int = Field(
+        default=11,
+        ge=0,
+        le=LONGEST_REPLY,
+        description="Reply length, in tokens, at which a bonus is length_coef; with length_max it sets the slope.",
+    )
+    length_max: int = Field(
+        default=2048,
+        ge=1,
+        le=LONGEST_REPLY,
+        description="Reply length, in tokens, above which a penalty begins and at which a bonus ends.",
+    )
+    format: bool = Field(
+        default=True, description="A reply that does not parse or is not legal fails the quality filter."
+    )
+    repetition: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="A turn fails if more than this share of its word trigrams are repeats; 1 = never.",
+    )
+    overlap: float = Field(
+        default=0.6, gt=0, le=1, description="A turn fails if it copies more than this share from the rules; 1 = never."
+    )
+    scripts: bool = Field(
+        default=True, description="A turn fails if it uses a writing system that has not occurred before."
+    )
+    judge_filter: bool = Field(
+        default=False,
+        description="The judge also decides whether each turn is natural and reasoned; other turns fail.",
+    )
+
+    @field_validator("length_max")
+    @classmethod
+    def _lengths_differ(cls, value: int, info: ValidationInfo) -> int:
+        if value <= info.data.get("length_min", 0):
+            raise ValueError(f"must be greater than length_min, {info.data['length_min']}")
+        return value
