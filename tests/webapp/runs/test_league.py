@@ -116,6 +116,25 @@ def test_a_cell_opens_its_games_a_game_its_turns_and_a_turn_its_tokens(client, r
     assert missing.status_code == 404
 
 
+def test_an_added_base_model_is_called_as_the_site_calls_it(client, researcher):
+    """A run knows it by its folder, which a hub model has by its commit."""
+    Checkpoint.objects.create(name="Rival one", kind="base", base="Rival one", path="/hub/snapshots/0ab1")
+    run = make_run(researcher, config={**CONFIG, "opponents": [{"source": "Rival one"}, {"source": "scripted"}]})
+    make_league(run, [league_cell(10, "0ab1", 0.5, 0.75), league_cell(10, "scripted", 0.5)])
+    make_league_game(run, 10, 16384, (10, "0ab1"), (0, 1))
+    page = get(client, "league", run.pk)
+    assert re.findall(r'<th scope="col" class="number">([^<]+)</th>', page)[:2] == ["Rival one", "scripted"]
+    assert "0ab1" not in page
+    address = f"/runs/{run.pk}/league/games/?checkpoint=10&amp;opponent=Rival+one&amp;learner=one"
+    assert address in page
+    games = get(client, "league-games", run.pk, query="?checkpoint=10&opponent=Rival+one&learner=one")
+    assert [(row[3], row[4]) for row in rows(games)] == [("1", "0.25")]
+    assert "The opponent is <a" in games
+    game = get(client, "conversation", run.pk, 10, 16384)
+    assert "against Rival one" in game
+    assert address in game
+
+
 def test_the_conversations_of_training_do_not_have_them(client, run):
     make_episode(run, 10, 3)
     make_league_game(run, 10, 16384, (10, "past 0"), (0, 1))

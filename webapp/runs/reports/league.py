@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from training import bases
 from training.evaluate.league import Entry, MetaStrategy, PayoffTable, from_events, past_step
 from training.opponent_sections import PAST
 from webapp.runs.models import Checkpoint, Run
@@ -68,7 +70,16 @@ class Grid:
 
 def tables(run: Run) -> list[PayoffTable]:
     """Return the tables of a run's league, one for each side of the learner; none before the first evaluation."""
-    return from_events(cell for event in run.evaluations("league") for cell in event.get("cells", ()))
+    named = names(run)
+    cells = (cell for event in run.evaluations("league") for cell in event.get("cells", ()))
+    return from_events({**cell, "opponent": named.get(cell["opponent"], cell["opponent"])} for cell in cells)
+
+
+def names(run: Run) -> dict[str, str]:
+    """Return what the site calls opponents that the run's files call by their folders: base models that were added."""
+    sources = [entry["source"] for entry in run.config.get("opponents", ())]
+    added = Checkpoint.objects.filter(name__in=sources, kind=Checkpoint.Kind.BASE).exclude(name__in=bases.REGISTRY)
+    return {Path(checkpoint.path).name: checkpoint.name for checkpoint in added}
 
 
 def grids(run: Run, *, whole: bool = False) -> list[Grid]:

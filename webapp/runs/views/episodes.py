@@ -14,7 +14,7 @@ from webapp.core.http import integer, render_block, wants_fragment
 from webapp.runs import files
 from webapp.runs.episodes import beliefs, replaying, transcript, viewer
 from webapp.runs.models import PlayedEpisode, Run
-from webapp.runs.reports import suites
+from webapp.runs.reports import league, suites
 from webapp.runs.views.run import page, visible
 
 PAGE = 40
@@ -87,7 +87,9 @@ def _league(episode: PlayedEpisode, record: dict[str, Any]) -> dict[str, Any] | 
     """The pair of a game of the league, with the names at the checkpoint's seats; None for a game of training."""
     if episode.league is None:
         return None
-    return {**episode.league, "seats": [transcript.seat_name(record["episode"], seat) for seat in record["seats"]["a"]]}
+    opponent = episode.league["opponent"]
+    named = {"opponent": league.names(episode.run).get(opponent, opponent)}
+    return {**episode.league, **named, "seats": [transcript.seat_name(record["episode"], seat) for seat in record["seats"]["a"]]}
 
 
 @require_GET
