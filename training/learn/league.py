@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from training.rundir import RunDir
 
 
+DRAWS = 100
+"""Most starts that are drawn for each game of an evaluation: what a game deals may leave a start without the roles."""
 Seating = tuple[Scenario, tuple[Seat, ...]]
 """A start with the seats of the checkpoint in the row."""
 
@@ -257,16 +259,26 @@ def _seatings(config: RunConfig, starts: MixtureSampler, entry: Opponent, where:
         roles = sorted({role for scenario in starts.scenarios for role in make(scenario).roles()})
         has = f"the starts have {', '.join(roles)}" if roles else "the starts have no roles"
         raise BadInput(f"no start seats both the learner ({seats_title(entry.learner)}) and an opponent; {has}", where)
-    seed = derive(config.seed, "league")
-    samplers = [ScenarioSampler(part.scenarios, seed, shuffle=part.shuffle) for part in starts.parts]
-    sampler = MixtureSampler(samplers, starts.weights)
+    sampler = _fitting(config, starts, entry)
     chosen: list[Seating] = []
-    place = 0
-    while len(chosen) < config.league.games:
+    for place in range(DRAWS * config.league.games):
         start = sampler.start(place)
         chosen += [(start, seats) for seats in _seats(entry, start)]
-        place += 1
-    return tuple(chosen)
+        if len(chosen) >= config.league.games:
+            return tuple(chosen)
+    why = f"of {DRAWS * config.league.games} starts only {len(chosen)} seat the learner ({seats_title(entry.learner)})"
+    raise BadInput(f"{why} and an opponent: an evaluation has {config.league.games} games", where)
+
+
+def _fitting(config: RunConfig, starts: MixtureSampler, entry: Opponent) -> MixtureSampler:
+    """Return the sampler of the starts that fit, each part of the mixture with the share that they have in it."""
+    seed = derive(config.seed, "league")
+    parts, weights = [], []
+    for part, weight in zip(starts.parts, starts.weights, strict=True):
+        if fitting := [scenario for scenario in part.scenarios if _seats(entry, scenario)]:
+            parts.append(ScenarioSampler(fitting, seed, shuffle=part.shuffle))
+            weights.append(weight * len(fitting) / len(part.scenarios))
+    return MixtureSampler(parts, weights)
 
 
 def _seats(entry: Opponent, start: Scenario) -> list[tuple[Seat, ...]]:
