@@ -25,10 +25,15 @@ def titles() -> list[tuple[str, str]]:
 
 
 def configuration(name: str, checkpoint: Checkpoint, *, games: int, seed: int) -> RunConfig:
-    """Return the configuration of a suite of a checkpoint, which samples by the engine of the run that wrote it."""
+    """Return the configuration of a suite of a checkpoint, which samples by the engine of the run that wrote it.
+
+    Its replies are limited to legal moves where those of the run were, since the model has learned nothing else.
+    """
     base = checkpoint.name if checkpoint.kind == Checkpoint.Kind.BASE else checkpoint.base
     data = for_model(load(name).to_dict(), base, games=games, seed=seed)
     data["name"] = f"{data['name']} suite of {checkpoint}"[:120]
     if checkpoint.run is not None:
-        data["engine"] = checkpoint.run.config.get("engine", data["engine"])
+        trained = checkpoint.run.config
+        data["engine"] = trained.get("engine", data["engine"])
+        data["sampling"]["constrain"] = trained.get("sampling", {}).get("constrain", False)
     return configs.parse(data)

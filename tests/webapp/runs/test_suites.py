@@ -76,6 +76,23 @@ def test_a_checkpoint_starts_a_suite(
     assert reverse("runs:evaluation", args=[run.pk]) in listed
 
 
+def test_a_suite_limits_replies_where_the_run_of_the_checkpoint_did(researcher):
+    for constrain in (True, False):
+        config = configs.RunConfig.from_dict({"sampling": {"constrain": constrain, "temperature": 0.25}}).to_dict()
+        checkpoint = make_checkpoint(make_run(researcher, config=config), name=f"limited-{constrain}")
+        sampling = suites.configuration("mars", checkpoint, games=1, seed=0).sampling
+        assert (sampling.constrain, sampling.temperature) == (constrain, 0.6)  # the temperature is the suite's
+
+
+def test_a_window_that_a_reply_of_the_suite_would_fill_is_refused_with_its_field(signed_in, researcher):
+    config = configs.RunConfig.from_dict({"engine": {"window": 256}}).to_dict()  # the suite's replies have up to 256
+    checkpoint = make_checkpoint(make_run(researcher, config=config))
+    response = signed_in.post(*form(checkpoint))
+    assert response.status_code == 400
+    assert "engine.window: a reply would fill the whole window" in str(response.context["form"].errors)
+    assert not Run.objects.filter(kind="suite").exists()
+
+
 @pytest.mark.parametrize(
     "wrong, field",
     [({"games": 0}, "games"), ({"games": -3}, "games"), ({"suite": "none"}, "suite"), ({"seed": "x"}, "seed")],
