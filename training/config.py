@@ -126,6 +126,10 @@ class RunConfig(Record):
         _check_game(self.game.name, self.game.settings, "game", "game.name")
         if (count := self.rollout.scenarios * self.rollout.games) > MOST_GAMES:
             raise BadInput(f"{count} games in a step are more than {MOST_GAMES}: lower it", "rollout.games")
+        if self.kind != "sft" and 0 < self.engine.window <= self.sampling.max_tokens:
+            raise BadInput(
+                "a reply would fill the whole window: raise it, or lower sampling.max_tokens", "engine.window"
+            )
         if self.kind == "train":
             self._check_training()
         if self.kind == "suite":
@@ -148,10 +152,6 @@ class RunConfig(Record):
             self._check_league()
         if (self.judged or self.reward.judge_filter) and self.judge is None:
             raise BadInput("this run's reward or filter needs a judge: give its address and model", "judge")
-        if 0 < self.engine.window <= self.sampling.max_tokens:
-            raise BadInput(
-                "a reply would fill the whole window: raise it, or lower sampling.max_tokens", "engine.window"
-            )
         if self.learn.lora is not None and self.learn.lora.dropout > 0:
             raise BadInput("dropout would make the trained policy another than the sampled one", "learn.lora.dropout")
         phases.check(self)

@@ -267,13 +267,42 @@ def test_a_model_plays_and_its_malformed_replies_lose(suite, tmp_path):
 def test_the_episodes_and_rows_name_no_folder_and_no_secret(suite, tmp_path):
     folder = write_random_llama(tmp_path / "llama", window=4096)
     head = SUITE.replace("[rollout]", "[sampling]\nmax_tokens = 4\n[rollout]")
+    info = bases.ModelInfo(name="llama", base="llama", parent=str(tmp_path / "earlier"))
+    (folder / bases.INFO).write_text(json.dumps(info.to_dict()))
+    _, result, run_dir = suite([TASKS["tic"]], model=str(folder), head=head)
+    assert (result["conditions"]["model"]["source"], result["conditions"]["model"]["parent"]) == ("llama", "earlier")
+    assert str(tmp_path) not in (run_dir.attempt(1).root / "suite.json").read_text()
     _, result, run_dir = suite([TASKS["tic"].replace("random", str(folder))], head=head)
+    assert str(tmp_path) not in (run_dir.attempt(1).root / "suite.json").read_text()
     titles = {line["summary"]["block"] for line, _ in read_lines(run_dir.attempt(1).index)}
     assert titles == {f"Tic-tac-toe against llama, seat {seat}" for seat in (0, 1)}
     assert {row["provenance"]["opponent"]["source"] for row in result["rows"]} == {"llama"}
     task = SuiteTask(game="tic_tac_toe", opponent="https://host/v1 model SECRET_NAME")
     block = Block(1, 0, task, 0, tmp_path, (standard_start(task),))
     assert block.title == "Tic-tac-toe against model, seat 0"
+
+
+CONSTRAINED = SUITE.replace("[rollout]", "[sampling]\nmax_tokens = {}\nconstrain = true\n[rollout]")
+
+
+@pytest.mark.parametrize(
+    "head, window, why",
+    [
+        (SUITE.replace('name = "transformers"', 'name = "transformers"\nwindow = 128'), 512, "engine.window"),
+        (SUITE, 128, "sampling.max_tokens"),
+        (CONSTRAINED.format(3), 512, "sampling.max_tokens"),
+    ],
+    ids=["the engine's window", "the model's window", "legal moves"],
+)
+@pytest.mark.parametrize("as_opponent", [False, True])
+def test_replies_that_cannot_be_sampled_are_refused_before_anything_starts(
+    suite, tmp_path, head, window, why, as_opponent
+):
+    folder = str(write_random_llama(tmp_path / "llama", window=window))
+    task, model = (TASKS["kuhn"].replace("nash", folder), "nash") if as_opponent else (TASKS["kuhn"], folder)
+    code, result, run_dir = suite([task], model=model, head=head)
+    assert (code, result["error"]["where"].rpartition(": ")[2]) == (2, why)
+    assert not run_dir.root.exists()
 
 
 def test_the_suite_of_mars_runs_for_players_and_prints_its_rows(tmp_path, monkeypatch, capfd):

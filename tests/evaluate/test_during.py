@@ -1,6 +1,7 @@
 """The head-to-heads of a training run: every so many steps with the weights as they are then, and after the last."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -97,7 +98,7 @@ def test_a_run_ends_with_the_report_that_a_head_to_head_of_its_last_checkpoint_h
     assert ("evaluating", {"done": 0, "of": 6}) in phases
     a, b = written["conditions"]["a"], written["conditions"]["b"]
     assert (a["source"], a["step"]) == ("attempts/0001/checkpoints/step_000002", 2)
-    assert b["source"] == config.model.base
+    assert b["source"] == Path(config.model.base).name
     assert f"{a['title']} and" in written["verdict"]
     # by itself: the checkpoint, read from its folder, against the same opponent in the same conversations
     alone = config.model_copy(

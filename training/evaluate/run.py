@@ -104,6 +104,7 @@ class HeadToHead:
         self.common = self.pool.open(source, COMMON) if source else None
         for contestant in filter(None, (self.a, self.b, self.common)):
             contestant.player(self.pairs[0].scenario, 0)  # raises `BadInput` for a game that the player does not play
+        self.pool.check_choices([self.pairs[0].scenario])
         probes = config.rollout.probes and learner is None  # a head-to-head during training stores no episodes
         self.rules = RolloutPolicy(config.seed, 0, config.rollout.retries, config.rollout.on_refused, probes)
         self._began = time.monotonic()

@@ -26,6 +26,7 @@ from training.learn.update import Updater
 from training.learn.watchdog import Watchdog
 from training.methods import Method
 from training.players.base import Player
+from training.players.contestants import window_of
 from training.players.model import ModelPlayer, check_choices
 from training.records import Scenario, Seat
 from training.rewards import Reward
@@ -96,8 +97,6 @@ class TrainingContext:
 
     def player(self, scenario: Scenario, seat: Seat, sampling: Sampling | None = None) -> Player:
         """Return the learner at one seat of one episode; `sampling` takes the place of the run's own."""
-        longest = int(self.policy.inner.config.max_position_embeddings)
-        window = min(self.config.engine.window or longest, longest)
         used = sampling or self.config.sampling
         return ModelPlayer(
             self.engine,
@@ -105,7 +104,7 @@ class TrainingContext:
             used,
             seat=seat,
             names=scenario.seats,
-            window=window,
+            window=window_of(self.config.engine, used, int(self.policy.inner.config.max_position_embeddings)),
             version=lambda: self.engine_step,
         )
 
@@ -153,6 +152,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
         resumed=resumed,
     )
     context.begin()
+    context.player(starts.scenarios[0], 0)  # raises `BadInput` for replies that do not fit the window
     return context
 
 

@@ -32,6 +32,7 @@ class Opponents:
     def __init__(self, config: RunConfig, run_dir: RunDir, starts: Sequence[Scenario], device: str) -> None:
         self.config, self._run_dir = config, run_dir
         _check(config, starts)
+        self._starts = tuple({start.game: start for start in starts}.values())
         self._base = bases.resolve(config.model.base)
         self._contestants = ContestantPool(config.engine, config.sampling, device)
         self._named: dict[str, Contestant] = {}
@@ -56,6 +57,7 @@ class Opponents:
             source: self._named.get(source) or self._contestants.open(folder, source)
             for source, folder in folders.items()
         }
+        self._contestants.check_choices(self._starts)
         engines = rollout.past_loaded if self.pool.uses_past else 0
         self._past += [self._contestants.load(self._base) for _ in range(engines - len(self._past))]
 

@@ -7,7 +7,7 @@ A contestant's source is one text: a player without a model (`scripted`, `mcts:1
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +17,9 @@ from training import bases, engines, players
 from training.engines.base import Engine, Sampling
 from training.engines.remote.addresses import AllowList
 from training.engines.remote.config import remote_config
-from training.errors import OutsideError
+from training.errors import BadInput, OutsideError
 from training.players.base import PlayerFactory
-from training.players.model import ModelPlayer
+from training.players.model import ModelPlayer, check_choices
 from training.players.remote import RemotePlayer
 from training.records import Scenario, Seat
 from training.run_sections import EngineSection
@@ -101,8 +101,8 @@ class ContestantPool:
 
         if folder not in self._tokenizers:
             self._tokenizers[folder] = ChatTokenizer(load_tokenizer(folder))
-        tokenizer, longest, sampling = self._tokenizers[folder], longest_window(folder), self.sampling
-        window = min(self.engine.window or longest, longest)
+        tokenizer, sampling = self._tokenizers[folder], self.sampling
+        window = window_of(self.engine, sampling, longest_window(folder))
 
         def player(scenario: Scenario, seat: Seat) -> ModelPlayer:
             return ModelPlayer(
@@ -110,6 +110,12 @@ class ContestantPool:
             )
 
         return player
+
+    def check_choices(self, starts: Iterable[Scenario]) -> None:
+        """Raise `BadInput` if the first replies of these starts cannot be limited to legal moves, for a model here."""
+        for tokenizer in self._tokenizers.values():
+            for start in starts:
+                check_choices(tokenizer, self.sampling, start)
 
     async def aclose(self) -> None:
         """Close all engines and connections, even if closing one of them fails; may be called twice."""
@@ -154,7 +160,7 @@ class ContestantPool:
             "window": self.engine.window,
             "sampling": self.sampling.to_dict(),
         }
-        return Contestant(title, player, {"kind": "model", "source": source, **facts(folder), **conditions})
+        return Contestant(title, player, {"kind": "model", "source": _unplaced(source), **facts(folder), **conditions})
 
 
 def check(source: str) -> None:
@@ -178,9 +184,23 @@ def facts(folder: Path) -> dict[str, Any]:
         "base": info.base,
         "step": info.step,
         "note": info.note,
-        "parent": info.parent,
+        "parent": _unplaced(info.parent),
         "sha256": {name: sha256(path) for name, path in pinned.items()},
     }
+
+
+def _unplaced(source: str) -> str:
+    """Return a model's name or folder without the place of the folder on this machine: hashes identify the model."""
+    return Path(source).name if Path(source).is_absolute() else source
+
+
+def window_of(engine: EngineSection, sampling: Sampling, longest: int) -> int:
+    """Return the window of a model that takes `longest` tokens; raise `BadInput` if a reply would fill it."""
+    window = min(engine.window or longest, longest)
+    if window <= sampling.max_tokens:
+        why = f"a reply of {sampling.max_tokens} tokens would fill the whole window, {window} tokens: lower it"
+        raise BadInput(why, "sampling.max_tokens")
+    return window
 
 
 def longest_window(folder: Path) -> int:

@@ -62,6 +62,7 @@ class Suite:
         self.model = self.pool.open(config.model.base, MODEL)
         sources = dict.fromkeys(block.task.opponent for block in self.blocks if block.task.opponent != MIRROR)
         self.opponents = {source: self.pool.open(source, OPPONENT) for source in sources}
+        self.pool.check_choices([block.starts[0] for block in self.blocks])
         self._total = sum(len(block.starts) for block in self.blocks)
         self._errors = 0
         self._versions = versions()
