@@ -19,7 +19,7 @@ from training.sections import MOST_STEPS
 if TYPE_CHECKING:
     from training.config import RunConfig
 
-LEARN = ("lr", "warmup", "schedule", "critic_warmup", "kl", "kl_coef", "ent_coef")
+LEARN = ("lr", "warmup", "schedule", "critic_lr", "critic_warmup", "kl", "kl_coef", "ent_coef")
 """The fields of the section `learn` that a phase may change."""
 S = TypeVar("S", bound=Record)
 

@@ -294,8 +294,8 @@ class LearnSection(Record):
     )
     kl: Literal["none", "k1", "k2", "k3"] = Field(
         default="k2",
-        description="KL divergence from the starting model, by estimator: k1 as a penalty in the reward; k2, k3 in the "
-        "loss; none = no KL term.",
+        description="KL divergence from the reference (the starting model, or what a phase names), by estimator: k1 as "
+        "a penalty in the reward; k2, k3 in the loss; none = no KL term.",
     )
     kl_coef: float = Field(default=0.01, ge=0, le=1e6, description="Weight of the KL term; 0 = no penalty.")
     kl_measured: bool = Field(
@@ -311,12 +311,12 @@ class LearnSection(Record):
 
     @property
     def reads_reference(self) -> bool:
-        """Whether the starting model's log-probabilities are computed in every step."""
+        """Whether the log-probabilities of the reference are computed in every step."""
         return self.kl != "none" or self.kl_measured
 
     @property
     def keeps_reference(self) -> bool:
-        """Whether the starting model is needed at all: for its log-probabilities, or its hidden states."""
+        """Whether a frozen model is needed at all: for a reference's log-probabilities, or the start's hidden states."""
         return self.reads_reference or self.critic.features == "start"
 
 
@@ -336,7 +336,7 @@ class StopSection(Record):
         default=0.5,
         gt=0,
         le=1e6,
-        description="Stop when the KL divergence from the starting model exceeds this, in nats per token; "
+        description="Stop when the KL divergence from the reference exceeds this, in nats per token; "
         "unused where neither learn.kl nor learn.kl_measured computes it.",
     )
     hacking_failing: float = Field(

@@ -122,6 +122,32 @@ def test_a_phase_begins_with_a_new_watchdog_and_the_old_moments(whole):
     assert updates == {2: 2, 4: 3, 6: 4}  # steps 3 and 5 are those of the critic's warm-up
 
 
+def test_a_phase_changes_the_rate_of_the_value_heads(tmp_path):
+    linear = {"kind": "linear"}
+    rates = [{}, {"critic_lr": 0.03}, {"lr": 2e-3}, {"lr": 2e-3, "critic_lr": None}]
+    phases = [{"name": f"p{number}", "steps": 1, "learn": learn} for number, learn in enumerate(rates)]
+    learn = {"critic": linear, "critic_lr": 0.01, "critic_warmup": 0}
+    config, run_dir = make_run(tmp_path, steps=4, phases=phases, learn=learn)
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    assert [line["critic_lr"] for line in history(run_dir)] == pytest.approx([0.01, 0.03, 0.01, 0.02])
+
+
+def test_the_warning_of_an_unwatched_divergence_names_the_phases(tmp_path):
+    phases = [
+        {"name": "near", "steps": 1},
+        {"name": "far", "steps": 1, "learn": {"kl": "none"}},
+        {"name": "back", "steps": 1, "learn": {"kl": "k1"}},
+        {"name": "last", "steps": 1, "learn": {"kl": "none"}},
+    ]
+    learn = {"kl": "k2", "kl_measured": False, "critic_warmup": 0}
+    config, run_dir = make_run(tmp_path, steps=4, phases=phases, learn=learn)
+    assert trainer.run(config, run_dir)["result"] == "succeeded"
+    assert ["kl" in line for line in history(run_dir)] == [True, False, True, False]
+    events = [event for event, _ in read_lines(run_dir.attempt(1).events)]
+    [why] = [event["why"] for event in events if event["kind"] == "warning" and "kl_ceiling" in event["why"]]
+    assert why.endswith("not measured (phase far, last)")
+
+
 def test_a_phase_begins_with_a_new_method(tmp_path):
     phases = [{"name": "first", "steps": 3}, {"name": "second", "steps": 3, "method": {"ema_decay": 0.5}}]
     method = {"name": "mars", "baseline": "role_ema"}

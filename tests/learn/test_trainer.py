@@ -259,7 +259,7 @@ def test_the_ceiling_holds_for_a_distance_that_is_only_measured(tmp_path, lora):
     config, run_dir = make_run(tmp_path, learn=learn, stop={"kl_ceiling": 1e-9, "patience": 2})
     result = trainer.run(config, run_dir)
     assert result["result"] == "stopped"
-    assert "further than 1e-09 nats from its start" in result["why"]
+    assert "further than 1e-09 nats from its reference" in result["why"]
     assert "kl_loss_k2" not in lines(run_dir.attempt(1).metrics)[-1]
 
 

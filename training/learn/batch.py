@@ -34,7 +34,7 @@ class Item:
     """One trace; all arrays have one entry per token. `trajectory` identifies the seat's trajectory: episode and seat;
     `player` which trajectories are of the same player (`Episode.player`).
 
-    `old` are the trainer's log-probabilities before the update, `reference` those of the starting model; None where
+    `old` are the trainer's log-probabilities before the update, `reference` those of the reference; None where
     they are not needed. `entropy` is the policy's before each token, in nats, from the first pass of the update.
     `branches` are the items whose traces come after a prefix of this one; they are read in the same row.
     """

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class Policy:
-    """The model being trained, its critic (one value head for each of `heads`), and the starting model as reference."""
+    """The model being trained, its critic (one value head for each of `heads`), and the reference of the KL."""
 
     def __init__(
         self,

@@ -392,9 +392,18 @@ def run(
     return run_attempt(run_dir, attempt, prepare, _go, steps=config.learn.steps, supervised=supervised)
 
 
+def _unwatched(config: RunConfig, place: int) -> str:
+    """Return that the KL divergence is not watched, naming the phases from `place` on where it is not; else nothing."""
+    if not config.phases:
+        return "" if config.learn.reads_reference else UNWATCHED
+    rest = range(place, len(config.phases))
+    names = [config.phases[at].name for at in rest if not config.of_phase(at).learn.reads_reference]
+    return f"{UNWATCHED} (phase {', '.join(names)})" if names else ""
+
+
 def _go(trainer: Trainer, progress: Progress) -> tuple[Result, str]:
-    if not trainer.context.active.learn.reads_reference:
-        progress.event("warning", step=trainer.step, why=UNWATCHED)
+    if why := _unwatched(trainer.config, trainer.context.place):
+        progress.event("warning", step=trainer.step, why=why)
 
     async def main() -> tuple[Result, str]:
         try:

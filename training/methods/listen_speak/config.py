@@ -38,7 +38,7 @@ class ListenSpeakConfig(MethodConfig):
     )
     kl_on: Literal["messages", "all"] = Field(
         default="messages",
-        description="Where the divergence from the starting model costs reward (learn.kl = k1): at tokens of messages, "
+        description="Where the divergence from the reference costs reward (learn.kl = k1): at tokens of messages, "
         "or at all tokens.",
     )
     listening: float = Field(

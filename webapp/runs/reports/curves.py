@@ -27,7 +27,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Learning": {
         "loss": "Loss",
-        "kl": "KL from the starting model",
+        "kl": "KL from the reference",
         "entropy": "Entropy",
         "discarded": "Probability cut off by top-p and top-k",
         "clipfrac": "Clip fraction",
