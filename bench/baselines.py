@@ -9,14 +9,13 @@ critic only; the watchdog is off, so that all have the same number of steps. The
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.rows import against, bargaining, metrics_of, over_seeds, stored_row, unless_interrupted
+from bench.rows import against, bargaining, metrics_of, over_seeds, run, stored_row
 
 STEPS = 30
 WINDOW = 5
@@ -97,15 +96,8 @@ def settings(form: str, seed: int, steps: int) -> dict[str, Any]:
 
 
 def _trained(form: str, seed: int, steps: int, folder: Path) -> dict[str, Any]:
-    from training import config as configs
-    from training.attempts import start
-    from training.learn import trainer
-    from training.rundir import RunDir
-
-    began, run_dir = time.monotonic(), RunDir(folder / "train")
-    config = start.start(configs.parse(settings(form, seed, steps)), run_dir, folder)
-    outcome = unless_interrupted(trainer.run(config, run_dir))
+    outcome, run_dir = run(settings(form, seed, steps), folder / "train")
     lines = metrics_of(run_dir)
     curves = {name: [round(line[name], 4) for line in lines if name in line] for name in CURVES}
     row = {"seed": seed, "result": outcome["result"], "why": outcome["why"], "steps": outcome["step"]}
-    return {**row, "train_s": round(time.monotonic() - began, 1), "curves": curves}
+    return {**row, "train_s": outcome["wall_s"], "curves": curves}

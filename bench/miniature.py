@@ -19,7 +19,7 @@ from statistics import fmean, median
 from typing import Any
 
 from bench import baselines, strategic
-from bench.rows import against, bargaining, metrics_of, over_seeds, stored_row, unless_interrupted
+from bench.rows import against, bargaining, metrics_of, over_seeds, run, stored_row
 from training.errors import BadInput
 from training.methods.omar import OmarConfig
 
@@ -167,27 +167,16 @@ def _learn(steps: int) -> dict[str, Any]:
 
 def _train_and_measure(form: str, seed: int, steps: int, conversations: int, folder: Path) -> dict[str, Any]:
     """Run one form with one seed, then its head-to-head against the cold start."""
-    from training import config as configs
-    from training.attempts import start
-    from training.evaluate import run as head_to_head
-    from training.learn import trainer
-    from training.rundir import RunDir
-
-    began = time.monotonic()
     shared = bargaining(seed)
     rollout = {"scenarios": 8, "games": 2}
     wanted = {**shared, "learn": _learn(steps), "rollout": rollout, "method": {"name": "omar", **FORMS[form]}}
-    run_dir = RunDir(folder / "train")
-    trained = unless_interrupted(trainer.run(start.start(configs.parse(wanted), run_dir, folder), run_dir))
-    learned = time.monotonic()
+    trained, run_dir = run(wanted, folder / "train")
     latest = run_dir.latest_checkpoint()
     row = {"seed": seed, "result": trained["result"], "why": trained["why"], "steps": trained["step"]}
     if latest is None:
-        return {**row, "difference": None, "train_s": round(learned - began, 1)}
+        return {**row, "difference": None, "train_s": trained["wall_s"]}
     measure = {"model": str(latest[1]), "opponent": "tiny", "conversations": conversations}
-    eval_dir = RunDir(folder / "eval")
-    measuring = configs.parse({**shared, "kind": "eval", "evaluate": measure})
-    measured = unless_interrupted(head_to_head.run(start.start(measuring, eval_dir, folder), eval_dir))
+    measured, _ = run({**shared, "kind": "eval", "evaluate": measure}, folder / "eval")
     summary = measured.get("summary", {})
     return {
         **row,
@@ -196,8 +185,8 @@ def _train_and_measure(form: str, seed: int, steps: int, conversations: int, fol
         "agreement": summary.get("shared", {}).get("agreement"),
         "parse_rate": summary.get("a", {}).get("parse_rate"),
         "learned": _last_metrics(run_dir),
-        "train_s": round(learned - began, 1),
-        "head_to_head_s": round(time.monotonic() - learned, 1),
+        "train_s": trained["wall_s"],
+        "head_to_head_s": measured["wall_s"],
     }
 
 

@@ -1,20 +1,24 @@
 """What the parts of the miniature share: its task, result rows stored in folders, means over seeds, and
 interruption.
 
-`stored_row` raises `BadInput` for a folder that was measured with other settings, and `unless_interrupted` raises
-`KeyboardInterrupt` for a run that Ctrl-C ended.
+`stored_row` raises `BadInput` for a folder that was measured with other settings.
 """
 
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from training.errors import BadInput
 from training.store import loads, write_json
+
+if TYPE_CHECKING:
+    from training.rundir import RunDir
 
 INTERRUPTED = 130
 
@@ -64,6 +68,23 @@ def bargaining(seed: int) -> dict[str, Any]:
         "data": {"path": str(samples.path("items"))},
         "sampling": {"max_tokens": 48},
     }
+
+
+def run(settings: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], RunDir]:
+    """Run a configuration of any kind in the run directory `folder`; return its outcome and the directory.
+
+    The outcome is that of the kind of run, with `wall_s` and `cpu_s`. Raises `KeyboardInterrupt` if Ctrl-C ended it.
+    """
+    from training import config as configs
+    from training.attempts import start
+    from training.cli.runs import RUNNERS
+    from training.rundir import RunDir
+
+    began, cpu, run_dir = time.monotonic(), time.process_time(), RunDir(folder)
+    config = start.start(configs.parse(dict(settings)), run_dir, folder.parent)
+    outcome = unless_interrupted(import_module(RUNNERS[config.kind]).run(config, run_dir))
+    spent = {"wall_s": round(time.monotonic() - began, 1), "cpu_s": round(time.process_time() - cpu, 1)}
+    return outcome | spent, run_dir
 
 
 def unless_interrupted(outcome: dict[str, Any]) -> dict[str, Any]:

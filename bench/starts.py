@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -95,8 +96,11 @@ def _factory(name: str) -> PlayerFactory:
     return lambda scenario, seat: _seated(name, scenario, seat)
 
 
-def prepare(start: Start, folder: Path) -> Path:
-    """Return the folder with the pretrained model; it is pretrained on the first call."""
+def prepare(start: Start, folder: Path, also: Sequence[Start] = ()) -> Path:
+    """Return the folder with the pretrained model; it is pretrained on the first call.
+
+    The games of `also` are pretrained on, too, in one order with those of `start`, which states the recipe.
+    """
     from training.learn.tiny.pretrain import Recipe, pretrain
     from training.sections import SftConfig
 
@@ -109,5 +113,5 @@ def prepare(start: Start, folder: Path) -> Path:
         name=folder.name, base="tiny", licence="apache-2.0", note=f"plays {start.sample}", dataset=(), command=""
     )
     with atomic_directory(folder) as new:
-        pretrain(new, play(start), recipe, info)
+        pretrain(new, [game for each in (start, *also) for game in play(each)], recipe, info)
     return folder

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from bench.forms import FORMS as CREDIT
-from bench.rows import against, metrics_of, over_seeds, stored_row, unless_interrupted
+from bench.rows import against, metrics_of, over_seeds, run, stored_row
 from bench.starts import Start, prepare
 from training.errors import BadInput
 
@@ -203,16 +202,7 @@ def configuration(task: Task, base: Path, form: str, seed: int, steps: int) -> d
 
 def _trained(task: Task, base: Path, form: str, seed: int, steps: int, folder: Path) -> dict[str, Any]:
     """Train one form with one seed and measure its last checkpoint."""
-    from training import config as configs
-    from training.attempts import start
-    from training.learn import trainer
-    from training.rundir import RunDir
-
-    began, cpu = time.monotonic(), time.process_time()
-    run_dir = RunDir(folder / "train")
-    wanted = configs.parse(configuration(task, base, form, seed, steps))
-    trained = unless_interrupted(trainer.run(start.start(wanted, run_dir, folder), run_dir))
-    spent = {"train_s": round(time.monotonic() - began, 1), "cpu_s": round(time.process_time() - cpu, 1)}
+    trained, run_dir = run(configuration(task, base, form, seed, steps), folder / "train")
     latest = run_dir.latest_checkpoint()
     last = metrics_of(run_dir)[-5:]
     names = ("reward", "parse_rate", "entropy", "kl")
@@ -222,7 +212,8 @@ def _trained(task: Task, base: Path, form: str, seed: int, steps: int, folder: P
         "steps": trained["step"],
         "after": task.measure(latest[1], seed) if latest else None,
         "learned": {name: fmean(line[name] for line in last if name in line) for name in names},
-        **spent,
+        "train_s": trained["wall_s"],
+        "cpu_s": trained["cpu_s"],
     }
 
 

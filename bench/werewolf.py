@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from bench import leak, werewolf_setup
-from bench.rows import against, metrics_of, over_seeds, stored_row, unless_interrupted
+from bench.rows import against, metrics_of, over_seeds, run, stored_row
 from training.records import Episode
 from training.seeding import derive
 
@@ -123,12 +123,6 @@ def _trained(
     cold: Path, seed: int, steps: int, folder: Path, *, game: str, **sections: Any
 ) -> tuple[dict[str, Any], Any]:
     """Train the wolves against the cold start's village; return the row of the run, and its directory."""
-    from training import config as configs
-    from training.attempts import start
-    from training.learn import trainer
-    from training.rundir import RunDir
-
-    began = time.monotonic()
     learn = {
         "steps": steps,
         "lora": None,
@@ -153,7 +147,6 @@ def _trained(
         "learn": learn,
         **sections,
     }
-    run_dir = RunDir(folder / "train")
-    outcome = unless_interrupted(trainer.run(start.start(configs.parse(wanted), run_dir, folder), run_dir))
+    outcome, run_dir = run(wanted, folder / "train")
     row = {"seed": seed, "result": outcome["result"], "why": outcome["why"], "steps": outcome["step"]}
-    return {**row, "train_s": round(time.monotonic() - began, 1)}, run_dir
+    return {**row, "train_s": outcome["wall_s"]}, run_dir
