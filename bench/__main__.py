@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from training.cli.parser import COUNT, SEED, whole
+from training.engines.choice import NAMES
 
 SEVERAL = partial(whole, low=2, high=1_000_000)  # TRL's groups and quantiles need two
 COUNT_OR_0 = partial(whole, low=0, high=1_000_000)
@@ -137,6 +138,7 @@ def _site(add: Callable[..., ArgumentParser]) -> None:
 
 def _probes(command: ArgumentParser) -> None:
     command.add_argument("--model", default="tiny", metavar="MODEL", help="registered name or folder")
+    command.add_argument("--engine", choices=NAMES, default="transformers", help="what samples (transformers)")
     command.add_argument("--rounds", type=COUNT, default=3, metavar="N", help="counted steps of each side (3)")
     command.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of the weights (float32)")
     command.add_argument("--threads", type=COUNT_OR_0, default=0, metavar="N", help="CPU threads; 0 = all")

@@ -107,10 +107,10 @@ class LedPlayer(ModelPlayer):
 class Step:
     """A training step of `games` games, as often as it is called; `counts` are those of the last one."""
 
-    def __init__(self, model: str, dtype: str, games: int, seed: int) -> None:
+    def __init__(self, engine: str, model: str, dtype: str, games: int, seed: int) -> None:
         folder = bases.resolve(model)
         self.chat = ChatTokenizer(load_tokenizer(folder))
-        self.engine = engines.make("transformers", folder, dtype=dtype, device=device(), max_running=64)
+        self.engine = engines.make(engine, folder, dtype=dtype, device=device(), max_running=64)
         learn = LearnSection.from_dict(LEARN)
         self.method = Listening()
         heads = self.method.needs.critic
@@ -192,7 +192,7 @@ def _scored(number: int, episode: Episode) -> Rollout:
 def main(arguments: Namespace) -> dict[str, Any]:
     """Return the steps of both sides and the share of a step that probes take."""
     threads = use_threads(arguments.threads)
-    step = Step(arguments.model, arguments.dtype, arguments.games, arguments.seed)
+    step = Step(arguments.engine, arguments.model, arguments.dtype, arguments.games, arguments.seed)
     counts: dict[str, dict[str, float]] = {}
 
     def side(name: str, *, probes: bool) -> Reading:
@@ -210,7 +210,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         **shares(compared),
         "work": counts,
         "seed": arguments.seed,
-        "conditions": conditions(arguments, threads),
+        "conditions": {**conditions(arguments, threads), "engine": arguments.engine},
     }
 
 
