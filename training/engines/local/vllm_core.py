@@ -6,7 +6,7 @@ Importing this module imports vLLM, so the environment variables that vLLM reads
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from vllm import EngineArgs, SamplingParams
 from vllm.inputs.engine import tokens_input
 from vllm.sampling_params import RequestOutputKind
 from vllm.v1.engine.llm_engine import LLMEngine
+from vllm.v1.outputs import LogprobsTensors
 from vllm.v1.sample.logits_processor import AdapterLogitsProcessor
 
 from training.bases import base_of, is_adapter, verified
@@ -69,9 +70,9 @@ class VllmCore:
                 )
             )
         self._shapes = {name: tuple(tensor.shape) for name, tensor in folder_weights(full)}
-        self._scores: dict[str, int] = {}
         self._requests: dict[str, SampleRequest] = {}
         self._cut = _Cut(self._engine)
+        self._scores = _Scores(self._engine)
         _ALIVE.add(self)
         if is_adapter(folder):
             self.reload(folder_weights(folder))
@@ -98,17 +99,18 @@ class VllmCore:
         self._requests[name] = request
 
     def add_score(self, name: str, prefix: Sequence[int], continuation: Sequence[int]) -> None:
-        """Queue a request for the log-probability of `continuation` after `prefix`."""
+        """Queue a request for the log-probability of `continuation` after `prefix`, of which cached blocks are kept."""
         params = SamplingParams(
             max_tokens=1,
             temperature=1.0,
             prompt_logprobs=0,
+            skip_reading_prefix_cache=False,  # see _Scores
             ignore_eos=True,
             detokenize=False,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
         self._engine.add_request(name, tokens_input([*prefix, *continuation]), params)
-        self._scores[name] = len(prefix)
+        self._scores.add(name, len(prefix))
 
     def step(self) -> list[tuple[str, Sample | float]]:
         """Advance all requests by one token; return the finished ones."""
@@ -118,7 +120,8 @@ class VllmCore:
             if not output.finished:
                 continue
             if name in self._scores:
-                done.append((name, self._score(output, self._scores.pop(name))))
+                self._scores.pop(name)
+                done.append((name, self._score(output)))
             elif name in self._requests:
                 done.append((name, self._sample(output, self._requests.pop(name))))
         return done
@@ -128,7 +131,7 @@ class VllmCore:
         self._engine.abort_request(names)
         for name in names:
             self._requests.pop(name, None)
-            self._scores.pop(name, None)
+            self._scores.pop(name)
             self._cut.pop(name)
 
     def reload(self, weights: Weights) -> None:
@@ -180,9 +183,10 @@ class VllmCore:
         return Sample(tokens, logprobs, "stop" if completion.finish_reason == "stop" else "length", discarded)
 
     @staticmethod
-    def _score(output: Any, prefix: int) -> float:
-        entries = zip(output.prompt_token_ids, output.prompt_logprobs, strict=True)
-        return float(sum(entry[token].logprob for token, entry in list(entries)[prefix:]))
+    def _score(output: Any) -> float:
+        rows = output.prompt_logprobs[1:]  # the first is vLLM's for the token that nothing precedes
+        scored = zip(output.prompt_token_ids[-len(rows) :], rows, strict=True)
+        return float(sum(row[token].logprob for token, row in scored))
 
 
 class _Choices(AdapterLogitsProcessor):
@@ -241,9 +245,61 @@ class _Cut:
         sampled, filtered = self._inner(logits, generators, k, p)
         kept_mass = (whole - filtered).gather(1, sampled.long().view(-1, 1)).exp().view(-1).tolist()
         for internal, mass in zip(self._runner.input_batch.req_ids, kept_mass, strict=True):
-            # vLLM's internal request id is ours, a dash and eight characters
-            self._masses.setdefault(internal.rpartition("-")[0], []).append(max(0.0, 1.0 - mass))
+            self._masses.setdefault(_own_name(internal), []).append(max(0.0, 1.0 - mass))
         return sampled, whole
+
+
+class _Scores:
+    """The requests for scores: they begin from the prefix cache, and return what follows the prefix alone.
+
+    vLLM computes log-probabilities of the prompt's tokens only behind those that it reads, and therefore lets requests
+    for them skip the cache. Of the prefix all but the last token may be cached; what follows is read even if it is
+    cached, too. Rows of log-probabilities before that, which nobody computed, are dropped.
+    """
+
+    def __init__(self, engine: LLMEngine) -> None:
+        self._prefixes: dict[str, int] = {}  # their lengths
+        manager = engine.engine_core.engine_core.scheduler.kv_cache_manager
+        runner = engine.model_executor.driver_worker.worker.model_runner
+        self._find, self._compute = manager.get_computed_blocks, runner._get_prompt_logprobs_dict  # noqa: SLF001
+        manager.get_computed_blocks, runner._get_prompt_logprobs_dict = self._found, self._computed  # noqa: SLF001
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._prefixes
+
+    def add(self, name: str, prefix: int) -> None:
+        """Take up a request whose first `prefix` tokens are not scored."""
+        self._prefixes[name] = prefix
+
+    def pop(self, name: str) -> None:
+        """Forget a request, if it is one."""
+        self._prefixes.pop(name, None)
+
+    def _found(self, request: Any) -> Any:
+        prefix = self._prefixes.get(_own_name(request.request_id))
+        return self._find(request if prefix is None else _Beginning(request, prefix))
+
+    def _computed(self, *args: Any) -> dict[str, LogprobsTensors]:
+        tables = self._compute(*args)  # row i has the log-probability of token i + 1
+        return {
+            internal: LogprobsTensors(*(part[self._prefixes[_own_name(internal)] - 1 :] for part in table[:3]))
+            for internal, table in tables.items()
+        }
+
+
+class _Beginning:
+    """The first `num_tokens` tokens of vLLM's request, for a look into the prefix cache, which finds fewer than that."""
+
+    def __init__(self, request: Any, num_tokens: int) -> None:
+        self._request, self.num_tokens = request, num_tokens
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._request, name)
+
+
+def _own_name(internal: str) -> str:
+    """Return our name of a request: vLLM's internal one is ours, a dash and eight characters."""
+    return internal.rpartition("-")[0]
 
 
 @contextmanager
