@@ -255,6 +255,24 @@ async def test_scores_are_summed_logprobs_at_temperature_one(case):
     assert await case.engine.score(prefix, []) == []
 
 
+async def test_scores_are_the_same_whatever_was_read_before(case):
+    """The prefix has been read, and more than it: continuations that other prompts contained are scored all the same."""
+    prefix = [3 + 7 * at % 37 for at in range(380)]
+    common = [4, 5, 6, 4, 5, 6]  # up to token 386: whole blocks of 16 to 128 tokens end at token 384
+    continuations = [[*common, 7, 8], [*common, 9], common[:4], [30, 4]]
+    expected = [case.logprobs(prefix, tokens).sum() for tokens in continuations]
+    fresh = await case.engine.score(prefix, continuations)
+    prompts = [prefix, [*prefix, *continuations[0], 5, 5], [*prefix, *continuations[3]]]
+    await sample_all(case.engine, [SampleRequest(prompt, Sampling(max_tokens=4), seed=1) for prompt in prompts])
+    again = await case.engine.score(prefix, continuations)
+    together = await asyncio.gather(*(case.engine.score(prefix, [tokens]) for tokens in continuations))
+    shorter = await case.engine.score(prefix[:374], [[*prefix[374:], *continuations[1]]])
+    assert fresh == pytest.approx(expected, abs=5 * GAP)
+    assert again == pytest.approx(expected, abs=5 * GAP)
+    assert [score for [score] in together] == pytest.approx(expected, abs=5 * GAP)
+    assert shorter == pytest.approx([case.logprobs(prefix[:374], [*prefix[374:], *continuations[1]]).sum()], abs=0.02)
+
+
 async def test_requests_that_cannot_be_answered_raise_and_harm_nobody(case):
     bad = dataclasses.replace(ask(0), prompt=[])
     results = await asyncio.gather(case.engine.sample(bad), case.engine.sample(ask(1)), return_exceptions=True)
