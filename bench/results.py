@@ -358,8 +358,9 @@ def speed(raw: Raw) -> Iterator[str]:
     yield f"{', '.join(f'{title} {rates[name]:.2f}' for name, title in titles.items())} of its rate"
     table = raw["table"]
     yield f"p50 {table['p50_ms']:.1f} ms, p95 {table['p95_ms']:.1f} ms, {table['votes']} votes"
-    share, rounds = raw["probes"]["share"], ", ".join(f"{100 * each:.1f}" for each in raw["probes"]["shares"])
-    yield f"{100 * share:.1f} % (rounds {rounds})"
+    for probes in (raw["probes"], raw["probes_vllm"]):
+        rounds = ", ".join(f"{100 * each:.1f}" for each in probes["shares"])
+        yield f"{100 * probes['share']:.1f} % (rounds {rounds})"
 
 
 def transfer(raw: Raw) -> Iterator[str]:
@@ -468,5 +469,10 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "mars": mars,
     "speed": speed,
 }
-FILES = {"speed": ("learning", "sampling", "conversation", "start", "pages", "sockets", "games", "table", "probes")}
+FILES = {
+    "speed": (
+        *("learning", "sampling", "conversation", "start", "pages", "sockets", "games", "table"),
+        *("probes", "probes_vllm"),
+    )
+}
 """The raw files of a page that has several."""

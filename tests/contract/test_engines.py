@@ -256,7 +256,7 @@ async def test_scores_are_summed_logprobs_at_temperature_one(case):
 
 
 async def test_scores_are_the_same_whatever_was_read_before(case):
-    """The prefix has been read, and more than it: continuations that other prompts contained are scored all the same."""
+    """The prefix has been read, and more than it: continuations that other prompts contained are scored, too."""
     prefix = [3 + 7 * at % 37 for at in range(380)]
     common = [4, 5, 6, 4, 5, 6]  # up to token 386: whole blocks of 16 to 128 tokens end at token 384
     continuations = [[*common, 7, 8], [*common, 9], common[:4], [30, 4]]

@@ -6,7 +6,7 @@ Importing this module imports vLLM, so the environment variables that vLLM reads
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -99,7 +99,7 @@ class VllmCore:
         self._requests[name] = request
 
     def add_score(self, name: str, prefix: Sequence[int], continuation: Sequence[int]) -> None:
-        """Queue a request for the log-probability of `continuation` after `prefix`, of which cached blocks are kept."""
+        """Queue a request for the log-probability of `continuation` after `prefix`, which may be cached."""
         params = SamplingParams(
             max_tokens=1,
             temperature=1.0,
@@ -250,11 +250,11 @@ class _Cut:
 
 
 class _Scores:
-    """The requests for scores: they begin from the prefix cache, and return what follows the prefix alone.
+    """The requests for scores: they begin from the prefix cache, and only what follows the prefix is returned.
 
-    vLLM computes log-probabilities of the prompt's tokens only behind those that it reads, and therefore lets requests
-    for them skip the cache. Of the prefix all but the last token may be cached; what follows is read even if it is
-    cached, too. Rows of log-probabilities before that, which nobody computed, are dropped.
+    vLLM computes log-probabilities of a prompt's tokens only where it reads the token before, so by default requests
+    for them skip the cache. Here the lookup is limited to the prefix without its last token: everything that follows is
+    read, even if it is cached. vLLM's rows for the tokens of the prefix, some of which it never computed, are dropped.
     """
 
     def __init__(self, engine: LLMEngine) -> None:
@@ -268,11 +268,11 @@ class _Scores:
         return name in self._prefixes
 
     def add(self, name: str, prefix: int) -> None:
-        """Take up a request whose first `prefix` tokens are not scored."""
+        """Register a request whose first `prefix` tokens are not scored."""
         self._prefixes[name] = prefix
 
     def pop(self, name: str) -> None:
-        """Forget a request, if it is one."""
+        """Forget a request; do nothing if it asks for no score."""
         self._prefixes.pop(name, None)
 
     def _found(self, request: Any) -> Any:
@@ -288,7 +288,7 @@ class _Scores:
 
 
 class _Beginning:
-    """The first `num_tokens` tokens of vLLM's request, for a look into the prefix cache, which finds fewer than that."""
+    """The first `num_tokens` tokens of vLLM's request. A lookup in the prefix cache finds fewer than that."""
 
     def __init__(self, request: Any, num_tokens: int) -> None:
         self._request, self.num_tokens = request, num_tokens
