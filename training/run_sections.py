@@ -316,7 +316,7 @@ class LearnSection(Record):
 
     @property
     def keeps_reference(self) -> bool:
-        """Whether a frozen model is needed at all: for a reference's log-probabilities, or the start's hidden states."""
+        """Whether a frozen model is needed at all: for the reference's log-probabilities, or hidden states."""
         return self.reads_reference or self.critic.features == "start"
 
 

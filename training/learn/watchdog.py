@@ -105,7 +105,8 @@ class Watchdog:
         if self._above("failing", rules.failing):
             return f"{rules.patience} steps in a row more than {rules.failing:.0%} of all turns failed the filter"
         if self._above("kl", rules.kl_ceiling):
-            return f"{rules.patience} steps in a row the policy was further than {rules.kl_ceiling:g} nats from its reference"
+            far = f"further than {rules.kl_ceiling:g} nats from its reference"
+            return f"{rules.patience} steps in a row the policy was {far}"
         if self._above("clipfrac", rules.clipfrac):
             return (
                 f"{rules.patience} steps in a row more than {rules.clipfrac:.0%} of the tokens' weight was clipped: "
