@@ -85,6 +85,8 @@ def test_random_play_ends_with_returns_in_the_declared_range(name, scenario, see
         low, high = spec.range_of(scenario.settings)
         assert spec.low <= low < high <= spec.high
         assert spec.judged if value is None else low <= value <= high
+    if spec.cooperative:
+        assert len(set(game.returns().values())) == 1
     if spec.zero_sum:
         assert sum(game.returns().values()) == pytest.approx(0)
     assert len(game.roles()) in (0, len(scenario.seats))

@@ -287,6 +287,7 @@ for name in json.loads(sys.argv[1]):
     values = list(game.returns().values())
     assert not game.to_act() and all(declared.low <= v <= declared.high for v in values), (name, values)
     assert not declared.zero_sum or abs(sum(values)) < 1e-6, (name, values)
+    assert not declared.cooperative or len(set(values)) == 1, (name, values)
     print(json.dumps([name, len(flat)]), flush=True)
 """
 
@@ -356,7 +357,8 @@ def test_choices_that_differ_only_in_case_stay_apart():
 def test_another_game_declares_what_openspiel_says_of_it():
     declared = spec("openspiel:liars_dice")
     assert (declared.players, declared.low, declared.high) == ((2, 2), -1.0, 1.0)
-    assert declared.zero_sum
+    assert (declared.zero_sum, declared.cooperative) == (True, False)
+    assert spec("openspiel:tiny_hanabi").cooperative
     assert declared.hidden
     assert not spec("openspiel:hex").hidden
     with pytest.raises(IllegalMove):

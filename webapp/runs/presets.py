@@ -15,7 +15,9 @@ from typing import Any
 from training import config as configs
 from training import games, samples
 from training.config import CONFIGS, RunConfig
+from training.errors import BadInput
 from training.opponent_sections import MIRROR, LeagueSection, Opponent
+from webapp.runs.models import Run
 
 MOST_OPPONENTS = 20
 """The form's limit; a configuration file may list more."""
@@ -186,13 +188,13 @@ def against(trained: Mapping[str, Any], opponent: str) -> dict[str, Any]:
     """The configuration of a run that looks for the weakness of a checkpoint, its only opponent.
 
     It plays as the run `trained` did, which wrote the checkpoint; where that run learned certain roles, it has all
-    others, so that it meets those, of several sides the last one. Checkpoints that it saves meet the opponent in the
+    others, so that it meets those, of several sides the last one. Cooperative games are left out. Checkpoints that it saves meet the opponent in the
     table of a league.
     """
     earlier = {**RunConfig().to_dict(), **trained}
+    entries = contested(earlier)
     pool = [*earlier["opponents"], *(entry for phase in earlier["phases"] for entry in phase["opponents"] or ())]
     save_every = min(earlier["learn"]["save_every"], max(1, earlier["learn"]["steps"] // 5))
-    entries = earlier["mixture"] or [{"game": earlier["game"]["name"]}]
     judged = any(games.lookup(entry["game"]).judged for entry in entries)
     sides = [entry["learner"] for entry in pool if entry["source"] != MIRROR and entry["learner"] != "one"]
     has = {role for entry in entries for role in _roles(entry["game"])}
@@ -200,11 +202,31 @@ def against(trained: Mapping[str, Any], opponent: str) -> dict[str, Any]:
     league = LeagueSection(every=0 if judged else save_every, pfsp="none")
     return {
         **earlier,
+        "mixture": entries if earlier["mixture"] else [],
         "opponents": [Opponent(source=opponent).to_dict() | {"learner": seats}],
         "phases": [],
         "learn": {**earlier["learn"], "save_every": save_every},
         "league": league.to_dict(),
     }
+
+
+def contested(config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The games of a configuration in which an opponent has a weakness: all but cooperative ones."""
+    entries = config.get("mixture") or [{"game": config["game"]["name"]}]
+    return [entry for entry in entries if not games.lookup(entry["game"]).cooperative]
+
+
+def exploitable(run: Run | None) -> bool:
+    """Whether a run can look for the weakness of a model: of a base model, or one that this run wrote.
+
+    It cannot where the game is cooperative, or not installed any more.
+    """
+    if run is None:
+        return True
+    try:
+        return bool(contested(run.config if run.kind == Run.Kind.TRAIN else {"game": {"name": run.game}}))
+    except BadInput:
+        return False
 
 
 @functools.cache

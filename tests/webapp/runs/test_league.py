@@ -232,6 +232,24 @@ def test_one_click_from_a_checkpoint_opens_a_run_against_it_alone(client, base, 
     assert run.config["method"] == trained["method"]
 
 
+def test_a_model_of_a_cooperative_game_has_no_weakness_to_find(client, base, researcher):
+    """Against such a model an opponent can only win together with it."""
+    offered = {}
+    for name in ("mars-hanabi", "mars-kuhn-poker", "mars-generalist"):
+        run = make_run(researcher, config=presets.PRESETS[name].config(), game="hanabi")
+        checkpoint = make_checkpoint(run, name=name)
+        offered[name] = "Find its weakness" in get(client, "checkpoint", checkpoint.pk)
+        address = reverse("runs:new") + f"?exploit={checkpoint.pk}"
+        assert (client.get(address).status_code == 200) == offered[name]
+    assert offered == {"mars-hanabi": False, "mars-kuhn-poker": True, "mars-generalist": True}
+    cold_start = make_run(researcher, kind="sft", game="hanabi")
+    assert "Find its weakness" not in get(client, "checkpoint", make_checkpoint(cold_start).pk)
+    gone = make_run(researcher, config={**CONFIG, "game": {"name": "uninstalled"}}, game="uninstalled")
+    assert "Find its weakness" not in get(client, "checkpoint", make_checkpoint(gone).pk)
+    several = presets.against(presets.PRESETS["mars-generalist"].config(), "x")
+    assert [entry["game"] for entry in several["mixture"]] == ["tic_tac_toe", "kuhn_poker"]
+
+
 def test_an_exploiter_has_the_roles_that_meet_the_trained_side(base):
     werewolf = presets.against(presets.PRESETS["werewolf"].config(), "run-1-step-20")
     exploiter = {"source": "run-1-step-20", "weight": 1.0, "learner": VILLAGE, "partner": ""}

@@ -90,6 +90,7 @@ SPECS = (
         high=6.0,
         bounds=hanabi.bounds,
         pays=True,
+        cooperative=True,
         marks=hanabi.ALL_MARKS,
         label=_size,
         script="training.games.openspiel.script.hanabi:HanabiScript",

@@ -114,6 +114,7 @@ def spec(name: str) -> GameSpec:
         high=game.max_utility(),
         pays=pays(game),
         zero_sum=kind.utility == pyspiel.GameType.Utility.ZERO_SUM,
+        cooperative=kind.utility == pyspiel.GameType.Utility.IDENTICAL,
         symmetric=game.num_players() == 2,
         label=lambda scenario: kind.long_name,
         actions=("answer",),

@@ -80,6 +80,7 @@ def checkpoint(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
         "suites": suites.of_checkpoint(row) if user.is_researcher else [],
         "goes_on": _goes_on(row),
         "preset": _preset(row),
+        "exploitable": presets.exploitable(row.run),
         "change": Checkpoint.objects.changeable_by(user).filter(pk=row.pk).exists(),
     }
     return render(request, "runs/checkpoint.html", context)

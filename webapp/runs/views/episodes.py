@@ -89,7 +89,11 @@ def _league(episode: PlayedEpisode, record: dict[str, Any]) -> dict[str, Any] | 
         return None
     opponent = episode.league["opponent"]
     named = {"opponent": league.names(episode.run).get(opponent, opponent)}
-    return {**episode.league, **named, "seats": [transcript.seat_name(record["episode"], seat) for seat in record["seats"]["a"]]}
+    return {
+        **episode.league,
+        **named,
+        "seats": [transcript.seat_name(record["episode"], seat) for seat in record["seats"]["a"]],
+    }
 
 
 @require_GET

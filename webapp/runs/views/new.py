@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
@@ -29,6 +29,8 @@ def new(request: HttpRequest) -> HttpResponse:
     user = current_user(request)
     preset = request.GET.get("preset", "quick")
     exploited = _requested(request, "exploit")
+    if exploited is not None and not presets.exploitable(exploited.run):
+        raise Http404
     source = _source(request, exploited)
     config, initial = _begin(request, preset, source)
     if exploited is not None:
