@@ -21,7 +21,7 @@ from training.rewards import Score
 
 ADA, BEN, CIA = range(3)
 NAMES = ("Ada", "Ben", "Cia")
-TOLD = {ADA: (0.2, 0.5, 0.4), CIA: (0.3, 0.4, 0.1)}
+BELIEFS = {ADA: (0.2, 0.5, 0.4), CIA: (0.3, 0.4, 0.1)}
 """What the crew thinks of Ben before, between and after the two messages."""
 NUMBERS = {"gamma": 0.5, "lam": 0.5, "speaking": 2.0}
 VALUES = [
@@ -31,7 +31,7 @@ VALUES = [
 PENALTIES = [[0, 0, -0.3, -0.1, 0, 0, -0.1, -0.2, 0, 0], [0.0] * 6]
 
 
-def beliefs(told=TOLD, truth=("Ben",)):
+def beliefs(answers=BELIEFS, truth=("Ben",)):
     """The answers of every round; the traces of Ada's are 3, 4 and 5."""
     return tuple(
         Belief(
@@ -43,7 +43,7 @@ def beliefs(told=TOLD, truth=("Ben",)):
             **({"trace": 3 + number, "span": (1, 3)} if seat == ADA and truth else {}),
         )
         for number in range(3)
-        for seat, row in told.items()
+        for seat, row in answers.items()
         for p in [row[number]]
     )
 
@@ -154,7 +154,7 @@ def test_changes_by_hand():
 
 
 def test_a_fixed_partner_listens_and_is_not_paid():
-    alone = {ADA: TOLD[ADA]}
+    alone = {ADA: BELIEFS[ADA]}
     # without Cia the message is worth .3 in place of .4: its last token earns .2 less
     assert credit(game(asked=beliefs(alone)))[0].ppo[7] == pytest.approx(0.2 * 0.8)
 
@@ -220,7 +220,7 @@ def test_variants(variant, ppo, answers, observations, paid):
 def test_without_pay_for_messages_no_belief_matters_to_the_policy():
     sure = {ADA: (0.9, 0.1, 0.5), CIA: (0.0, 1.0, 0.3)}
     for config in ({"variant": "RL+L"}, {"variant": "RL"}, {"speaking": 0.0}):
-        rows = [credit(game(asked=beliefs(told)), **config) for told in (TOLD, sure)]
+        rows = [credit(game(asked=beliefs(answers)), **config) for answers in (BELIEFS, sure)]
         for first, second in zip(*rows, strict=True):
             assert (first is None) == (second is None)
             if first is not None:

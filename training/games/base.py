@@ -77,7 +77,8 @@ class GameSpec:
     """One entry of the registry: the game's factory and its properties.
 
     `low` and `high` bound a seat's return; `judged` games have no return until a judge has scored them. `zero_sum`:
-    returns add up to 0 in every ended game. `cooperative`: in every ended game all seats have the same. `symmetric`: seats differ only by settings, so swapping seats is fair.
+    returns add up to 0 in every ended game. `cooperative`: all seats have the same return in every ended game.
+    `symmetric`: seats differ only by settings, so swapping seats is fair.
     `bounds` returns the bounds for some settings, where they are narrower than `low` and `high`. `pays`: players
     receive parts of their result during the game (`Game.earned`).
     `deadline_s`: the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`.

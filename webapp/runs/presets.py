@@ -188,8 +188,8 @@ def against(trained: Mapping[str, Any], opponent: str) -> dict[str, Any]:
     """The configuration of a run that looks for the weakness of a checkpoint, its only opponent.
 
     It plays as the run `trained` did, which wrote the checkpoint; where that run learned certain roles, it has all
-    others, so that it meets those, of several sides the last one. Cooperative games are left out. Checkpoints that it saves meet the opponent in the
-    table of a league.
+    others, so that it meets those, of several sides the last one. Cooperative games are left out. Checkpoints that it
+    saves meet the opponent in the table of a league.
     """
     earlier = {**RunConfig().to_dict(), **trained}
     entries = contested(earlier)
