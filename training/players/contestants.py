@@ -160,7 +160,7 @@ class ContestantPool:
             "window": self.engine.window,
             "sampling": self.sampling.to_dict(),
         }
-        return Contestant(title, player, {"kind": "model", "source": _unplaced(source), **facts(folder), **conditions})
+        return Contestant(title, player, {"kind": "model", "source": unplaced(source), **facts(folder), **conditions})
 
 
 def check(source: str) -> None:
@@ -184,12 +184,12 @@ def facts(folder: Path) -> dict[str, Any]:
         "base": info.base,
         "step": info.step,
         "note": info.note,
-        "parent": _unplaced(info.parent),
+        "parent": unplaced(info.parent),
         "sha256": {name: sha256(path) for name, path in pinned.items()},
     }
 
 
-def _unplaced(source: str) -> str:
+def unplaced(source: str) -> str:
     """Return a model's name or folder without the place of the folder on this machine: hashes identify the model."""
     return Path(source).name if Path(source).is_absolute() else source
 

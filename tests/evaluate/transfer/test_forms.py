@@ -96,6 +96,9 @@ def test_a_judge_who_writes_no_json_is_scored_as_any_reply():
     "reply, answer",
     [
         ('{"preference": "no", "answer": "72"}', ""),
+        ('{"preference": "No.", "answer": "72"}', ""),
+        ('{"preference": false, "answer": "72"}', ""),
+        ('{"preference": true, "answer": "72"}', "72"),
         ('{"preference": "yes", "answer": ""}', ""),
         ('<think>{"answer": 1}</think>{"answer": "72"}', "72"),
         ('```json\n{"reason": "a\nb", "answer": "\\\\boxed{72}"}\n```', "\\boxed{72}"),

@@ -49,6 +49,7 @@ def test_the_first_ones_are_taken(tmp_path):
         ({**NUMBER, "answer": "72"}, "line 2", "no number after ####"),
         ({**CHOICE, "answer": "C"}, "line 2", "a letter from A to B"),
         ({**CHOICE, "answer": "b"}, "line 2", "a letter from A to B"),
+        ({**CHOICE, "answer": "AB"}, "line 2", "a letter from A to B"),
         ({**CHOICE, "choices": ["one"], "answer": "A"}, "line 2", "at least two"),
         ({**CHOICE, "choices": ["x"] * 11}, "line 2, choices", "at most 10"),
         ({**NUMBER, "id": "1"}, "line 2, id", "second question"),

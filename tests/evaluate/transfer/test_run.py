@@ -1,6 +1,7 @@
 """The command over a scripted endpoint: right answers score 1 in every form, wrong ones 0, others are unparsed."""
 
 import json
+from contextlib import nullcontext
 
 import pytest
 
@@ -8,7 +9,8 @@ from tests.evaluate.transfer.stubs import GOLD, WRONG, agent, needed, write_ques
 from tests.stub import Status, Stub
 from tests.toy_models import write_random_llama
 from training.cli import main
-from training.evaluate.transfer import chat
+from training.engines.base import Sampling
+from training.evaluate.transfer import chat, endpoint, questions, run
 
 FORMS = ["single", "debate", pytest.param("chat", marks=[needed, pytest.mark.process])]
 
@@ -165,6 +167,27 @@ def test_a_reply_longer_than_the_models_window_is_refused(tmp_path, capsys):
     assert error["where"] == "--max-tokens"
     assert "512" in error["why"]
     assert not (tmp_path / "out").exists()
+
+
+def test_the_conditions_name_a_model_without_its_place_on_this_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(endpoint, "_served", lambda *_: nullcontext(("http://127.0.0.1:1/v1", "key")))
+    model, path = write_random_llama(tmp_path / "llama"), write_questions(tmp_path)
+    plan = run.Plan(
+        path=path,
+        model=str(model),
+        forms=["single"],
+        folder=tmp_path / "out",
+        limit=1,
+        seed=0,
+        sampling=Sampling(),
+        engine="auto",
+        lanes=1,
+    )
+    with endpoint.opened(plan.model, plan.sampling, plan.folder / "server", engine="auto", lanes=1) as served:
+        conditions = run._conditions(plan, questions.read(path, 1), served)
+    assert conditions["model"]["source"] == "llama"
+    assert "--model 'llama'" in conditions["command"]
+    assert str(tmp_path) not in json.dumps(conditions)
 
 
 @needed

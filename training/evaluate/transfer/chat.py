@@ -121,10 +121,11 @@ async def _send(process: asyncio.subprocess.Process, lines: bytes) -> None:
 def _transcript(held: _Held) -> Transcript:
     """The last reply of the assistant is scored, also where the user proxy ended the chat."""
     said = [reply.text for reply in held.replies if reply.agent == "assistant"]
+    error = held.error or ("" if said else "the assistant was not asked")
     return Transcript(
         question=held.id,
         replies=held.replies,
-        final=said[-1] if said and not held.error else "",
-        ended=held.ended,
-        error=held.error,
+        final=said[-1] if said and not error else "",
+        ended="" if error else held.ended,
+        error=error,
     )

@@ -61,7 +61,7 @@ def opened(source: str, sampling: Sampling, folder: Path, *, engine: str, lanes:
         yield _remote(source, sampling, lanes)
         return
     path = bases.resolve(source).resolve()
-    facts = {"source": source, "engine": engine, **contestants.facts(path)}
+    facts = {"source": contestants.unplaced(source), "engine": engine, **contestants.facts(path)}
     with _served(path, folder, engine, lanes) as (address, key):
         yield Endpoint(_config(address, "parley", SECRET, lanes), key, sampling, facts)
 

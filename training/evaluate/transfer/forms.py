@@ -122,7 +122,8 @@ def answer_in(reply: str) -> str:
         except (ValueError, RecursionError):
             continue
         if isinstance(data, dict) and isinstance(answer := data.get("answer"), str | int | float):
-            return "" if str(data.get("preference", "yes")).lower() == "no" else str(answer).strip()
+            undecided = str(data.get("preference", "yes")).strip().lower().startswith(("no", "false"))
+            return "" if undecided else str(answer).strip()
     return ""
 
 

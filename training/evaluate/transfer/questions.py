@@ -40,7 +40,7 @@ class Question(Record):
     def _has_an_answer(self) -> Self:
         if self.choices and len(self.choices) < 2:
             raise ValueError("choices: a question has at least two")
-        if self.choices and self.answer not in self.letters:
+        if self.choices and self.answer not in tuple(self.letters):
             raise ValueError(f"answer: a letter from {self.letters[0]} to {self.letters[-1]} is expected")
         if not self.choices and marked_number(self.answer) is None:
             raise ValueError(f"answer: no number after {MARK}; for multiple choice, `choices` is missing")

@@ -25,6 +25,7 @@ from training.evaluate.transfer.forms import FORMS
 from training.evaluate.transfer.questions import Question
 from training.evaluate.transfer.report import differences, summarise
 from training.evaluate.transfer.transcript import Conversation, Scored, Transcript, score, seeds
+from training.players.contestants import unplaced
 from training.store import append_line, sha256, write_json
 
 NAMES = (*FORMS, "chat")
@@ -141,7 +142,7 @@ def _conditions(plan: Plan, asked: Sequence[Question], served: Endpoint) -> dict
     options |= {name.replace("_", "-"): value for name, value in sampled.items()}
     words = " ".join(f"--{name} {value}" for name, value in options.items())
     return {
-        "command": f"python -m training questions {plan.path.name} --model '{plan.model}' {words}",
+        "command": f"python -m training questions {plan.path.name} --model '{unplaced(plan.model)}' {words}",
         "questions": {"file": plan.path.name, "sha256": sha256(plan.path), "asked": len(asked)},
         "model": dict(served.facts),
         "sampling": plan.sampling.to_dict(),
