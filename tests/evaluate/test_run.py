@@ -13,7 +13,7 @@ from training import config as configs
 from training.attempts.start import start
 from training.errors import BadInput
 from training.evaluate.run import run
-from training.records import Episode
+from training.records import Episode, Scenario
 from training.rundir import RunDir
 from training.store import read_lines
 
@@ -73,6 +73,18 @@ def test_a_model_against_itself_shares_one_engine(head_to_head, tmp_path):
     assert conditions["a"]["sha256"] == conditions["b"]["sha256"]
     assert list(conditions["a"]["sha256"]) == ["model.safetensors"]
     assert result["summary"]["a"]["parse_rate"]["n"] == 3
+
+
+@pytest.mark.parametrize("window, sampling", [(128, {"max_tokens": 128}), (4096, {"max_tokens": 3, "constrain": True})])
+@pytest.mark.parametrize("seat", ["model", "opponent"])
+def test_replies_that_cannot_be_sampled_are_refused(head_to_head, tmp_path, window, sampling, seat):
+    """Where the engine has no room for a prompt, and where a legal move is longer than a reply."""
+    names = {"model": "nash", "opponent": "nash"} | {seat: str(write_random_llama(tmp_path / "llama", window=window))}
+    kuhn = Scenario(id="k", game="kuhn_poker", seats=("A", "B"))
+    with pytest.raises(BadInput) as caught:
+        head_to_head(names, start_from=kuhn, game={"name": "kuhn_poker"}, sampling=sampling)
+    assert caught.value.where == "sampling.max_tokens"
+    assert not list(tmp_path.glob("run*/attempts/*"))
 
 
 def test_probes_are_kept_with_the_episodes_and_change_nothing(head_to_head, tmp_path):
