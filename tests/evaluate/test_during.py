@@ -1,19 +1,21 @@
 """The head-to-heads of a training run: every so many steps with the weights as they are then, and after the last."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
 from tests.learn.small_runs import make_run
+from tests.toy_models import write_random_llama
 from training.attempts.progress import Progress
 from training.errors import BadInput, EngineError
 from training.evaluate import during
 from training.evaluate import run as evaluation
 from training.learn import context
 from training.players.model import ModelPlayer
-from training.records import LEARNER, Episode
-from training.store import read_lines, read_member
+from training.records import LEARNER, Episode, Scenario
+from training.store import dumps, read_lines, read_member
 
 EVALUATE = {"every": 2, "conversations": 2, "opponent": "scripted"}
 
@@ -74,6 +76,27 @@ def test_a_head_to_head_that_cannot_be_played_is_refused_before_the_run(tmp_path
     config = config.model_copy(update={"evaluate": config.evaluate.model_copy(update={**EVALUATE, **when, **wrong})})
     with pytest.raises(BadInput, match="no such"):
         during.run(config, run_dir)
+    assert run_dir.attempts() == []
+
+
+@pytest.mark.parametrize(
+    "sampling, window",
+    [({"max_tokens": 128}, 128), ({"max_tokens": 16, "constrain": True}, 4096)],
+    ids=["window", "legal moves"],
+)
+def test_an_opponent_whose_replies_cannot_be_sampled_is_refused_before_the_run(tmp_path, sampling, window):
+    """Else the run would end at its first head-to-head. The learner's own tokens for a legal move are fewer."""
+    rival = write_random_llama(tmp_path / "rival", window=window)
+    kuhn = Scenario(id="k", game="kuhn_poker", seats=("A", "B"))
+    write_random_llama(tmp_path / "model", window=4096, known="<answer><BET></answer> <answer><PASS></answer> " * 50)
+    (tmp_path / "data.jsonl").write_text(dumps(kuhn.to_dict()) + "\n")
+    evaluate = {**EVALUATE, "opponent": str(rival)}
+    game = {"name": "kuhn_poker", "settings": {}}
+    config, run_dir = make_run(tmp_path, evaluate=evaluate, sampling=sampling, game=game)
+    asyncio.run(context.build(config, run_dir, None).close())  # the learner's own replies can be
+    with pytest.raises(BadInput) as caught:
+        during.run(config, run_dir)
+    assert caught.value.where == "sampling.max_tokens"
     assert run_dir.attempts() == []
 
 

@@ -17,7 +17,7 @@ from training.errors import BadInput, OutsideError, boundary
 from training.evaluate.nashconv import Point, measure, model_policy, points
 from training.evaluate.run import HeadToHead, common_opponent, draw, flat
 from training.evaluate.summary import summarise
-from training.players.contestants import check
+from training.players.contestants import check_replies
 from training.rundir import RunDir
 
 if TYPE_CHECKING:
@@ -91,9 +91,9 @@ def run(config: RunConfig, run_dir: RunDir, attempt: int | None = None, *, super
 
     if config.evaluate.every or config.evaluate.at_end:
         _, pairs = draw(config, run_dir)
-        check(config.evaluate.opponent or config.model.base)
-        if common_opponent(config, pairs):
-            check(config.common_opponent)
+        opponents = [config.evaluate.opponent or config.model.base, common_opponent(config, pairs)]
+        for source in filter(None, opponents):
+            check_replies(source, config.engine, config.head_to_head_sampling, pairs[0].scenario)
     evaluation: dict[str, Any] = {}
     states: dict[str, Mapping[str, Point]] = {game: points(game) for game in config.evaluate.nashconv}
 

@@ -174,6 +174,20 @@ def check(source: str) -> None:
         bases.resolve(source)
 
 
+def check_replies(source: str, engine: EngineSection, sampling: Sampling, start: Scenario) -> None:
+    """Raise `BadInput` unless `source` names a contestant whose replies in a start can be sampled; loads no model."""
+    check(source)
+    if players.known(source) or "://" in source:
+        return
+    from training.engines.local.loading import load_tokenizer
+    from training.text.template import ChatTokenizer
+
+    folder = bases.resolve(source)
+    window_of(engine, sampling, longest_window(folder))
+    if sampling.constrain:
+        check_choices(ChatTokenizer(load_tokenizer(folder)), sampling, start)
+
+
 def facts(folder: Path) -> dict[str, Any]:
     """Return the facts about a model folder that results report: provenance, and hashes of its weights."""
     info = bases.read_info(folder)
