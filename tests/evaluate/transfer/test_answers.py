@@ -1,5 +1,7 @@
 """Answers in replies, by the rules of the field: expected values are read off the text by hand."""
 
+import time
+
 import pytest
 
 from training.evaluate.transfer.answers import find, marked_number, same_number
@@ -66,3 +68,11 @@ def test_a_solution_ends_with_its_number():
     assert marked_number("half is 72\n#### 1,072") == "1072"
     assert marked_number("half is 72") is None
     assert marked_number("72 ####") is None
+
+
+def test_a_reply_that_only_opens_boxes_is_read_in_linear_time():
+    """As a model writes that repeats itself up to its limit; reading each box anew would take minutes."""
+    began = time.process_time()
+    assert find("\\boxed{" * 20_000, "number").value is None
+    assert find("\\boxed{" * 20_000 + "B", "letter", "AB").value == "B"
+    assert time.process_time() - began < 5

@@ -15,6 +15,7 @@ A `\boxed{…}` or `####` without an answer of the right kind is passed over.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -27,7 +28,7 @@ Rule = Literal["boxed", "marked", "stated", "last", "none"]
 MARK = "####"
 _BOXED = re.compile(r"\\boxed\s*\{")
 _NUMBER = re.compile(r"(?:(?<![\w)])-\$?|\$-?)?(?:[0-9]+(?:(?:,|\{,\})[0-9]{3}(?![0-9]))*(?:\.[0-9]+)?|\.[0-9]+)")
-_BRACES = {"{": 1, "}": -1}
+_BRACE = re.compile(r"[{}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,12 @@ class Found:
 
 def find(text: str, kind: Kind, letters: str = "") -> Found:
     """Return the answer in a reply; `letters` are those of the choices."""
+    answers = _answers(text, kind, letters)
+    starts = [answer.start() for answer in answers]  # looked up, since boxes that nest would be read over and over
     for begin, inside in _boxed(text):
-        if (value := _last(inside, kind, letters)) is not None:
-            return Found(value, "boxed", begin)
+        last = bisect_left(starts, inside.stop) - 1
+        if last >= 0 and starts[last] >= inside.start:
+            return Found(_plain(answers[last][0]), "boxed", begin)
     for mark in reversed(list(re.finditer(rf"{MARK}([^\n]*)", text))):
         if (value := _last(mark[1], kind, letters)) is not None:
             return Found(value, "marked", mark.start())
@@ -61,29 +65,44 @@ def same_number(first: str, second: str) -> bool:
     return Decimal(first) == Decimal(second)
 
 
-def _boxed(text: str) -> Iterator[tuple[int, str]]:
-    r"""Yield the place and the content of every `\boxed{…}`, the last one first; braces may nest, or not be closed."""
+def _boxed(text: str) -> Iterator[tuple[int, slice]]:
+    r"""Yield where every `\boxed{…}` begins, and where its content is, the last one first.
+
+    Braces may nest, or not be closed.
+    """
+    ends: dict[int, int] = {}  # where a brace that opens at a position closes
+    open_braces: list[int] = []
+    for brace in _BRACE.finditer(text):
+        if brace[0] == "{":
+            open_braces.append(brace.end())
+        elif open_braces:
+            ends[open_braces.pop()] = brace.start()
     for match in reversed(list(_BOXED.finditer(text))):
-        depth, at = 1, match.end()
-        while at < len(text) and depth:
-            depth += _BRACES.get(text[at], 0)
-            at += 1
-        yield match.start(), text[match.end() : at - (not depth)]
+        yield match.start(), slice(match.end(), ends.get(match.end(), len(text)))
+
+
+def _answers(text: str, kind: Kind, letters: str) -> list[re.Match[str]]:
+    """Return all numbers, or all letters of choices that stand alone."""
+    pattern = _NUMBER if kind == "number" else re.compile(rf"(?<![A-Za-z])[{letters}](?![A-Za-z])")
+    return list(pattern.finditer(text))
+
+
+def _plain(answer: str) -> str:
+    """Return a letter, or a number as it is compared."""
+    return re.sub(r"[$,{}]", "", answer)
 
 
 def _last(text: str, kind: Kind, letters: str) -> str | None:
-    """Return the last number of a marked answer, or its letter, which stands alone."""
-    if kind == "number":
-        return _last_number(text).value
-    alone = re.findall(rf"(?<![A-Za-z])[{letters}](?![A-Za-z])", text)
-    return alone[-1] if alone else None
+    """Return the last number of a marked answer, or its letter."""
+    answers = _answers(text, kind, letters)
+    return _plain(answers[-1][0]) if answers else None
 
 
 def _last_number(text: str) -> Found:
     numbers = list(_NUMBER.finditer(text))
     if not numbers:
         return Found(None, "none", len(text))
-    return Found(re.sub(r"[$,{}]", "", numbers[-1][0]), "last", numbers[-1].start())
+    return Found(_plain(numbers[-1][0]), "last", numbers[-1].start())
 
 
 def _last_letter(text: str, letters: str) -> Found:
