@@ -11,6 +11,7 @@ from tests.toy_models import write_random_llama
 from tests.trust.test_kill_resume import final_bits, history, numbers
 from training.attempts.start import reopen
 from training.errors import BadInput
+from training.evaluate.iterations import iterations
 from training.games import make
 from training.learn import checkpoint, trainer
 from training.records import LEARNER, Episode, Scenario
@@ -88,6 +89,28 @@ def test_each_phase_has_its_players(whole):
             assert set(learners) < set(of_role)  # one of them is the partner's
             for trace, credit in zip(episode.traces, record["credit"], strict=True):
                 assert (credit is not None) == (trace.policy == LEARNER)
+
+
+def test_the_index_names_who_played(whole):
+    lines = {(line["step"], line["episode"]): line["summary"] for line, _ in read_lines(whole.attempt(1).index)}
+    for step, records in episodes(whole).items():
+        for number, record in enumerate(records):
+            traces = record["episode"]["traces"]
+            policies = lines[step, number]["policies"]
+            assert len(policies) == 6
+            assert all(policies[trace["seat"]] == trace["policy"] for trace in traces)
+            assert traces
+
+
+def test_the_iterations_of_a_run(whole):
+    found = [(each.phase, each.side, each.opponent, each.partner, each.step) for each in iterations(whole)]
+    assert found == [
+        ("L", ("villager",), "start", "start", 2),
+        ("RL", ("villager",), "phase L", "start", 4),
+        ("turn", ("werewolf",), "phase RL", "phase L", 6),
+    ]
+    games = [(each.begin.games, each.end.games, each.complete) for each in iterations(whole)]
+    assert games == [(2, 2, True)] * 3
 
 
 def test_each_phase_has_its_numbers(whole):

@@ -104,6 +104,15 @@ def build() -> ArgumentParser:
     )
     league = add("league", "a run's payoff table, checkpoint × opponent, and its meta-strategy", "training.cli.league")
     league.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
+    iterations = add(
+        "iterations",
+        "win rates at the beginning and end of a run's phases against their opponents: the exploitability curve",
+        "training.cli.iterations",
+    )
+    iterations.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
+    iterations.add_argument(
+        "--pooled", type=COUNT, default=3, metavar="N", help="training steps that count together at each end (3)"
+    )
     _questions(
         add(
             "questions",

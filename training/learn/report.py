@@ -10,7 +10,7 @@ import numpy as np
 from training.attempts.progress import Progress, rounded
 from training.learn.score import Rollout
 from training.records import LEARNER
-from training.rollout.pool import title
+from training.rollout.pool import column, title
 from training.rollout.roles import Numbers, by_role, seat_numbers
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ def write_episodes(progress: Progress, step: int, rollouts: Sequence[Rollout]) -
             step,
             rollout.number,
             _record(rollout),
-            summary(rollout.episode, rollout.score.returns if rollout.score else {}),
+            summary(rollout.episode, rollout.score.returns if rollout.score else {})
+            | {"policies": [column(policy) for policy in rollout.policies]},
         )
 
 
