@@ -2,7 +2,7 @@
 
 import pytest
 
-from training import config
+from training import config, phases
 from training.errors import BadInput
 
 WOLVES = {"learner": ["werewolf"]}
@@ -27,6 +27,20 @@ def test_a_phase_changes_the_runs_sections_and_no_other_phase():
     assert [each.learn.critic_warmup for each in (listen, speak, turns)] == [4, 4, 0]
     assert config.parse(made.to_dict()) == made
     assert config.parse({}).of_phase(0) == config.parse({})
+
+
+def test_a_phase_goes_on_from_the_one_before_or_from_an_earlier_one():
+    made = config.parse(but(2, begin="phase L") | {key: THREE[key] for key in ("learn",)})
+    assert [phases.weights_after(made.phases, step) for step in (0, 10, 11, 29, 30, 31, 50)] == [0, 10, 11, 29, 10, 31, 50]
+    assert 10 in made.past(30)
+    assert phases.weights_after((), 7) == 7
+
+
+def test_moves_are_drawn_in_the_phases_that_say_so():
+    made = config.parse(THREE | but(0, rollout={"random_moves": True}) | {"sampling": {"constrain": True}})
+    assert [made.of_phase(place).rollout.random_moves for place in range(3)] == [True, False, False]
+    made = config.parse({"rollout": {"random_moves": True}, "sampling": {"constrain": True}})
+    assert made.of_phase(0).rollout.random_moves
 
 
 def test_the_weights_that_a_step_and_later_ones_need():
@@ -74,6 +88,13 @@ def but(place, **changes):
         (but(1, method={"gama": 1}), "phases.1.method.gama", "omar has no such field; it has name, advantage"),
         (but(1, method={"gamma_turn": 2}), "phases.1.method.gamma_turn", "less than or equal to 1"),
         (but(1, method={"name": "mars"}), "phases.1.method.name", "the run's method, which stays the same"),
+        (but(1, begin="phase turns"), "phases.1.begin", "can name only phases before it"),
+        (but(0, begin="phase L"), "phases.0.begin", "can name only phases before it"),
+        (but(1, begin="start"), "phases.1.begin", "empty, or `phase NAME`"),
+        (but(1, rollout={"games": 2}), "phases.1.rollout", "a phase cannot change 'games' of rollout; only random_mov"),
+        (but(1, rollout={"random_moves": 3}), "phases.1.rollout.random_moves", "valid boolean"),
+        (but(1, rollout={"random_moves": True}), "phases.1.rollout.random_moves", "set sampling.constrain"),
+        ({"rollout": {"random_moves": True}}, "phases.0.rollout.random_moves", "set sampling.constrain"),
         (but(1, learn={"epochs": 2}), "phases.1.learn", "a phase cannot change 'epochs' of learn; only lr, "),
         (but(1, learn={"lr": 0}), "phases.1.learn.lr", "greater than 0"),
         (but(1, learn={"critic_warmup": 20}), "phases.1.learn.critic_warmup", "the policy would never learn"),

@@ -160,7 +160,7 @@ class RunConfig(Record):
             try:
                 config.check_learning()
             except BadInput as error:
-                changed = error.where.startswith(("learn.", "method.")) or self.phases[place].opponents is not None
+                changed = error.where.startswith(("learn.", "method.", "rollout.")) or self.phases[place].opponents is not None
                 raise BadInput(error.why, f"phases.{place}.{error.where}" if changed else error.where) from error
         if not self.phases:
             self.check_learning()
@@ -171,6 +171,8 @@ class RunConfig(Record):
             for field, source in opponent.sources.items():
                 if source == LEARNER:
                     raise BadInput("the learner itself is called mirror here", f"opponents.{place}.{field}")
+        if self.rollout.random_moves and not self.sampling.constrain:
+            raise BadInput("moves are drawn where they are listed: set sampling.constrain", "rollout.random_moves")
         self._check_warmup()
         try:
             self.method.check(self.reward_low, self.rollout.games)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LEARN = ("lr", "warmup", "schedule", "critic_lr", "critic_warmup", "kl", "kl_coef", "ent_coef")
 """The fields of the section `learn` that a phase may change."""
+ROLLOUT = ("random_moves",)
+"""The fields of the section `rollout` that a phase may change."""
 S = TypeVar("S", bound=Record)
 
 
@@ -42,6 +44,15 @@ class Phase(Record):
     method: dict[str, Any] = Field(default_factory=dict, description="Fields of the run's method that change.")
     learn: dict[str, Any] = Field(
         default_factory=dict, description=f"Fields of the section learn that change: {', '.join(LEARN)}."
+    )
+    rollout: dict[str, Any] = Field(
+        default_factory=dict, description=f"Fields of the section rollout that change: {', '.join(ROLLOUT)}."
+    )
+    begin: str = Field(
+        default="",
+        max_length=500,
+        description="The learner that the phase goes on from: phase NAME, with its optimizer and value heads. Empty = "
+        "the learner at the end of the phase before.",
     )
     reference: str = Field(
         default=START,
@@ -70,6 +81,15 @@ def end_of(phases: Sequence[Phase], source: str) -> int:
     return named[source]
 
 
+def weights_after(phases: Sequence[Phase], step: int) -> int:
+    """Return the training step after which the learner was as it is when training step `step` + 1 begins.
+
+    It is `step`, unless a phase begins there that goes on from the end of an earlier one.
+    """
+    begin = phases[place_at(phases, step + 1)].begin if step in ends(phases)[:-1] else ""
+    return end_of(phases, begin) if begin else step
+
+
 def opponents(config: RunConfig, place: int) -> tuple[Opponent, ...]:
     """Return the opponents of a phase."""
     changed = config.phases[place].opponents
@@ -79,8 +99,10 @@ def opponents(config: RunConfig, place: int) -> tuple[Opponent, ...]:
 def of_phase(config: RunConfig, place: int) -> RunConfig:
     """Return the configuration by which a phase trains: the run's with its changes, and `learn.steps` its own."""
     phase, where = config.phases[place], f"phases.{place}"
-    if unknown := next((name for name in phase.learn if name not in LEARN), None):
-        raise BadInput(f"a phase cannot change {unknown[:80]!r} of learn; only {', '.join(LEARN)}", f"{where}.learn")
+    for section, changes, may in (("learn", phase.learn, LEARN), ("rollout", phase.rollout, ROLLOUT)):
+        if unknown := next((name for name in changes if name not in may), None):
+            why = f"a phase cannot change {unknown[:80]!r} of {section}; only {', '.join(may)}"
+            raise BadInput(why, f"{where}.{section}")
     if phase.method.get("name", config.method.name) != config.method.name:
         raise BadInput("a phase changes fields of the run's method, which stays the same", f"{where}.method.name")
     known = type(config.method).model_fields
@@ -89,9 +111,9 @@ def of_phase(config: RunConfig, place: int) -> RunConfig:
         raise BadInput(why, f"{where}.method.{unknown[:80]}")
     learn = _changed(config.learn, phase.learn, f"{where}.learn").model_copy(update={"steps": phase.steps})
     method = _changed(config.method, phase.method, f"{where}.method")
-    return config.model_copy(
-        update={"learn": learn, "method": method, "opponents": opponents(config, place), "phases": ()}
-    )
+    rollout = _changed(config.rollout, phase.rollout, f"{where}.rollout")
+    sections = {"learn": learn, "method": method, "rollout": rollout, "opponents": opponents(config, place)}
+    return config.model_copy(update={**sections, "phases": ()})
 
 
 def _changed(section: S, changes: Mapping[str, Any], where: str) -> S:
@@ -112,6 +134,8 @@ def check(config: RunConfig) -> None:
             raise BadInput(f"another phase is called {phase.name!r}", f"phases.{place}.name")
         if phase.reference != START and not phase.reference.startswith(PHASE):
             raise BadInput("start, or `phase NAME` with the name of an earlier phase", f"phases.{place}.reference")
+        if phase.begin and not phase.begin.startswith(PHASE):
+            raise BadInput("empty, or `phase NAME` with the name of an earlier phase", f"phases.{place}.begin")
         for where, source in _named(config, place):
             if source not in [PHASE + name for name in names[:place]]:
                 raise BadInput(_unknown(phases, source, place), where)
@@ -125,6 +149,8 @@ def _named(config: RunConfig, place: int) -> Iterator[tuple[str, str]]:
     phase = config.phases[place]
     where = "opponents" if phase.opponents is None else f"phases.{place}.opponents"
     yield from _of_opponents(opponents(config, place), where)
+    if phase.begin:
+        yield f"phases.{place}.begin", phase.begin
     if phase.reference != START:
         yield f"phases.{place}.reference", phase.reference
 

@@ -116,6 +116,11 @@ class RolloutSection(Record):
         description="After every move, score what seats with local models would answer to the game's questions; "
         "the game is not affected.",
     )
+    random_moves: bool = Field(
+        default=False,
+        description="The learner's moves are drawn uniformly where they can be listed (sampling.constrain); nothing is "
+        "learned from these replies, and its free text is still sampled. Opponents and head-to-heads play as ever.",
+    )
     past_saved: int = Field(
         default=4,
         ge=1,

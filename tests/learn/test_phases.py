@@ -3,8 +3,11 @@
 import asyncio
 import gzip
 import json
+import shutil
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from tests.learn.small_runs import another, make_run
 from tests.toy_models import write_random_llama
@@ -34,6 +37,13 @@ PHASES = [
         "opponents": [{"source": "phase RL", "learner": ["werewolf"], "partner": "phase L"}],
         "reference": "phase L",
     },
+    {
+        "name": "return",
+        "steps": 2,
+        "opponents": [{"source": "phase turn", "learner": ["villager"], "partner": "phase L"}],
+        "method": {"advantage": "flat"},
+        "begin": "phase RL",
+    },
 ]
 RUN = [{"source": "start", "learner": ["villager"], "partner": "start"}]
 
@@ -50,7 +60,7 @@ def make_phased(root, *, opponents=RUN, phases=PHASES, learn=None, **sections):
         opponents=opponents,
         phases=phases,
         reward={"malformed": -0.5},
-        learn={"steps": 6, "save_every": 6, "keep": 1, "tokens_per_batch": 16384, **(learn or {})},
+        learn={"steps": 8, "save_every": 8, "keep": 1, "tokens_per_batch": 16384, **(learn or {})},
         **sections,
     )
 
@@ -77,7 +87,12 @@ def whole(request, tmp_path_factory):
 
 
 def test_each_phase_has_its_players(whole):
-    names = [({"start"}, "villager"), ({"start", "phase L"}, "villager"), ({"phase RL", "phase L"}, "werewolf")]
+    names = [
+        ({"start"}, "villager"),
+        ({"start", "phase L"}, "villager"),
+        ({"phase RL", "phase L"}, "werewolf"),
+        ({"phase turn", "phase L"}, "villager"),
+    ]
     for step, records in episodes(whole).items():
         others, role = names[(step - 1) // 2]
         for record in records:
@@ -108,18 +123,20 @@ def test_the_iterations_of_a_run(whole):
         ("L", ("villager",), "start", "start", 2),
         ("RL", ("villager",), "phase L", "start", 4),
         ("turn", ("werewolf",), "phase RL", "phase L", 6),
+        ("return", ("villager",), "phase turn", "phase L", 8),
     ]
     games = [(each.begin.games, each.end.games, each.complete) for each in iterations(whole)]
-    assert games == [(2, 2, True)] * 3
+    assert games == [(2, 2, True)] * 4
 
 
 def test_each_phase_has_its_numbers(whole):
     lines = history(whole)
-    assert [line["phase"] for line in lines] == [1, 1, 2, 2, 3, 3]
+    assert [line["phase"] for line in lines] == [1, 1, 2, 2, 3, 3, 4, 4]
     # the critic warms up anew in the phases whose critic_warmup is the run's 1, and the rates are those of the phases
-    assert [line["lr"] for line in lines] == [5e-4, 5e-4, 0.0, 1e-3, 0.0, 1e-3]
-    assert all("value_loss_turn" in line for line in lines if line["phase"] != 2)
-    assert not any("value_loss_turn" in line for line in lines if line["phase"] == 2)  # the flat form has one head
+    assert [line["lr"] for line in lines] == [5e-4, 5e-4, 0.0, 1e-3, 0.0, 1e-3, 0.0, 1e-3]
+    flat = [line for line in lines if line["phase"] in (2, 4)]
+    assert all("value_loss_turn" in line for line in lines if line not in flat)
+    assert not any("value_loss_turn" in line for line in flat)  # the flat form has one head
 
 
 def test_the_divergence_is_measured_from_the_reference(whole):
@@ -131,18 +148,31 @@ def test_the_divergence_is_measured_from_the_reference(whole):
     assert lines[5] > 1e-6  # still the end of phase L: phase RL has moved from there
 
 
+def test_a_phase_goes_on_from_the_end_of_an_earlier_one(whole):
+    states = {step: checkpoint.read(whole.checkpoint_of(step)) for step in (4, 6, 8)}
+    assert states[8].tensors["optimizer.0.step"] == states[4].tensors["optimizer.0.step"] + 1
+    versions = {
+        number
+        for record in episodes(whole)[7]
+        for trace in record["episode"]["traces"]
+        for _, number in trace.get("versions", ())
+    }
+    assert versions == {4}, "the games of step 7 were played by the learner of step 4"
+
+
 def test_the_ends_of_phases_stay_on_disk(whole):
-    assert [step for step, _ in whole.attempt(1).checkpoints()] == [2, 4, 6]
+    assert [step for step, _ in whole.attempt(1).checkpoints()] == [2, 4, 6, 8]
 
 
 def test_a_phase_begins_with_a_new_watchdog_and_the_old_moments(whole):
     windows, updates = {}, {}
-    for step in (2, 4, 6):
+    for step in (2, 4, 6, 8):
         state = checkpoint.read(whole.checkpoint_of(step))
         windows[step] = [len(state.data["watchdog"][name]) for name in ("recent", "first")]
         [updates[step]] = {int(count) for name, count in state.tensors.items() if name.endswith(".step")}
-    assert windows == {2: [2, 2], 4: [2, 2], 6: [2, 2]}  # the two steps of the phase
-    assert updates == {2: 2, 4: 3, 6: 4}  # steps 3 and 5 are those of the critic's warm-up
+    assert windows == {2: [2, 2], 4: [2, 2], 6: [2, 2], 8: [2, 2]}  # the two steps of the phase
+    # steps 3, 5 and 7 are those of the critic's warm-up, and the last phase goes on from step 4
+    assert updates == {2: 2, 4: 3, 6: 4, 8: 4}
 
 
 def test_a_phase_changes_the_rate_of_the_value_heads(tmp_path):
@@ -172,7 +202,7 @@ def test_the_warning_of_an_unwatched_divergence_names_the_phases(tmp_path):
 
 
 def test_a_phase_begins_with_a_new_method(tmp_path):
-    phases = [{"name": "first", "steps": 3}, {"name": "second", "steps": 3, "method": {"ema_decay": 0.5}}]
+    phases = [{"name": "first", "steps": 4}, {"name": "second", "steps": 4, "method": {"ema_decay": 0.5}}]
     method = {"name": "mars", "baseline": "role_ema"}
     config, run_dir = make_phased(tmp_path, opponents=[], phases=phases, method=method)
     context = trainer.build(config, run_dir, None)
@@ -200,7 +230,7 @@ def test_past_selves_come_and_go_with_the_phases(tmp_path):
 
 def test_a_run_that_stops_in_every_phase_ends_with_the_same_bits(whole, tmp_path, monkeypatch):
     parts = another(whole, tmp_path)
-    stops = [2, 3, 4, 6]  # inside the first phase, just after its end (the second is entered), inside the others
+    stops = [2, 3, 4, 6, 7, 8]  # inside the phases, and just after the ends of the first and third (the next is entered)
     play = trainer.Trainer._play
 
     async def stopping(self, number):
@@ -210,11 +240,15 @@ def test_a_run_that_stops_in_every_phase_ends_with_the_same_bits(whole, tmp_path
         return await play(self, number)
 
     monkeypatch.setattr(trainer.Trainer, "_play", stopping)
-    assert [trainer.run(reopen(parts), parts)["step"] for _ in range(4)] == [1, 2, 3, 5]
+    assert [trainer.run(reopen(parts), parts)["step"] for _ in range(6)] == [1, 2, 3, 5, 6, 7]
     assert trainer.run(reopen(parts), parts)["result"] == "succeeded"
     assert [numbers(line) for line in history(parts)] == [numbers(line) for line in history(whole)]
     assert final_bits(parts) == final_bits(whole)
     assert episodes(parts) == episodes(whole)
+    # the policy does not learn while the critic warms up: after step 7 it is what it was after step 4
+    weights = {step: load_file(parts.checkpoint_of(step) / "model.safetensors") for step in (4, 6, 7)}
+    assert all(torch.equal(tensor, weights[4][name]) for name, tensor in weights[7].items())
+    assert not all(torch.equal(tensor, weights[6][name]) for name, tensor in weights[7].items())
 
 
 def test_a_partner_that_was_deleted_is_named(whole, tmp_path):
@@ -223,3 +257,13 @@ def test_a_partner_that_was_deleted_is_named(whole, tmp_path):
     assert config.past(3) == (2,)
     with pytest.raises(BadInput, match="'phase L' cannot play: the checkpoint after step 2 is not on this machine"):
         trainer.build(config, parts, (2, whole.checkpoint_of(2)))  # what it goes on from is there, what it plays is not
+
+
+def test_a_phase_whose_beginning_was_deleted_is_named(whole, tmp_path):
+    parts = another(whole, tmp_path)
+    assert parts.steps() == set()
+    for step in (2, 6):
+        shutil.copytree(whole.checkpoint_of(step), parts.attempt(1).checkpoint(step))
+    assert 4 in reopen(parts).past(7)
+    with pytest.raises(BadInput, match="phase 'return' has nothing to begin with: the checkpoint after step 4 is not"):
+        trainer.build(reopen(parts), parts, (6, parts.checkpoint_of(6)))

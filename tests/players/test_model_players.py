@@ -1,8 +1,10 @@
 """Players over models: what they send, and what they keep."""
 
 import asyncio
+from collections import Counter
 
 import pytest
+from scipy.stats import chisquare
 
 from tests.chat_tokenizers import tokenizer
 from tests.table_talk import negotiation, reply_tokens
@@ -173,6 +175,41 @@ def test_replies_are_limited_to_legal_moves_where_these_can_be_listed():
     assert player.totals() == {"cut": 0, "discarded": 0.0, "constrained": 1, "unlisted": 1}
     (trace,) = player.traces()
     assert [at for at, turn in enumerate(trace.turn) if turn == 0] == sorted(trace.choices)
+
+
+def test_random_moves_are_uniform_and_words_are_the_models():
+    # seven moves: of a policy that samples token by token, each first token alike, one of them would have a half
+    bid = Action(name="bid", args=(Argument(name="level", kind="integer", low=1, high=6),), text="private")
+    leave = Action(name="leave", text="private")
+    talk = Action(name="talk", text="required", bare=True)
+    requests = []
+    engine = ScriptedEngine(lambda request: requests.append(request) or reply_tokens("Hello."))
+    chat = ChatTokenizer(tokenizer("chatml"))
+
+    def player():
+        sampling = Sampling(max_tokens=50, constrain=True)
+        return ModelPlayer(engine, chat, sampling, seat=0, names=("Ann", "Bob"), random_moves=True)
+
+    def drawn(seed):
+        return asyncio.run(player().act(0, offered(bid, leave), seed)).text
+
+    replies = Counter(drawn(seed) for seed in range(1400))
+    assert len(replies) == 7
+    assert chisquare(list(replies.values())).pvalue > 0.001
+    assert [drawn(seed) for seed in range(20)] == [drawn(seed) for seed in range(20)]
+    assert requests == [], "no policy was asked"
+    speaker = player()
+    move = asyncio.run(speaker.act(0, offered(bid, leave), 1))
+    assert asyncio.run(speaker.act(0, offered(bid, talk), 1)).text == "Hello."
+    [request] = requests
+    assert request.choices == ()
+    [trace] = speaker.traces()
+    places = [at for at, turn in enumerate(trace.turn) if turn == 0]
+    assert tuple(trace.tokens[at] for at in places) == move.tokens
+    # the trace says that nothing was sampled there: one token was allowed at each place, with certainty
+    assert {at: (trace.tokens[at],) for at in places} == trace.choices
+    assert not any(trace.logprobs[at] for at in places)
+    assert speaker.totals() == {"cut": 0, "discarded": 0.0, "constrained": 1, "unlisted": 0, "random_moves": 1}
 
 
 def test_a_legal_move_longer_than_a_reply_may_be_is_an_error_of_the_game():

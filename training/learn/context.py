@@ -83,6 +83,18 @@ class TrainingContext:
         await self.opponents.go_on(self.active)
         self.begin()
 
+    def origin(self, step: int) -> Path | None:
+        """Return the checkpoint that training goes on from after `step`, if it is that of an earlier phase's end.
+
+        Raises `BadInput` if it is not on this machine.
+        """
+        before = phases.weights_after(self.config.phases, step)
+        try:
+            return None if before == step else self.run_dir.checkpoint_of(before)
+        except BadInput as error:
+            name = self.config.phases[phases.place_at(self.config.phases, step + 1)].name
+            raise BadInput(f"phase {name!r} has nothing to begin with: {error.why}", error.where) from error
+
     def begin(self) -> None:
         """Give policy and updater what the phase changes."""
         before = sum(phase.steps for phase in self.config.phases[: self.place])
@@ -95,7 +107,9 @@ class TrainingContext:
             except BadInput as error:
                 raise BadInput(f"{reference!r} is no reference: {error.why}", error.where) from error
 
-    def player(self, scenario: Scenario, seat: Seat, sampling: Sampling | None = None) -> Player:
+    def player(
+        self, scenario: Scenario, seat: Seat, sampling: Sampling | None = None, *, random_moves: bool = False
+    ) -> Player:
         """Return the learner at one seat of one episode; `sampling` takes the place of the run's own."""
         used = sampling or self.config.sampling
         return ModelPlayer(
@@ -106,6 +120,7 @@ class TrainingContext:
             names=scenario.seats,
             window=window_of(self.config.engine, used, int(self.policy.inner.config.max_position_embeddings)),
             version=lambda: self.engine_step,
+            random_moves=random_moves,
         )
 
 
@@ -153,6 +168,8 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     )
     context.begin()
     context.player(starts.scenarios[0], 0)  # raises `BadInput` for replies that do not fit the window
+    if origin := context.origin(step):
+        model.go_back(origin)
     return context
 
 

@@ -177,6 +177,15 @@ class Policy:
         return tensors
 
     @torch.no_grad()
+    def go_back(self, checkpoint: Path) -> None:
+        """Take all weights of a checkpoint of this run; adapters and value heads are left to `restore`."""
+        if isinstance(self.model, PeftModel):
+            return
+        former = dict(self._frozen(checkpoint).named_parameters())
+        for name, parameter in self.inner.named_parameters():
+            parameter.copy_(former[name])
+
+    @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Restore `tensors`; raise `BadInput` if one is missing or has another shape.
 

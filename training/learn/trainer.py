@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from training import games, phases, rewards
@@ -72,7 +73,7 @@ class Trainer:
         """Run to the end; return the result and, unless it succeeded, why."""
         try:
             self.progress.phase("syncing")
-            await self.sync(self.step)
+            await self.sync(phases.weights_after(self.config.phases, self.step))
             await self._measure_league()
             while self.step < self.config.learn.steps:
                 if why := await self._step():
@@ -125,6 +126,10 @@ class Trainer:
         self.progress.phase("loading")
         generators = checkpoint.pack_generators()
         await self.context.enter(self.context.place + 1)
+        if origin := self.context.origin(self.step):
+            self.context.policy.go_back(origin)
+            self._take_learner(checkpoint.read(origin))
+            await self.sync(phases.weights_after(self.config.phases, self.step))
         checkpoint.unpack_generators(*generators)  # a resumed run has them from its checkpoint, after it has loaded
 
     async def sync(self, step: int) -> None:
@@ -184,7 +189,8 @@ class Trainer:
             self.progress.beat(replies=replies, tokens=tokens)
 
         episodes: dict[int, Episode] = {}
-        policies = {LEARNER: self.context.player, **await self.context.opponents.ready(number)}
+        learner = partial(self.context.player, random_moves=self.context.active.rollout.random_moves)
+        policies = {LEARNER: learner, **await self.context.opponents.ready(number)}
         async for job, episode in rollout(
             jobs, policies, lanes=lanes, rules=rules, tool=self.context.tool, on_reply=on_reply
         ):
@@ -213,12 +219,15 @@ class Trainer:
             self.progress.check()
             self.progress.beat()
 
-        if not measured(rollouts, context.policy, context.method.needs, old=not single, beat=beat):
+        measured(rollouts, context.policy, context.method.needs, old=not single, beat=beat)
+        if not any(any(item.trace.mask) for rollout in rollouts for item in (rollout.items or {}).values()):
             raise BadStep("no game of the step ended with a score and a sampled token")
         if context.policy.critic and not context.policy.critic.fitted:
             begin_critic(rollouts, context.policy.critic, context.method)
         give_credit(rollouts, context.method)
         metrics, items = report.credit_metrics(rollouts), rows(rollouts)
+        if not items:
+            raise BadStep("nothing was to be learned: the learner had no choice in any reply, and no text to predict")
         metrics |= context.updater.run(context.updater.plan(items, number), number, self.progress)
         memory.release()
         self.effective += metrics.get("grad_norm", 0.0) > NO_GRADIENT and metrics["lr"] > 0
@@ -328,11 +337,16 @@ class Trainer:
             self.step, rest, moments | critic_moments | states | self.context.policy.tensors()
         )
 
-    def _restore(self, state: checkpoint.TrainerState) -> None:
+    def _take_learner(self, state: checkpoint.TrainerState) -> None:
+        """Take adapters, value heads and the optimizers' moments."""
         self.context.policy.restore(state.tensors)
         checkpoint.unpack_optimizer(self.context.updater.optimizer, state.data["optimizer"], state.tensors)
         if self.context.policy.critic.optimizer and state.data.get(CRITIC):
             checkpoint.unpack_optimizer(self.context.policy.critic.optimizer, state.data[CRITIC], state.tensors, CRITIC)
+
+    def _restore(self, state: checkpoint.TrainerState) -> None:
+        origin = self.context.origin(state.step)
+        self._take_learner(checkpoint.read(origin) if origin else state)
         if state.step not in phases.ends(self.config.phases)[:-1]:  # else a phase begins, with neither state
             self.context.method.load_state_dict(state.data["method"])
             self.context.watchdog.load_state_dict(state.data["watchdog"])
