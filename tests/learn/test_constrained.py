@@ -26,7 +26,7 @@ from training.players.model import ModelPlayer, legal_replies
 from training.records import Episode, Trace, TraceCredit
 from training.rollout import RolloutPolicy, play
 from training.run_sections import LearnSection
-from training.store import read_lines
+from training.store import dumps, read_lines
 from training.text.messages import chat
 from training.text.template import ChatTokenizer
 
@@ -236,3 +236,27 @@ def test_the_mass_that_is_cut_off_is_in_every_step(tmp_path):
         means.append(np.mean([np.mean(masses) for masses in by_turn.values()]))
     assert np.mean(means) > 0.01
     assert lines[0]["discarded"] == pytest.approx(np.mean(means), abs=1e-4)
+
+
+def test_random_moves_are_refused_where_none_can_be_listed(tmp_path):
+    config, run_dir = make_run(tmp_path, sampling={"constrain": True}, rollout={"random_moves": True})
+    with pytest.raises(BadInput, match="no move of negotiation can be listed") as caught:
+        trainer.build(config, run_dir, None)
+    assert caught.value.where == "rollout.random_moves"
+
+
+def test_a_method_that_reinforces_learns_nothing_from_random_moves(tmp_path):
+    # in poker all moves are listed: there is no other token from which the method could learn
+    (tmp_path / "data.jsonl").write_text(dumps(samples.for_game("kuhn_poker")[0].to_dict()) + "\n")
+    write_random_llama(tmp_path / "model", window=4096)
+    config, run_dir = make_run(
+        tmp_path,
+        steps=6,
+        game={"name": "kuhn_poker", "settings": {}},
+        sampling={"constrain": True, "max_tokens": 40},
+        rollout={"random_moves": True},
+        method={"name": "mars"},
+    )
+    result = trainer.run(config, run_dir)
+    assert result["result"] == "failed"
+    assert "3 steps in a row taught nothing; the last one: nothing was to be learned" in result["why"]

@@ -230,7 +230,7 @@ def test_past_selves_come_and_go_with_the_phases(tmp_path):
 
 def test_a_run_that_stops_in_every_phase_ends_with_the_same_bits(whole, tmp_path, monkeypatch):
     parts = another(whole, tmp_path)
-    stops = [2, 3, 4, 6, 7, 8]  # inside the phases, and just after the ends of the first and third (the next is entered)
+    stops = [2, 3, 4, 6, 7, 8]  # inside the phases; 3 and 7 are just after the ends of two (the next is entered)
     play = trainer.Trainer._play
 
     async def stopping(self, number):

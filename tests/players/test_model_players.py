@@ -15,6 +15,7 @@ from training.errors import EngineError, WindowFull
 from training.players.base import Measured
 from training.players.model import ModelPlayer
 from training.players.remote import RemotePlayer
+from training.players.uniform import UniformPlayer
 from training.records import Action, Argument, Message, Move, Observation
 from training.text.choices import MOST
 from training.text.messages import chat
@@ -188,7 +189,7 @@ def test_random_moves_are_uniform_and_words_are_the_models():
 
     def player():
         sampling = Sampling(max_tokens=50, constrain=True)
-        return ModelPlayer(engine, chat, sampling, seat=0, names=("Ann", "Bob"), random_moves=True)
+        return UniformPlayer(engine, chat, sampling, seat=0, names=("Ann", "Bob"))
 
     def drawn(seed):
         return asyncio.run(player().act(0, offered(bid, leave), seed)).text

@@ -6,6 +6,7 @@ Raises `BadInput` for whatever in the configuration, the data or the checkpoint 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,11 +29,13 @@ from training.methods import Method
 from training.players.base import Player
 from training.players.contestants import window_of
 from training.players.model import ModelPlayer, check_choices
+from training.players.uniform import UniformPlayer
 from training.records import Scenario, Seat
 from training.rewards import Reward
 from training.rewards.goals import GoalCheck
 from training.rewards.judge import Judge
 from training.rollout import Tool
+from training.rollout.listed import lists_moves
 from training.run_sections import LearnSection
 from training.rundir import RunDir
 from training.text.template import ChatTokenizer
@@ -112,7 +115,8 @@ class TrainingContext:
     ) -> Player:
         """Return the learner at one seat of one episode; `sampling` takes the place of the run's own."""
         used = sampling or self.config.sampling
-        return ModelPlayer(
+        kind = UniformPlayer if random_moves else ModelPlayer
+        return kind(
             self.engine,
             self.chat,
             used,
@@ -120,7 +124,6 @@ class TrainingContext:
             names=scenario.seats,
             window=window_of(self.config.engine, used, int(self.policy.inner.config.max_position_embeddings)),
             version=lambda: self.engine_step,
-            random_moves=random_moves,
         )
 
 
@@ -129,6 +132,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     device = pick_device(config.model.device)
     _set_up(config.learn)
     files, starts = _read_starts(config, run_dir)
+    _check_random_moves(config, starts.scenarios)
     opponents = Opponents(config, run_dir, starts.scenarios, device.partition(":")[0])
     resumed = checkpoint.read(latest[1]) if latest else None
     step = resumed.step if resumed else 0
@@ -220,6 +224,18 @@ def _info(config: RunConfig, run_dir: RunDir, files: list[Path]) -> bases.ModelI
         datasets=files,
         command=f"python -m training run config.json --dir {run_dir.root.name}",
     )
+
+
+def _check_random_moves(config: RunConfig, starts: Sequence[Scenario]) -> None:
+    """Raise `BadInput` where moves are drawn at random, and none of the run's games has moves that can be listed."""
+    for place in range(max(1, len(config.phases))):
+        if config.of_phase(place).rollout.random_moves:
+            kinds = {start.game: start for start in starts}
+            if not any(lists_moves(start) for start in kinds.values()):
+                own = "random_moves" in (config.phases[place].rollout if config.phases else {})
+                where = f"phases.{place}.rollout.random_moves" if own else "rollout.random_moves"
+                raise BadInput(f"no move of {', '.join(sorted(kinds))} can be listed, so that none can be drawn", where)
+            return
 
 
 def pick_device(name: str) -> str:

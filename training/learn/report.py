@@ -129,7 +129,7 @@ def credit_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
     for rollout in rollouts:
         for number, item in (rollout.items or {}).items():
             streams = [stream for stream in (item.credit.ppo, item.credit.reinforce) if stream is not None]
-            if streams:
+            if streams and item.sampled.any():
                 advantages.append(np.sum(streams, axis=0)[item.sampled])
                 if rollout.episode.roles:
                     by_role.setdefault(rollout.episode.roles[item.trace.seat], []).append(advantages[-1])

@@ -225,9 +225,10 @@ class Trainer:
         if context.policy.critic and not context.policy.critic.fitted:
             begin_critic(rollouts, context.policy.critic, context.method)
         give_credit(rollouts, context.method)
-        metrics, items = report.credit_metrics(rollouts), rows(rollouts)
+        items = rows(rollouts)
         if not items:
             raise BadStep("nothing was to be learned: the learner had no choice in any reply, and no text to predict")
+        metrics = report.credit_metrics(rollouts)
         metrics |= context.updater.run(context.updater.plan(items, number), number, self.progress)
         memory.release()
         self.effective += metrics.get("grad_norm", 0.0) > NO_GRADIENT and metrics["lr"] > 0

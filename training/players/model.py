@@ -15,7 +15,6 @@ from training.errors import BadInput, EngineError
 from training.games import make
 from training.players.base import Answer, Reply
 from training.records import LEARNER, Action, Message, Observation, Probe, Scenario, Seat, Trace
-from training.seeding import rng
 from training.text.choices import MOST, count, replies
 from training.text.messages import news
 from training.text.template import ChatTokenizer
@@ -26,8 +25,7 @@ class ModelPlayer:
     """One seat of one episode. `names` are the display names of all seats; `window` is the engine's, None = no bound.
 
     `policy` is the policy's name in the traces; only the learner's traces receive credit. `version` returns the
-    training step of the engine's weights, None = not recorded. With `random_moves` a reply that would be limited to
-    legal moves is drawn uniformly among them instead, without the engine: its tokens are forced ones.
+    training step of the engine's weights, None = not recorded.
     """
 
     def __init__(
@@ -41,7 +39,6 @@ class ModelPlayer:
         policy: str = LEARNER,
         window: int | None = None,
         version: Callable[[], int] | None = None,
-        random_moves: bool = False,
     ) -> None:
         self._engine = engine
         self._tokenizer = tokenizer
@@ -49,33 +46,28 @@ class ModelPlayer:
         self._seat, self._names, self._policy = seat, names, policy
         self._builder = TraceBuilder(tokenizer, seat=seat, policy=policy, window=window, reserve=sampling.max_tokens)
         self._version = version
-        self._random_moves = random_moves
         self._heard = 0
         self._cut = 0
         self._discarded = 0.0
         self._constrained = 0
         self._unlisted = 0
-        self._drawn = 0
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
         """Sample a reply to the new messages of `observation`; the trace already contains the earlier ones."""
         prompt = self._builder.prompt(news(observation, self._heard, self._seat, self._names))
         self._heard = len(observation.messages)
-        stop_ids = self._tokenizer.stop_ids
         version = self._version() if self._version else None
-        choices = self._choices(observation.actions) if self._sampling.constrain else ()
-        if choices and self._random_moves:
-            drawn = rng(seed, "move").choice(choices)
-            self._drawn += 1
-            choices, sample = (drawn,), Sample(drawn, (0.0,) * len(drawn), "stop")
-        else:
-            sample = await self._engine.sample(SampleRequest(prompt, self._sampling, seed, stop_ids, choices))
+        choices = self._choices(observation.actions, seed) if self._sampling.constrain else ()
+        sample = await self._sample(SampleRequest(prompt, self._sampling, seed, self._tokenizer.stop_ids, choices))
         self._cut += sample.finish == "length"
         self._discarded += sample.discarded
         text = self._builder.record(sample, version, Trie(choices) if choices else None)
         return Reply(text=text, tokens=sample.tokens)
 
-    def _choices(self, actions: Sequence[Action]) -> tuple[tuple[int, ...], ...]:
+    async def _sample(self, request: SampleRequest) -> Sample:
+        return await self._engine.sample(request)
+
+    def _choices(self, actions: Sequence[Action], seed: int) -> tuple[tuple[int, ...], ...]:
         """Return the replies that decoding is limited to, none where it stays free; count them."""
         number = count(actions)
         if not 0 < number <= MOST:
@@ -119,14 +111,11 @@ class ModelPlayer:
     def totals(self) -> Mapping[str, float]:
         """Return the number of replies cut at the maximum length, and the mass removed by top-p and top-k.
 
-        Where replies are constrained, also the number of those that were, and of those with too many legal moves; where
-        moves are drawn, also their number.
+        Where replies are constrained, also the number of those that were, and of those with too many legal moves.
         """
         totals = {"cut": self._cut, "discarded": self._discarded}
         if self._sampling.constrain:
             totals |= {"constrained": self._constrained, "unlisted": self._unlisted}
-        if self._random_moves:
-            totals["random_moves"] = self._drawn
         return totals
 
 
