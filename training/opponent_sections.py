@@ -49,6 +49,21 @@ class Opponent(Record):
         description="Who holds one of the learner's seats, drawn for every game among those with its roles: a source "
         "as above, other than mirror; nothing is learned from it. Empty = nobody: the learner holds them all.",
     )
+    ally: str = Field(
+        default="",
+        max_length=500,
+        description="Who holds one of the opponent's seats, drawn for every game, where it has several: a source as "
+        "above, other than mirror. Empty = nobody: the opponent holds them all.",
+    )
+
+    @field_validator("ally")
+    @classmethod
+    def _ally_has_a_seat(cls, value: str, info: ValidationInfo) -> str:
+        if value and info.data.get("source") == MIRROR:
+            raise ValueError("with source mirror there is no opponent that could have an ally: name another source")
+        if value == MIRROR:
+            raise ValueError("an ally is no copy of the learner: leave it empty, or name a past or another player")
+        return value
 
     @field_validator("partner")
     @classmethod
@@ -64,7 +79,8 @@ class Opponent(Record):
     @property
     def sources(self) -> dict[str, str]:
         """Who may play beside the learner, by field."""
-        return {"source": self.source} | ({"partner": self.partner} if self.partner else {})
+        beside = {"partner": self.partner, "ally": self.ally}
+        return {"source": self.source} | {field: source for field, source in beside.items() if source}
 
 
 class LeagueSection(Record):

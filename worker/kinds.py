@@ -99,10 +99,10 @@ def put_opponent(source: str, where: str, folder: RunDir) -> Path | str:
 
 
 def put_opponents(entries: Iterable[Mapping[str, Any]], where: str, folder: RunDir) -> list[dict[str, Any]]:
-    """The opponents of a run or a phase, with checkpoints as their folders, those of partners too."""
+    """The opponents of a run or a phase, with checkpoints as their folders, those of partners and allies too."""
 
     def put(entry: Mapping[str, Any], place: int) -> dict[str, Any]:
-        named = {field: entry[field] for field in ("source", "partner") if entry.get(field)}
+        named = {field: entry[field] for field in ("source", "partner", "ally") if entry.get(field)}
         return {field: str(put_opponent(source, f"{where}.{place}.{field}", folder)) for field, source in named.items()}
 
     return [{**entry, **put(entry, place)} for place, entry in enumerate(entries)]

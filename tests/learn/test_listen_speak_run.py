@@ -25,7 +25,7 @@ IN_TURN = [
     {
         "name": "imposter",
         "steps": 2,
-        "opponents": [{"source": "phase crew", "learner": ["imposter"]}],
+        "opponents": [{"source": "phase crew", "learner": ["imposter"], "ally": "phase listen"}],
         "begin": "phase listen",
         "reference": "phase listen",
     },
@@ -148,7 +148,7 @@ def test_crew_and_imposter_learn_in_turn(in_turn):
     assert [others[step] for step in (2, 4, 6, 8)] == [
         set(),
         {("imposter", "phase listen"), ("crewmate", "phase listen")},
-        {("crewmate", "phase crew")},
+        {("crewmate", "phase crew"), ("crewmate", "phase listen")},
         {("imposter", "phase imposter"), ("crewmate", "phase listen")},
     ]
 

@@ -79,6 +79,39 @@ def test_a_partner_holds_one_of_the_learners_seats():
     assert seatings == [village.seats(SIX, step, number) for step in range(1, 26) for number in range(40)]
 
 
+def test_an_ally_holds_one_of_the_opponents_seats():
+    village = pool(Opponent(source="scripted", learner=("werewolf",), ally="start"))
+    seatings = [village.seats(SIX, step, number) for step in range(1, 26) for number in range(40)]
+    assert all([seats[1], seats[4]] == [LEARNER, LEARNER] for seats in seatings)  # the wolves
+    assert all([seats.count("start"), seats.count("scripted")] == [1, 3] for seats in seatings)
+    # as above: 250 draws of each of the four seats
+    counts = Counter(seats.index("start") for seats in seatings)
+    assert set(counts) == {0, 2, 3, 5}
+    assert all(abs(count - 250) < 4 * 13.7 for count in counts.values())
+    assert village.sources == ("scripted", "start")
+    beside = pool(Opponent(source="scripted", ally="start"))
+    assert [*map(beside.seats(SIX, 1, 0).count, (LEARNER, "start", "scripted"))] == [1, 1, 4]
+
+
+def test_an_ally_leaves_the_opponent_a_seat():
+    with pytest.raises(BadInput, match="has 1 seat for the opponent: an ally needs two") as caught:
+        pool(Opponent(source="scripted", learner=("villager", "werewolf"), ally="start")).seats(SIX, 1, 0)
+    assert caught.value.where == "opponents.ally"
+
+
+@pytest.mark.parametrize(
+    "entry, why",
+    [
+        ({"source": "mirror", "ally": "start"}, "there is no opponent that could have an ally"),
+        ({"source": "past", "ally": "mirror"}, "no copy of the learner"),
+    ],
+)
+def test_an_ally_that_cannot_be_is_refused(entry, why):
+    with pytest.raises(BadInput, match=why) as caught:
+        Opponent.from_dict(entry)
+    assert caught.value.where == "ally"
+
+
 def test_a_partner_may_be_a_past_self():
     village = pool(with_partner("start", "past", "villager"), loaded=2)
     assert village.uses_past

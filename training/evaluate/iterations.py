@@ -8,6 +8,7 @@ Source: Sarkar et al., AAMAS 2025, figure 5. Raises `BadInput` for a folder that
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
@@ -40,9 +41,9 @@ class Point(Record):
 class Iteration(Record):
     """What learning in one phase changed against one opponent, which stayed as it was.
 
-    `side` are the roles that learned and `partner` who held one of their seats ("": nobody); `opponent` held all seats
-    with other roles. The crew is the larger team, whichever side learned. `step` is the last training step that counts;
-    `complete` says whether the phase has ended.
+    `side` are the roles that learned and `partner` who held one of their seats ("": nobody). `opponent` held all seats
+    with other roles; if an ally held one of them, both are named, the opponent first. The crew is the larger team,
+    whichever side learned. `step` is the last training step that counts; `complete` says whether the phase has ended.
     """
 
     phase: str
@@ -113,10 +114,14 @@ def _meeting(summary: Mapping[str, Any]) -> tuple[tuple[str, ...], str, str] | N
         return None
     side = {role for role, policy in zip(roles, policies, strict=True) if policy == LEARNER}
     others = [(role in side, title(policy)) for role, policy in zip(roles, policies, strict=True) if policy != LEARNER]
-    opponents, partners = ({name for mine, name in others if mine is which} for which in (False, True))
-    if not (side and opponents):
-        return None
-    return tuple(sorted(side)), ", ".join(sorted(opponents)), ", ".join(sorted(partners))
+    partner, opponent = (_names(name for mine, name in others if mine is which) for which in (True, False))
+    return (tuple(sorted(side)), opponent, partner) if side and opponent else None
+
+
+def _names(titles: Iterable[str]) -> str:
+    """Return who holds these seats, first who holds most of them: the opponent before its ally."""
+    seats = Counter(titles)
+    return ", ".join(sorted(seats, key=lambda name: (-seats[name], name)))
 
 
 def _crew_won(summary: Mapping[str, Any]) -> float:

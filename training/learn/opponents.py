@@ -19,7 +19,7 @@ from training.opponent_sections import MIRROR, PAST, PHASE, START, Opponent, of_
 from training.players.base import PlayerFactory
 from training.players.contestants import Contestant, ContestantPool, check
 from training.records import Scenario
-from training.rollout.pool import Pool, check_partner, fits, past_policy
+from training.rollout.pool import Pool, check_seats, fits, past_policy
 from training.rundir import RunDir
 
 if TYPE_CHECKING:
@@ -135,12 +135,12 @@ def _check(config: RunConfig, starts: Sequence[Scenario]) -> None:
                     players.make(source, start, 0)
             except BadInput as error:
                 raise BadInput(error.why, f"{where}.{field}") from error
-        if opponent.source != MIRROR and opponent.learner != "one":
-            _check_roles(opponent, where, starts)
+        if opponent.source != MIRROR:
+            _check_seats(opponent, where, starts)
 
 
-def _check_roles(opponent: Opponent, where: str, starts: Sequence[Scenario]) -> None:
-    """Raise `BadInput` for roles that no start has, or where a partner would take the learner's only seat."""
+def _check_seats(opponent: Opponent, where: str, starts: Sequence[Scenario]) -> None:
+    """Raise `BadInput` for roles that no start has, and where a partner or an ally would take somebody's only seat."""
     roles = [(start, make(start).roles()) for start in starts]
     fitting = [(start, of_start) for start, of_start in roles if fits(opponent, of_start)]
     if not fitting:
@@ -148,4 +148,4 @@ def _check_roles(opponent: Opponent, where: str, starts: Sequence[Scenario]) -> 
         has = f"the starts have {', '.join(known)}" if known else "the starts have no roles"
         raise BadInput(f"nobody has the learner's roles ({', '.join(opponent.learner)}); {has}", f"{where}.learner")
     for start, of_start in fitting:
-        check_partner(opponent, start, of_start, f"{where}.partner")
+        check_seats(opponent, start, of_start, where)

@@ -23,7 +23,7 @@ from training.learn.context import TrainingContext, build
 from training.learn.score import Rollout, begin_critic, give_credit, measured, rows, score
 from training.learn.update import BadStep
 from training.opponent_sections import PAST, START
-from training.players.base import Reply
+from training.players.base import PlayerFactory, Reply
 from training.records import LEARNER, Episode
 from training.rollout import Job, RolloutPolicy, rollout
 from training.rundir import RunDir
@@ -189,7 +189,7 @@ class Trainer:
             self.progress.beat(replies=replies, tokens=tokens)
 
         episodes: dict[int, Episode] = {}
-        learner = partial(self.context.player, random_moves=self.context.active.rollout.random_moves)
+        learner: PlayerFactory = partial(self.context.player, random_moves=self.context.active.rollout.random_moves)
         policies = {LEARNER: learner, **await self.context.opponents.ready(number)}
         async for job, episode in rollout(
             jobs, policies, lanes=lanes, rules=rules, tool=self.context.tool, on_reply=on_reply
@@ -371,7 +371,7 @@ def gain_worth(config: RunConfig) -> float | None:
     learns = {*section.side} or "one"
     for entry in config.opponents:
         seats = entry.learner if entry.learner == "one" else {*entry.learner}
-        alike &= entry.source in (PAST, START) and seats == learns and not entry.partner
+        alike &= entry.source in (PAST, START) and seats == learns and not (entry.partner or entry.ally)
     worth = rewards.per_return(config.reward, spec, config.game.settings)
     if worth is None or not alike or not config.opponents or config.mixture or section.opponent:
         return None

@@ -48,11 +48,18 @@ def with_roles(learner: Sequence[str], roles: Sequence[str]) -> set[Seat]:
     return {seat for seat, role in enumerate(roles) if role in learner}
 
 
-def check_partner(entry: Opponent, scenario: Scenario, roles: Sequence[str], where: str) -> None:
-    """Raise `BadInput` if the partner of an entry would take the only seat of the learner."""
-    if entry.partner and len(with_roles(entry.learner, roles)) < 2:
+def check_seats(entry: Opponent, scenario: Scenario, roles: Sequence[str], where: str) -> None:
+    """Raise `BadInput` if the partner of an entry would take the only seat of the learner, or the ally the opponent's.
+
+    `where` is the entry's field.
+    """
+    learners = 1 if entry.learner == "one" else len(with_roles(entry.learner, roles))
+    if entry.partner and learners < 2:
         why = f"{scenario.id} has one seat of the learner ({seats_title(entry.learner)}), which the partner would take"
-        raise BadInput(why, where)
+        raise BadInput(why, f"{where}.partner")
+    if entry.ally and (others := len(scenario.seats) - learners) < 2:
+        why = f"{scenario.id} has {others} {'seat' if others == 1 else 'seats'} for the opponent: an ally needs two"
+        raise BadInput(why, f"{where}.ally")
 
 
 class Pool:
@@ -78,7 +85,7 @@ class Pool:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The opponents and partners with weights of their own: neither the learner nor one of its past selves."""
+        """The opponents, partners and allies with weights of their own: not the learner nor one of its past selves."""
         named = (source for entry in self.entries for source in entry.sources.values())
         return tuple(dict.fromkeys(source for source in named if source not in (MIRROR, PAST)))
 
@@ -160,9 +167,12 @@ class Pool:
         else:
             learner_seats = with_roles(entry.learner, roles)
         seated = [LEARNER if seat in learner_seats else policy for seat in range(len(everywhere))]
+        check_seats(entry, scenario, roles, "opponents")
         if entry.partner:
-            check_partner(entry, scenario, roles, "opponents")
             seated[chance.choice(sorted(learner_seats))] = self._drawn(entry.partner, step, chance)
+        if entry.ally:
+            others = [seat for seat in range(len(everywhere)) if seat not in learner_seats]
+            seated[chance.choice(others)] = self._drawn(entry.ally, step, chance)
         return tuple(seated)
 
     def _drawn(self, source: str, step: int, chance: Random) -> str:

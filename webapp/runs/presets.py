@@ -127,6 +127,13 @@ PRESETS: dict[str, Preset] = {
         "listen_speak/among_us.toml",
         {"name": "Among Us"},
     ),
+    "among-us-in-turn": Preset(
+        "Crew and imposter in turn",
+        "As above; then an imposter learns against that crew, the crew against that imposter, and so on. Each side "
+        "goes on from its own last phase. Its effect has not been measured.",
+        "listen_speak/among_us_in_turn.toml",
+        {"name": "Among Us in turn"},
+    ),
     "werewolf-sft": Preset(
         "Cold start on Werewolf",
         "Supervised learning on games of Werewolf, recorded ones or a dataset that scripted players have written "
@@ -205,6 +212,7 @@ def against(trained: Mapping[str, Any], opponent: str) -> dict[str, Any]:
         "mixture": entries if earlier["mixture"] else [],
         "opponents": [Opponent(source=opponent).to_dict() | {"learner": seats}],
         "phases": [],
+        "rollout": {**earlier["rollout"], "random_moves": False},
         "learn": {**earlier["learn"], "save_every": save_every},
         "league": league.to_dict(),
     }

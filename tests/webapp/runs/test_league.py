@@ -226,7 +226,8 @@ def test_one_click_from_a_checkpoint_opens_a_run_against_it_alone(client, base, 
     run = Run.objects.latest("pk")
     assert run.name == f"Weakness of {checkpoint}"
     assert (run.start_checkpoint, run.opponent_checkpoint) == (checkpoint, checkpoint)
-    assert run.config["opponents"] == [{"source": checkpoint.name, "weight": 1.0, "learner": "one", "partner": ""}]
+    entry = {"source": checkpoint.name, "weight": 1.0, "learner": "one", "partner": "", "ally": ""}
+    assert run.config["opponents"] == [entry]
     assert run.config["league"]["every"] == run.config["learn"]["save_every"]
     assert run.config["game"] == trained["game"]
     assert run.config["method"] == trained["method"]
@@ -252,7 +253,7 @@ def test_a_model_of_a_cooperative_game_has_no_weakness_to_find(client, base, res
 
 def test_an_exploiter_has_the_roles_that_meet_the_trained_side(base):
     werewolf = presets.against(presets.PRESETS["werewolf"].config(), "run-1-step-20")
-    exploiter = {"source": "run-1-step-20", "weight": 1.0, "learner": VILLAGE, "partner": ""}
+    exploiter = {"source": "run-1-step-20", "weight": 1.0, "learner": VILLAGE, "partner": "", "ally": ""}
     assert werewolf["opponents"] == [exploiter]
     in_phases = presets.against(presets.PRESETS["werewolf-phases"].config(), "run-1-step-20")
     assert (in_phases["opponents"], in_phases["phases"]) == ([exploiter], [])

@@ -369,7 +369,7 @@ def test_the_list_of_opponents_can_be_made_longer_and_shorter(client, base):
     data = filled(client, longer)
     data['config-["opponents", 1, "source"]'], data['config-["opponents", 1, "weight"]'] = "scripted", "2.5"
     assert send(client, data, longer).status_code == 302
-    second = {"source": "scripted", "weight": 2.5, "learner": "one", "partner": ""}
+    second = {"source": "scripted", "weight": 2.5, "learner": "one", "partner": "", "ally": ""}
     assert Run.objects.get().config["opponents"] == [*first, second, {**second, "source": "mirror", "weight": 1.0}]
     assert opponents_of(client, f"?clone={Run.objects.get().pk}&opponents=2") == [first[0]["source"], "scripted"]
     assert opponents_of(client, f"{query}&opponents=0") == []
