@@ -81,6 +81,10 @@ def _training(add: Callable[..., ArgumentParser]) -> None:
     quick = add("quick", "the quick trial over seeds, each against its own start")
     quick.add_argument("--seeds", type=COUNT, default=10, metavar="N", help="runs (10)")
     quick.add_argument("--dir", type=Path, metavar="DIR", help="folder of the runs; the same command continues them")
+    silence = add("silence", "silence and waiting in Among Us while crew and imposter learn")
+    silence.add_argument("--model", default="tiny", metavar="MODEL", help="registered name or folder (tiny)")
+    silence.add_argument("--seeds", type=COUNT, default=10, metavar="N", help="runs (10)")
+    silence.add_argument("--dir", type=Path, metavar="DIR", help="folder of the runs; the same command continues them")
     lineage = add("lineage", "a cold start, self-play from it, and a head-to-head of both, over seeds")
     lineage.add_argument("task", choices=("negotiation", "werewolf"), help="the preset that is measured")
     for name, text in (
