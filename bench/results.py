@@ -456,6 +456,20 @@ def _signed(value: float, digits: int) -> str:
     return f"{value:+.{digits}f}".replace("-", "−")
 
 
+def silence(raw: Raw) -> Iterator[str]:
+    """Yield a row per seed, and one of the largest shares: of a step, and in parentheses of steps in a row."""
+    for run in raw["runs"]:
+        shares = " | ".join(_shares(run, name) for name in raw["largest"])
+        yield f"| {run['seed']} | {shares} | {run['why'] or 'quiet'} |"
+    shares = " | ".join(_shares(raw, name) for name in raw["largest"])
+    yield f"| largest | {shares} | {raw['ended']} of {raw['seeds']} ended |"
+
+
+def _shares(row: Raw, name: str) -> str:
+    largest, lasting = (row[kind][name] for kind in ("largest", "lasting"))
+    return "none" if largest is None else f"{largest:.2f} ({'none' if lasting is None else f'{lasting:.2f}'})"
+
+
 PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "toy": toy,
     "miniature": miniature,
@@ -467,6 +481,7 @@ PAGES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "poker": poker,
     "transfer": transfer,
     "mars": mars,
+    "silence": silence,
     "speed": speed,
 }
 FILES = {

@@ -1,10 +1,10 @@
 """Whether the watchdog's rules on silence and waiting stay quiet while crew and imposter learn, over seeds.
 
 Each run is short training of a small model in Among Us in two phases: three crewmates learn, then the imposter, both
-against the start. The rules have their default thresholds, and the other rules are off. A rule fires
-where a share stays above its threshold for `stop.patience` steps in a row, so what is compared with the threshold is, of
-every so many steps in a row, the smallest share. That, at its largest, and the largest share of a single step are
-reported by role, with why the watchdog ended a run, if it did.
+against the start. The rules have their default thresholds, and the other rules are off. A rule fires where a share
+stays above its threshold for `stop.patience` steps in a row, so what is compared with the threshold is, of every so
+many steps in a row, the smallest share. That, at its largest, and the largest share of a single step are reported by
+role, with why the watchdog ended a run, if it did.
 """
 
 from __future__ import annotations
@@ -29,8 +29,25 @@ GAMES = 3
 SETTINGS = {"width": 2, "height": 1, "tasks": 3, "cooldown": 1, "rounds": 6, "task_time": 1, "wait": 1, "discussion": 1}
 """A short game on a small ship, in which random players meet about once, with one message from everybody."""
 OFF = {
-    **{"failing": 1.0, "entropy_rise": 1e6, "kl_ceiling": 1e6, "hacking_failing": 1.0, "hacking_length": 1e6},
-    **{"entropy_fall": 0.0, "legality_fall": 1.0, "advantage_drift": 0.0, "clipfrac": 1.0},
+    "failing": 1.0,
+    "entropy_rise": 1e6,
+    "kl_ceiling": 1e6,
+    "hacking_failing": 1.0,
+    "hacking_length": 1e6,
+    "entropy_fall": 0.0,
+    "legality_fall": 1.0,
+    "advantage_drift": 0.0,
+    "clipfrac": 1.0,
+}
+LEARN = {
+    "lr": 3e-4,
+    "lora": None,
+    "critic_warmup": 1,
+    "ent_coef": 0.01,
+    "kl": "none",
+    "kl_measured": False,
+    "threads": 1,
+    "tokens_per_batch": 8192,
 }
 
 
@@ -70,10 +87,7 @@ def configuration(model: str, seed: int) -> dict[str, Any]:
         "rollout": {"scenarios": GAMES},
         "method": {"name": "listen_speak"},
         "reward": {"scale": "raw"},
-        "learn": {
-            **{"steps": steps, "save_every": steps, "lr": 3e-4, "lora": None, "critic_warmup": 1, "ent_coef": 0.01},
-            **{"kl": "none", "kl_measured": False, "threads": 1, "tokens_per_batch": 8192},
-        },
+        "learn": {**LEARN, "steps": steps, "save_every": steps},
         "stop": OFF,
         "phases": [
             {"name": "crew", "steps": CREW, "opponents": [crew]},
