@@ -237,7 +237,8 @@ class Trace(Record):
     from that position on, tokens were sampled with the learner's weights after that training step; empty where
     versions are not counted. `choices` are the ids among which a token was sampled, by position, the token among them:
     there the policy is renormalised over these ids, in `logprobs` and in the trainer alike; at all other positions it
-    is over the whole vocabulary. A branch repeats its parent's.
+    is over the whole vocabulary. A branch repeats its parent's. A move that was drawn at random, not sampled, has at
+    each of its tokens that id alone, with log-probability 0.
     """
 
     seat: Seat

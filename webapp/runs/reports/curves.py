@@ -17,6 +17,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "legal_rate": "Legal move rate",
         "constrained": "Replies limited to legal moves",
         "unlisted": "Replies with too many legal moves to list",
+        "random_moves": "Moves drawn at random",
         "joint_points": "Joint points",
         "efficiency": "Efficiency",
         "failing": "Failing turns",
@@ -63,6 +64,8 @@ EXPLANATIONS = {
     "constrained": "Share of replies that were sampled among the seat's legal moves (sampling.constrain). The others "
     "have free text.",
     "unlisted": "Share of replies that were sampled freely because the seat had more than 256 legal moves.",
+    "random_moves": "Share of replies that were drawn uniformly among the seat's legal moves (rollout.random_moves). "
+    "Nothing is learned from them.",
     "silent": "Share of the messages in meetings that were missing or had fewer than three letters or digits.",
     "waits": "Share of the decisions in rooms that were to wait.",
     "discarded": "Mean probability mass that top-p and top-k removed before a token was drawn. "
