@@ -257,6 +257,8 @@ def test_an_exploiter_has_the_roles_that_meet_the_trained_side(base):
     assert werewolf["opponents"] == [exploiter]
     in_phases = presets.against(presets.PRESETS["werewolf-phases"].config(), "run-1-step-20")
     assert (in_phases["opponents"], in_phases["phases"]) == ([exploiter], [])
+    drawn = {**presets.PRESETS["werewolf"].config(), "rollout": {"random_moves": True}}
+    assert presets.against(drawn, "run-1-step-20")["rollout"]["random_moves"] is False  # it learns to win by its moves
     village = {**presets.PRESETS["werewolf"].config(), "opponents": [{"source": "start", "learner": VILLAGE}]}
     assert presets.against(village, "x")["opponents"][0]["learner"] == ["werewolf"]
     everybody = {**village, "opponents": [{"source": "start", "learner": [*VILLAGE, "werewolf"]}]}
