@@ -10,14 +10,13 @@ role, with why the watchdog ended a run, if it did.
 from __future__ import annotations
 
 import sys
-import time
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.rows import metrics_of, stored_row, unless_interrupted
+from bench.rows import metrics_of, run, stored_row
 from training.errors import BadInput
 from training.run_sections import StopSection
 
@@ -97,23 +96,17 @@ def configuration(model: str, seed: int) -> dict[str, Any]:
 
 
 def _measured(config: dict[str, Any], folder: Path) -> dict[str, Any]:
-    from training.attempts.start import start
     from training.config import parse
-    from training.learn import trainer
-    from training.rundir import RunDir
 
-    run_dir = RunDir(folder / "train")
-    began = time.process_time()
-    made = start(parse(config), run_dir, folder)
-    result = unless_interrupted(trainer.run(made, run_dir))
-    lines = metrics_of(run_dir)
+    result, run_dir = run(config, folder / "train")
+    lines, patience = metrics_of(run_dir), parse(config).stop.patience
     return {
         "result": result["result"],
         "why": result["why"],
         "steps": result["step"],
-        "cpu_s": round(time.process_time() - began, 1),
+        "cpu_s": result["cpu_s"],
         "largest": {name: _most(lines, name) for name in _names()},
-        "lasting": {name: lasting(_by_phase(lines, name), made.stop.patience) for name in _names()},
+        "lasting": {name: lasting(_by_phase(lines, name), patience) for name in _names()},
         "curves": {name: [line.get(name) for line in lines] for name in ("meetings", *_names())},
     }
 
