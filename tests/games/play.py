@@ -46,6 +46,11 @@ def random_move(game, seat, seed):
     return move.model_copy(update={"origin": "tool"}) if seat == game.scenario.tool_seat else move
 
 
+def scripted_move(game, seat, seed):
+    """What the game's script does."""
+    return parse(reply(game.scenario, seat, game.observe(seat), seed, "scripted"), game.observe(seat))[0]
+
+
 def steps(game, seed):
     """Play on by chance; yield every joint step before it is applied."""
     number = 0

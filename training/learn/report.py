@@ -9,6 +9,7 @@ import numpy as np
 
 from training.attempts.progress import Progress, rounded
 from training.learn.score import Rollout
+from training.methods.message_effects import by_roles, per_message
 from training.records import LEARNER
 from training.rollout.pool import column, title
 from training.rollout.roles import Numbers, by_role, seat_numbers
@@ -39,12 +40,16 @@ def outcome_metrics(rollouts: Sequence[Rollout], *, by_game: bool = False) -> di
 
 
 def _of_games(episodes: Sequence[Episode]) -> dict[str, float]:
-    """Return the mean of every number of the games and of each seat (`won_3`), and how many tokens they took."""
+    """Return the mean of every number of the games and of each seat (`won_3`), what messages changed in beliefs, and
+    how many tokens the games took.
+    """
     rows = [episode.metrics | _by_seat(episode) for episode in episodes]
     names = sorted({name for row in rows for name in row})
     means = {name: _mean(row[name] for row in rows if name in row) for name in names}
     traces = [trace for episode in episodes for trace in episode.traces]
-    return means | {
+    return {
+        **means,
+        **per_message(episodes),
         "turns": _mean(len(episode.turns) for episode in episodes),
         "branches": float(sum(trace.parent is not None for trace in traces)),
         "sampled_tokens": float(sum(sum(trace.mask) for trace in traces)),
@@ -234,5 +239,6 @@ def summary(episode: Episode, returns: Mapping[Seat, float]) -> dict[str, Any]:
         "metrics": episode.metrics,
         "seat_metrics": {str(seat): values for seat, values in episode.seat_metrics.items()},
         "roles": list(episode.roles),
+        "message_effects": by_roles(episode),
         "error": episode.error.to_dict() if episode.error else None,
     }

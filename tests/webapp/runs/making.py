@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.core.files.base import ContentFile
@@ -10,8 +10,10 @@ from django.core.files.storage import default_storage
 from django.utils.timezone import now
 
 from tests.games.cases.werewolf import dealt
-from tests.games.play import played
+from tests.games.play import played, scripted_move
 from training.config import RunConfig
+from training.games import make
+from training.records import Belief, Episode, Scenario, SeatMove, Turn
 from webapp.runs.models import Attempt, Checkpoint, Event, PlayedEpisode, Run
 
 CONFIG = RunConfig(name="made", model={"base": "tiny"}).to_dict()
@@ -172,6 +174,33 @@ def village(names: tuple[str, ...] = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn"
         "roles": list(game.roles()),
     }
     return {"version": 1, "episode": {**episode, **fields}, "returns": {}, "credit": []}
+
+
+def ship(believed: Callable[[int, int], float], seed: int = 2, **fields: Any) -> dict[str, Any]:
+    """The record of a scripted game of Among Us; `believed` is a seat's probability of the truth after so many moves.
+
+    The rest is shared by the other choices. `fields` are those of the episode.
+    """
+    game = make(Scenario(id="ship", game="among_us", seats=("Ada", "Ben", "Cleo", "Dan", "Eva"), seed=seed))
+    moves: list[SeatMove] = []
+    beliefs: list[Belief] = []
+    while acting := sorted(game.to_act()):
+        for seat, probe in game.probes().items():
+            right = believed(len(moves), seat)
+            rest = (1 - right) / (len(probe.choices) - 1)
+            shares = {name: right if name in probe.truth else rest for name in probe.choices}
+            facts = {"question": probe.question, "truth": probe.truth}
+            beliefs.append(Belief(seat=seat, after=len(moves), probabilities=shares, **facts))
+        step = {seat: scripted_move(game, seat, seed) for seat in acting}
+        game.step(step)
+        moves += [SeatMove(seat=seat, move=move) for seat, move in step.items()]
+    turns = [
+        Turn(seat=one.seat, reply=one.move.text, move=one.move, move_index=place, passed=True)
+        for place, one in enumerate(moves)
+    ]
+    facts = {"returns": game.returns(), "roles": game.roles(), "beliefs": beliefs}
+    episode = Episode(scenario=game.scenario, moves=tuple(moves), turns=tuple(turns), **facts)
+    return {"version": 1, "episode": {**episode.to_dict(), **fields}, "returns": {}, "credit": []}
 
 
 def make_checkpoint(run: Run | None, **fields: Any) -> Checkpoint:

@@ -5,11 +5,12 @@ Nothing here knows a game: messages are recognised by how they were sampled or b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from training.methods.advantages import belief_rewards
+from training.methods.message_effects import message_effects
 from training.methods.trajectories import TurnTokens
-from training.records import Belief, Episode, Seat
+from training.records import Episode, Seat
 
 
 def message_turns(episode: Episode, turns: Mapping[Seat, Sequence[TurnTokens]]) -> frozenset[int]:
@@ -46,26 +47,10 @@ def belief_changes(episode: Episode) -> dict[int, float]:
     It is the change of the sum over all seats that were asked, with a right answer, in both rounds, whichever policy
     plays them; the speaker may be one of them. It counts negative if the right answer is the name of the speaker.
     """
-    rounds: dict[int, list[Belief]] = {}
-    for belief in episode.beliefs:
-        if belief.truth:
-            rounds.setdefault(belief.after, []).append(belief)
     names = episode.scenario.seats
     changes: dict[int, float] = {}
-    for place, before in rounds.items():
-        after = rounds.get(place + 1)
-        if after is None or episode.moves[place].seat >= len(names):
-            continue
-        right = {name for belief in (*before, *after) for name in belief.truth}
-        imposters = [seat for seat, name in enumerate(names) if name in right]
-        heard = {belief.seat for belief in before} & {belief.seat for belief in after}
-        rows = [_row(before, len(names)), _row(after, len(names))]
-        [changes[place]] = belief_rewards(rows, [episode.moves[place].seat], imposters, [heard])
+    for effect in message_effects(episode):
+        imposters = [seat for seat, name in enumerate(names) if name in effect.truth]
+        rows = [[row.get(seat, 0.0) for seat in range(len(names))] for row in (effect.before, effect.after)]
+        [changes[effect.place]] = belief_rewards(rows, [effect.speaker], imposters, [set(effect.before)])
     return changes
-
-
-def _row(beliefs: Iterable[Belief], seats: int) -> list[float]:
-    row = [0.0] * seats
-    for belief in beliefs:
-        row[belief.seat] = belief.right
-    return row

@@ -24,6 +24,7 @@ from webapp.arena.setup import tables
 from webapp.core.http import integer, render_page
 from webapp.runs.episodes import viewer
 from webapp.runs.episodes.beliefs import BeliefPoint
+from webapp.runs.episodes.discussions import SpokenMove, discussions
 
 ASIDE = (
     "Models were probed after their moves; the choice they named counts as certain. People and scripted players were "
@@ -66,6 +67,7 @@ def _view(
     A match whose moves cannot be replayed has no phase and no board.
     """
     names, roles = match.scenario["seats"], list(match.roles)
+    titles = [role.replace("_", " ") for role in roles]
     shared, private = client_state.briefing(match, place)
     try:
         game = services.fold(match, steps=step).game
@@ -85,8 +87,17 @@ def _view(
         rows=[row for row in client_state.rows_after(match, place, 0) if row.step <= step],
         roles=viewer.named_roles(names, roles) if ALL in allowed and (place == ALL or step == match.step) else [],
         has_roles=ALL in allowed and bool(roles),
-        **viewer.belief_layers(answers, names, [role.replace("_", " ") for role in roles], step),
+        discussions=discussions(answers, _spoken(match), names, titles) if answers else (),
+        **viewer.belief_layers(answers, names, titles, step),
     )
+
+
+def _spoken(match: Match) -> list[SpokenMove]:
+    """The moves that are the only ones of their game step."""
+    by_step: dict[int, list[MatchMove]] = defaultdict(list)
+    for move in match.moves.order_by("number"):
+        by_step[move.step].append(move)
+    return [SpokenMove(step + 1, row[0].seat, row[0].move["text"]) for step, row in by_step.items() if len(row) == 1]
 
 
 def _behind(match: Match, step: int) -> list[MatchMove]:

@@ -48,6 +48,12 @@ def percent(share: float, sign: str = "") -> str:
 
 
 @register.filter
+def signed(value: float, digits: int = 2) -> str:
+    """A difference with its sign: `+0.15`; `0.00` has none."""
+    return f"{value:+.{digits}f}" if round(value, digits) else f"{0:.{digits}f}"
+
+
+@register.filter
 def plain(text: str) -> str:
     """Text without markup, its list items as sentences after one another."""
     return " ".join(strip_tags(str(text).replace("</li>", "</li> ")).split())

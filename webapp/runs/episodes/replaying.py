@@ -16,6 +16,7 @@ from training.errors import ParleyError
 from training.games import Game, advance
 from training.records import ALL, SPECTATOR, Belief, Message, Move, Scenario, Seat, SeatMove, Viewer
 from webapp.runs.episodes.beliefs import BeliefPoint
+from webapp.runs.episodes.discussions import SpokenMove
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,13 @@ class Course:
     def viewers(self) -> list[Viewer]:
         """All viewpoints of the game."""
         return [ALL, SPECTATOR, *range(len(self.scenario.seats))]
+
+    @property
+    def spoken(self) -> list[SpokenMove]:
+        """The moves that are the only ones of their game step."""
+        alone = [step for step in range(1, len(self.ends)) if self.ends[step] - self.ends[step - 1] == 1]
+        moves = [(step, self.moves[self.ends[step] - 1]) for step in alone]
+        return [SpokenMove(step, entry.seat, entry.move.text) for step, entry in moves]
 
     def after(self, step: int) -> Game:
         """The game after `step` steps."""

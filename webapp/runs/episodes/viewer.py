@@ -17,6 +17,7 @@ from training.games import Game
 from training.records import ALL, SPECTATOR, Seat, Viewer
 from webapp.runs.episodes import beliefs
 from webapp.runs.episodes.beliefs import BeliefPoint, QuestionTable, SeatBeliefs
+from webapp.runs.episodes.discussions import Discussion, discussions
 from webapp.runs.episodes.replaying import Course
 
 
@@ -45,6 +46,7 @@ class ReplayView:
     """Data of the viewer. `roles` are (seat, name, role), empty while hidden; `has_roles` says if the game has roles.
 
     `shared` and `private` are the paragraphs of the opening; `asked` are the beliefs at the step, `believed` over time.
+    `discussions` have what messages changed in them; only the all-seeing view has any.
     """
 
     names: Sequence[str]
@@ -61,6 +63,7 @@ class ReplayView:
     has_roles: bool = False
     asked: Sequence[QuestionTable] = ()
     believed: Sequence[SeatBeliefs] = ()
+    discussions: Sequence[Discussion] = ()
 
     @property
     def labels(self) -> list[tuple[Viewer, str]]:
@@ -146,5 +149,6 @@ def view_of_course(course: Course, roles: Sequence[str], viewer: Viewer, step: i
         rows=rows,
         roles=named_roles(names, roles) if viewer == ALL or step == course.steps else [],
         has_roles=bool(roles),
+        discussions=discussions(answers, course.spoken, names, roles) if viewer == ALL else (),
         **belief_layers(answers, names, roles, step),
     )

@@ -23,6 +23,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "failing": "Failing turns",
         "silent": "Silent messages",
         "waits": "Decisions to wait",
+        "belief_change": "Change in beliefs per message",
         "turns": "Turns per game",
         "reply_tokens": "Tokens per reply",
     },
@@ -68,6 +69,8 @@ EXPLANATIONS = {
     "Nothing is learned from them.",
     "silent": "Share of the messages in meetings that were missing or had fewer than three letters or digits.",
     "waits": "Share of the decisions in rooms that were to wait.",
+    "belief_change": "Mean change by a message in its listeners' probabilities of the truth, summed over the listeners. "
+    "Above zero, what these seats say leads to the truth; below, away from it.",
     "discarded": "Mean probability mass that top-p and top-k removed before a token was drawn. "
     "The loss does not account for it: the larger it is, the more the trained policy differs from the sampled one.",
 }
@@ -106,7 +109,7 @@ def groups(names: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _described(name: str) -> dict[str, str]:
-    return {"name": name, "title": title(name), "explanation": EXPLANATIONS.get(name, "")}
+    return {"name": name, "title": title(name), "explanation": EXPLANATIONS.get(name.partition("/")[0], "")}
 
 
 def phases(run: Run) -> list[tuple[str, int]]:

@@ -12,7 +12,7 @@ from training.records import SPECTATOR
 from webapp.accounts.permissions import get_or_404, researchers
 from webapp.core.http import integer, render_block, wants_fragment
 from webapp.runs import files
-from webapp.runs.episodes import beliefs, replaying, transcript, viewer
+from webapp.runs.episodes import beliefs, discussions, replaying, transcript, viewer
 from webapp.runs.models import PlayedEpisode, Run
 from webapp.runs.reports import league, suites
 from webapp.runs.views.run import page, visible
@@ -67,18 +67,18 @@ def conversation(request: HttpRequest, run_id: int, step: int, number: int) -> H
     record = _record(episode)
     game_record = record["episode"]
     course, roles = replaying.course(game_record), transcript.roles(game_record)
+    names, believed = game_record["scenario"]["seats"], course.believed if course else ()
     context = {
         "episode": episode,
         "league": _league(episode, record),
         "scenario": game_record["scenario"],
         "returns": _returns(record),
-        "roles": viewer.named_roles(game_record["scenario"]["seats"], roles),
+        "roles": viewer.named_roles(names, roles),
         "turns": transcript.turns(record, course),
         "briefs": transcript.briefs(game_record),
         "course": course,
-        "believed": beliefs.over_time(course.believed, course.scenario.seats, transcript.roles(game_record))
-        if course
-        else [],
+        "believed": beliefs.over_time(believed, names, roles),
+        "discussions": discussions.discussions(believed, course.spoken if course else (), names, roles),
     }
     return page(request, run, "conversation", context)
 
