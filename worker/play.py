@@ -1,7 +1,6 @@
 """One turn of a model or scripted player: ask, parse, and retry at most twice, before the deadline.
 
-The seat always moves by its deadline: with the model's move, else with the game's default. Once a model has moved, it
-answers the game's probe; a failed probe only loses the answer.
+The seat always moves by its deadline: with the model's move, else with the game's default.
 """
 
 from __future__ import annotations
@@ -16,12 +15,10 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from training import players
-from training.engines.base import Sampling
 from training.errors import BadInput, IllegalMove, OutsideError
 from training.players.base import Player
 from training.players.remote import RemotePlayer
-from training.records import Probe
-from webapp.arena.play import model_seats, probes
+from webapp.arena.play import model_seats
 from webapp.arena.play.model_seats import SAMPLING, Answering, Claim
 from webapp.serving import services as serving
 from webapp.serving.models import Deployment
@@ -36,7 +33,6 @@ def play(due_id: int) -> None:
     claim = model_seats.claim(due_id=due_id)
     if claim is None:
         return
-    probe = probes.probe_of(claim)  # before the move: the probe asks about the state that the seat observed
     began = time.monotonic()
     answering, late = asyncio.run(_answer(claim))
     time.sleep(max(0.0, claim.wait - (time.monotonic() - began)))
@@ -44,27 +40,6 @@ def play(due_id: int) -> None:
         model_seats.answer(answering=answering, late=late)
     except IllegalMove as error:  # the match ended, or the clock was faster
         logger.info("match %s seat %s: %s", claim.match_id, claim.seat, error)
-        return
-    if answering.move is not None and probe is not None:
-        _probe(claim, probe)
-
-
-def _probe(claim: Claim, probe: Probe) -> None:
-    """Send the probe to the seat's model and store a usable answer that arrives in time."""
-    try:
-        reply = asyncio.run(_ask_probe(claim, probe))
-    except (OutsideError, BadInput, TimeoutError) as error:
-        logger.info("match %s seat %s did not say what it believes: %s", claim.match_id, claim.seat, error)
-        return
-    probes.keep(claim=claim, probe=probe, reply=reply)
-
-
-async def _ask_probe(claim: Claim, probe: Probe) -> str:
-    async with (
-        asyncio.timeout(probes.SECONDS),
-        _player(claim, claim.deployment, probes.SAMPLING, probes.SECONDS) as player,
-    ):
-        return (await player.act(claim.seat, probes.observation(claim, probe), claim.seed)).text
 
 
 async def _answer(claim: Claim) -> tuple[Answering, bool]:
@@ -75,7 +50,7 @@ async def _answer(claim: Claim) -> tuple[Answering, bool]:
         async with asyncio.timeout(claim.seconds):
             model = await _ready(claim)
             ready = True
-            async with _player(claim, model, SAMPLING, claim.seconds) as player:
+            async with _player(claim, model) as player:
                 while not answering.done:
                     answering = await _ask(player, answering)
     except TimeoutError:
@@ -112,16 +87,14 @@ async def _ask(player: Player, answering: Answering) -> Answering:
 
 
 @asynccontextmanager
-async def _player(
-    claim: Claim, deployment: Deployment | None, sampling: Sampling, seconds: float
-) -> AsyncIterator[Player]:
-    """The player of the seat for this turn; a model has `seconds` for each answer."""
+async def _player(claim: Claim, deployment: Deployment | None) -> AsyncIterator[Player]:
+    """The player of the seat for this turn; a model has the rest of the turn's time for each answer."""
     if deployment is None:
         yield players.make(claim.scripted, claim.scenario, claim.seat)
         return
-    model = serving.chat_model(deployment, timeout_s=seconds)
+    model = serving.chat_model(deployment, timeout_s=claim.seconds)
     try:
-        yield RemotePlayer(model, sampling, claim.scenario.seats)
+        yield RemotePlayer(model, SAMPLING, claim.scenario.seats)
     finally:
         await model.close()
 

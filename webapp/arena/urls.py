@@ -28,5 +28,6 @@ urlpatterns = [
     path("<int:match_id>/close/", views.close, name="close"),
     path("<int:match_id>/result/", replays.result, name="result"),
     path("<int:match_id>/replay/", replays.replay, name="replay"),
+    path("<int:match_id>/beliefs/", replays.beliefs, name="beliefs"),
     path("<int:match_id>/again/", replays.again, name="again"),
 ]

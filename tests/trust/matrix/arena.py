@@ -8,6 +8,7 @@ from training.games.base import FORFEIT
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, services
 from webapp.arena.setup import links, tables
+from webapp.judgments.models import GameRating
 
 ADMIN = ("admin",)
 
@@ -40,6 +41,13 @@ def over(owner: Any) -> dict[str, Any]:
     match = seated(owner)
     services.submit(match_id=match.pk, seat=0, step=0, move=FORFEIT)
     return {"match_id": match.pk}
+
+
+def guessed(owner: Any) -> dict[str, Any]:
+    """A game that is over, whose players the owner may see."""
+    found = over(owner)
+    GameRating.objects.create(by=Match.objects.get(pk=found["match_id"]).seats.get(user=owner), voted=False)
+    return found
 
 
 def hosted(owner: Any) -> dict[str, Any]:
@@ -123,6 +131,7 @@ ROUTES = [
     Route("arena:close", MEMBERS, ADMIN, method="POST", make=hosted),
     Route("arena:result", EVERYONE, ADMIN, make=over),
     Route("arena:replay", EVERYONE, ADMIN, make=over),
+    Route("arena:beliefs", MEMBERS, ADMIN, method="POST", make=guessed),
     Route("arena:again", MEMBERS, ADMIN, method="POST", make=over),
 ]
 

@@ -6,12 +6,16 @@ import pytest
 
 from tests.stub import Status, Stub
 from tests.webapp.arena import vigil
-from training.records import ALL, Move, Probe
-from webapp.arena.models import Match
+from tests.webapp.runs.making import ship
+from training.records import ALL, Move, Probe, Scenario
+from webapp.arena.models import Match, MatchMove, MatchSeat
 from webapp.arena.play import probes, services
 from webapp.arena.setup import tables
+from webapp.core import queue
+from webapp.runs.episodes import replaying
 from webapp.serving.models import Deployment, RemoteModel
 from worker.play import play
+from worker.probe import probe
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("registered", "unpaced")]
 registered = vigil.registered
@@ -44,10 +48,12 @@ def play_out(match):
     return Match.objects.get(pk=match.pk)
 
 
-def test_a_model_is_asked_after_its_move_and_nobody_else(match, stub):
+def test_a_model_is_asked_once_the_game_is_over_and_nobody_else(match, stub):
     stub.script("<answer><B></answer>", "<think>Cy? no</think> Ada.")
     rows = match.rows.count()
     over = play_out(match)
+    assert len(stub.requests) == 1, "no question while they play"
+    probe(over.pk)
     moved, asked = stub.requests
     assert asked.messages[: len(moved.messages) - 1] == moved.messages[:-1]
     assert "Who watched?" in asked.messages[-1]["content"]
@@ -65,20 +71,73 @@ def test_a_model_is_asked_after_its_move_and_nobody_else(match, stub):
     assert one.shares == (1.0, 0.5)
 
 
+def test_a_refused_reply_is_part_of_what_a_model_had_read_only_afterwards(match, stub):
+    stub.script("<nonsense>", "<answer><B></answer>", "Ada")
+    over = play_out(match)
+    (question,) = probes.unanswered(over)
+    assert "nonsense" not in str(question.observation), "it was refused after this point of the game"
+    assert over.moves.get(seat=1).attempts[0]["reply"] == "<nonsense>"
+
+
 @pytest.mark.parametrize("answer", ["Ada or Cy", "no idea", "", Status(500)], ids=repr)
-def test_an_answer_that_says_nothing_is_no_belief_and_the_move_stays(match, stub, answer):
+def test_an_answer_that_says_nothing_is_no_belief(match, stub, answer):
     stub.script("<answer><B></answer>", answer)
     over = play_out(match)
-    assert over.moves.get(seat=1).move["origin"] == "seat"
-    assert over.state == Match.State.FINISHED
+    probe(over.pk)
+    assert len(stub.requests) == 2
     assert not over.beliefs.exists()
+    stub.script("Cy")
+    probe(over.pk)  # asked again
+    assert over.beliefs.get().answer == "Cy"
+    probe(over.pk)
+    assert len(stub.requests) == 3, "what is known is not asked again"
 
 
-def test_a_seat_that_did_not_move_itself_is_not_asked(match, stub):
-    stub.answer = Status(500)
-    over = play_out(match)
-    assert over.moves.get(seat=1).move["origin"] == "default"
-    assert "Who watched?" not in str([asked.messages for asked in stub.requests])
+def test_nobody_is_asked_during_a_game_or_after_one_that_was_closed(match, stub):
+    stub.script("<answer><B></answer>")
+    play(match.due.get(seat=1).pk)
+    probe(match.pk)
+    services.abort(match_id=match.pk, why="closed")
+    probe(match.pk)
+    assert len(stub.requests) == 1
+    assert list(probes.unanswered(Match.objects.get(pk=match.pk))) == []
+
+
+def test_the_end_of_a_game_with_a_model_sends_the_task(match, stub, player, monkeypatch):
+    sent = []
+    monkeypatch.setattr(queue, "publish", lambda task, *args, **_: sent.append((task.name, args)))
+    stub.script("<answer><B></answer>")
+    play_out(match)
+    assert sent.count(("arena.probe_match", (match.pk,))) == 1
+    sent.clear()
+    places = [tables.Place(user=player), tables.Place(scripted="random"), tables.Place(scripted="random")]
+    other = tables.create(host=player, start=tables.Start(vigil.vigil()), places=places, consent=True, deadline_s=60)
+    services.submit(match_id=other.pk, seat=0, step=0, move=Move(action="name", args={"who": "Bo"}))
+    assert play_out(other).state == Match.State.FINISHED
+    assert "arena.probe_match" not in dict(sent)
+
+
+def test_every_model_is_asked_before_and_after_every_message(stub, admin, player):
+    """Ada, Ben and Dan are models, one of whom is the imposter; Cleo and Eva are scripted."""
+    remote = RemoteModel.objects.create(name="stub", address=stub.url, model="stub", added_by=admin)
+    deployment = Deployment.objects.create(remote=remote, state=Deployment.State.READY)
+    record = ship(lambda after, seat: 0.5)["episode"]
+    scenario = Scenario.from_dict(record["scenario"])
+    facts = {"state": Match.State.FINISHED, "roles": record["roles"], "deadline_s": 60}
+    match = Match.objects.create(host=player, game="among_us", scenario=scenario.to_dict(), **facts)
+    for seat, name in enumerate(scenario.seats):
+        by = {"deployment": deployment} if seat in (0, 1, 3) else {"scripted": "scripted"}
+        kind = MatchSeat.Kind.MODEL if "deployment" in by else MatchSeat.Kind.SCRIPTED
+        MatchSeat.objects.create(match=match, seat=seat, name=name, kind=kind, **by)
+    course = replaying.course(record)
+    for number, move in enumerate(record["moves"]):
+        MatchMove.objects.create(match=match, number=number, step=course.step_of(number), **move)
+    models = {0, 1, 3} - {record["roles"].index("imposter")}
+    planted = {(point.step, point.seat) for point in course.believed if point.seat in models}
+    stub.answer = scenario.seats[record["roles"].index("imposter")]
+    probe(match.pk)
+    assert {(row.step, row.seat) for row in match.beliefs.all()} == planted
+    assert {row.right for row in probes.believed(match)} == {1.0}
 
 
 @pytest.mark.parametrize(
@@ -99,11 +158,9 @@ def test_a_choice_is_read_only_where_it_is_plain(reply, choice):
 def test_beliefs_are_shown_after_the_game_to_those_who_may_know_the_models(match, stub, client_of, player, admin):
     stub.script("<answer><B></answer>", "Ada")
     address = f"/play/{match.pk}/replay/"
-    play(match.due.get(seat=1).pk)
-    assert match.beliefs.exists()
     for user in (player, admin):
         assert "Who watched?" not in client_of(user).get(address).content.decode()
-    play_out(match)
+    probe(play_out(match).pk)
 
     def shown(user, **query):
         return client_of(user).get(address, query).content.decode()
@@ -114,6 +171,36 @@ def test_beliefs_are_shown_after_the_game_to_those_who_may_know_the_models(match
     assert "Who watched?" not in shown(admin, viewer=ALL, step=0)
     assert "Who watched?" not in shown(admin, viewer=1)
     assert "Who watched?" not in shown(player, viewer=ALL), "it would tell who is a model before the rating"
+
+
+def test_the_replay_asks_again_where_nobody_has_answered(match, stub, client_of, player, admin, monkeypatch):
+    sent = []
+    stub.script("<answer><B></answer>", "Ada")
+    asking, replay = f"/play/{match.pk}/beliefs/", f"/play/{match.pk}/replay/"
+    assert client_of(admin).post(asking).status_code == 404, "they still play"
+    over = play_out(match)
+    monkeypatch.setattr(queue, "publish", lambda task, *args, **_: sent.append((task.name, args)) or True)
+    assert asking in client_of(admin).get(replay).content.decode()
+    assert asking not in client_of(admin).get(replay, {"viewer": 1}).content.decode()
+    assert asking not in client_of(player).get(replay).content.decode(), "it would say that there is a model"
+    assert client_of(player).post(asking).status_code == 404
+    assert client_of(admin).post(asking).url == f"{replay}?viewer={ALL}"
+    assert sent == [("arena.probe_match", (match.pk,))]
+    probe(over.pk)
+    assert asking not in client_of(admin).get(replay).content.decode()
+
+
+def test_what_messages_changed_is_in_the_replay(match, admin, client_of):
+    """A model named Cy before, and Ada, who watched, after the person's only move of the step."""
+    for step, answer in ((0, "Cy"), (1, "Ada")):
+        match.beliefs.create(
+            step=step, seat=1, question="Who watched?", choices=["Ada", "Cy"], truth=["Ada"], answer=answer
+        )
+    Match.objects.filter(pk=match.pk).update(state=Match.State.FINISHED)
+    address = f"/play/{match.pk}/replay/"
+    page, of_model = (client_of(admin).get(address, {"viewer": viewer}).content.decode() for viewer in (ALL, 1))
+    assert "1.00<br><small>+1.00</small>" in page.partition("What messages changed")[2]
+    assert "What messages changed" not in of_model
 
 
 def test_roles_are_revealed_at_the_end_to_those_who_may_see_all(match, stub, client_of, player, ben):

@@ -119,7 +119,9 @@ def test_pages_show_what_messages_changed(page, researcher, record):
         assert shown.count('<section class="discussion"') == len(of_record(record))
         assert html.escape(first.text) in shown.partition("What messages changed")[2]
         cells = re.findall(r"<small>([+-]?0\.\d\d)(?: <span|</small>)", shown)
-        wanted = [cell.change for one in of_record(record) for message in one.messages for cell in message.cells if cell]
+        wanted = [
+            cell.change for one in of_record(record) for message in one.messages for cell in message.cells if cell
+        ]
         assert [float(cell) for cell in cells] == pytest.approx(wanted, abs=0.005)
     assert f'href="?viewer={ALL}&amp;step={first.step}"' in replayed, "its step of the replay"
     assert "What messages changed" not in page(episode, viewer=0), "a seat sees its own beliefs only"

@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from training.errors import BadInput, IllegalMove
@@ -21,14 +22,16 @@ from webapp.arena.models import Match, MatchMove
 from webapp.arena.pages.views import visible_match
 from webapp.arena.play import probes, services
 from webapp.arena.setup import tables
+from webapp.core import queue
 from webapp.core.http import integer, render_page
 from webapp.runs.episodes import viewer
 from webapp.runs.episodes.beliefs import BeliefPoint
 from webapp.runs.episodes.discussions import SpokenMove, discussions
+from webapp.serving import services as serving
 
 ASIDE = (
-    "Models were probed after their moves; the choice they named counts as certain. People and scripted players were "
-    "not probed."
+    "After the game, models were asked what they believed at each of these points; the choice they named counts as "
+    "certain. People and scripted players were not asked."
 )
 
 
@@ -46,11 +49,13 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
     place = viewer.requested_viewpoint(request.GET.get("viewer", ""), allowed)
     step = integer(request, "step", match.step, 0, match.step)
     revealed = access.players_revealed(match, user)
-    view = _view(match, allowed, place, step, answers=probes.believed(match) if place == ALL and revealed else [])
+    answers = probes.believed(match) if place == ALL and revealed else []
+    view = _view(match, allowed, place, step, answers=answers)
     context = {
         "match": match,
         "view": view,
         "beliefs_note": ASIDE if view.believed else "",
+        "unasked": place == ALL and revealed and not answers and any(True for _ in probes.unanswered(match)),
         "revealed": revealed,
         "judged": access.shows_judgments(match, user),
         "playing": access.own_seat(match, user) is not None,
@@ -103,6 +108,24 @@ def _spoken(match: Match) -> list[SpokenMove]:
 def _behind(match: Match, step: int) -> list[MatchMove]:
     """The moves of this step with reasoning, refusals and origin, which only the all-seeing view shows."""
     return list(match.moves.filter(step=step - 1).order_by("number")) if step else []
+
+
+@require_POST
+@members
+def beliefs(request: HttpRequest, match_id: int) -> HttpResponse:
+    """Ask the models of a finished match what they believed, for a user who may see their beliefs."""
+    match, user = visible_match(request, match_id), current_user(request)
+    visible = ALL in access.viewpoints(match, user) and access.players_revealed(match, user)
+    if match.state != Match.State.FINISHED or not visible:
+        raise Http404
+    models = set(probes.model_seats_of(match).values())
+    if not {model.pk for model in models} <= serving.request_all(deployments=models):
+        messages.warning(request, "A model is being started: ask again in a moment.")
+    elif queue.publish(queue.PROBE, match.pk):
+        messages.success(request, "The models are being asked: reload this page in a moment.")
+    else:
+        messages.error(request, "The models were not asked because no worker can be reached: ask again later.")
+    return redirect(f"{reverse('arena:replay', args=[match.pk])}?viewer={ALL}")
 
 
 @require_GET

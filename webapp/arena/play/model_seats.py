@@ -6,6 +6,7 @@ cannot be parsed or is illegal is returned to the model at most twice; then the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -117,12 +118,16 @@ def claim(*, due_id: int) -> Claim | None:
 def _past(match: Match, seat: Seat) -> tuple[Refusal, ...]:
     """The seat's refused replies of earlier steps, which are part of its context."""
     attempts_by_move = match.moves.filter(seat=seat).order_by("number").values_list("attempts", flat=True)
-    return tuple(
+    return tuple(refusal for attempts in attempts_by_move for refusal in refusals(seat, attempts))
+
+
+def refusals(seat: Seat, attempts: Sequence[Mapping[str, Any]]) -> list[Refusal]:
+    """The refused replies among a stored move's attempts; failures outside the model have no reply."""
+    return [
         Refusal(seat=seat, after=attempt["after"], reply=attempt["reply"], why=attempt["error"])
-        for attempts in attempts_by_move
         for attempt in attempts
         if attempt["reply"]
-    )
+    ]
 
 
 def can_be_asked(model: Deployment) -> bool:

@@ -1,34 +1,90 @@
-"""Probes of models at the table: the game asks a seat about its beliefs after its move, on the context before it.
+"""Probes of models after a game: each model seat is asked what it believes at every point of the game with probes.
 
-Question and answer enter neither the log nor later observations. People and scripted players are never probed. Beliefs
-reveal that a player is a model, so they are shown only to users who may know the players.
+The context is what the seat had read until then. The game is over, so question and answer cannot reach it, and nobody
+at the table can notice them. People and scripted players are never probed. Beliefs reveal that a player is a model, so
+they are shown only to users who may know the players.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
 
 from training.engines.base import Sampling
-from training.records import Message, Observation, Probe
+from training.errors import BadInput, IllegalMove
+from training.games import make
+from training.records import Message, Move, Observation, Probe, Scenario, Seat, SeatMove
+from training.seeding import derive
 from training.text.parsing import split_private
-from training.text.refusals import with_refusals
-from webapp.arena.models import Match, SeatBelief
-from webapp.arena.play.model_seats import Claim
+from training.text.refusals import Refusal, with_refusals
+from webapp.arena.models import Match, MatchMove, SeatBelief
+from webapp.arena.play import model_seats, services
 from webapp.runs.episodes.beliefs import BeliefPoint
+from webapp.serving.models import Deployment
 
 SAMPLING = Sampling(temperature=0.0, max_tokens=64)
-SECONDS = 5.0
+SECONDS = 60.0
 """How long a worker waits for an answer."""
 
 
-def probe_of(claim: Claim) -> Probe | None:
-    """The game's probe of the seat at this step; None if there is none or the seat is not a model."""
-    return None if claim.deployment is None else claim.game.probes().get(claim.seat)
+@dataclass(frozen=True)
+class Question:
+    """The probe of one model seat after `step` steps of a match; `observation` ends with the question."""
+
+    match_id: int
+    step: int
+    seat: Seat
+    probe: Probe
+    scenario: Scenario
+    observation: Observation
+    deployment: Deployment
+
+    @property
+    def seed(self) -> int:
+        """The seed of the answer."""
+        return derive(self.scenario.seed, "probe", self.match_id, self.seat, self.step)
 
 
-def observation(claim: Claim, probe: Probe) -> Observation:
-    """The probe's observation: the context before the move, then the question with its choices."""
-    context = with_refusals(claim.observation, claim.past)
+def model_seats_of(match: Match) -> dict[Seat, Deployment]:
+    """The models at the seats of a match."""
+    seated = match.seats.filter(deployment__isnull=False).select_related("deployment__checkpoint", "deployment__remote")
+    return {sitting.seat: sitting.deployment for sitting in seated if sitting.deployment is not None}
+
+
+def unanswered(match: Match) -> Iterator[Question]:
+    """The questions to the models of a finished match that have no stored answer, in the order of the game.
+
+    There are none where the game has no probes, and where its moves can no longer be replayed.
+    """
+    seated = model_seats_of(match)
+    if not seated or match.state != Match.State.FINISHED:
+        return
+    answered = set(match.beliefs.values_list("step", "seat"))
+    refused: dict[Seat, list[Refusal]] = {seat: [] for seat in seated}
+    try:
+        state = services.MatchState(make(services.scenario_of(match)))
+        for step, moves in groupby(match.moves.order_by("number"), key=lambda move: move.step):
+            for seat, probe in sorted(state.game.probes().items()):
+                if seat in seated and (step, seat) not in answered:
+                    context = with_refusals(state.game.observe(seat), refused[seat])
+                    facts = {"probe": probe, "scenario": state.game.scenario, "deployment": seated[seat]}
+                    yield Question(match.pk, step, seat, observation=_asked(context, probe), **facts)
+            for move in moves:
+                _advance(state, move, refused)
+    except (BadInput, IllegalMove):  # played by rules of an earlier release
+        return
+
+
+def _advance(state: services.MatchState, move: MatchMove, refused: dict[Seat, list[Refusal]]) -> None:
+    services.catch_up(state, [SeatMove(seat=move.seat, move=Move.from_dict(move.move))])
+    if move.seat in refused:
+        refused[move.seat] += model_seats.refusals(move.seat, move.attempts)
+
+
+def _asked(context: Observation, probe: Probe) -> Observation:
+    """The context, then the question with its choices."""
     text = f"{probe.question} Nobody reads this answer. Reply with one of these and nothing else: "
     question = Message(author=None, text=text + ", ".join(probe.choices), channel="private")
     return Observation(messages=(*context.messages, question))
@@ -44,12 +100,13 @@ def read(reply: str, probe: Probe) -> str | None:
     return mentioned[0] if len(mentioned) == 1 else None
 
 
-def keep(*, claim: Claim, probe: Probe, reply: str) -> None:
+def keep(*, question: Question, reply: str) -> None:
     """Store the choice in a reply, once per step and seat; a reply without a readable choice is dropped."""
+    probe = question.probe
     answer = read(reply, probe)
     if answer is not None:
         fields = {"question": probe.question, "choices": list(probe.choices), "truth": list(probe.truth)}
-        place = {"match_id": claim.match_id, "step": claim.step, "seat": claim.seat}
+        place = {"match_id": question.match_id, "step": question.step, "seat": question.seat}
         SeatBelief.objects.get_or_create(**place, defaults={**fields, "answer": answer})
 
 

@@ -210,6 +210,8 @@ def _next_step(match: Match, state: MatchState) -> None:
         match.metrics = dict(state.game.metrics())
         match.seat_metrics = {str(seat): dict(metrics) for seat, metrics in state.game.seat_metrics().items()}
         match.roles = list(state.game.roles())
+        if match.seats.filter(deployment__isnull=False).exists():
+            queue.send(queue.PROBE, match.pk)
     results = ["ended_at", "returns", "metrics", "seat_metrics", "roles"]
     match.save(update_fields=["step", "state", "step_until", *results])
 

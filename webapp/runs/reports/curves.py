@@ -69,7 +69,7 @@ EXPLANATIONS = {
     "Nothing is learned from them.",
     "silent": "Share of the messages in meetings that were missing or had fewer than three letters or digits.",
     "waits": "Share of the decisions in rooms that were to wait.",
-    "belief_change": "Mean change by a message in its listeners' probabilities of the truth, summed over the listeners. "
+    "belief_change": "Mean change by a message in its listeners' probabilities of the truth, summed over listeners. "
     "Above zero, what these seats say leads to the truth; below, away from it.",
     "discarded": "Mean probability mass that top-p and top-k removed before a token was drawn. "
     "The loss does not account for it: the larger it is, the more the trained policy differs from the sampled one.",
