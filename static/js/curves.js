@@ -1,5 +1,6 @@
 // Draws a run's metrics (or several runs') as small multiples, and updates them while a run is active.
-// The page gives {live, groups, runs: [{name, url}]} as JSON; each address answers with columns above a step.
+// The page gives {live, groups, fixed, runs: [{name, url}]} as JSON; each address answers with columns above a step.
+// Groups of the answers are drawn, too, unless those of the page are fixed.
 (() => {
   "use strict";
 
@@ -175,7 +176,7 @@
 
   function draw() {
     const merged = new Map();
-    for (const group of [...page.groups, ...runs.flatMap((run) => run.groups || [])]) {
+    for (const group of [...page.groups, ...(page.fixed ? [] : runs.flatMap((run) => run.groups || []))]) {
       if (!merged.has(group.title)) merged.set(group.title, new Map());
       for (const metric of group.metrics) merged.get(group.title).set(metric.name, metric);
     }

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.runs.views import checkpoints, episodes, league, lists, new, run, suite
+from webapp.runs.views import by_role, checkpoints, episodes, league, lists, new, run, suite
 
 app_name = "runs"
 urlpatterns = [
@@ -19,6 +19,7 @@ urlpatterns = [
     path("runs/<int:run_id>/conversations/<int:step>/<int:number>/replay/", episodes.replay, name="replay"),
     path("runs/<int:run_id>/conversations/<int:step>/<int:number>/tokens/", episodes.tokens, name="tokens"),
     path("runs/<int:run_id>/evaluation/", run.evaluation, name="evaluation"),
+    path("runs/<int:run_id>/by-role/", by_role.by_role, name="by-role"),
     path("runs/<int:run_id>/league/", league.league, name="league"),
     path("runs/<int:run_id>/league/games/", league.games, name="league-games"),
     path("runs/<int:run_id>/log/", run.log, name="log"),

@@ -51,6 +51,7 @@ ROUTES = [
     Route("runs:compare", RESEARCHERS),
     *READ,
     Route("runs:evaluation", RESEARCHERS, RESEARCHERS, make=measured),
+    Route("runs:by-role", RESEARCHERS, RESEARCHERS, make=run),
     Route("runs:league", RESEARCHERS, RESEARCHERS, make=league),
     Route("runs:league-games", RESEARCHERS, RESEARCHERS, make=league),
     Route("runs:conversation", RESEARCHERS, RESEARCHERS, make=episode),

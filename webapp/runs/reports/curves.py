@@ -95,8 +95,10 @@ def in_order(names: Iterable[str]) -> list[str]:
     return ordered + sorted(present - set(ordered))
 
 
-def groups(names: Iterable[str]) -> list[dict[str, Any]]:
-    """The groups, restricted to metrics in `names`, with an explanation where there is one."""
+def groups(names: Iterable[str], title: str = "") -> list[dict[str, Any]]:
+    """The groups, restricted to metrics in `names`, with an explanation where there is one; with a title, one group."""
+    if title:
+        return [{"title": title, "metrics": [_described(name) for name in names]}]
     present = set(names)
     listed = [
         {"title": group, "metrics": [_described(n) for n in members if n in present]}

@@ -19,7 +19,7 @@ from webapp.core.http import STOP_ASKING, accepted, integer, render_block, wants
 from webapp.runs import archive, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import OVER
-from webapp.runs.reports import comparing, curves, lineage, pulse, suites
+from webapp.runs.reports import by_role, comparing, curves, lineage, pulse, suites
 from webapp.runs.reports import evaluation as reports
 
 
@@ -39,6 +39,7 @@ def page(request: HttpRequest, run: Run, tab: str, context: dict[str, Any]) -> H
     user = current_user(request)
     current = context.get("pulse") or pulse.pulse(run)
     header = {"run": run, "pulse": current, "may": pulse.actions(run, user), "over": run.state in OVER}
+    header["roles_dealt"] = run.kind in {Run.Kind.TRAIN, Run.Kind.EVAL} and by_role.has_roles(run.game)
     verdict = "" if tab == "evaluation" else reports.verdict(run)  # that tab begins with it
     return render(request, f"runs/{tab}.html", {**context, **header, "verdict": verdict, "tab": tab})
 

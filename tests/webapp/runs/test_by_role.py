@@ -1,0 +1,149 @@
+"""A run's page by role: means and intervals by hand, iterations from stored games, empty states, what is not shown."""
+
+import pytest
+from django.urls import reverse
+
+from tests.webapp.runs.making import CONFIG, make_episode, make_run
+from training.config import RunConfig
+from training.games import REGISTRY
+from webapp.runs.models import Metric
+from webapp.runs.reports import by_role as reports
+
+ROLES = ["crewmate", "imposter", "crewmate"]
+PHASES = [
+    {"name": "imposter", "steps": 2, "opponents": [{"source": "start", "learner": ["imposter"]}]},
+    {"name": "crew", "steps": 2, "opponents": [{"source": "phase imposter", "learner": ["crewmate"]}]},
+]
+
+
+def effect(mean, speaker="imposter", listener="crewmate", n=1):
+    return {"speaker": speaker, "listener": listener, "n": n, "mean": mean}
+
+
+def stored(run, step, number, **summary):
+    episode = make_episode(run, step, number)
+    episode.summary |= summary
+    episode.save()
+
+
+@pytest.fixture
+def run(researcher):
+    return make_run(researcher, game="among_us", method="listen_speak")
+
+
+@pytest.fixture
+def page(researcher, client_of):
+    client = client_of(researcher)
+
+    def get(run):
+        response = client.get(reverse("runs:by-role", args=[run.pk]))
+        assert response.status_code == 200
+        return response
+
+    return get
+
+
+def text(response):
+    return response.content.decode()
+
+
+def test_games_of_deduction_have_roles_and_others_have_none():
+    assert {name for name in REGISTRY if reports.has_roles(name)} == {"among_us", "werewolf"}
+    assert not reports.has_roles("none")
+
+
+@pytest.mark.django_db
+def test_the_mean_is_over_games_and_its_interval_student_s(run):
+    """Games with means -.1, -.3 and -.2: the mean is -.2, its standard error .1 / sqrt(3), and t(2) = 4.303."""
+    stored(run, 1, 0, message_effects=[effect(-0.1, n=4), effect(0.5, "crewmate", "itself")])
+    stored(run, 1, 1, message_effects=[effect(-0.3)])
+    stored(run, 2, 0, message_effects=[effect(-0.2)])
+    stored(run, 2, 1, message_effects=[])
+    stored(run, 2, 2)  # of an earlier release
+    own, doubt = reports.persuasion(run)
+    assert (doubt.speaker, doubt.listener, doubt.messages, doubt.change.n) == ("imposter", "crewmate", 6, 3)
+    assert (doubt.metric, own.metric) == ("belief_change/imposter", "belief_change/crewmate")
+    assert doubt.change.mean == pytest.approx(-0.2)
+    assert doubt.change.high == pytest.approx(-0.2 + 4.303 * 0.1 / 3**0.5, abs=1e-4)
+    assert doubt.verdict == "indistinguishable from none"
+    assert (own.listener, own.change.mean) == ("itself", 0.5)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "means, verdict", [((0.2, 0.3), "indistinguishable from none"), ((0.2, 0.21), "towards the truth"),
+                       ((-0.2, -0.21), "away from the truth")]
+)  # fmt: skip
+def test_a_verdict_is_that_of_the_interval(run, means, verdict):
+    # t(1) = 12.71: half the difference of two values times 12.71 on either side of their mean
+    for number, mean in enumerate(means):
+        stored(run, 1, number, message_effects=[effect(mean)])
+    assert [row.verdict for row in reports.persuasion(run)] == [verdict]
+
+
+@pytest.mark.django_db
+def test_the_page_has_a_row_and_a_curve_for_each_role(run, page):
+    stored(run, 1, 0, message_effects=[effect(-0.125), effect(0.25, "crewmate"), effect(0.5, "crewmate", "itself")])
+    Metric.objects.create(run=run, step=1, fence=1, at="2026-01-01T00:00:00Z", values={"reward": 1.0})
+    response = page(run)
+    shown = text(response)
+    assert "-0.125" in shown
+    assert "the speaker itself" in shown
+    assert "In some rows n is fewer than 30" in shown
+    [group] = response.context["curves"]["groups"]
+    assert [metric["name"] for metric in group["metrics"]] == ["belief_change/crewmate", "belief_change/imposter"]
+    assert response.context["curves"]["fixed"]
+    assert reverse("runs:by-role", args=[run.pk]) in shown, "its tab"
+
+
+def in_phases(researcher, **fields):
+    learn = {"steps": 4, "critic_warmup": 0}
+    config = RunConfig.from_dict({**CONFIG, "game": {"name": "among_us"}, "phases": PHASES, "learn": learn})
+    return make_run(researcher, game="among_us", config=config.to_dict(), **fields)
+
+
+def game(run, step, number, *, crew_won, learner):
+    """A game in which `learner` learned and the other role was played by another policy."""
+    won = {str(seat): {"won": float((role == "crewmate") == crew_won)} for seat, role in enumerate(ROLES)}
+    policies = ["learner" if role == learner else "start" for role in ROLES]
+    stored(run, step, number, roles=ROLES, policies=policies, seat_metrics=won, error=None)
+
+
+@pytest.mark.django_db
+def test_iterations_have_both_ends_of_every_phase(researcher, page):
+    run = in_phases(researcher)
+    for step, learner, wins in ((1, "imposter", (1, 1)), (2, "imposter", (0, 1)), (3, "crewmate", (0, 0))):
+        for number, won in enumerate(wins):
+            game(run, step, 10 * number, crew_won=bool(won), learner=learner)
+    stored(run, 3, 7)  # of an earlier release: nobody knows who played
+    first, second = reports.exploitability(run).marks
+    assert (first.iteration.phase, first.side, first.iteration.opponent) == ("imposter", "imposter", "start")
+    assert (first.begin[1], first.end[1], first.change) == (0.0, 50.0, -0.5), "at the top all is won"
+    assert (first.iteration.complete, second.iteration.complete) == (True, False)
+    assert (first.x, second.x) == ((30, 70), (130, 170))
+    assert [line[:2] for line in reports.exploitability(run).lines] == [("imposter", "70,50"), ("crewmate", "170,100")]
+    shown = text(page(run))
+    assert "after imposter learned" in shown
+    assert "(running)" in shown
+    assert "-0.50" in shown
+
+
+@pytest.mark.django_db
+def test_what_is_missing_names_the_next_step(run, researcher, page):
+    shown = text(page(run))
+    assert "clone this run with probes" in shown
+    assert "section=phases" in shown
+    assert "they appear when a phase" in text(page(in_phases(researcher)))
+    without = make_run(researcher)
+    assert reverse("runs:by-role", args=[without.pk]) not in text(page(without)), "no tab in a game without roles"
+    assert "The crew over iterations" not in text(page(make_run(researcher, kind="eval", game="werewolf")))
+
+
+@pytest.mark.django_db
+def test_names_of_opponents_are_no_markup(researcher, page):
+    run = in_phases(researcher)
+    game(run, 1, 0, crew_won=True, learner="crewmate")
+    for episode in run.episodes.all():
+        episode.summary["policies"] = ["learner", "<b>x</b>", "learner"]
+        episode.save()
+    assert "&lt;b&gt;x" in text(page(run))
