@@ -13,8 +13,16 @@ from training.store import read_lines
 from training.suites import FOLDER, Scale, SuiteTask, standard_start, write_starts
 
 TASK = {"game": "tic_tac_toe", "opponent": "mcts:10"}
+CREW = {"game": "among_us", "side": ["crewmate"], "opponent": "scripted", "partner": "scripted", "seats": 5}
 EXACT = {"game": "kuhn_poker", "opponent": "best_response"}
-UNUSED = {"settings": {"opening": [0]}, "path": "starts.jsonl", "games": 5, "scale": {"low": [0], "high": [1]}}
+UNUSED = {
+    "settings": {"opening": [0]},
+    "seats": 2,
+    "path": "starts.jsonl",
+    "side": ["any"],
+    "games": 5,
+    "scale": {"low": [0], "high": [1]},
+}
 SPLIT = {"low": [0, 1, 2], "high": [3]}
 
 
@@ -44,6 +52,11 @@ def suite(*tasks, **section):
         ([{**TASK, "scale": {"low": [1], "high": [1]}}], {}, "suite.tasks.0.scale.high", "1 is not above 1"),
         ([{**TASK, "scale": {"low": [0, 5], "high": [4]}}], {}, "suite.tasks.0.scale.high", "4 is not above 5"),
         ([{**TASK, "name": "x"}], {}, "suite.tasks.0.name", "Extra inputs"),
+        ([{**CREW, "seats": 2}], {}, "suite.tasks.0.seats", "among_us has 3 to 12 players"),
+        ([{**CREW, "partner": "mirror"}], {}, "suite.tasks.0.partner", "no other player"),
+        ([{**CREW, "side": []}], {}, "suite.tasks.0.partner", "name its roles in side"),
+        ([{**CREW, "opponent": "mirror"}], {}, "suite.tasks.0.side", "plays every seat"),
+        ([{**CREW, "scale": {"low": [0] * 12, "high": [1]}}], {}, "suite.tasks.0.scale", "one number"),
     ],
 )
 def test_a_wrong_suite_is_refused_by_its_field(tasks, section, where, why):
@@ -56,11 +69,26 @@ def test_a_wrong_suite_is_no_concern_of_other_runs():
     assert config.parse({"suite": {"tasks": [{**TASK, "opponent": "nash"}]}}).kind == "train"
 
 
-def test_the_total_counts_every_seat_and_a_mirror_once():
+def test_the_total_counts_every_seat_and_a_mirror_or_a_side_once():
     made = suite(TASK, {**TASK, "games": 3}, {"game": "hanabi", "opponent": "mirror"},
-                 {"game": "kuhn_poker", "opponent": "best_response"}, games=10).suite  # fmt: skip
-    assert [made.count(task) for task in made.tasks] == [10, 3, 10, 0]
-    assert made.total == 2 * 10 + 2 * 3 + 10
+                 {"game": "kuhn_poker", "opponent": "best_response"}, CREW, games=10).suite  # fmt: skip
+    assert [made.count(task) for task in made.tasks] == [10, 3, 10, 0, 10]
+    assert made.total == 2 * 10 + 2 * 3 + 10 + 10
+
+
+def test_a_start_has_as_many_players_as_the_task_says():
+    assert [len(standard_start(SuiteTask.from_dict({**CREW, "seats": seats})).seats) for seats in (0, 6)] == [3, 6]
+
+
+def test_others_beside_a_side_are_replaced_in_every_task_with_one():
+    section = suite(TASK, CREW).suite.to_dict()
+    first, second = suites.beside_side(section, "random", "")["tasks"]
+    assert first == section["tasks"][0]
+    assert (second["opponent"], second["partner"]) == ("random", "scripted")
+    assert suites.beside_side(section, "", "random")["tasks"][1]["partner"] == "random"
+    with pytest.raises(BadInput, match="no task") as caught:
+        suites.beside_side(suite(TASK).suite.to_dict(), "", "random")
+    assert caught.value.where == "partner"
 
 
 def test_a_scale_may_have_a_number_for_each_seat():
@@ -85,7 +113,6 @@ def test_the_starts_are_the_games_own_with_the_settings_or_its_samples(tmp_path)
 
 
 def test_the_suite_of_mars_has_the_papers_opponents():
-    assert suites.NAMES == ("mars",)
     mars = config.load(FOLDER / "mars.toml")
     assert (mars.kind, mars.suite.games, mars.rollout.on_refused) == ("suite", 1000, "forfeit")
     tasks = [(task.game, task.settings.get("size", ""), task.opponent, task.held_out) for task in mars.suite.tasks]
@@ -132,3 +159,24 @@ def test_the_scales_of_poker_are_the_random_policy_and_the_equilibrium(game, sol
     assert [task.scale.ends(seat)[0] for seat in (0, 1)] == pytest.approx(against, abs=exact)
     if game == "kuhn_poker":
         assert against == pytest.approx([-1 / 6, -1 / 9])
+
+
+# --- the suite of Among Us ---
+
+
+def test_the_suite_of_among_us_has_the_papers_environments():
+    """Figure 4: shapes, two to six tasks, three to five crewmates, one of these at a time."""
+    ours = config.load(FOLDER / "among_us.toml")
+    points: dict = {}
+    for task in ours.suite.tasks:
+        assert (task.side, task.game) == (("crewmate",), "among_us")
+        chosen = (task.settings["width"], task.settings["height"]), task.settings["tasks"], task.seats - 1
+        for chart, point in task.charts.items():
+            points.setdefault(chart, {})[point] = chosen
+    base = (2, 2), 4, 4
+    assert points == {
+        "Rooms": {"1 × 3": ((1, 3), *base[1:]), "2 × 2": base, "2 × 3": ((2, 3), *base[1:])},
+        "Tasks of each crewmate": {str(tasks): (base[0], tasks, base[2]) for tasks in range(2, 7)},
+        "Crewmates": {str(crew): (*base[:2], crew) for crew in range(3, 6)},
+    }
+    assert len({str(task.settings) + str(task.seats) for task in ours.suite.tasks}) == len(ours.suite.tasks) == 9

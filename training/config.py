@@ -372,6 +372,7 @@ def resolve(config: RunConfig, folder: Path) -> RunConfig:
             update={
                 "path": _file(task.path, folder, suites.field(place, "path")),
                 "opponent": _model(task.opponent, folder),
+                "partner": _model(task.partner, folder),
             }
         )
         for place, task in enumerate(config.suite.tasks)

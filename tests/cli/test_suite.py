@@ -313,3 +313,84 @@ def test_the_suite_of_mars_runs_for_players_and_prints_its_rows(tmp_path, monkey
     assert "Hanabi, simple    mirror          all seats" in shown
     assert "NashConv 0.9167" in shown
     assert "normalised" in shown
+
+
+# --- a side ---
+
+CREW = """[[suite.tasks]]
+game = "among_us"
+seats = 5
+settings = { width = 2, height = 1, rounds = 30 }
+side = ["crewmate"]
+opponent = "scripted"
+partner = "scripted"
+charts = { "Rooms" = "2 × 1" }
+"""
+
+
+def stored(run_dir):
+    """Every stored game of a suite with who played its seats."""
+    attempt = run_dir.attempt(1)
+    for line, _ in read_lines(attempt.index):
+        record = read_member(attempt.root / "episodes" / line["file"], line["offset"], line["length"])
+        yield record["seats"], Episode.from_dict(record["episode"])
+
+
+def test_a_side_is_played_beside_a_partner_and_against_the_others(suite):
+    code, result, run_dir = suite([CREW], "--games", "4", model="random")
+    assert code == 0
+    [row] = result["rows"]
+    assert (row["seat"], row["side"], row["partner"], row["charts"]) == (
+        None, ["crewmate"], "scripted", {"Rooms": "2 × 1"},
+    )  # fmt: skip
+    assert (row["games"], row["played"], row["step"]) == (4, 4, 1)
+    assert (row["provenance"]["side"], row["provenance"]["players"]) == (["crewmate"], 5)
+    shares, returns, partners = [], [], set()
+    for seats, episode in stored(run_dir):
+        crew = {seat for seat, role in enumerate(episode.roles) if role == "crewmate"}
+        assert set(seats["a"]) | set(seats["partner"]) == crew
+        assert (len(seats["a"]), len(seats["b"])) == (3, 1)
+        partners |= set(seats["partner"])
+        shares.append(episode.metrics["crew_won"])
+        returns.append(sum(episode.returns[seat] for seat in seats["a"]) / 3)
+    assert row["won"]["mean"] == pytest.approx(sum(shares) / 4)
+    assert row["raw"]["mean"] == pytest.approx(sum(returns) / 4)
+    assert row["raw"]["n"] == 4
+
+
+def test_every_model_has_the_same_deals_and_the_same_seat_of_the_partner(suite):
+    runs = [suite([CREW], "--games", "6", model=model)[2] for model in ("random", "scripted")]
+    first, second = (
+        sorted((episode.scenario.seed, seats["partner"], seats["b"]) for seats, episode in stored(run)) for run in runs
+    )
+    assert first == second
+    assert len({partner[0] for _, partner, _ in first}) > 1, "drawn anew in every game"
+
+
+def test_the_command_line_names_who_plays_beside_a_side(suite):
+    _, result, _ = suite([CREW], "--games", "1", "--opponent", "random", "--partner", "random")
+    assert [(row["opponent"], row["partner"]) for row in result["rows"]] == [("random", "random")]
+    code, result, run_dir = suite([TASKS["tic"]], "--partner", "random")
+    assert (code, result["error"]["where"]) == (2, "--partner")
+    assert not run_dir.root.exists()
+
+
+@pytest.mark.parametrize(
+    "change, where",
+    [
+        (('"crewmate"', '"wolf"'), "suite.tasks.1.side"),
+        (('"crewmate"', '"crewmate", "imposter"'), "suite.tasks.1.side"),
+        (('"crewmate"', '"imposter"'), "suite.tasks.1.partner"),
+        (('partner = "scripted"', 'partner = "nobody"'), "suite.tasks.1.partner"),
+        (('opponent = "scripted"', 'opponent = "nobody"'), "suite.tasks.1.opponent"),
+    ],
+)
+def test_a_side_that_cannot_be_played_is_refused(suite, change, where):
+    code, result, run_dir = suite([TASKS["kuhn"], CREW.replace(*change)])
+    assert (code, result["error"]["where"].rpartition(": ")[2]) == (2, where)
+    assert not run_dir.root.exists()
+
+
+def test_a_game_without_roles_has_no_side(suite):
+    code, result, _ = suite([TASKS["tic"] + 'side = ["cross"]\n'])
+    assert (code, result["error"]["where"].rpartition(": ")[2]) == (2, "suite.tasks.0.side")

@@ -188,6 +188,8 @@ def _suite(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--model", required=True, metavar="MODEL", help="who is measured: a model by name or folder, or a player"
     )
+    for name, who in (("opponent", "who opposes a side"), ("partner", "who plays one of a side's seats")):
+        parser.add_argument(f"--{name}", metavar="SOURCE", help=f"{who}, in every task with one (the suite's)")
     parser.add_argument("--games", type=COUNT, metavar="N", help="games at each seat of every task (the suite's)")
     parser.add_argument("--seed", type=SEED, metavar="S", help="random seed (the suite's)")
 

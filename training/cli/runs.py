@@ -90,10 +90,17 @@ def _config(path: Path, kind: str | None) -> RunConfig:
 
 def _with_model(config: RunConfig, arguments: Namespace) -> RunConfig:
     """Return the configuration of a suite with what the command line states: the model, games and seed."""
-    folder = Path(arguments.model)
-    base = str(folder.absolute()) if folder.is_dir() else arguments.model
-    data = suites.for_model(config.to_dict(), base, games=arguments.games, seed=arguments.seed)
+    data = suites.for_model(config.to_dict(), _source(arguments.model), games=arguments.games, seed=arguments.seed)
+    try:
+        data["suite"] = suites.beside_side(data["suite"], _source(arguments.opponent), _source(arguments.partner))
+    except BadInput as error:
+        raise BadInput(error.why, f"--{error.where}") from error
     return configs.parse(data, str(arguments.config))
+
+
+def _source(name: str | None) -> str:
+    """Return a folder as an absolute path, and any other name as it is."""
+    return str(Path(name).absolute()) if name and Path(name).is_dir() else name or ""
 
 
 def _run_attempt(config: RunConfig, run_dir: RunDir, arguments: Namespace) -> dict[str, Any]:

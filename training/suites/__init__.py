@@ -21,6 +21,7 @@ from training.players.strategic import POKERS
 from training.players.table import SOLVED, check_game
 from training.reading import Record
 from training.records import Scenario, Seat
+from training.sections import Names, Text
 
 FOLDER = Path(__file__).parent
 NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
@@ -50,10 +51,13 @@ class Scale(Record):
 
 
 class SuiteTask(Record):
-    """One game against one opponent: the model plays every seat in turn."""
+    """One game against one opponent: the model plays every seat in turn, or all seats of a side at once."""
 
     game: str = Field(min_length=1, max_length=200, description="The game.")
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings that replace those of every scenario.")
+    seats: int = Field(
+        default=0, ge=0, le=100, description="Players of the game's own start; 0 = as few as the game allows."
+    )
     path: str = Field(
         default="",
         max_length=4096,
@@ -67,8 +71,27 @@ class SuiteTask(Record):
         "folder, or ADDRESS MODEL [SECRET]. mirror = the model itself. best_response = no games: NashConv and "
         "exploitability of the model's policy.",
     )
+    side: Names = Field(
+        default=(),
+        description="Roles whose seats the model plays, all at once; the opponent plays all others. Empty = the model "
+        "plays one seat, each in turn.",
+    )
+    partner: str = Field(
+        default="",
+        max_length=4096,
+        description="Who plays one of the side's seats, drawn for every game: a source as of an opponent, other than "
+        "mirror. Empty = the model plays them all.",
+    )
     games: int = Field(
-        default=0, ge=0, le=MOST_GAMES, description="Games with the model at each seat; 0 = suite.games."
+        default=0,
+        ge=0,
+        le=MOST_GAMES,
+        description="Games with the model at each seat or side; 0 = suite.games.",
+    )
+    charts: dict[Text, Text] = Field(
+        default_factory=dict,
+        max_length=10,
+        description="Charts of the report in which the task is a point: the title of each, and the point's label.",
     )
     held_out: bool = Field(default=False, description="Marks a game that the models of the suite do not train on.")
     scale: Scale | None = Field(
@@ -89,8 +112,20 @@ class SuiteSection(Record):
     @property
     def total(self) -> int:
         """The number of games of all tasks; of a game for several numbers of seats, the least counts."""
-        seats = (1 if task.opponent == MIRROR else lookup(task.game).players[0] for task in self.tasks)
+        whole = (task.opponent == MIRROR or task.side for task in self.tasks)
+        seats = (1 if one else lookup(task.game).players[0] for one, task in zip(whole, self.tasks, strict=True))
         return sum(self.count(task) * each for task, each in zip(self.tasks, seats, strict=True))
+
+
+def beside_side(section: Mapping[str, Any], opponent: str, partner: str) -> dict[str, Any]:
+    """Return a suite's section with who plays beside the model in the tasks with a side; empty = as in the suite.
+
+    Raises `BadInput` at `opponent` or `partner` for one that no task has a seat for.
+    """
+    changed = {name: source for name, source in (("opponent", opponent), ("partner", partner)) if source}
+    if changed and not any(task["side"] for task in section["tasks"]):
+        raise BadInput("no task of this suite has a side", next(iter(changed)))
+    return {**section, "tasks": [{**task, **changed} if task["side"] else task for task in section["tasks"]]}
 
 
 def field(place: int, name: str) -> str:
@@ -113,6 +148,7 @@ def check(section: SuiteSection) -> None:
             raise BadInput(error.why, field(place, "opponent")) from error
         if task.opponent == BEST_RESPONSE:
             _check_unused(task, place)
+        _check_side(task, place)
         if task.scale is not None:
             _check_scale(task.scale, lookup(task.game).players[1], field(place, "scale"))
 
@@ -126,9 +162,24 @@ def _check_opponent(task: SuiteTask) -> None:
         players.make(task.opponent, start, 0)
 
 
+def _check_side(task: SuiteTask, place: int) -> None:
+    """Raise `BadInput` for a number of seats that the game does not have, and for a side that nobody opposes."""
+    fewest, most = lookup(task.game).players
+    if task.seats and not fewest <= task.seats <= most:
+        raise BadInput(f"{task.game} has {fewest} to {most} players", field(place, "seats"))
+    if task.partner and not task.side:
+        raise BadInput("a partner takes one of the seats of a side: name its roles in side", field(place, "partner"))
+    if task.partner in (MIRROR, BEST_RESPONSE):
+        raise BadInput("it is no other player: leave it empty, or name one", field(place, "partner"))
+    if task.side and task.opponent == MIRROR:
+        raise BadInput("with opponent mirror the model plays every seat", field(place, "side"))
+    if task.side and task.scale is not None and task.scale.per_seat:
+        raise BadInput("the seats of a side change from game to game: give one number", field(place, "scale"))
+
+
 def _check_unused(task: SuiteTask, place: int) -> None:
     """Raise `BadInput` at a field that says how games begin or count, of a task that plays none."""
-    for name in ("settings", "path", "games", "scale"):
+    for name in ("settings", "seats", "path", "side", "partner", "games", "scale"):
         if getattr(task, name):
             why = f"{BEST_RESPONSE} plays no games: NashConv is that of the whole game, as it is; leave {name} out"
             raise BadInput(why, field(place, name))
@@ -155,7 +206,7 @@ def _check_scale(scale: Scale, seats: int, where: str) -> None:
 def standard_start(task: SuiteTask) -> Scenario | None:
     """Return the game's own start, whose seed 0 stands for a new deal every time; None where it needs more settings."""
     spec = lookup(task.game)
-    seats = spec.players[0]
+    seats = task.seats or spec.players[0]
     start = spec.start(seats) if spec.start else Scenario(id=task.game, game=task.game, seats=SEATS[:seats])
     start = start.model_copy(update={"settings": {**start.settings, **task.settings}, "seed": 0})
     try:

@@ -1,39 +1,40 @@
 """The games of a suite: for every task, which starts are played with the model at which seat.
 
 All seats of a task, and all tasks of a game with the same file, have the same starts, so that seats and opponents are
-compared on the same deals. Raises `BadInput` naming the field of the task that cannot be played.
+compared on the same deals. Where the model plays a side, its seats are those with the side's roles in each start.
+Raises `BadInput` naming the field of the task that cannot be played.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from training import players
 from training.config import RunConfig
 from training.errors import BadInput
-from training.games import lookup
+from training.games import lookup, make
 from training.learn.context import input_file
 from training.learn.scenarios import read_scenarios
 from training.opponent_sections import MIRROR
 from training.players import contestants
 from training.records import Scenario, Seat
 from training.rollout import Job
-from training.rollout.pool import title
+from training.rollout.pool import title, with_roles
 from training.run_sections import MixtureEntry
 from training.rundir import RunDir
-from training.seeding import derive, seeded
+from training.seeding import derive, rng, seeded
 from training.store import dumps
 from training.suites import BEST_RESPONSE, SuiteTask, field
 
-MODEL, OPPONENT = "a", "b"
-"""What the measured model and its opponent are called in the episodes, as in a head-to-head."""
+MODEL, OPPONENT, PARTNER = "a", "b", "partner"
+"""What the measured model, its opponent and its partner are called in the episodes, as in a head-to-head."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The games of one task with the model at one seat; None stands for every seat (`mirror`).
+    """The games of one task with the model at one seat; None stands for every seat (`mirror`), or those of a side.
 
     `number` is the block's step in the attempt's episodes, from 1.
     """
@@ -49,20 +50,30 @@ class Block:
     def title(self) -> str:
         """The block in a few words, by public facts only."""
         game = label(self.task, self.starts[0])
+        if self.task.side:
+            return f"{game} against {title(self.task.opponent)}, {', '.join(self.task.side)}"
         if self.seat is None:
             return f"{game}, mirror"
         return f"{game} against {title(self.task.opponent)}, seat {self.seat}"
 
     def seed(self, seed: int) -> int:
         """Return the seed of the block's replies; it does not depend on the other tasks of the suite."""
-        seat = "every" if self.seat is None else self.seat
+        seat = ",".join(self.task.side) or ("every" if self.seat is None else self.seat)
         return derive(seed, "suite", self.task.game, dumps(dict(self.task.settings)), self.task.opponent, seat)
 
     def jobs(self) -> list[Job]:
         """Return the games, numbered from 0."""
-        seats = range(len(self.starts[0].seats))
-        names = tuple(MODEL if self.seat in (None, seat) else OPPONENT for seat in seats)
-        return [Job(number, start, names) for number, start in enumerate(self.starts)]
+        return [Job(number, start, self._policies(number, start)) for number, start in enumerate(self.starts)]
+
+    def _policies(self, number: int, start: Scenario) -> tuple[str, ...]:
+        """Return who plays each seat of a game; the partner's seat is the same for every model that is measured."""
+        if not self.task.side:
+            return tuple(MODEL if self.seat in (None, seat) else OPPONENT for seat in range(len(start.seats)))
+        own = with_roles(self.task.side, make(start).roles())
+        names = [MODEL if seat in own else OPPONENT for seat in range(len(start.seats))]
+        if self.task.partner:
+            names[rng(start.seed, "partner", number).choice(sorted(own))] = PARTNER
+        return tuple(names)
 
 
 def label(task: SuiteTask, start: Scenario | None = None) -> str:
@@ -79,7 +90,10 @@ def blocks(config: RunConfig, run_dir: RunDir) -> list[Block]:
             continue
         file = input_file(task.path, run_dir, field(place, "path"))
         starts = _starts(config, task, file, place)
-        seats: list[Seat | None] = [None] if task.opponent == MIRROR else list(range(len(starts[0].seats)))
+        if task.side:
+            _check_side(task, starts, place)
+        whole = task.side or task.opponent == MIRROR
+        seats: list[Seat | None] = [None] if whole else list(range(len(starts[0].seats)))
         for seat in seats:
             made.append(Block(len(made) + 1, place, task, seat, file, starts))
     for block in made:
@@ -100,6 +114,22 @@ def _starts(config: RunConfig, task: SuiteTask, file: Path, place: int) -> tuple
     return tuple(seeded(scenarios[at % len(scenarios)], config.seed, at // len(scenarios)) for at in range(count))
 
 
+def _check_side(task: SuiteTask, starts: Sequence[Scenario], place: int) -> None:
+    """Raise `BadInput` unless somebody has a role of the side in every start, somebody has not, and the model plays."""
+    for start in starts:
+        roles = make(start).roles()
+        own = len(with_roles(task.side, roles))
+        if not own:
+            has = f"it has {', '.join(sorted(set(roles)))}" if roles else "it has none"
+            raise BadInput(f"nobody in {start.id} has these roles; {has}", field(place, "side"))
+        if own == len(roles):
+            raise BadInput(f"everybody in {start.id} has one of these roles, so nobody opposes", field(place, "side"))
+        if task.partner and own == 1:
+            raise BadInput(
+                f"{start.id} has one seat of the side, which the partner would take", field(place, "partner")
+            )
+
+
 def _check_players(block: Block, model: str) -> None:
     """Raise `BadInput` for a source that names nobody, or a player that does not play the game; loads no model."""
     for seat, source, where in _sources(block, model):
@@ -113,6 +143,10 @@ def _check_players(block: Block, model: str) -> None:
 
 def _sources(block: Block, model: str) -> Iterator[tuple[Seat, str, str]]:
     """Yield who plays each seat of a block, and which field names them."""
+    if block.task.partner:
+        yield 0, block.task.partner, field(block.place, "partner")
+    if block.task.side:
+        yield 0, block.task.opponent, field(block.place, "opponent")
     for seat in range(len(block.starts[0].seats)):
         if block.seat in (None, seat):
             yield seat, model, "model.base"

@@ -7,7 +7,7 @@ takes the deals that have a result at every seat. Games that ended by an error a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, TypedDict
@@ -23,7 +23,10 @@ from training.suites import Scale
 
 Deal = tuple[str, int]
 """A scenario's id and its seed."""
-RATES = ("parse_rate", "legal_rate")
+RATES = ("parse_rate", "legal_rate", "won")
+"""Numbers of a seat that are shares; `won` is that of games with winners."""
+SIDE: Seat = 0
+"""Where the results of a whole side stand, whose seats change from game to game."""
 
 
 @dataclass(slots=True)
@@ -43,18 +46,20 @@ class Results:
         """The number of games that ended without an error."""
         return self.games - sum(self.errors.values())
 
-    def add(self, episode: Episode, seats: Iterable[Seat]) -> None:
-        """Add a game in which the model played `seats`."""
+    def add(self, episode: Episode, seats: Iterable[Seat], *, side: bool = False) -> None:
+        """Add a game in which the model played `seats`; of a side, the means over its seats count at `SIDE`."""
         self.games += 1
         self.ends.add(lookup(episode.scenario.game).range_of(episode.scenario.settings))
         if episode.error is not None:
             self.errors[episode.error.kind] = self.errors.get(episode.error.kind, 0) + 1
             return
         deal, numbers = (episode.scenario.id, episode.scenario.seed), seat_numbers(episode)
+        rows: dict[Seat, Mapping[str, float]] = {}
         for seat in seats:
             rates = {name: numbers[seat][name] for name in RATES if name in numbers[seat]}
             result = episode.returns[seat]
-            row = rates if result is None else rates | {"return": result}
+            rows[seat] = rates if result is None else rates | {"return": result}
+        for seat, row in ({SIDE: _mean_row(list(rows.values()))} if side else rows).items():
             self.values.setdefault(seat, {}).setdefault(deal, []).append(row)
 
     def at(self, seat: Seat, name: str) -> dict[Deal, float]:
@@ -63,11 +68,19 @@ class Results:
         return {deal: fmean(values) for deal, values in games.items() if values}
 
 
-class Row(Record):
-    """One line of the report: a task with the model at one seat, or over all seats (`seat` is None).
+def _mean_row(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of every number over the rows that have it."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: fmean(row[name] for row in rows if name in row) for name in names}
 
-    `exact` has the numbers of a best response, and `unavailable` says why there are none. `step` is that of the games
-    in the attempt's episodes. `provenance` states everything else that the numbers depend on.
+
+class Row(Record):
+    """One line of the report: a task with the model at one seat, or over all seats or those of a `side` (`seat` None).
+
+    `partner` names who played one of the side's seats. `won` is the share of games won, of games with winners. `charts`
+    are those in which the row is a point. `exact` has the numbers of a best response, and `unavailable` says why there
+    are none. `step` is that of the games in the attempt's episodes. `provenance` states everything else that the
+    numbers depend on.
     """
 
     task: int
@@ -75,6 +88,9 @@ class Row(Record):
     opponent: str
     held_out: bool
     seat: Seat | None
+    side: tuple[str, ...] = ()
+    partner: str = ""
+    charts: dict[str, str] = Field(default_factory=dict)
     games: int = 0
     played: int = 0
     errors: dict[str, int] = Field(default_factory=dict)
@@ -82,6 +98,7 @@ class Row(Record):
     normalised: Interval | None = None
     parse_rate: Interval | None = None
     legal_rate: Interval | None = None
+    won: Interval | None = None
     exact: dict[str, float] | None = None
     unavailable: str = ""
     step: int | None = None
@@ -95,13 +112,14 @@ class Estimates(TypedDict):
     normalised: Interval | None
     parse_rate: Interval | None
     legal_rate: Interval | None
+    won: Interval | None
 
 
 def estimates(scale: Scale | None, by_seat: Mapping[Seat, Results]) -> Estimates:
     """Return the intervals of a row over the seats of `by_seat`, which has the games with the model at each of them."""
     lows, highs = zip(*(ends for results in by_seat.values() for ends in results.ends), strict=True)
     ends = (min(lows), max(highs))
-    returns, parsed, legal = (
+    returns, parsed, legal, won = (
         {seat: results.at(seat, name) for seat, results in by_seat.items()} for name in ("return", *RATES)
     )
     raw = _over_deals(returns, ends)
@@ -110,6 +128,7 @@ def estimates(scale: Scale | None, by_seat: Mapping[Seat, Results]) -> Estimates
         "normalised": None if scale is None or raw is None else _normalised(raw, returns, scale, ends),
         "parse_rate": _shares(parsed),
         "legal_rate": _shares(legal),
+        "won": _shares(won),
     }
 
 

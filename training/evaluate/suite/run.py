@@ -21,8 +21,8 @@ from training.errors import BadInput, OutsideError, boundary
 from training.evaluate import nashconv
 from training.evaluate.intervals import METHOD
 from training.evaluate.run import versions
-from training.evaluate.suite.plan import MODEL, OPPONENT, Block, blocks, label
-from training.evaluate.suite.rows import Results, Row, estimates
+from training.evaluate.suite.plan import MODEL, OPPONENT, PARTNER, Block, blocks, label
+from training.evaluate.suite.rows import SIDE, Results, Row, estimates
 from training.learn import report
 from training.learn.context import pick_device
 from training.opponent_sections import MIRROR
@@ -62,6 +62,8 @@ class Suite:
         self.model = self.pool.open(config.model.base, MODEL)
         sources = dict.fromkeys(block.task.opponent for block in self.blocks if block.task.opponent != MIRROR)
         self.opponents = {source: self.pool.open(source, OPPONENT) for source in sources}
+        partners = dict.fromkeys(block.task.partner for block in self.blocks if block.task.partner)
+        self.partners = {source: self.pool.open(source, PARTNER) for source in partners}
         self.pool.check_choices([block.starts[0] for block in self.blocks])
         self._total = sum(len(block.starts) for block in self.blocks)
         self._errors = 0
@@ -97,6 +99,8 @@ class Suite:
 
     async def _played(self, place: int, task: SuiteTask, progress: Progress) -> list[Row]:
         """Play a task at every seat; return the rows of the seats, then that of all seats."""
+        if task.side:
+            return await self._played_as_side(place, task, progress)
         by_seat: dict[Seat, Results] = {}
         of_task = [block for block in self.blocks if block.place == place]
         steps: dict[Seat, Block] = {}
@@ -108,6 +112,13 @@ class Suite:
             steps |= dict.fromkeys(seats, block)
         rows = [self._row(task, steps[seat], {seat: by_seat[seat]}, seat) for seat in by_seat]
         return [*rows, self._row(task, of_task[0], by_seat, None)] if len(by_seat) > 1 else rows
+
+    async def _played_as_side(self, place: int, task: SuiteTask, progress: Progress) -> list[Row]:
+        """Play a task in which the model has all seats of a side; return its row."""
+        [block] = [block for block in self.blocks if block.place == place]
+        results = Results()
+        await self._play(block, results, (), progress)
+        return [self._row(task, block, {SIDE: results}, None)]
 
     async def _play(self, block: Block, results: Results, seats: range | tuple[Seat, ...], progress: Progress) -> None:
         """Play the games of a block and store each of them as it ends."""
@@ -125,11 +136,14 @@ class Suite:
         )
         lanes = self.config.rollout.lanes or self.config.engine.max_running
         policies = {MODEL: self.model.player}
-        if block.seat is not None:
+        if block.seat is not None or block.task.side:
             policies[OPPONENT] = self.opponents[block.task.opponent].player
+        if block.task.partner:
+            policies[PARTNER] = self.partners[block.task.partner].player
         async with aclosing(rollout(block.jobs(), policies, lanes=lanes, rules=rules, on_reply=on_reply)) as playing:
             async for job, episode in playing:
-                results.add(episode, seats)
+                own = [seat for seat, policy in enumerate(job.policies) if policy == MODEL]
+                results.add(episode, own if block.task.side else seats, side=bool(block.task.side))
                 self._errors += episode.error is not None
                 _store(progress, block, job, episode)
                 progress.check()
@@ -150,13 +164,17 @@ class Suite:
             opponent=task.opponent if mirror else opponent.title,
             held_out=task.held_out,
             seat=seat,
+            side=task.side,
+            partner=self.partners[task.partner].title if task.partner else "",
+            charts=task.charts,
             games=sum(results.games for results in distinct),
             played=sum(results.played for results in distinct),
             errors=errors,
-            step=None if seat is None and not mirror else block.number,
+            step=None if seat is None and not (mirror or task.side) else block.number,
             provenance={
                 **self._provenance(task, seat),
                 "opponent": {**({} if mirror else opponent.facts), "source": title(task.opponent)},
+                **self._beside(task, block),
                 "scenarios": {"file": block.file.name, "sha256": sha256(block.file), "deals": len(block.starts)},
                 "retries": self.config.rollout.retries,
                 "on_refused": self.config.rollout.on_refused,
@@ -164,6 +182,15 @@ class Suite:
             },
             **numbers,
         )
+
+    def _beside(self, task: SuiteTask, block: Block) -> dict[str, Any]:
+        """Return what the numbers of a side depend on; nothing for other tasks."""
+        if not task.side:
+            return {}
+        facts: dict[str, Any] = {"side": list(task.side), "players": len(block.starts[0].seats)}
+        if task.partner:
+            facts["partner"] = {**self.partners[task.partner].facts, "source": title(task.partner)}
+        return facts
 
     def _provenance(self, task: SuiteTask, seat: Seat | None) -> dict[str, Any]:
         """Return what every number depends on."""
@@ -224,7 +251,8 @@ class Suite:
 
 def _store(progress: Progress, block: Block, job: Job, episode: Episode) -> None:
     """Append one game to the attempt's episodes, under the number of its block."""
-    seats = {name: [seat for seat, policy in enumerate(job.policies) if policy == name] for name in (MODEL, OPPONENT)}
+    names = dict.fromkeys((MODEL, OPPONENT, *job.policies))
+    seats = {name: [seat for seat, policy in enumerate(job.policies) if policy == name] for name in names}
     report.write_evaluated(progress, block.number, job.number, episode, seats, {"block": block.title})
 
 
@@ -233,7 +261,7 @@ def flat(rows: list[Row]) -> dict[str, float]:
     numbers: dict[str, float] = {}
     for row in [row for row in rows if row.seat is None]:
         name = f"{row.title} against {row.opponent}"
-        for kind, estimate in (("return", row.raw), ("normalised", row.normalised)):
+        for kind, estimate in (("return", row.raw), ("normalised", row.normalised), ("won", row.won)):
             if estimate is not None:
                 numbers[f"{kind}/{name}"] = estimate.mean
         if row.exact is not None:
