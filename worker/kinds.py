@@ -121,13 +121,15 @@ def put_pool(config: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
 
 
 def put_tasks(suite: Mapping[str, Any], folder: RunDir) -> dict[str, Any]:
-    """The section `suite` with the opponents of its tasks that are checkpoints as their folders."""
+    """The section `suite` with the opponents and partners of its tasks that are checkpoints as their folders."""
 
-    def put(source: str, place: int) -> str:
-        exact = source == BEST_RESPONSE
-        return source if exact else str(put_opponent(source, field_of(place, "opponent"), folder))
+    def put(task: Mapping[str, Any], place: int) -> dict[str, str]:
+        named = {
+            field: task[field] for field in ("opponent", "partner") if task.get(field) not in (None, "", BEST_RESPONSE)
+        }
+        return {field: str(put_opponent(source, field_of(place, field), folder)) for field, source in named.items()}
 
-    tasks = [{**task, "opponent": put(task["opponent"], place)} for place, task in enumerate(suite["tasks"])]
+    tasks = [{**task, **put(task, place)} for place, task in enumerate(suite["tasks"])]
     return {**suite, "tasks": tasks}
 
 
@@ -170,7 +172,7 @@ class Training:
         remotes = [("judge", config.judge)] if config.judge is not None else []
         named = list(config.sources())
         if config.kind == "suite":
-            named = [(field_of(place, "opponent"), task.opponent) for place, task in enumerate(config.suite.tasks)]
+            named = list(config.suite.sources())
         remotes += [(where, remote_config(source)) for where, source in named if "://" in source]
         secrets = {}
         for section, remote in remotes:

@@ -6,7 +6,7 @@ A suite is a configuration of kind `suite` that names no model; `NAMES` lists th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -108,6 +108,16 @@ class SuiteSection(Record):
     def count(self, task: SuiteTask) -> int:
         """Return the number of games with the model at each seat."""
         return 0 if task.opponent == BEST_RESPONSE else task.games or self.games
+
+    def sources(self) -> Iterator[tuple[str, str]]:
+        """Yield who plays beside the model, each with its field; not those that are no other player."""
+        for place, task in enumerate(self.tasks):
+            named = {"opponent": task.opponent, "partner": task.partner}
+            yield from (
+                (field(place, name), source)
+                for name, source in named.items()
+                if source not in ("", MIRROR, BEST_RESPONSE)
+            )
 
     @property
     def total(self) -> int:

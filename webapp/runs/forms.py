@@ -195,6 +195,17 @@ class SuiteForm(forms.Form):
         initial=100,
         help_text="Games of each task with the model at each seat. Few games have wide intervals.",
     )
+    opponent = forms.CharField(
+        max_length=120,
+        required=False,
+        help_text="Who opposes the checkpoint where it plays a side, such as the imposter: a checkpoint’s name or a "
+        "player. Empty: as in the suite.",
+    )
+    partner = forms.CharField(
+        max_length=120,
+        required=False,
+        help_text="Who plays one of the side’s seats, such as one crewmate. Empty: as in the suite.",
+    )
     seed = forms.IntegerField(
         min_value=0, max_value=2**63 - 1, initial=0, help_text="Seed of the deals and of all replies."
     )

@@ -166,8 +166,8 @@ def _check_suite(config: RunConfig, version: DatasetVersion | None) -> None:
     for place, task in enumerate(config.suite.tasks):
         if task.path:
             raise BadInput("paths are for the command line", suites.field(place, "path"))
-        if task.opponent not in (MIRROR, suites.BEST_RESPONSE):
-            _check_opponent(task.opponent, suites.field(place, "opponent"))
+    for where, source in config.suite.sources():
+        _check_opponent(source, where)
 
 
 def _check_opponent(source: str, where: str) -> None:

@@ -111,6 +111,28 @@ def test_more_games_than_the_quota_are_refused_at_the_field(signed_in, checkpoin
     assert "70 would be more than the limit of 69" in str(response.context["form"].errors["games"])
 
 
+def test_a_form_names_who_plays_beside_a_side(signed_in, checkpoint, researcher):
+    listener = make_checkpoint(make_run(researcher), name="listener")
+    chosen = {"suite": "among_us", "opponent": listener.name, "partner": "random"}
+    assert signed_in.post(*form(checkpoint, **chosen)).status_code == 302
+    tasks = Run.objects.get(kind="suite").config["suite"]["tasks"]
+    assert {(task["opponent"], task["partner"]) for task in tasks} == {("listener", "random")}
+
+
+@pytest.mark.parametrize(
+    "wrong, field",
+    [
+        ({"suite": "mars", "partner": "random"}, "partner"),
+        ({"suite": "among_us", "opponent": "nobody here"}, "opponent"),
+        ({"suite": "among_us", "partner": "mirror"}, "partner"),
+    ],
+)
+def test_who_cannot_play_beside_a_side_is_marked(signed_in, checkpoint, wrong, field):
+    response = signed_in.post(*form(checkpoint, **wrong))
+    assert (response.status_code, list(response.context["form"].errors)) == (400, [field])
+    assert not Run.objects.filter(kind="suite").exists()
+
+
 def test_only_researchers_start_one(client_of, player, checkpoint):
     assert client_of(player).get(form(checkpoint)[0]).status_code in {302, 403, 404}
     assert client_of(player).post(*form(checkpoint)).status_code in {302, 403, 404}
@@ -122,6 +144,7 @@ def of(*tasks):
 
 
 TASK = {"game": "kuhn_poker", "opponent": "nash"}
+CREW = {"game": "among_us", "side": ["crewmate"], "seats": 5, "opponent": "scripted", "partner": "scripted"}
 
 
 @pytest.mark.parametrize(
@@ -130,6 +153,7 @@ TASK = {"game": "kuhn_poker", "opponent": "nash"}
         ({**TASK, "path": "starts.jsonl"}, "suite.tasks.1.path"),
         ({**TASK, "opponent": "runs/other"}, "suite.tasks.1.opponent"),
         ({**TASK, "opponent": "past"}, "suite.tasks.1.opponent"),
+        ({**CREW, "partner": "runs/other"}, "suite.tasks.1.partner"),
         ({**TASK, "opponent": "http://127.0.0.1:1/v1 m"}, "suite.tasks.1.opponent"),
     ],
 )
@@ -187,11 +211,13 @@ def test_a_worker_gives_a_task_the_folder_of_its_checkpoint(researcher, checkpoi
     weights = tmp_path / "rival"
     weights.mkdir()
     rival = Checkpoint.objects.create(name="rival", kind=Checkpoint.Kind.BASE, base="rival", path=str(weights))
-    tasks = ({**TASK, "opponent": "rival"}, {**TASK, "opponent": "mirror"})
+    tasks = ({**TASK, "opponent": "rival"}, {**TASK, "opponent": "mirror"}, {**CREW, "partner": "rival"})
     run = services.create_run(owner=researcher, config=of(*tasks), start_checkpoint=checkpoint)
     folder = RunDir(tmp_path / "run")
     kinds.Training().prepare(run, folder, 1)
-    assert [task.opponent for task in configs.load(folder.config).suite.tasks] == [str(weights), "mirror"]
+    placed = configs.load(folder.config).suite.tasks
+    assert [task.opponent for task in placed] == [str(weights), "mirror", "scripted"]
+    assert [task.partner for task in placed] == ["", "", str(weights)]
     rival.delete()
     for another in (folder, RunDir(tmp_path / "other")):  # where the configuration is written already, and where not
         with pytest.raises(BadInput, match="rival has been deleted") as caught:

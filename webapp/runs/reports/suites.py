@@ -9,7 +9,7 @@ from typing import Any
 
 from training.evaluate.intervals import CAUTION, ENOUGH
 from webapp.runs.models import Checkpoint, Run
-from webapp.runs.reports import comparing
+from webapp.runs.reports import comparing, suite_charts
 
 LATEST = 10
 LOW, HIGH = -50.0, 150.0
@@ -60,6 +60,8 @@ def of_run(run: Run) -> dict[str, Any] | None:
         "hundred": _place(100),
         "ends": (LOW, HIGH),
         "conditions": list(comparing.flat(conditions)),
+        "wins": any(row.get("won") for row in run.result["rows"]),
+        "charts": beside.charts if (beside := suite_charts.side_by_side([run])) else [],
     }
 
 

@@ -16,7 +16,7 @@ from webapp.core.sorting import Order
 from webapp.runs import services
 from webapp.runs.models import Run
 from webapp.runs.querysets import SORTS, RunQuerySet
-from webapp.runs.reports import comparing
+from webapp.runs.reports import comparing, suite_charts
 
 PAGE = 50
 FILTERS = ("kind", "state", "method", "game", "base")
@@ -33,6 +33,8 @@ TITLES = {
     "age": "Age",
 }
 MOST_COMPARED = 8
+MOST_SUITES = 24
+"""Several models, each with the suites of several seeds."""
 
 
 @require_GET
@@ -111,8 +113,11 @@ def _own_list(address: str) -> bool:
 @researchers
 def compare(request: HttpRequest) -> HttpResponse:
     """Two or more runs side by side: curves, last values, and where their configurations differ."""
-    runs = _selected(Run.objects.visible_to(current_user(request)).experiments(), request.GET)
-    if not 2 <= len(runs) <= MOST_COMPARED:
-        messages.error(request, f"Select two to {MOST_COMPARED} runs to compare, not {len(runs)}.")
+    visible = Run.objects.visible_to(current_user(request)).experiments().select_related("start_checkpoint__run")
+    runs = _selected(visible, request.GET)
+    most = MOST_SUITES if runs and all(run.kind == Run.Kind.SUITE for run in runs) else MOST_COMPARED
+    if not 2 <= len(runs) <= most:
+        messages.error(request, f"Select two to {most} runs to compare, not {len(runs)}.")
         return redirect("runs:list")
-    return render(request, "runs/compare.html", comparing.comparison(runs))
+    context = {**comparing.comparison(runs), "suites": suite_charts.side_by_side(runs)}
+    return render(request, "runs/compare.html", context)

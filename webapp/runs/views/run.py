@@ -19,7 +19,7 @@ from webapp.core.http import STOP_ASKING, accepted, integer, render_block, wants
 from webapp.runs import archive, services
 from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import OVER
-from webapp.runs.reports import by_role, comparing, curves, lineage, pulse, suites
+from webapp.runs.reports import by_role, comparing, curves, lineage, pulse, suite_charts, suites
 from webapp.runs.reports import evaluation as reports
 
 
@@ -139,6 +139,10 @@ def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
     if summary and len(table) == 1:
         table = []  # the head-to-head after the last step, which the summary shows
     report = {"summary": summary, "columns": columns, "table": table, "suite": suites.of_run(run), **_notes(run)}
+    if report["suite"]:
+        others = Run.objects.visible_to(current_user(request)).filter(kind=Run.Kind.SUITE, result__has_key="rows")
+        newest = others.defer("result").order_by("-pk")[: suite_charts.LISTED]
+        report["others"] = suite_charts.comparable(run, newest)
     context = {"run": run, **report, **_progress(run, len(rows))}
     if wants_fragment(request):
         if request.GET.get("shown") == context["shown"]:

@@ -23,10 +23,12 @@ def new(request: HttpRequest, checkpoint_id: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         chosen = form.cleaned_data
         try:
-            config = suites.configuration(chosen["suite"], checkpoint, games=chosen["games"], seed=chosen["seed"])
+            names = ("games", "seed", "opponent", "partner")
+            config = suites.configuration(chosen["suite"], checkpoint, **{name: chosen[name] for name in names})
             run = services.create_run(owner=user, config=config, place=chosen["place"], start_checkpoint=checkpoint)
         except BadInput as error:
-            form.add_error("games" if error.where == "games_per_run" else None, str(error))
+            field = {"games_per_run": "games"}.get(error.where, error.where.rpartition(".")[2])
+            form.add_error(field if field in form.fields else None, str(error))
         else:
             return redirect("runs:detail", run.pk)
     offered = [(about, suites.load(name)) for name, about in suites.SUITES.items()]

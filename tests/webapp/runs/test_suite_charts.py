@@ -1,0 +1,113 @@
+"""Suites beside each other: what is one series, which numbers stand where, and the pages that show them."""
+
+import pytest
+from django.urls import reverse
+
+from tests.webapp.runs.making import estimate, make_checkpoint, make_run, suite_row
+from webapp.runs.reports import suite_charts
+
+POINTS = {"1 × 3": {"Rooms": "1 × 3"}, "2 × 2": {"Rooms": "2 × 2", "Tasks": "4"}, "ten": {"Tasks": "10"}}
+
+
+def result(title, *rates, **row):
+    """A suite with a task for each rate of games won."""
+    rows = [
+        suite_row(
+            task=place, title=name, seat=None, side=["crewmate"], partner="scripted", charts=charts, step=place + 1,
+            won=estimate(rate, rate - 0.1, rate + 0.1), normalised=None, **row,
+        )
+        for place, ((name, charts), rate) in enumerate(zip(POINTS.items(), rates, strict=True))
+    ]  # fmt: skip
+    return {"rows": rows, "conditions": {"model": {"title": title}, "intervals": "95 %"}}
+
+
+@pytest.fixture
+def suite(researcher):
+    """A suite of a checkpoint of a run with this configuration."""
+
+    def make(title, *rates, seed=None, variant="RL", **fields):
+        checkpoint = None
+        if seed is not None:
+            trained = make_run(researcher, config={"seed": seed, "name": f"{seed}", "method": {"variant": variant}})
+            checkpoint = make_checkpoint(trained)
+        facts = {"kind": "suite", "state": "succeeded", "start_checkpoint": checkpoint, **fields}
+        return make_run(researcher, result=result(title, *rates), **facts)
+
+    return make
+
+
+@pytest.mark.django_db
+def test_a_chart_has_the_points_that_name_it(suite):
+    [rooms, tasks] = suite_charts.side_by_side([suite("one", 0.2, 0.5, 0.3)]).charts
+    assert (rooms.title, rooms.number, rooms.points, rooms.width) == ("Rooms", "Games won", ["1 × 3", "2 × 2"], 200)
+    assert tasks.points == ["4", "10"], "by size, not by letters"
+    [series] = rooms.series
+    # by hand: one series stands in the middle of each point's width of 100; the height is 100 (1 - rate)
+    assert series.path == "50,80 150,50"
+    assert [(mark.low, mark.high) for mark in series.marks] == [(90.0, 70.0), (60.0, 40.0)]
+    assert [(point, cell["mean"]) for point, [cell] in tasks.table] == [("4", 0.5), ("10", 0.3)]
+
+
+@pytest.mark.django_db
+def test_seeds_of_one_training_are_one_series_with_the_least_and_the_largest(suite):
+    runs = [suite(f"seed {seed}", rate, 0.5, 0.5, seed=seed) for seed, rate in enumerate((0.2, 0.6, 0.4))]
+    other = suite("other", 0.1, 0.1, 0.1, seed=0, variant="L")
+    found = suite_charts.side_by_side([*runs, other])
+    assert [one.label for one in found.series] == ["seed 0 and 2 more seeds", "other"]
+    first = found.charts[0].series[0].marks[0]
+    assert first.estimate == {"mean": pytest.approx(0.4), "low": 0.2, "high": 0.6}
+    assert (found.charts[0].series[0].path, found.seeds) == ("37.5,60 137.5,50", True)
+    assert found.charts[0].series[1].marks[0].x == 62.5, "two series stand beside each other"
+    assert found.tasks[0][:2] == ("1 × 3 against mcts:100, crewmate", "Games won")
+
+
+@pytest.mark.django_db
+def test_models_without_a_training_run_stand_alone(suite):
+    runs = [suite("base", 0.2, 0.2, 0.2), suite("base", 0.2, 0.2, 0.2)]
+    assert [len(one.runs) for one in suite_charts.side_by_side(runs).series] == [1, 1]
+
+
+@pytest.mark.django_db
+def test_a_number_that_only_some_have_is_missing_for_the_others(suite, researcher):
+    less = suite("less", 0.3, 0.3, 0.3)
+    less.result["rows"][0]["won"] = less.result["rows"][0]["raw"] = None
+    less.result["rows"].pop()
+    found = suite_charts.side_by_side([suite("full", 0.5, 0.5, 0.5), less])
+    assert found.charts[0].number == "Games won"
+    assert [mark and mark.estimate["mean"] for mark in found.charts[0].series[1].marks] == [None, 0.3]
+    assert [cells[1] for _, _, cells in found.tasks][2] is None
+    assert suite_charts.side_by_side([make_run(researcher)]) is None
+    assert suite_charts.side_by_side([make_run(researcher, kind="suite")]) is None
+
+
+@pytest.mark.django_db
+def test_the_comparison_shows_suites_with_their_tables(suite, researcher, client_of):
+    runs = [suite("RL step 5", 0.2, 0.5, 0.3), suite("<b>L</b>", 0.1, 0.4, 0.2)]
+    client = client_of(researcher)
+    page = client.get(reverse("runs:compare"), {"run": [run.pk for run in runs]}).content.decode()
+    assert page.count('<section class="suite-chart"') == 2
+    assert "0.5 <small" in page
+    assert "&lt;b&gt;L" in page
+    assert "<b>L" not in page
+    other = make_run(researcher)
+    page = client.get(reverse("runs:compare"), {"run": [runs[0].pk, other.pk]}).content.decode()
+    assert "<h2>Evaluation suites</h2>" in page
+    page = client.get(reverse("runs:compare"), {"run": [other.pk, make_run(researcher).pk]}).content.decode()
+    assert "<h2>Evaluation suites</h2>" not in page
+
+
+@pytest.mark.django_db
+def test_a_suite_has_its_charts_and_offers_others_with_its_tasks(suite, researcher, client_of):
+    def tasks(opponent, rooms=2):
+        game = {"game": "among_us", "settings": {"width": rooms}, "side": ["crewmate"], "opponent": opponent}
+        return {"suite": {"tasks": [game]}}
+
+    run = suite("one", 0.2, 0.5, 0.3, config=tasks("scripted"))
+    alike = suite("two", 0.1, 0.1, 0.1, name="alike", config=tasks("random"))
+    suite("three", 0.1, 0.1, 0.1, name="in other rooms", config=tasks("scripted", rooms=3))
+    page = client_of(researcher).get(reverse("runs:evaluation", args=[run.pk])).content.decode()
+    assert page.count('<section class="suite-chart"') == 2
+    assert ">crewmate</a>" in page
+    assert "beside scripted" in page
+    assert f'<input type="checkbox" name="run" value="{alike.pk}"> alike' in page
+    assert "in other rooms" not in page

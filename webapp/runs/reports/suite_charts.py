@@ -1,0 +1,228 @@
+"""Suites beside each other: every task's number for each model, and charts of those that the suite names.
+
+A model's suites over several seeds of its training are one series, whose numbers are the mean, the least and the
+largest over them; the number of a single run has its own interval.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from webapp.runs.episodes.discussions import DASHES
+from webapp.runs.models import Run
+
+STEP, TOP = 100, 100
+"""The width of a point and the height of a chart in its coordinates."""
+KINDS = {"won": "Games won", "normalised": "Normalised return", "raw": "Return"}
+"""The numbers of a row, the first that all rows of a chart have is drawn."""
+SCALES = {"won": (0.0, 1.0), "normalised": (0.0, 100.0)}
+LISTED = 30
+Estimate = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One model: its suites, one for each seed of its training, with the rows of each by task."""
+
+    label: str
+    runs: Sequence[Run]
+    rows: Sequence[Mapping[str, Mapping[str, Any]]]
+
+    def estimate(self, task: str, kind: str) -> Estimate | None:
+        """Return mean, low and high of a task's number; None where a run lacks it."""
+        found = [row for rows in self.rows if (row := rows.get(task, {}).get(kind))]
+        if len(found) < len(self.rows) or not found:
+            return None
+        if len(found) == 1:
+            return found[0]
+        means = [row["mean"] for row in found]
+        return {"mean": fmean(means), "low": min(means), "high": max(means)}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One point of a series: its number, and its place in the chart."""
+
+    estimate: Estimate | None
+    x: float
+    low: float
+    mean: float
+    high: float
+
+
+@dataclass(frozen=True)
+class DrawnSeries:
+    """One series of a chart; `path` are the SVG points of its line."""
+
+    label: str
+    place: int
+    dash: str
+    marks: Sequence[Mark | None]
+
+    @property
+    def path(self) -> str:
+        """The points as a polyline has them."""
+        return " ".join(f"{mark.x:g},{mark.mean:g}" for mark in self.marks if mark)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart: the labels of its points, its series, and which number it draws between which ends."""
+
+    title: str
+    number: str
+    ends: tuple[float, float]
+    points: Sequence[str]
+    series: Sequence[DrawnSeries]
+
+    @property
+    def width(self) -> int:
+        """The width of the chart in its own coordinates."""
+        return STEP * len(self.points)
+
+    @property
+    def table(self) -> list[tuple[str, list[Estimate | None]]]:
+        """Every point with the numbers of all series."""
+        return [
+            (point, [mark.estimate if (mark := one.marks[at]) else None for one in self.series])
+            for at, point in enumerate(self.points)
+        ]
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Several suites: their series, every task that any has over all its seats, and the charts."""
+
+    series: Sequence[Series]
+    tasks: Sequence[tuple[str, str, list[Estimate | None]]]
+    charts: Sequence[Chart]
+    seeds: bool
+
+
+def side_by_side(runs: Iterable[Run]) -> SideBySide | None:
+    """Return the suites among `runs` beside each other; None without one that has a result."""
+    series = _series([run for run in runs if run.kind == Run.Kind.SUITE and "rows" in (run.result or {})])
+    if not series:
+        return None
+    first = {key: row for one in series for rows in one.rows for key, row in rows.items()}
+    tasks = []
+    for key, row in first.items():
+        kind = _kind([key], series)
+        if kind:
+            tasks.append((_title(row), KINDS[kind], [one.estimate(key, kind) for one in series]))
+    several = any(len(one.runs) > 1 for one in series)
+    return SideBySide(series, tasks, _charts(first, series), several)
+
+
+def _series(runs: Sequence[Run]) -> list[Series]:
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(_trained_alike(run), []).append(run)
+    made = []
+    for of_group in groups.values():
+        label = of_group[0].result["conditions"]["model"]["title"]
+        more = len(of_group) - 1
+        label += f" and {more} more seed{'s' if more > 1 else ''}" if more else ""
+        made.append(Series(label, of_group, [_by_task(run.result["rows"]) for run in of_group]))
+    return made
+
+
+def _trained_alike(run: Run) -> str:
+    """Return what is the same in suites of one training with several seeds; a run of its own where nothing is known."""
+    checkpoint = run.start_checkpoint
+    if checkpoint is None or checkpoint.run is None:
+        return f"run {run.pk}"
+    trained = {name: value for name, value in checkpoint.run.config.items() if name not in ("seed", "name")}
+    return json.dumps([trained, checkpoint.step, _games(run)], sort_keys=True)
+
+
+def _by_task(rows: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return the rows over all seats by what makes them comparable.
+
+    That is the game and, but for a side, its opponent: models of other seeds may have opponents and partners of their
+    own. Tasks that are alike are told apart by their order.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    seen: Counter[str] = Counter()
+    for row in rows:
+        if row["seat"] is None:
+            side = row.get("side", [])
+            alike = json.dumps([row["title"], side or row["opponent"]])
+            seen[alike] += 1
+            found[f"{alike} {seen[alike]}"] = row
+    return found
+
+
+def _title(row: Mapping[str, Any]) -> str:
+    side = f", {', '.join(row['side'])}" if row.get("side") else ""
+    return f"{row['title']} against {row['opponent']}{side}"
+
+
+def _kind(keys: Sequence[str], series: Sequence[Series]) -> str:
+    """Return the first number that every series has in all of these tasks, else one that any has; empty for none."""
+    for enough in (all, any):
+        for kind in KINDS:
+            if enough(one.estimate(key, kind) is not None for one in series for key in keys):
+                return kind
+    return ""
+
+
+def _charts(rows: Mapping[str, Mapping[str, Any]], series: Sequence[Series]) -> list[Chart]:
+    points: dict[str, dict[str, str]] = {}
+    for key, row in rows.items():
+        for chart, label in row.get("charts", {}).items():
+            points.setdefault(chart, {}).setdefault(label, key)
+    return [_chart(title, _in_order(of_chart), series) for title, of_chart in points.items()]
+
+
+def _in_order(points: Mapping[str, str]) -> dict[str, str]:
+    """Return the points by size if all labels are whole numbers, else as the suite has them."""
+    if all(label.isascii() and label.isdigit() for label in points):
+        return dict(sorted(points.items(), key=lambda pair: int(pair[0])))
+    return dict(points)
+
+
+def _chart(title: str, points: Mapping[str, str], series: Sequence[Series]) -> Chart:
+    kind = _kind(list(points.values()), series) or "raw"
+    found = [[one.estimate(key, kind) for key in points.values()] for one in series]
+    shown = [estimate for row in found for estimate in row if estimate]
+    low = min((estimate["low"] for estimate in shown), default=0.0)
+    ends = SCALES.get(kind, (low, max((estimate["high"] for estimate in shown), default=1.0)))
+    drawn = [
+        DrawnSeries(
+            label=one.label,
+            place=place,
+            dash=DASHES[place % len(DASHES)],
+            marks=[_mark(estimate, at, place, len(series), ends) for at, estimate in enumerate(row)],
+        )
+        for place, (one, row) in enumerate(zip(series, found, strict=True))
+    ]
+    return Chart(title, KINDS[kind], ends, list(points), drawn)
+
+
+def _mark(estimate: Estimate | None, at: int, place: int, of: int, ends: tuple[float, float]) -> Mark | None:
+    """Return where a number stands: series stand side by side at each point."""
+    if estimate is None:
+        return None
+    x = round(STEP * (at + 0.5 + 0.5 * ((place + 0.5) / of - 0.5)), 1)
+    reach = (ends[1] - ends[0]) or 1.0
+
+    def height(value: float) -> float:
+        return round(TOP * (1 - (min(max(value, ends[0]), ends[1]) - ends[0]) / reach), 1)
+
+    return Mark(estimate, x, *(height(estimate[name]) for name in ("low", "mean", "high")))
+
+
+def comparable(run: Run, visible: Iterable[Run]) -> list[Run]:
+    """Return the suites among `visible` that play the same tasks as this one, whoever plays beside the model."""
+    return [other for other in visible if other.pk != run.pk and _games(other) == _games(run)]
+
+
+def _games(run: Run) -> list[Any]:
+    names = ("game", "settings", "seats", "side")
+    return [[task.get(name) for name in names] for task in run.config.get("suite", {}).get("tasks", ())]
