@@ -171,7 +171,7 @@ def test_the_suite_of_among_us_has_the_papers_environments():
     for task in ours.suite.tasks:
         assert (task.side, task.game) == (("crewmate",), "among_us")
         chosen = (task.settings["width"], task.settings["height"]), task.settings["tasks"], task.seats - 1
-        for chart, point in task.charts.items():
+        for chart, point in task.charts:
             points.setdefault(chart, {})[point] = chosen
     base = (2, 2), 4, 4
     assert points == {

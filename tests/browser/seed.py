@@ -77,6 +77,26 @@ def _attempt(run: object, status: dict[str, object], silent_s: float) -> None:
     Attempt.objects.create(run=run, number=1, fence=1, state="running", **own, **progress)
 
 
+def deduction() -> dict[str, str]:
+    """What a run and its games say of a game of deduction: its pages."""
+    from tests.trust.matrix.runs import deduced, discussed
+    from tests.webapp.arena.deduction import crew_match
+    from tests.webapp.runs.making import make_crew_suite
+    from webapp.accounts.models import User
+
+    rosa = User.objects.get(username="rosa")
+    suites = [make_crew_suite(rosa, model, rate).pk for model, rate in (("RL", 0.4), ("RL+L", 0.55), ("RL+L+S", 0.7))]
+    spoken = discussed(rosa)
+    return {
+        "by role": "/runs/{run_id}/by-role/".format(**deduced(rosa)),
+        "conversation": "/runs/{run_id}/conversations/{step}/{number}/".format(**spoken),
+        "replay": "/runs/{run_id}/conversations/{step}/{number}/replay/".format(**spoken),
+        "suite": f"/runs/{suites[0]}/evaluation/",
+        "comparison": "/runs/compare/?" + "&".join(f"run={pk}" for pk in suites),
+        "match": f"/play/{crew_match(rosa).pk}/replay/?viewer=-2",
+    }
+
+
 def silent_run() -> int:
     """A running run whose process said something 90 seconds ago."""
     from django.db.models.functions import Now

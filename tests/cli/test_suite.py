@@ -324,7 +324,7 @@ settings = { width = 2, height = 1, rounds = 30 }
 side = ["crewmate"]
 opponent = "scripted"
 partner = "scripted"
-charts = { "Rooms" = "2 × 1" }
+charts = [["Rooms", "2 × 1"]]
 """
 
 
@@ -341,7 +341,7 @@ def test_a_side_is_played_beside_a_partner_and_against_the_others(suite):
     assert code == 0
     [row] = result["rows"]
     assert (row["seat"], row["side"], row["partner"], row["charts"]) == (
-        None, ["crewmate"], "scripted", {"Rooms": "2 × 1"},
+        None, ["crewmate"], "scripted", [["Rooms", "2 × 1"]],
     )  # fmt: skip
     assert (row["games"], row["played"], row["step"]) == (4, 4, 1)
     assert (row["provenance"]["side"], row["provenance"]["players"]) == (["crewmate"], 5)

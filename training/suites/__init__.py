@@ -88,8 +88,8 @@ class SuiteTask(Record):
         le=MOST_GAMES,
         description="Games with the model at each seat or side; 0 = suite.games.",
     )
-    charts: dict[Text, Text] = Field(
-        default_factory=dict,
+    charts: tuple[tuple[Text, Text], ...] = Field(
+        default=(),
         max_length=10,
         description="Charts of the report in which the task is a point: the title of each, and the point's label.",
     )

@@ -3,7 +3,17 @@
 from typing import Any
 
 from tests.trust.matrix.base import MEMBERS, RESEARCHERS, Route
-from tests.webapp.runs.making import SUITE_RESULT, make_checkpoint, make_episode, make_league, make_run, village
+from tests.webapp.runs.making import (
+    SUITE_RESULT,
+    make_checkpoint,
+    make_crew_suite,
+    make_deduction,
+    make_episode,
+    make_league,
+    make_run,
+    ship,
+    village,
+)
 
 ADMIN = ("admin",)
 
@@ -38,6 +48,22 @@ def measured(owner: Any) -> dict[str, Any]:
     return {"run_id": make_run(owner, kind="suite", state="succeeded", result=SUITE_RESULT).pk}
 
 
+def measured_crew(owner: Any) -> dict[str, Any]:
+    make_crew_suite(owner, "another")
+    return {"run_id": make_crew_suite(owner).pk}
+
+
+def deduced(owner: Any) -> dict[str, Any]:
+    return {"run_id": make_deduction(owner).pk}
+
+
+def discussed(owner: Any) -> dict[str, Any]:
+    """A game of Among Us whose crew was asked around every message."""
+    record = ship(lambda after, seat: (after * 7 + seat * 3) % 10 / 10)
+    made = make_episode(make_run(owner, game="among_us"), record=record)
+    return {"run_id": made.run_id, "step": made.step, "number": made.number}
+
+
 READ = [
     Route(f"runs:{name}", RESEARCHERS, RESEARCHERS, make=run)
     for name in ("detail", "live", "metrics", "conversations", "evaluation", "log", "configuration", "lineage")
@@ -51,7 +77,10 @@ ROUTES = [
     Route("runs:compare", RESEARCHERS),
     *READ,
     Route("runs:evaluation", RESEARCHERS, RESEARCHERS, make=measured),
+    Route("runs:evaluation", RESEARCHERS, RESEARCHERS, make=measured_crew),
     Route("runs:by-role", RESEARCHERS, RESEARCHERS, make=run),
+    Route("runs:by-role", RESEARCHERS, RESEARCHERS, make=deduced),
+    Route("runs:conversation", RESEARCHERS, RESEARCHERS, make=discussed),
     Route("runs:league", RESEARCHERS, RESEARCHERS, make=league),
     Route("runs:league-games", RESEARCHERS, RESEARCHERS, make=league),
     Route("runs:conversation", RESEARCHERS, RESEARCHERS, make=episode),

@@ -6,9 +6,10 @@ import pytest
 
 from tests.stub import Status, Stub
 from tests.webapp.arena import vigil
+from tests.webapp.arena.deduction import match_of_models
 from tests.webapp.runs.making import ship
-from training.records import ALL, Move, Probe, Scenario
-from webapp.arena.models import Match, MatchMove, MatchSeat
+from training.records import ALL, Move, Probe
+from webapp.arena.models import Match
 from webapp.arena.play import probes, services
 from webapp.arena.setup import tables
 from webapp.core import queue
@@ -121,20 +122,12 @@ def test_every_model_is_asked_before_and_after_every_message(stub, admin, player
     """Ada, Ben and Dan are models, one of whom is the imposter; Cleo and Eva are scripted."""
     remote = RemoteModel.objects.create(name="stub", address=stub.url, model="stub", added_by=admin)
     deployment = Deployment.objects.create(remote=remote, state=Deployment.State.READY)
+    match = match_of_models(player, deployment, (0, 1, 3))
     record = ship(lambda after, seat: 0.5)["episode"]
-    scenario = Scenario.from_dict(record["scenario"])
-    facts = {"state": Match.State.FINISHED, "roles": record["roles"], "deadline_s": 60}
-    match = Match.objects.create(host=player, game="among_us", scenario=scenario.to_dict(), **facts)
-    for seat, name in enumerate(scenario.seats):
-        by = {"deployment": deployment} if seat in (0, 1, 3) else {"scripted": "scripted"}
-        kind = MatchSeat.Kind.MODEL if "deployment" in by else MatchSeat.Kind.SCRIPTED
-        MatchSeat.objects.create(match=match, seat=seat, name=name, kind=kind, **by)
     course = replaying.course(record)
-    for number, move in enumerate(record["moves"]):
-        MatchMove.objects.create(match=match, number=number, step=course.step_of(number), **move)
     models = {0, 1, 3} - {record["roles"].index("imposter")}
     planted = {(point.step, point.seat) for point in course.believed if point.seat in models}
-    stub.answer = scenario.seats[record["roles"].index("imposter")]
+    stub.answer = record["scenario"]["seats"][record["roles"].index("imposter")]
     probe(match.pk)
     assert {(row.step, row.seat) for row in match.beliefs.all()} == planted
     assert {row.right for row in probes.believed(match)} == {1.0}

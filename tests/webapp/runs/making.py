@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.core.files.base import ContentFile
@@ -11,10 +11,12 @@ from django.utils.timezone import now
 
 from tests.games.cases.werewolf import dealt
 from tests.games.play import played, scripted_move
+from training import config as configs
 from training.config import RunConfig
 from training.games import make
 from training.records import Belief, Episode, Scenario, SeatMove, Turn
-from webapp.runs.models import Attempt, Checkpoint, Event, PlayedEpisode, Run
+from training.suites import FOLDER
+from webapp.runs.models import Attempt, Checkpoint, Event, Metric, PlayedEpisode, Run
 
 CONFIG = RunConfig(name="made", model={"base": "tiny"}).to_dict()
 
@@ -201,6 +203,73 @@ def ship(believed: Callable[[int, int], float], seed: int = 2, **fields: Any) ->
     facts = {"returns": game.returns(), "roles": game.roles(), "beliefs": beliefs}
     episode = Episode(scenario=game.scenario, moves=tuple(moves), turns=tuple(turns), **facts)
     return {"version": 1, "episode": {**episode.to_dict(), **fields}, "returns": {}, "credit": []}
+
+
+CREW = ["crewmate", "imposter", "crewmate"]
+SIDES = ("imposter", "crewmate", "imposter", "crewmate")
+
+
+def make_summary(run: Run, step: int, number: int, **summary: Any) -> PlayedEpisode:
+    """An episode with these facts in its summary."""
+    episode = make_episode(run, step, number)
+    episode.summary |= summary
+    episode.save()
+    return episode
+
+
+def in_turns(owner: Any, phases: Iterable[Mapping[str, Any]], **fields: Any) -> Run:
+    """A run of Among Us in these phases."""
+    made = list(phases)
+    learn = {"steps": sum(phase["steps"] for phase in made), "critic_warmup": 0}
+    config = RunConfig.from_dict({**CONFIG, "game": {"name": "among_us"}, "phases": made, "learn": learn})
+    return make_run(owner, game="among_us", config=config.to_dict(), **fields)
+
+
+def make_game(run: Run, step: int, number: int, *, crew_won: bool, learner: str, **summary: Any) -> PlayedEpisode:
+    """A game of three in which `learner` learned, and another policy played the other role."""
+    won = {str(seat): {"won": float((role == "crewmate") == crew_won)} for seat, role in enumerate(CREW)}
+    policies = ["learner" if role == learner else "start" for role in CREW]
+    return make_summary(run, step, number, roles=CREW, policies=policies, seat_metrics=won, error=None, **summary)
+
+
+def make_deduction(owner: Any) -> Run:
+    """A run in which imposter and crew learn in turn, with what their messages changed, and curves of it."""
+    phases = [
+        {"name": f"{side}-{place}", "steps": 2, "opponents": [{"source": "start", "learner": [side]}]}
+        for place, side in enumerate(SIDES)
+    ]
+    run = in_turns(owner, phases, name="sides in turn", state="stopped")
+    for step in range(1, 2 * len(SIDES) + 1):
+        shift = 0.02 * (step % 3)
+        effects = [
+            {"speaker": "crewmate", "listener": "crewmate", "n": 4, "mean": 0.06 + shift},
+            {"speaker": "crewmate", "listener": "itself", "n": 2, "mean": shift - 0.02},
+            {"speaker": "imposter", "listener": "crewmate", "n": 2, "mean": -0.09 + shift},
+        ]
+        for number in range(4):
+            crew_won = number < (3, 1, 1, 4, 3, 2, 2, 3)[step - 1]
+            learner = SIDES[(step - 1) // 2]
+            make_game(run, step, number, crew_won=crew_won, learner=learner, message_effects=effects)
+        values = {"reward": 0.1, "belief_change/crewmate": 0.2 + shift, "belief_change/imposter": shift - 0.3}
+        Metric.objects.create(run=run, step=step, fence=1, at=now(), values=values)
+    return run
+
+
+def make_crew_suite(owner: Any, model: str = "tiny step 5", rate: float = 0.4, **fields: Any) -> Run:
+    """A suite of Among Us with the numbers of a model that wins about this share of its games."""
+    suite = configs.load(FOLDER / "among_us.toml")
+    rows = [
+        suite_row(
+            task=place, title=f"{task.settings['width']} by {task.settings['height']} rooms, {task.settings['tasks']} "
+            f"tasks each, {task.seats} players", opponent="scripted", partner="scripted", side=["crewmate"], seat=None,
+            step=place + 1, charts=task.charts, normalised=None, raw=estimate(rate - 0.5, rate - 0.7, rate - 0.3, 40),
+            won=estimate(rate - 0.03 * place, max(0.0, rate - 0.03 * place - 0.1), rate - 0.03 * place + 0.1, 40),
+        )
+        for place, task in enumerate(suite.suite.tasks)
+    ]  # fmt: skip
+    conditions = {"model": {"title": model}, "intervals": "95 %", "command": "python"}
+    facts = {"kind": "suite", "state": "succeeded", "name": f"Among Us suite of {model}", "config": suite.to_dict()}
+    return make_run(owner, result={"rows": rows, "conditions": conditions}, **{**facts, **fields})
 
 
 def make_checkpoint(run: Run | None, **fields: Any) -> Checkpoint:

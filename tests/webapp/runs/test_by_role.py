@@ -3,13 +3,12 @@
 import pytest
 from django.urls import reverse
 
-from tests.webapp.runs.making import CONFIG, make_episode, make_run
-from training.config import RunConfig
+from tests.webapp.runs.making import in_turns, make_game, make_run
+from tests.webapp.runs.making import make_summary as stored
 from training.games import REGISTRY
 from webapp.runs.models import Metric
 from webapp.runs.reports import by_role as reports
 
-ROLES = ["crewmate", "imposter", "crewmate"]
 PHASES = [
     {"name": "imposter", "steps": 2, "opponents": [{"source": "start", "learner": ["imposter"]}]},
     {"name": "crew", "steps": 2, "opponents": [{"source": "phase imposter", "learner": ["crewmate"]}]},
@@ -18,12 +17,6 @@ PHASES = [
 
 def effect(mean, speaker="imposter", listener="crewmate", n=1):
     return {"speaker": speaker, "listener": listener, "n": n, "mean": mean}
-
-
-def stored(run, step, number, **summary):
-    episode = make_episode(run, step, number)
-    episode.summary |= summary
-    episode.save()
 
 
 @pytest.fixture
@@ -96,25 +89,12 @@ def test_the_page_has_a_row_and_a_curve_for_each_role(run, page):
     assert reverse("runs:by-role", args=[run.pk]) in shown, "its tab"
 
 
-def in_phases(researcher, **fields):
-    learn = {"steps": 4, "critic_warmup": 0}
-    config = RunConfig.from_dict({**CONFIG, "game": {"name": "among_us"}, "phases": PHASES, "learn": learn})
-    return make_run(researcher, game="among_us", config=config.to_dict(), **fields)
-
-
-def game(run, step, number, *, crew_won, learner):
-    """A game in which `learner` learned and the other role was played by another policy."""
-    won = {str(seat): {"won": float((role == "crewmate") == crew_won)} for seat, role in enumerate(ROLES)}
-    policies = ["learner" if role == learner else "start" for role in ROLES]
-    stored(run, step, number, roles=ROLES, policies=policies, seat_metrics=won, error=None)
-
-
 @pytest.mark.django_db
 def test_iterations_have_both_ends_of_every_phase(researcher, page):
-    run = in_phases(researcher)
+    run = in_turns(researcher, PHASES)
     for step, learner, wins in ((1, "imposter", (1, 1)), (2, "imposter", (0, 1)), (3, "crewmate", (0, 0))):
         for number, won in enumerate(wins):
-            game(run, step, 10 * number, crew_won=bool(won), learner=learner)
+            make_game(run, step, 10 * number, crew_won=bool(won), learner=learner)
     stored(run, 3, 7)  # of an earlier release: nobody knows who played
     first, second = reports.exploitability(run).marks
     assert (first.iteration.phase, first.side, first.iteration.opponent) == ("imposter", "imposter", "start")
@@ -133,7 +113,7 @@ def test_what_is_missing_names_the_next_step(run, researcher, page):
     shown = text(page(run))
     assert "clone this run with probes" in shown
     assert "section=phases" in shown
-    assert "they appear when a phase" in text(page(in_phases(researcher)))
+    assert "they appear when a phase" in text(page(in_turns(researcher, PHASES)))
     without = make_run(researcher)
     assert reverse("runs:by-role", args=[without.pk]) not in text(page(without)), "no tab in a game without roles"
     assert "The crew over iterations" not in text(page(make_run(researcher, kind="eval", game="werewolf")))
@@ -141,8 +121,8 @@ def test_what_is_missing_names_the_next_step(run, researcher, page):
 
 @pytest.mark.django_db
 def test_names_of_opponents_are_no_markup(researcher, page):
-    run = in_phases(researcher)
-    game(run, 1, 0, crew_won=True, learner="crewmate")
+    run = in_turns(researcher, PHASES)
+    make_game(run, 1, 0, crew_won=True, learner="crewmate")
     for episode in run.episodes.all():
         episode.summary["policies"] = ["learner", "<b>x</b>", "learner"]
         episode.save()

@@ -6,7 +6,7 @@ from django.urls import reverse
 from tests.webapp.runs.making import estimate, make_checkpoint, make_run, suite_row
 from webapp.runs.reports import suite_charts
 
-POINTS = {"1 × 3": {"Rooms": "1 × 3"}, "2 × 2": {"Rooms": "2 × 2", "Tasks": "4"}, "ten": {"Tasks": "10"}}
+POINTS = {"1 × 3": [["Rooms", "1 × 3"]], "2 × 2": [["Rooms", "2 × 2"], ["Tasks", "4"]], "ten": [["Tasks", "10"]]}
 
 
 def result(title, *rates, **row):

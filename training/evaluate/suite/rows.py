@@ -90,7 +90,7 @@ class Row(Record):
     seat: Seat | None
     side: tuple[str, ...] = ()
     partner: str = ""
-    charts: dict[str, str] = Field(default_factory=dict)
+    charts: tuple[tuple[str, str], ...] = ()
     games: int = 0
     played: int = 0
     errors: dict[str, int] = Field(default_factory=dict)

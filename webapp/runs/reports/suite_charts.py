@@ -175,7 +175,7 @@ def _kind(keys: Sequence[str], series: Sequence[Series]) -> str:
 def _charts(rows: Mapping[str, Mapping[str, Any]], series: Sequence[Series]) -> list[Chart]:
     points: dict[str, dict[str, str]] = {}
     for key, row in rows.items():
-        for chart, label in row.get("charts", {}).items():
+        for chart, label in row.get("charts", ()):
             points.setdefault(chart, {}).setdefault(label, key)
     return [_chart(title, _in_order(of_chart), series) for title, of_chart in points.items()]
 
