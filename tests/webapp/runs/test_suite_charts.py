@@ -107,7 +107,7 @@ def test_a_suite_has_its_charts_and_offers_others_with_its_tasks(suite, research
     suite("three", 0.1, 0.1, 0.1, name="in other rooms", config=tasks("scripted", rooms=3))
     page = client_of(researcher).get(reverse("runs:evaluation", args=[run.pk])).content.decode()
     assert page.count('<section class="suite-chart"') == 2
-    assert ">crewmate</a>" in page
+    assert '?step=1">crewmate<span class="unseen">: games of 1 × 3</span></a>' in page
     assert "beside scripted" in page
     assert f'<input type="checkbox" name="run" value="{alike.pk}"> alike' in page
     assert "in other rooms" not in page
