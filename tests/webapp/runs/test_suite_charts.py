@@ -111,3 +111,20 @@ def test_a_suite_has_its_charts_and_offers_others_with_its_tasks(suite, research
     assert "beside scripted" in page
     assert f'<input type="checkbox" name="run" value="{alike.pk}"> alike' in page
     assert "in other rooms" not in page
+
+
+@pytest.mark.django_db
+def test_a_run_shows_the_suites_of_its_checkpoints(suite, researcher, client_of):
+    run, client = make_run(researcher, game="among_us"), client_of(researcher)
+    address = reverse("runs:by-role", args=[run.pk])
+    assert "it has none yet" in client.get(address).content.decode()
+    first, second = make_checkpoint(run, step=5), make_checkpoint(run, step=10)
+    assert reverse("runs:suite", args=[second.pk]) in client.get(address).content.decode()
+    measured = [suite("early", 0.2, 0.2, 0.2, start_checkpoint=first), suite("late", 0.3, 0.3, 0.3)]
+    measured[1].start_checkpoint = second
+    measured[1].save()
+    suite("another run's", 0.9, 0.9, 0.9, seed=3)
+    page = client.get(address).content.decode()
+    assert page.count('<section class="suite-chart"') == 2
+    assert f"?run={measured[0].pk}&amp;run={measured[1].pk}" in page
+    assert "another run" not in page

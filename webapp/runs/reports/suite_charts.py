@@ -15,13 +15,14 @@ from typing import Any
 
 from webapp.runs.episodes.discussions import DASHES
 from webapp.runs.models import Run
+from webapp.runs.querysets import RunQuerySet
 
 STEP, TOP = 100, 100
 """The width of a point and the height of a chart in its coordinates."""
 KINDS = {"won": "Games won", "normalised": "Normalised return", "raw": "Return"}
 """The numbers of a row, the first that all rows of a chart have is drawn."""
 SCALES = {"won": (0.0, 1.0), "normalised": (0.0, 100.0)}
-LISTED = 30
+LISTED, SHOWN = 30, 6
 Estimate = Mapping[str, float]
 
 
@@ -216,6 +217,12 @@ def _mark(estimate: Estimate | None, at: int, place: int, of: int, ends: tuple[f
         return round(TOP * (1 - (min(max(value, ends[0]), ends[1]) - ends[0]) / reach), 1)
 
     return Mark(estimate, x, *(height(estimate[name]) for name in ("low", "mean", "high")))
+
+
+def of_checkpoints(run: Run, visible: RunQuerySet) -> list[Run]:
+    """Return the newest suites of a run's checkpoints that have a result, oldest first."""
+    found = visible.filter(kind=Run.Kind.SUITE, start_checkpoint__run=run, result__has_key="rows")
+    return list(found.select_related("start_checkpoint__run").order_by("-pk")[:SHOWN])[::-1]
 
 
 def comparable(run: Run, visible: Iterable[Run]) -> list[Run]:

@@ -60,6 +60,7 @@ def of_run(run: Run) -> dict[str, Any] | None:
         "hundred": _place(100),
         "ends": (LOW, HIGH),
         "conditions": list(comparing.flat(conditions)),
+        "drawn": any(row["normalised"] for row in run.result["rows"]),
         "wins": any(row.get("won") for row in run.result["rows"]),
         "charts": beside.charts if (beside := suite_charts.side_by_side([run])) else [],
     }

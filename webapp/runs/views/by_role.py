@@ -1,4 +1,4 @@
-"""A run's page by role: the crew's win rate over iterations, and what messages change in beliefs."""
+"""A run's page by role: what messages change in beliefs, the crew over iterations, and suites of checkpoints."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from training.evaluate.intervals import CAUTION
-from webapp.accounts.permissions import researchers
+from webapp.accounts.permissions import current_user, researchers
+from webapp.runs.models import Run
 from webapp.runs.querysets import OVER
 from webapp.runs.reports import by_role as reports
-from webapp.runs.reports import curves
+from webapp.runs.reports import curves, suite_charts
 from webapp.runs.views.run import page, visible
 
 
 @require_GET
 @researchers
 def by_role(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Both reports; each says what to set where it has nothing to show."""
+    """All reports; each says what to set where it has nothing to show."""
     run = visible(request, run_id)
     heard, iterations = reports.persuasion(run), reports.exploitability(run)
     names = dict.fromkeys(row.metric for row in heard)
@@ -27,11 +28,15 @@ def by_role(request: HttpRequest, run_id: int) -> HttpResponse:
         "groups": curves.groups(names, "What their messages change, over the steps"),
         "runs": [{"name": run.name, "url": reverse("runs:metrics", args=[run.pk])}],
     }
+    measured = suite_charts.of_checkpoints(run, Run.objects.visible_to(current_user(request)))
     context = {
+        "suites": suite_charts.side_by_side(measured),
+        "measured": measured,
+        "newest_checkpoint": run.checkpoints.order_by("-step").first(),
         "heard": heard,
         "iterations": iterations,
         "curves": data if names and run.kind == run.Kind.TRAIN else None,
-        "newest": reports.NEWEST,
+        "newest_games": reports.NEWEST,
         "few": CAUTION if any(row.change.few for row in heard) else "",
     }
     return page(request, run, "by_role", context)
