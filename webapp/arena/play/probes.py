@@ -69,8 +69,8 @@ def unanswered(match: Match) -> Iterator[Question]:
             for seat, probe in sorted(state.game.probes().items()):
                 if seat in seated and (step, seat) not in answered:
                     context = with_refusals(state.game.observe(seat), refused[seat])
-                    facts = {"probe": probe, "scenario": state.game.scenario, "deployment": seated[seat]}
-                    yield Question(match.pk, step, seat, observation=_asked(context, probe), **facts)
+                    asked = _asked(context, probe)
+                    yield Question(match.pk, step, seat, probe, state.game.scenario, asked, seated[seat])
             for move in moves:
                 _advance(state, move, refused)
     except (BadInput, IllegalMove):  # played by rules of an earlier release

@@ -5,7 +5,7 @@ Games that were stored by releases without these numbers are left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -144,8 +144,8 @@ def exploitability(run: Run) -> Exploitability:
     if not run.config.get("phases"):
         return Exploitability([])
     names = ("roles", "policies", "seat_metrics", "error")
-    rows = run.episodes.of_training().order_by("step", "number")
-    rows = rows.values_list("step", "number", *(f"summary__{name}" for name in names))
+    ordered = run.episodes.of_training().order_by("step", "number")
+    rows: Iterable[tuple[Any, ...]] = ordered.values_list("step", "number", *(f"summary__{name}" for name in names))
     games = ((step, number, dict(zip(names, facts, strict=True))) for step, number, *facts in rows)
     played = ((step, number, _known(summary)) for step, number, summary in games)
     try:

@@ -121,15 +121,16 @@ def side_by_side(runs: Iterable[Run]) -> SideBySide | None:
 
 
 def _series(runs: Sequence[Run]) -> list[Series]:
-    groups: dict[str, list[Run]] = {}
+    groups: dict[str, list[tuple[Run, Mapping[str, Any]]]] = {}
     for run in runs:
-        groups.setdefault(_trained_alike(run), []).append(run)
+        if run.result:
+            groups.setdefault(_trained_alike(run), []).append((run, run.result))
     made = []
     for of_group in groups.values():
-        label = of_group[0].result["conditions"]["model"]["title"]
-        more = len(of_group) - 1
+        [(_, first), *others] = of_group
+        label, more = first["conditions"]["model"]["title"], len(others)
         label += f" and {more} more seed{'s' if more > 1 else ''}" if more else ""
-        made.append(Series(label, of_group, [_by_task(run.result["rows"]) for run in of_group]))
+        made.append(Series(label, [run for run, _ in of_group], [_by_task(one["rows"]) for _, one in of_group]))
     return made
 
 

@@ -138,11 +138,7 @@ def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
     summary = reports.of_run(run)
     if summary and len(table) == 1:
         table = []  # the head-to-head after the last step, which the summary shows
-    report = {"summary": summary, "columns": columns, "table": table, "suite": suites.of_run(run), **_notes(run)}
-    if report["suite"]:
-        others = Run.objects.visible_to(current_user(request)).filter(kind=Run.Kind.SUITE, result__has_key="rows")
-        newest = others.defer("result").order_by("-pk")[: suite_charts.LISTED]
-        report["others"] = suite_charts.comparable(run, newest)
+    report = {"summary": summary, "columns": columns, "table": table, **_suite(request, run), **_notes(run)}
     context = {"run": run, **report, **_progress(run, len(rows))}
     if wants_fragment(request):
         if request.GET.get("shown") == context["shown"]:
@@ -150,6 +146,16 @@ def evaluation(request: HttpRequest, run_id: int) -> HttpResponse:
         status = STOP_ASKING if context["over"] else 200
         return render_block(request, "runs/evaluation.html", "report", context, status=status)
     return page(request, run, "evaluation", context)
+
+
+def _suite(request: HttpRequest, run: Run) -> dict[str, Any]:
+    """The report of a suite, and the newest others to compare it with."""
+    suite = suites.of_run(run)
+    if suite is None:
+        return {"suite": None}
+    others = Run.objects.visible_to(current_user(request)).filter(kind=Run.Kind.SUITE, result__has_key="rows")
+    newest = others.defer("result").order_by("-pk")[: suite_charts.LISTED]
+    return {"suite": suite, "others": suite_charts.comparable(run, newest)}
 
 
 def _progress(run: Run, evaluations: int) -> dict[str, Any]:
