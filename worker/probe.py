@@ -8,13 +8,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from training.errors import BadInput, OutsideError
+from training.engines.base import ChatMessage
+from training.errors import BadInput, OutsideError, RemoteModelError
 from training.players.remote import RemotePlayer
+from training.text.messages import chat
 from webapp.arena.models import Match
 from webapp.arena.play import model_seats, probes
 from webapp.arena.play.probes import SAMPLING, SECONDS, Question
 from webapp.serving import services as serving
+
+if TYPE_CHECKING:
+    from training.engines.remote.chat import RemoteModel
 
 logger = logging.getLogger(__name__)
 AT_ONCE = 8
@@ -31,11 +37,11 @@ def probe(match_id: int) -> None:
             probes.keep(question=question, reply=reply)
 
 
-async def _replies(asked: Sequence[Question]) -> list[str | None]:
-    """Return the reply to each question; None where there is none."""
+async def _replies(asked: Sequence[Question]) -> list[str | dict[str, float] | None]:
+    """Return the reply to each question, or the probability of each choice; None where there is neither."""
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def ask(question: Question) -> str | None:
+    async def ask(question: Question) -> str | dict[str, float] | None:
         async with slots:
             try:
                 return await _ask(question)
@@ -47,11 +53,25 @@ async def _replies(asked: Sequence[Question]) -> list[str | None]:
     return await asyncio.gather(*map(ask, asked))
 
 
-async def _ask(question: Question) -> str:
+async def _ask(question: Question) -> str | dict[str, float]:
+    """Ask a model of our own for probabilities, any other, or one whose server has none, for the choice."""
     model = serving.chat_model(question.deployment, timeout_s=SECONDS)
     try:
+        if question.deployment.remote_id is None and (known := await _score(model, question)) is not None:
+            return known
         async with asyncio.timeout(SECONDS):
             player = RemotePlayer(model, SAMPLING, question.scenario.seats)
-            return (await player.act(question.seat, question.observation, question.seed)).text
+            return (await player.act(question.seat, question.named, question.seed)).text
     finally:
         await model.close()
+
+
+async def _score(model: RemoteModel, question: Question) -> dict[str, float] | None:
+    """Return the probability of each choice; None from a server that does not score, or for too long a chat."""
+    messages = [ChatMessage(**message) for message in chat(question.asked, question.seat, question.scenario.seats)]
+    try:
+        logprobs = await model.score(messages, question.probe.replies or question.probe.choices)
+    except RemoteModelError as error:
+        logger.info("match %s: %s", question.match_id, error)
+        return None
+    return probes.shares(logprobs, question.probe)

@@ -15,6 +15,7 @@ from training.engines.scripted import ScriptedEngine
 from training.engines.serving import serve, server
 from training.engines.serving.config import ServeConfig
 from training.run_sections import SamplingSection
+from training.text.messages import Chat
 from training.text.template import ChatTokenizer
 
 SAID = "I keep the food. You take water. Deal!"
@@ -32,7 +33,7 @@ class Asked:
         self.requests.append(request)
         return [*self.chat.encode(SAID), *self.chat.stop_ids[:1]]
 
-    def __call__(self, **fields):
+    def __call__(self, path="/v1/chat/completions", **fields):
         """Return (status, body)."""
         body = json.dumps({"messages": [{"role": "user", "content": "Well?"}], **fields}).encode()
         sent = []
@@ -43,7 +44,7 @@ class Asked:
         async def send(message):
             sent.append(message)
 
-        scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions"}
+        scope = {"type": "http", "method": "POST", "path": path}
         asyncio.run(self.app(scope, receive, send))
         return sent[0]["status"], json.loads(sent[1]["body"])
 
@@ -121,3 +122,43 @@ def test_as_many_replies_at_once_as_the_configuration_says(monkeypatch, tmp_path
     with pytest.raises(Started) as started:
         server.main()
     assert started.value.args == (3,)
+
+
+# --- choices ---
+
+
+class Likely(ScriptedEngine):
+    """An engine that notes what it is asked, and gives every token of a reply a log-probability of -1."""
+
+    asked = None
+
+    async def score(self, prefix, continuations):
+        self.asked = (list(prefix), [list(tokens) for tokens in continuations])
+        return [-float(len(tokens)) for tokens in continuations]
+
+
+def test_choices_are_scored_as_whole_replies_to_the_chat(asked):
+    engine = Likely(asked.say)
+    asked.app = server.Server(engine, asked.chat, "parley", window=10**6)
+    choices = ["<vote><Ada></vote>", "<vote><Ben></vote> or so"]
+    status, body = asked("/v1/choices", choices=choices)
+    whole = [[*asked.chat.encode(choice), asked.chat.end_id] for choice in choices]
+    assert (status, body) == (200, {"logprobs": [-float(len(tokens)) for tokens in whole]})
+    assert engine.asked == (asked.chat.prompt([Chat(role="user", content="Well?")]), whole)
+
+
+@pytest.mark.parametrize(
+    "fields, why",
+    [
+        ({}, "choices: Field required"),
+        ({"choices": []}, "choices"),
+        ({"choices": [""]}, "choices.0"),
+        ({"choices": ["a"], "model": "other"}, "this server knows parley only"),
+        ({"choices": ["word " * 100]}, "maximum context length"),
+    ],
+)
+def test_choices_that_cannot_be_scored_are_refused(asked, fields, why):
+    asked.app = server.Server(Likely(asked.say), asked.chat, "parley", window=60)
+    status, body = asked("/v1/choices", **fields)
+    assert status == 400
+    assert why in body["error"]["message"]

@@ -281,6 +281,7 @@ class SeatBelief(models.Model):
     choices = models.JSONField()
     truth = models.JSONField(help_text="The right choices; empty if none is.")
     answer = models.TextField()
+    probabilities = models.JSONField(null=True, help_text="Of each choice; empty where only the answer is known.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["match", "step", "seat"], name="belief_once")]

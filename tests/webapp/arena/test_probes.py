@@ -1,13 +1,15 @@
 """Probes at the table: which seats are asked, how answers are parsed, and who sees them when."""
 
+import json
+import math
 import re
 
 import pytest
 
-from tests.stub import Status, Stub
+from tests.stub import Raw, Status, Stub
 from tests.webapp.arena import vigil
 from tests.webapp.arena.deduction import match_of_models
-from tests.webapp.runs.making import ship
+from tests.webapp.runs.making import make_checkpoint, make_run, ship
 from training.records import ALL, Move, Probe
 from webapp.arena.models import Match
 from webapp.arena.play import probes, services
@@ -76,7 +78,7 @@ def test_a_refused_reply_is_part_of_what_a_model_had_read_only_afterwards(match,
     stub.script("<nonsense>", "<answer><B></answer>", "Ada")
     over = play_out(match)
     (question,) = probes.unanswered(over)
-    assert "nonsense" not in str(question.observation), "it was refused after this point of the game"
+    assert "nonsense" not in str(question.context), "it was refused after this point of the game"
     assert over.moves.get(seat=1).attempts[0]["reply"] == "<nonsense>"
 
 
@@ -181,6 +183,44 @@ def test_the_replay_asks_again_where_nobody_has_answered(match, stub, client_of,
     assert sent == [("arena.probe_match", (match.pk,))]
     probe(over.pk)
     assert asking not in client_of(admin).get(replay).content.decode()
+
+
+def ours(stub, researcher):
+    """A model that the site serves itself, at the stub's address."""
+    state = {"state": Deployment.State.READY, "address": stub.url}
+    return Deployment.objects.create(checkpoint=make_checkpoint(make_run(researcher)), **state)
+
+
+def test_a_model_of_our_own_server_has_probabilities(stub, researcher):
+    """By hand: log-probabilities of -1 and -1 + ln 3 are 1 to 3; there are as many as choices of the probe."""
+    match = match_of_models(researcher, ours(stub, researcher), (0,))
+
+    def answer(body):
+        likely = [-1.0 + math.log(3), *[-1.0] * (len(body["choices"]) - 1)]
+        return Raw(json.dumps({"logprobs": [number - 3 for number in likely]}))
+
+    stub.answer = answer
+    probe(match.pk)
+    asked = stub.requests[0]
+    assert asked.path.endswith("/v1/choices")
+    assert asked.body["choices"][0].startswith("<vote>")
+    assert asked.messages[-1]["content"].endswith("Whom would you vote for now?")
+    point = probes.believed(match)[0]
+    assert sum(point.probabilities.values()) == pytest.approx(1)
+    first, *others = point.probabilities.values()
+    assert first == pytest.approx(3 / (3 + len(others)))
+    assert match.beliefs.first().answer == next(iter(point.probabilities))
+
+
+@pytest.mark.parametrize(
+    "fault", [Status(404), Raw('{"logprobs": [1]}'), Raw('{"logprobs": []}'), Raw("what"), Status(500)], ids=repr
+)
+def test_without_probabilities_a_model_of_our_own_names_a_choice(stub, researcher, fault):
+    match = match_of_models(researcher, ours(stub, researcher), (0,))
+    stub.answer = lambda body: fault if "choices" in body else "Dan"
+    probe(match.pk)
+    assert {row.answer for row in match.beliefs.all()} == {"Dan"}
+    assert {row.probabilities for row in match.beliefs.all()} == {None}
 
 
 def test_what_messages_changed_is_in_the_replay(match, admin, client_of):

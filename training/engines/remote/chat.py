@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import httpx2
@@ -24,6 +24,7 @@ from training.engines.remote.transport import GuardedTransport, Refused
 from training.errors import BadInput, RemoteModelError, WindowFull
 from training.reading import explain
 
+T = TypeVar("T")
 PATIENCE_S = 4.0
 """Longest wait in seconds before a retry; without it, a server's Retry-After could request two minutes."""
 
@@ -58,18 +59,43 @@ class RemoteModel:
     async def reply(self, messages: Sequence[ChatMessage], sampling: Sampling, seed: int | None = None) -> ChatReply:
         """Answer a chat; raise `RemoteModelError` without a usable answer, `WindowFull` if the chat is too long."""
         parameters = self.parameters(sampling, seed)
+
+        async def complete(client: AsyncOpenAI) -> ChatReply:
+            raw = await client.chat.completions.with_raw_response.create(
+                model=self.config.model,
+                messages=[{"role": m.role, "content": m.content} for m in messages],  # type: ignore[misc]
+                **parameters,
+            )
+            return _Answer.model_validate_json(raw.content).to_reply()
+
+        return await self._ask(complete, "a chat completion")
+
+    async def score(self, messages: Sequence[ChatMessage], choices: Sequence[str]) -> list[float]:
+        """Return the log-probability of each choice as the whole reply to a chat, at temperature 1.
+
+        Only Parley's own server answers; from others this raises `RemoteModelError`, as for any failure.
+        """
+        chat = [{"role": message.role, "content": message.content} for message in messages]
+        body = {"model": self.config.model, "messages": chat, "choices": list(choices)}
+
+        async def score(client: AsyncOpenAI) -> list[float]:
+            raw = await client.post("/choices", cast_to=httpx2.Response, body=body)
+            return _Scores.model_validate_json(raw.content).logprobs
+
+        scores = await self._ask(score, "numbers")
+        if len(scores) != len(choices):
+            raise RemoteModelError(f"{self.config.model} at {self._base.host}: not as many numbers as choices")
+        return scores
+
+    async def _ask(self, send: Callable[[AsyncOpenAI], Awaitable[T]], wanted: str) -> T:
+        """Return what `send` returns; raise `RemoteModelError` unless it is what is wanted, `WindowFull` if too long."""
         key = self._secret(self.config.secret) if self.config.secret else ""
         failure = RemoteModelError
         lane = self._lane()
         bound = self.config.timeout_s + self.config.retries * (self.config.timeout_s + PATIENCE_S)
         try:
             async with lane.slots, asyncio.timeout(bound):
-                raw = await lane.client.with_options(api_key=key or "none").chat.completions.with_raw_response.create(
-                    model=self.config.model,
-                    messages=[{"role": m.role, "content": m.content} for m in messages],  # type: ignore[misc]
-                    **parameters,
-                )
-                answer = _Answer.model_validate_json(raw.content)
+                return await send(lane.client.with_options(api_key=key or "none"))
         except (APITimeoutError, TimeoutError):
             why = f"no complete answer within {self.config.timeout_s:g} s"
         except APIStatusError as error:
@@ -83,9 +109,7 @@ class RemoteModel:
             why = str(error)
         except ValidationError as error:
             where, reason = explain(error)
-            why = f"not a chat completion: {where or 'body'}: {reason}"
-        else:
-            return answer.to_reply()
+            why = f"not {wanted}: {where or 'body'}: {reason}"
         # Raised outside the handlers, so that no chained error carries a server's echo of the key into a log.
         raise failure(f"{self.config.model} at {self._base.host}: {_without(key, why)}")
 
@@ -150,6 +174,12 @@ class _Answer(BaseModel):
     def to_reply(self) -> ChatReply:
         usage = self.usage or _Usage()
         return ChatReply(self.choices[0].message.content or "", usage.prompt_tokens, usage.completion_tokens)
+
+
+class _Scores(BaseModel):
+    """The log-probabilities of choices, none of them above 0."""
+
+    logprobs: list[Annotated[float, Field(le=0, allow_inf_nan=False)]]
 
 
 def _without(key: str, text: str) -> str:

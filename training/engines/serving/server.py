@@ -1,5 +1,7 @@
 """An OpenAI-compatible server over the Transformers engine, for machines without vLLM: chat completions, one model.
 
+`/v1/choices`, which OpenAI does not have, answers how likely each of some replies is as the whole reply to a chat.
+
     python -m training.engines.serving.server FOLDER --host 127.0.0.1 --port 8100 --name parley
 
 Prompts are the tokens that training renders. A wrong request is answered 400, one without the key 401 (`KeyGuard`).
@@ -48,6 +50,16 @@ class ChatRequest(Record):
     return_token_ids: bool = False
 
 
+class ChoicesRequest(Record):
+    """A chat, and the replies to it of which the log-probabilities are wanted."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    messages: tuple[ChatMessage, ...] = Field(min_length=1)
+    choices: tuple[Annotated[str, Field(min_length=1, max_length=1000)], ...] = Field(min_length=1, max_length=100)
+    model: str = ""
+
+
 class Server:
     """The ASGI application. `window` is the engine's largest number of tokens in prompt and reply together."""
 
@@ -68,9 +80,11 @@ class Server:
             return 200, {}
         if (scope["method"], scope["path"]) == ("GET", "/v1/models"):
             return 200, {"object": "list", "data": [{"id": self._name, "object": "model"}]}
-        if (scope["method"], scope["path"]) != ("POST", "/v1/chat/completions"):
-            return 404, _error("there is only /v1/chat/completions, /v1/models and /health")
+        if scope["method"] != "POST" or scope["path"] not in ("/v1/chat/completions", "/v1/choices"):
+            return 404, _error("there is only /v1/chat/completions, /v1/choices, /v1/models and /health")
         try:
+            if scope["path"] == "/v1/choices":
+                return 200, await self._score(ChoicesRequest.model_validate_json(await _body(receive)))
             return 200, await self._complete(ChatRequest.model_validate_json(await _body(receive)))
         except ValidationError as error:
             where, why = explain(error)
@@ -80,16 +94,25 @@ class Server:
         except ParleyError as error:
             return 500, _error(str(error))
 
-    async def _complete(self, request: ChatRequest) -> dict[str, Any]:
+    def _prompt(self, request: ChatRequest | ChoicesRequest, reply: int) -> list[int]:
+        """Return a chat's tokens; raise `BadInput` for another model, or if a reply of this length does not fit."""
         if request.model and request.model != self._name:
             raise BadInput(f"this server knows {self._name} only", "model")
         prompt = self._chat.prompt([Chat(role=m.role, content=m.content) for m in request.messages])
-        if len(prompt) + request.max_tokens > self._window:
+        if len(prompt) + reply > self._window:
             raise BadInput(
                 f"this model's maximum context length is {self._window} tokens; the prompt has {len(prompt)} and "
-                f"{request.max_tokens} were asked for",
+                f"{reply} were asked for",
                 "messages",
             )
+        return prompt
+
+    async def _score(self, request: ChoicesRequest) -> dict[str, Any]:
+        replies = [[*self._chat.encode(choice), self._chat.end_id] for choice in request.choices]
+        return {"logprobs": await self._engine.score(self._prompt(request, max(map(len, replies))), replies)}
+
+    async def _complete(self, request: ChatRequest) -> dict[str, Any]:
+        prompt = self._prompt(request, request.max_tokens)
         sampling = Sampling(
             temperature=request.temperature,
             top_p=request.top_p,

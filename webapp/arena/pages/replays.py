@@ -30,8 +30,8 @@ from webapp.runs.episodes.discussions import SpokenMove, discussions
 from webapp.serving import services as serving
 
 ASIDE = (
-    "After the game, models were asked what they believed at each of these points; the choice they named counts as "
-    "certain. People and scripted players were not asked."
+    "After the game, models were asked what they believed at each of these points. Where no probabilities are known, "
+    "the choice that a model named counts as certain. People and scripted players were not asked."
 )
 
 

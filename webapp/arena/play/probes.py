@@ -7,8 +7,9 @@ they are shown only to users who may know the players.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -31,20 +32,33 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Question:
-    """The probe of one model seat after `step` steps of a match; `observation` ends with the question."""
+    """The probe of one model seat after `step` steps of a match, which had read `context` until then."""
 
     match_id: int
     step: int
     seat: Seat
     probe: Probe
     scenario: Scenario
-    observation: Observation
+    context: Observation
     deployment: Deployment
 
     @property
     def seed(self) -> int:
         """The seed of the answer."""
         return derive(self.scenario.seed, "probe", self.match_id, self.seat, self.step)
+
+    @property
+    def asked(self) -> Observation:
+        """The context and the question, as in training."""
+        question = Message(author=None, text=self.probe.question)
+        return Observation(messages=(*self.context.messages, question))
+
+    @property
+    def named(self) -> Observation:
+        """The context and the question with its choices, for a model that names one."""
+        text = f"{self.probe.question} Nobody reads this answer. Reply with one of these and nothing else: "
+        question = Message(author=None, text=text + ", ".join(self.probe.choices), channel="private")
+        return Observation(messages=(*self.context.messages, question))
 
 
 def model_seats_of(match: Match) -> dict[Seat, Deployment]:
@@ -69,8 +83,7 @@ def unanswered(match: Match) -> Iterator[Question]:
             for seat, probe in sorted(state.game.probes().items()):
                 if seat in seated and (step, seat) not in answered:
                     context = with_refusals(state.game.observe(seat), refused[seat])
-                    asked = _asked(context, probe)
-                    yield Question(match.pk, step, seat, probe, state.game.scenario, asked, seated[seat])
+                    yield Question(match.pk, step, seat, probe, state.game.scenario, context, seated[seat])
             for move in moves:
                 _advance(state, move, refused)
     except (BadInput, IllegalMove):  # played by rules of an earlier release
@@ -83,11 +96,11 @@ def _advance(state: services.MatchState, move: MatchMove, refused: dict[Seat, li
         refused[move.seat] += model_seats.refusals(move.seat, move.attempts)
 
 
-def _asked(context: Observation, probe: Probe) -> Observation:
-    """The context, then the question with its choices."""
-    text = f"{probe.question} Nobody reads this answer. Reply with one of these and nothing else: "
-    question = Message(author=None, text=text + ", ".join(probe.choices), channel="private")
-    return Observation(messages=(*context.messages, question))
+def shares(logprobs: Sequence[float], probe: Probe) -> dict[str, float]:
+    """The probability of every choice, normalised over the choices."""
+    highest = max(logprobs)
+    weights = [math.exp(logprob - highest) for logprob in logprobs]
+    return {choice: weight / sum(weights) for choice, weight in zip(probe.choices, weights, strict=True)}
 
 
 def read(reply: str, probe: Probe) -> str | None:
@@ -100,21 +113,25 @@ def read(reply: str, probe: Probe) -> str | None:
     return mentioned[0] if len(mentioned) == 1 else None
 
 
-def keep(*, question: Question, reply: str) -> None:
-    """Store the choice in a reply, once per step and seat; a reply without a readable choice is dropped."""
+def keep(*, question: Question, reply: str | Mapping[str, float]) -> None:
+    """Store the choice in a reply, or its probabilities, once per step and seat; without a readable choice, nothing."""
     probe = question.probe
-    answer = read(reply, probe)
+    known = None if isinstance(reply, str) else dict(reply)
+    answer = read(reply, probe) if isinstance(reply, str) else max(probe.choices, key=lambda choice: reply[choice])
     if answer is not None:
         fields = {"question": probe.question, "choices": list(probe.choices), "truth": list(probe.truth)}
+        fields["probabilities"] = known
         place = {"match_id": question.match_id, "step": question.step, "seat": question.seat}
         SeatBelief.objects.get_or_create(**place, defaults={**fields, "answer": answer})
 
 
 def believed(match: Match) -> list[BeliefPoint]:
-    """A match's stored beliefs: the named choice has probability 1, every other 0."""
+    """A match's stored beliefs: where only a choice is known, it has probability 1 and every other 0."""
     return [
-        BeliefPoint(
-            row.step, row.seat, row.question, {name: float(name == row.answer) for name in row.choices}, row.truth
-        )
+        BeliefPoint(row.step, row.seat, row.question, row.probabilities or _certain(row), row.truth)
         for row in match.beliefs.order_by("step", "seat")
     ]
+
+
+def _certain(row: SeatBelief) -> dict[str, float]:
+    return {name: float(name == row.answer) for name in row.choices}
