@@ -2,19 +2,26 @@
 
 import asyncio
 import json
+import math
 import sys
 
 import pytest
 
 from tests.chat_tokenizers import tokenizer
+from tests.toy_models import write_random_llama
+from training import engines
 from training.engines.base import LONGEST_REPLY, Sampling
+from training.engines.local.loading import load_tokenizer
 from training.engines.remote.addresses import AllowList
 from training.engines.remote.chat import RemoteModel
 from training.engines.remote.config import RemoteConfig
 from training.engines.scripted import ScriptedEngine
 from training.engines.serving import serve, server
 from training.engines.serving.config import ServeConfig
+from training.players.model import ModelPlayer
+from training.records import Message, Observation, Probe
 from training.run_sections import SamplingSection
+from training.text import messages
 from training.text.messages import Chat
 from training.text.template import ChatTokenizer
 
@@ -162,3 +169,21 @@ def test_choices_that_cannot_be_scored_are_refused(asked, fields, why):
     status, body = asked("/v1/choices", **fields)
     assert status == 400
     assert why in body["error"]["message"]
+
+
+def test_choices_are_as_likely_as_a_seat_of_training_believes(asked, tmp_path):
+    """The same model as a seat of an episode, which keeps its own tokens, gives the same probabilities."""
+    engine = engines.make("transformers", write_random_llama(tmp_path), dtype="float32", device="cpu", window=0,
+                          max_running=2, cache_gib=0.1, choices=False)  # fmt: skip
+    tokens = ChatTokenizer(load_tokenizer(tmp_path))
+    probe = Probe(question="Who was it?", choices=("Ben", "Cleo"), truth=("Ben",), replies=("<Ben>", "<Cleo>"))
+    context = Observation(messages=(Message(author=None, text="You are Ada."), Message(author=1, text="Not me.")))
+    question = Message(author=None, text=probe.question)
+    chat = messages.chat(Observation(messages=(*context.messages, question)), 0, ("Ada", "Ben", "Cleo"))
+    asked.app = server.Server(engine, tokens, "parley", window=512)
+    _, body = asked("/v1/choices", messages=list(chat), choices=list(probe.replies))
+    seat = ModelPlayer(engine, tokens, Sampling(), seat=0, names=("Ada", "Ben", "Cleo"))
+    believed = asyncio.run(seat.believe(context, probe)).probabilities
+    first, second = body["logprobs"]
+    assert believed["Ben"] == pytest.approx(1 / (1 + math.exp(second - first)), rel=1e-4)
+    asyncio.run(engine.close())

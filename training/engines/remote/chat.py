@@ -88,7 +88,7 @@ class RemoteModel:
         return scores
 
     async def _ask(self, send: Callable[[AsyncOpenAI], Awaitable[T]], wanted: str) -> T:
-        """Return what `send` returns; raise `RemoteModelError` unless it is what is wanted, `WindowFull` if too long."""
+        """Return what `send` returns; raise `RemoteModelError` unless that is `wanted`, `WindowFull` if too long."""
         key = self._secret(self.config.secret) if self.config.secret else ""
         failure = RemoteModelError
         lane = self._lane()
