@@ -120,9 +120,9 @@ def keep(*, question: Question, reply: str | Mapping[str, float]) -> None:
     answer = read(reply, probe) if isinstance(reply, str) else max(probe.choices, key=lambda choice: reply[choice])
     if answer is not None:
         fields = {"question": probe.question, "choices": list(probe.choices), "truth": list(probe.truth)}
-        fields["probabilities"] = known
+        defaults = {**fields, "answer": answer, "probabilities": known}
         place = {"match_id": question.match_id, "step": question.step, "seat": question.seat}
-        SeatBelief.objects.get_or_create(**place, defaults={**fields, "answer": answer})
+        SeatBelief.objects.get_or_create(**place, defaults=defaults)
 
 
 def believed(match: Match) -> list[BeliefPoint]:
