@@ -97,6 +97,7 @@ def test_a_crew_acts_listens_and_speaks(tmp_path):
     assert asked == {1, 2, 3}, "there was a meeting in every step"
     losses = [line["nll_loss"] for line in metrics]
     assert losses[2] < 0.9 * losses[0], "answers and observations become likelier"
+    check_reported_effects(run_dir)
 
 
 @pytest.fixture(scope="module")
@@ -171,3 +172,23 @@ def test_a_run_with_a_trained_imposter_that_stops_in_every_phase_ends_with_the_s
     assert trainer.run(reopen(parts), parts)["result"] == "succeeded"
     assert [numbers(line) for line in history(parts)] == [numbers(line) for line in history(in_turn)]
     assert final_bits(parts) == final_bits(in_turn)
+
+
+def check_reported_effects(run_dir):
+    """What the index and the metrics say of messages is what the stored games say, counted again."""
+    attempt = run_dir.attempt(1)
+    indexed = {(line["step"], line["episode"]): line["summary"]["message_effects"] for line in lines(attempt.index)}
+    sums: dict[int, list[float]] = {}
+    heard = 0
+    for step, record in records(run_dir):
+        episode = Episode.from_dict(record["episode"])
+        told = {(belief.after, belief.seat): belief.right for belief in episode.beliefs}
+        for after, entry in enumerate(episode.moves):
+            both = [seat for seat in range(4) if {(after, seat), (after + 1, seat)} <= told.keys()]
+            changes = [told[after + 1, seat] - told[after, seat] for seat in both]
+            heard += len(changes)
+            if changes and episode.roles[entry.seat] == "crewmate":
+                sums.setdefault(step, []).append(sum(changes))
+    assert heard == sum(row["n"] for effects in indexed.values() for row in effects)
+    for line in lines(attempt.metrics):
+        assert line["belief_change/crewmate"] == pytest.approx(np.mean(sums[line["step"]]), abs=1e-5)

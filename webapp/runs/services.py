@@ -19,7 +19,7 @@ from training.config import RunConfig
 from training.engines.remote.addresses import check_remote
 from training.engines.remote.config import remote_config
 from training.errors import BadInput
-from training.opponent_sections import MIRROR, of_learner
+from training.opponent_sections import of_learner
 from training.records import LEARNER
 from webapp.accounts.models import User
 from webapp.core import queue, quotas
