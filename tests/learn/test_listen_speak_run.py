@@ -182,10 +182,10 @@ def check_reported_effects(run_dir):
     heard = 0
     for step, record in records(run_dir):
         episode = Episode.from_dict(record["episode"])
-        told = {(belief.after, belief.seat): belief.right for belief in episode.beliefs}
+        answers = {(belief.after, belief.seat): belief.right for belief in episode.beliefs}
         for after, entry in enumerate(episode.moves):
-            both = [seat for seat in range(4) if {(after, seat), (after + 1, seat)} <= told.keys()]
-            changes = [told[after + 1, seat] - told[after, seat] for seat in both]
+            both = [seat for seat in range(4) if {(after, seat), (after + 1, seat)} <= answers.keys()]
+            changes = [answers[after + 1, seat] - answers[after, seat] for seat in both]
             heard += len(changes)
             if changes and episode.roles[entry.seat] == "crewmate":
                 sums.setdefault(step, []).append(sum(changes))
