@@ -1,8 +1,13 @@
 """Tags of lists, the form above them and its options, and estimated times."""
 
+import re
+
 import pytest
 from django.template import Context, Template
+from django.template.loader import render_to_string
 from django.test import RequestFactory
+
+from training.evaluate.intervals import Interval
 
 
 def shown(template, **context):
@@ -51,3 +56,20 @@ def test_a_filter_asks_its_own_page_and_keeps_the_order():
 )
 def test_an_estimated_time_is_rounded(seconds, words):
     assert shown("{{ seconds|roughly }}", seconds=seconds) == words
+
+
+@pytest.mark.parametrize(
+    "low, mean, high, shown",
+    [
+        (0.00631, 0.25, 0.806, "0.25 [0.01, 0.81]"),
+        (-3.2, 12.0, 27.4, "12 [-3, 27]"),
+        (0.3941, 0.4, 0.4057, "0.400 [0.394, 0.406]"),
+        (-0.004, 0.3, 0.7, "0.30 [0.00, 0.70]"),
+        (2.0, 2.0, 2.0, "2 [2, 2]"),
+    ],
+)
+def test_an_estimate_has_the_digits_that_its_interval_allows(low, mean, high, shown):
+    cell = Interval(mean=mean, low=low, high=high, n=4)
+    for kind in (cell, cell.to_dict()):  # a report has either
+        page = render_to_string("runs/estimate.html", {"cell": kind, "summary": {"scenarios": 4}})
+        assert " ".join(re.sub("<.*?>", "", page).split()) == shown

@@ -86,7 +86,8 @@ def test_the_comparison_shows_suites_with_their_tables(suite, researcher, client
     client = client_of(researcher)
     page = client.get(reverse("runs:compare"), {"run": [run.pk for run in runs]}).content.decode()
     assert page.count('<section class="suite-chart"') == 2
-    assert "0.5 <small" in page
+    assert "0.50 <small" in page
+    assert "These runs wrote no metrics" not in page, "suites have none"
     assert "&lt;b&gt;L" in page
     assert "<b>L" not in page
     other = make_run(researcher)

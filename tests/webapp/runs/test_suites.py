@@ -243,7 +243,7 @@ def test_the_page_has_a_line_for_every_seat_and_opens_its_games(signed_in, resea
     page = text(signed_in.get(reverse("runs:detail", args=[run.pk])))
     assert "<h2>Evaluation suite</h2>" in page, "the first tab"
     assert "tiny step 5" in page
-    assert '-0.5 <small class="quiet">[-0.9, -0.1]' in page
+    assert '-0.50 <small class="quiet">[-0.90, -0.10]' in page
     assert '25 <small class="quiet">[5, 45]' in page
     games = reverse("runs:conversations", args=[run.pk])
     assert f'href="{games}?step=1" aria-label="Games of Tic-tac-toe against mcts:100, seat 0"' in page

@@ -1,6 +1,7 @@
 """Tags and filters that every template has: times, numbers, intervals, lists' filters, links that keep the query."""
 
 import json
+import math
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -39,6 +40,17 @@ def figure(value: float | str | None, digits: int = 3) -> str:
         return str(value)
     short = f"{value:.{digits}g}"
     return short if abs(float(short)) < 10**digits else f"{value:.0f}"
+
+
+@register.filter
+def to_width(value: float, interval: Any) -> str:
+    """A number with as many decimals as make two digits of the width of an interval, four at most: `0.25`, `71`."""
+    low, high = (interval[end] if isinstance(interval, dict) else getattr(interval, end) for end in ("low", "high"))
+    width = high - low
+    if not math.isfinite(width) or width <= 0:
+        return figure(value)
+    shown = f"{value:.{min(4, max(0, 1 - math.floor(math.log10(width))))}f}"
+    return shown if float(shown) else shown.removeprefix("-")
 
 
 @register.filter
