@@ -97,9 +97,10 @@ PRESETS: dict[str, Preset] = {
         {"name": "Werewolf"},
     ),
     "werewolf-phases": Preset(
-        "OMAR on Werewolf, side by side",
-        "The wolves learn against the village of the start, then the village against those wolves, then the wolves "
-        "again; one villager keeps its first weights. Start it from a cold start's checkpoint, as above.",
+        "OMAR on Werewolf, one side at a time",
+        "The wolves learn against the starting model's village, then the village against those wolves, then the wolves "
+        "again. While the village learns, one of its seats stays the starting model. Start it from a cold start's "
+        "checkpoint, as above.",
         "omar/werewolf_phases.toml",
         {"name": "Werewolf in phases"},
     ),
@@ -121,8 +122,8 @@ PRESETS: dict[str, Preset] = {
     },
     "among-us": Preset(
         "Listening and speaking in Among Us",
-        "A 135M-parameter model first learns from the answers to probes; then the crew learns from its results and by "
-        "pay for messages that convince, too, beside a fixed crewmate and against a fixed imposter. "
+        "A 135M-parameter model first learns to answer probes. Then the crew also learns from the game's results and "
+        "from a reward for convincing messages, beside a fixed crewmate and against a fixed imposter. "
         "Its effect has not been measured.",
         "listen_speak/among_us.toml",
         {"name": "Among Us"},
@@ -130,7 +131,7 @@ PRESETS: dict[str, Preset] = {
     "among-us-in-turn": Preset(
         "Crew and imposter in turn",
         "As above; then an imposter learns against that crew, the crew against that imposter, and so on. Each side "
-        "goes on from its own last phase. Its effect has not been measured.",
+        "continues from its own last phase. Its effect has not been measured.",
         "listen_speak/among_us_in_turn.toml",
         {"name": "Among Us in turn"},
     ),
