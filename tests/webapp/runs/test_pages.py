@@ -106,7 +106,7 @@ def test_the_header_states_the_progress(page, live_run):
 
 
 def test_the_header_and_the_curves_name_the_phases(page, live_run):
-    assert "<dt>Training</dt>" not in body(page("detail", live_run.pk))
+    assert "<dt>Training phase</dt>" not in body(page("detail", live_run.pk))
     phases = [{"name": "<b>L", "steps": 2}, {"name": "RL", "steps": 3}, {"name": "turns", "steps": 15}]
     Run.objects.filter(pk=live_run.pk).update(config={**live_run.config, "phases": phases})
     for step, shown in (
@@ -116,7 +116,7 @@ def test_the_header_and_the_curves_name_the_phases(page, live_run):
         (20, "turns (3 of 3)"),
     ):
         Run.objects.filter(pk=live_run.pk).update(step=step)
-        assert f"<dt>Training</dt><dd>phase {shown}</dd>" in body(page("live", live_run.pk))
+        assert f"<dt>Training phase</dt><dd>{shown}</dd>" in body(page("live", live_run.pk))
     assert "RL after step 2, turns after step 5" in body(page("detail", live_run.pk, query="?tab=curves"))
     data = json.loads(body(page("metrics", live_run.pk)))
     assert data["phases"] == [{"name": "<b>L", "start": 0}, {"name": "RL", "start": 2}, {"name": "turns", "start": 5}]

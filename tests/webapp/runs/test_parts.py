@@ -51,7 +51,7 @@ def test_the_key_metric_depends_on_the_kind():
 @pytest.mark.parametrize(
     "name, title",
     [
-        ("kl", "KL from the reference"),
+        ("kl", "KL divergence from the reference"),
         ("advantage_mean/werewolf", "Mean advantage, werewolf"),
         ("won/seer", "won, seer"),
         ("joint_gain", "joint gain"),
@@ -64,8 +64,8 @@ def test_a_metric_has_a_title(name, title):
 def test_metrics_that_need_it_have_an_explanation():
     (learning,) = curves.groups(["discarded", "kl"])
     assert [(m["name"], m["title"]) for m in learning["metrics"]] == [
-        ("kl", "KL from the reference"),
-        ("discarded", "Probability cut off by top-p and top-k"),
+        ("kl", "KL divergence from the reference"),
+        ("discarded", "Probability mass removed by top-p and top-k"),
     ]
     explained = {metric["name"]: metric["explanation"] for metric in learning["metrics"]}
     assert explained["kl"] == ""

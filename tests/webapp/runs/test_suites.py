@@ -288,7 +288,7 @@ def test_a_running_suite_says_how_far_it_is_and_becomes_its_table(signed_in, res
 
 
 @pytest.mark.parametrize(
-    "state, says", [("queued", "waits for a worker"), ("stopped", "resume it, and it begins anew")]
+    "state, says", [("queued", "waits for a worker"), ("stopped", "resume it, and it starts over")]
 )
 def test_a_suite_without_a_result_names_the_next_step(signed_in, researcher, state, says):
     run = make_run(researcher, kind="suite", state=state, steps=0)

@@ -61,7 +61,7 @@ class Persuasion:
         """The interval in words."""
         if self.change.low > 0:
             return "towards the truth"
-        return "away from the truth" if self.change.high < 0 else "indistinguishable from none"
+        return "away from the truth" if self.change.high < 0 else "no change shown"
 
 
 def persuasion(run: Run) -> list[Persuasion]:

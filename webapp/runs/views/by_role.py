@@ -25,7 +25,7 @@ def by_role(request: HttpRequest, run_id: int) -> HttpResponse:
     data = {
         "live": run.state not in OVER,
         "fixed": True,
-        "groups": curves.groups(names, "What their messages change, over the steps"),
+        "groups": curves.groups(names, "What messages of each role change, by step"),
         "runs": [{"name": run.name, "url": reverse("runs:metrics", args=[run.pk])}],
     }
     measured = suite_charts.of_checkpoints(run, Run.objects.visible_to(current_user(request)))
