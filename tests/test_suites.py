@@ -44,7 +44,7 @@ def suite(*tasks, **section):
         ([{**TASK, "opponent": "cfr"}], {}, "suite.tasks.0.opponent", "cfr plays leduc_poker, not tic_tac_toe"),
         ([{**TASK, "opponent": "best_response"}], {}, "suite.tasks.0.opponent", "NashConv is known for"),
         *(
-            ([TASK, {**EXACT, name: value}], {}, f"suite.tasks.1.{name}", f"whole game, as it is; leave {name} out")
+            ([TASK, {**EXACT, name: value}], {}, f"suite.tasks.1.{name}", f"standard game: leave {name} out")
             for name, value in UNUSED.items()
         ),
         ([{**TASK, "opponent": ""}], {}, "suite.tasks.0.opponent", "at least 1 character"),

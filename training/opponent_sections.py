@@ -35,7 +35,7 @@ class Opponent(Record):
         min_length=1,
         max_length=500,
         description="mirror = the learner itself at every seat. past = the learner as it was at a saved step. "
-        "start = what the run began with. phase NAME = the learner at the end of that phase. Else as in a "
+        "start = the run's starting model. phase NAME = the learner at the end of that phase. Otherwise as in a "
         "head-to-head: a player such as scripted, a model's name or folder, or ADDRESS MODEL [SECRET].",
     )
     weight: float = Field(default=1.0, gt=0, le=1e6, description="How often it is drawn, relative to the others.")
@@ -46,14 +46,14 @@ class Opponent(Record):
     partner: str = Field(
         default="",
         max_length=500,
-        description="Who holds one of the learner's seats, drawn for every game among those with its roles: a source "
-        "as above, other than mirror; nothing is learned from it. Empty = nobody: the learner holds them all.",
+        description="Who plays one of the learner's seats, drawn for every game among those with its roles: a source "
+        "as above, other than mirror; nothing is learned from it. Empty = nobody: the learner plays them all.",
     )
     ally: str = Field(
         default="",
         max_length=500,
-        description="Who holds one of the opponent's seats, drawn for every game, where it has several: a source as "
-        "above, other than mirror. Empty = nobody: the opponent holds them all.",
+        description="Who plays one of the opponent's seats, drawn for every game, where it has several: a source as "
+        "above, other than mirror. Empty = nobody: the opponent plays them all.",
     )
 
     @field_validator("ally")
@@ -62,18 +62,18 @@ class Opponent(Record):
         if value and info.data.get("source") == MIRROR:
             raise ValueError("with source mirror there is no opponent that could have an ally: name another source")
         if value == MIRROR:
-            raise ValueError("an ally is no copy of the learner: leave it empty, or name a past or another player")
+            raise ValueError("an ally cannot be the learner itself: leave it empty, or name another player or past")
         return value
 
     @field_validator("partner")
     @classmethod
     def _partner_has_a_seat(cls, value: str, info: ValidationInfo) -> str:
         if value and info.data.get("source") == MIRROR:
-            raise ValueError("with source mirror the learner holds every seat: name its roles and another source")
+            raise ValueError("with source mirror the learner plays every seat: name its roles and another source")
         if value and info.data.get("learner") == "one":
-            raise ValueError("the learner has one seat, which a partner would take: name its roles in learner")
+            raise ValueError("the learner plays one seat, which the partner would take: name roles in learner")
         if value == MIRROR:
-            raise ValueError("a partner is no copy of the learner: leave it empty, or name a past or another player")
+            raise ValueError("a partner cannot be the learner itself: leave it empty, or name another player or past")
         return value
 
     @property
@@ -101,6 +101,6 @@ class LeagueSection(Record):
     )
     pfsp: Literal["none", "hard", "variance"] = Field(
         default="hard",
-        description="How opponents are drawn, where p is the learner's last result against one, from 0 to 1: hard = by "
-        "(1 - p)^2; variance = by p(1 - p); none = by weight alone.",
+        description="Weights by which opponents are drawn (prioritised fictitious self-play); p is the learner's last "
+        "result against one, from 0 to 1: hard = (1 - p)^2; variance = p(1 - p); none = the entry's weight alone.",
     )

@@ -33,9 +33,9 @@ class Phase(Record):
         min_length=1,
         max_length=60,
         pattern=r"^[A-Za-z0-9_.+-]+$",
-        description="Its name; later phases call the learner at its end phase NAME.",
+        description="Its name. Later phases refer to the learner at its end as phase NAME.",
     )
-    steps: int = Field(ge=1, le=MOST_STEPS, description="Its training steps; those of all phases make learn.steps.")
+    steps: int = Field(ge=1, le=MOST_STEPS, description="Its training steps; all phases add up to learn.steps.")
     opponents: tuple[Opponent, ...] | None = Field(
         default=None,
         max_length=100,
@@ -51,13 +51,13 @@ class Phase(Record):
     begin: str = Field(
         default="",
         max_length=500,
-        description="The learner that the phase goes on from: phase NAME, with its optimizer and value heads. Empty = "
-        "the learner at the end of the phase before.",
+        description="The learner from which the phase continues, with its optimizer and value heads: phase NAME. "
+        "Empty = the learner at the end of the phase before.",
     )
     reference: str = Field(
         default=START,
         max_length=500,
-        description="What the KL divergence is measured from: start = what the run began with, or phase NAME.",
+        description="The model from which the KL divergence is measured: start = the starting model, or phase NAME.",
     )
 
 
@@ -128,14 +128,14 @@ def check(config: RunConfig) -> None:
     phases = config.phases
     total, names = sum(phase.steps for phase in phases), [phase.name for phase in phases]
     if phases and total != config.learn.steps:
-        raise BadInput(f"the phases together have {total} steps: make it {total}, or change theirs", "learn.steps")
+        raise BadInput(f"the phases add up to {total} steps: set it to {total}, or change theirs", "learn.steps")
     for place, phase in enumerate(phases):
         if phase.name in names[:place]:
             raise BadInput(f"another phase is called {phase.name!r}", f"phases.{place}.name")
         if phase.reference != START and not phase.reference.startswith(PHASE):
-            raise BadInput("start, or `phase NAME` with the name of an earlier phase", f"phases.{place}.reference")
+            raise BadInput("expected start, or `phase NAME` of an earlier phase", f"phases.{place}.reference")
         if phase.begin and not phase.begin.startswith(PHASE):
-            raise BadInput("empty, or `phase NAME` with the name of an earlier phase", f"phases.{place}.begin")
+            raise BadInput("expected nothing, or `phase NAME` of an earlier phase", f"phases.{place}.begin")
         for where, source in _named(config, place):
             if source not in [PHASE + name for name in names[:place]]:
                 raise BadInput(_unknown(phases, source, place), where)

@@ -31,7 +31,7 @@ class RewardSection(Record):
     )
     forfeit: Literal["win", "nothing"] = Field(
         default="win",
-        description="What the other seat of a game of two receives when a seat forfeits (rollout.on_refused): "
+        description="What the other seat of a two-player game receives when a seat forfeits (rollout.on_refused): "
         "win = the game's result. nothing = a return of 0, before scaling.",
     )
     malformed: float = Field(
@@ -44,8 +44,8 @@ class RewardSection(Record):
     length: Literal["none", "penalty", "bonus"] = Field(
         default="none",
         description="Reward for the length of a legal reply. penalty = 0 up to length_max tokens, then linearly "
-        "decreasing. bonus = decreasing linearly from length_coef at length_min tokens to 0 at length_max; it rewards "
-        "more turns.",
+        "decreasing. bonus = decreasing linearly from length_coef at length_min tokens to 0 at length_max; since each "
+        "reply can earn it, it also rewards more turns.",
     )
     length_coef: float = Field(default=0.5, gt=0, le=100, description="Size of the reward for length.")
     length_min: int = Field(

@@ -119,7 +119,7 @@ class RolloutSection(Record):
     random_moves: bool = Field(
         default=False,
         description="The learner's moves are drawn uniformly where they can be listed (sampling.constrain); nothing is "
-        "learned from these replies, and its free text is still sampled. Opponents and head-to-heads play as ever.",
+        "learned from them. Its free text is still sampled. Opponents and head-to-heads are not affected.",
     )
     past_saved: int = Field(
         default=4,
@@ -180,7 +180,7 @@ class EvaluateSection(Record):
     nashconv: tuple[Literal["kuhn_poker", "leduc_poker"], ...] = Field(
         default=(),
         max_length=2,
-        description="Games in which a training run measures NashConv and exploitability of what it trains, as curves.",
+        description="Games in which a training run measures NashConv and exploitability of the policy, as curves.",
     )
     nashconv_every: int = Field(
         default=10,
@@ -299,8 +299,8 @@ class LearnSection(Record):
     )
     kl: Literal["none", "k1", "k2", "k3"] = Field(
         default="k2",
-        description="KL divergence from the reference (the starting model, or what a phase names), by estimator: k1 as "
-        "a penalty in the reward; k2, k3 in the loss; none = no KL term.",
+        description="KL divergence from the reference (the starting model, or what a phase names instead), by "
+        "estimator: k1 as a penalty in the reward; k2, k3 in the loss; none = no KL term.",
     )
     kl_coef: float = Field(default=0.01, ge=0, le=1e6, description="Weight of the KL term; 0 = no penalty.")
     kl_measured: bool = Field(
@@ -391,15 +391,15 @@ class StopSection(Record):
         default=0.8,
         gt=0,
         le=1,
-        description="Silence: stop when more than this share of the messages of a role that learns are missing or next "
-        "to empty, in games that count them (Among Us); 1 = never.",
+        description="Silence: stop when more than this share of a learning role's messages are missing or next to "
+        "empty, in games that count them (Among Us); 1 = never.",
     )
     waits: float = Field(
         default=0.8,
         gt=0,
         le=1,
-        description="Everybody waits: stop when more than this share of the decisions of a role that learns are to "
-        "wait, in games that count them (Among Us); 1 = never.",
+        description="Waiting: stop when more than this share of a learning role's decisions are to wait, in games that "
+        "count them (Among Us); 1 = never.",
     )
     held_out_gap: float = Field(
         default=0.25,

@@ -142,7 +142,7 @@ def test_a_curve_that_needs_it_is_explained_below_it(visit, site, options):
     page = visit("rosa", **options).page
     page.goto(f"/runs/{site.seed('ended_run', 'discarded')}/")
     curve = page.get_by_role("region", name="Curves").locator("section.curve")
-    expect(curve.get_by_role("heading")).to_have_text("Probability cut off by top-p and top-k")
+    expect(curve.get_by_role("heading")).to_have_text("Probability mass removed by top-p and top-k")
     expect(curve.locator(".explanation")).to_contain_text("The loss does not account for it")
     inside = curve.evaluate("box => box.scrollWidth <= box.clientWidth && document.body.scrollWidth <= innerWidth")
     assert inside

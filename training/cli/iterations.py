@@ -13,11 +13,11 @@ from training.rundir import RunDir
 def main(arguments: Namespace) -> dict[str, Any]:
     """Return the iterations; raise `BadInput` for a run in which no phase has met an opponent."""
     run_dir = RunDir(arguments.dir.absolute())
-    found = iterations(run_dir, arguments.pooled)
-    if not found:
-        why = "no phase has played a game with roles against another opponent than the learner itself"
+    entries = iterations(run_dir, arguments.pooled)
+    if not entries:
+        why = "no phase has played a game with roles against an opponent other than the learner itself"
         raise BadInput(why, "phases")
-    return {"dir": str(run_dir.root), "iterations": [iteration.to_dict() for iteration in found]}
+    return {"dir": str(run_dir.root), "iterations": [entry.to_dict() for entry in entries]}
 
 
 def show(result: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ def show(result: dict[str, Any]) -> str:
 def _lines(table: PayoffTable) -> list[str]:
     seats = "one seat" if table.learner == "one" else table.learner
     head = f"learner: {seats}; results from {table.low:g} to {table.high:g}, 95 % interval over starts"
-    meta = _weights(table.meta) if table.meta else ["no checkpoints have all met, so there is no meta-strategy"]
+    meta = _weights(table.meta) if table.meta else ["no meta-strategy: no checkpoints have all played each other yet"]
     return [head, *map(_cell, table.cells), *meta]
 
 

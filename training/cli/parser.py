@@ -106,12 +106,12 @@ def build() -> ArgumentParser:
     league.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
     iterations = add(
         "iterations",
-        "win rates at the beginning and end of a run's phases against their opponents: the exploitability curve",
+        "win rates at the beginning and end of each phase of a run against its opponent: the exploitability curve",
         "training.cli.iterations",
     )
     iterations.add_argument("dir", type=Path, metavar="DIR", help="the run directory")
     iterations.add_argument(
-        "--pooled", type=COUNT, default=3, metavar="N", help="training steps that count together at each end (3)"
+        "--pooled", type=COUNT, default=3, metavar="N", help="first and last training steps that are pooled (3)"
     )
     _questions(
         add(
@@ -186,10 +186,10 @@ def _run(parser: ArgumentParser, kind: str | None, metavar: str = "CONFIG.toml")
 def _suite(parser: ArgumentParser) -> None:
     _run(parser, "suite", "SUITE.toml")
     parser.add_argument(
-        "--model", required=True, metavar="MODEL", help="who is measured: a model by name or folder, or a player"
+        "--model", required=True, metavar="MODEL", help="what is measured: a model by name or folder, or a player"
     )
-    for name, who in (("opponent", "who opposes a side"), ("partner", "who plays one of a side's seats")):
-        parser.add_argument(f"--{name}", metavar="SOURCE", help=f"{who}, in every task with one (the suite's)")
+    for name, who in (("opponent", "who opposes the side"), ("partner", "who plays one of the side's seats")):
+        parser.add_argument(f"--{name}", metavar="SOURCE", help=f"{who}, in tasks that have a side (the suite's)")
     parser.add_argument("--games", type=COUNT, metavar="N", help="games at each seat of every task (the suite's)")
     parser.add_argument("--seed", type=SEED, metavar="S", help="random seed (the suite's)")
 
@@ -213,7 +213,7 @@ def _nashconv(parser: ArgumentParser) -> None:
         "--constrained",
         type=TEMPERATURE,
         metavar="T",
-        help="measure a model as constrained decoding samples it at temperature T (by whole answers at 1)",
+        help="measure the policy of constrained decoding at temperature T (default: whole answers at temperature 1)",
     )
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where a model runs (cpu)")
     parser.add_argument(
@@ -222,7 +222,7 @@ def _nashconv(parser: ArgumentParser) -> None:
 
 
 def _questions(parser: ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="questions (JSONL): GSM8K's form, or multiple choice")
+    parser.add_argument("file", type=Path, metavar="FILE", help="questions (JSONL): GSM8K's format, or multiple choice")
     parser.add_argument(
         "--model", required=True, metavar="MODEL", help="registered name, folder, or 'ADDRESS MODEL [SECRET]'"
     )
@@ -232,8 +232,8 @@ def _questions(parser: ArgumentParser) -> None:
     parser.add_argument("--seed", type=SEED, default=0, metavar="S", help="random seed (0)")
     parser.add_argument("--max-tokens", type=REPLY, default=8192, metavar="N", help="longest reply in tokens (8192)")
     parser.add_argument("--temperature", type=TEMPERATURE, default=0.6, metavar="T", help="sampling temperature (0.6)")
-    parser.add_argument("--top-p", type=SHARE, default=0.95, metavar="P", help="nucleus of sampling (0.95)")
-    parser.add_argument("--top-k", type=TOP_K, default=20, metavar="K", help="likeliest tokens, 0 = all (20)")
+    parser.add_argument("--top-p", type=SHARE, default=0.95, metavar="P", help="top-p (nucleus) sampling (0.95)")
+    parser.add_argument("--top-k", type=TOP_K, default=20, metavar="K", help="top-k sampling; 0 = all tokens (20)")
     parser.add_argument(
         "--engine", choices=("auto", "vllm", "transformers"), default="auto", help="what serves a local model (auto)"
     )

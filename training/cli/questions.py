@@ -39,7 +39,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
 
 
 def _print_progress(form: str, done: int, of: int) -> None:
-    """Print the progress: on a terminal in place, elsewhere about twenty lines a form."""
+    """Print the progress: on a terminal in place, elsewhere about twenty lines per form."""
     if sys.stderr.isatty():
         print(f"\r{form}: {done} of {of} questions", end="\n" if done == of else "", file=sys.stderr, flush=True)
     elif done == of or done % max(1, of // 20) == 0:

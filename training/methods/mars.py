@@ -1,8 +1,8 @@
 """MARS: turn-level advantages in games of several turns, relative to the same player's other games, without a critic.
 
 Source: "MARS: Reinforcing Multi-Agent Reasoning of LLMs through Self-Play in Strategic Games", §3.2. A turn's advantage
-is all that its player receives from then on, minus a mean over the player's games of the group; its tokens share it.
-`docs/methods/mars.md` lists the choices, and which form is unbiased where.
+is its player's return-to-go minus a mean over the player's games of the group; the tokens of the turn share it.
+`docs/methods/mars.md` lists the choices, and which forms are unbiased in which games.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class MarsConfig(MethodConfig):
     )
     normalise: Literal["after", "before"] = Field(
         default="after",
-        description="after: rewards are summed, then the mean is subtracted. before (ablation): the mean reward of a "
-        "turn is subtracted from each reward, then they are summed.",
+        description="after: the mean is subtracted from the sum of rewards. before (ablation): the mean reward of a "
+        "turn is subtracted from each reward, and the differences are summed.",
     )
     ema_decay: float = Field(
         default=0.95, ge=0, lt=1, description="For role_ema: what is kept of the running mean with each game."

@@ -56,13 +56,13 @@ class SuiteTask(Record):
     game: str = Field(min_length=1, max_length=200, description="The game.")
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings that replace those of every scenario.")
     seats: int = Field(
-        default=0, ge=0, le=100, description="Players of the game's own start; 0 = as few as the game allows."
+        default=0, ge=0, le=100, description="Number of players where path is empty; 0 = as few as the game allows."
     )
     path: str = Field(
         default="",
         max_length=4096,
-        description="A dataset file (JSONL) with the starts. Empty = the game's own start with these settings and a "
-        "new deal for every game; the sample dataset, where a game has no such start.",
+        description="A dataset file (JSONL) with the scenarios. Empty = the game's standard scenario with these "
+        "settings and a new deal for every game; the sample dataset, where a game has no such scenario.",
     )
     opponent: str = Field(
         min_length=1,
@@ -79,7 +79,7 @@ class SuiteTask(Record):
     partner: str = Field(
         default="",
         max_length=4096,
-        description="Who plays one of the side's seats, drawn for every game: a source as of an opponent, other than "
+        description="Who plays one of the side's seats, drawn for every game: named as opponent is, other than "
         "mirror. Empty = the model plays them all.",
     )
     games: int = Field(
@@ -180,7 +180,7 @@ def _check_side(task: SuiteTask, place: int) -> None:
     if task.partner and not task.side:
         raise BadInput("a partner takes one of the seats of a side: name its roles in side", field(place, "partner"))
     if task.partner in (MIRROR, BEST_RESPONSE):
-        raise BadInput("it is no other player: leave it empty, or name one", field(place, "partner"))
+        raise BadInput(f"{task.partner} is no other player: leave it empty, or name one", field(place, "partner"))
     if task.side and task.opponent == MIRROR:
         raise BadInput("with opponent mirror the model plays every seat", field(place, "side"))
     if task.side and task.scale is not None and task.scale.per_seat:
@@ -191,7 +191,7 @@ def _check_unused(task: SuiteTask, place: int) -> None:
     """Raise `BadInput` at a field that says how games begin or count, of a task that plays none."""
     for name in ("settings", "seats", "path", "side", "partner", "games", "scale"):
         if getattr(task, name):
-            why = f"{BEST_RESPONSE} plays no games: NashConv is that of the whole game, as it is; leave {name} out"
+            why = f"{BEST_RESPONSE} plays no games, and NashConv is that of the standard game: leave {name} out"
             raise BadInput(why, field(place, name))
 
 
@@ -214,7 +214,7 @@ def _check_scale(scale: Scale, seats: int, where: str) -> None:
 
 
 def standard_start(task: SuiteTask) -> Scenario | None:
-    """Return the game's own start, whose seed 0 stands for a new deal every time; None where it needs more settings."""
+    """Return the game's standard scenario; None where it needs more settings. Its seed 0 means a new deal each time."""
     spec = lookup(task.game)
     seats = task.seats or spec.players[0]
     start = spec.start(seats) if spec.start else Scenario(id=task.game, game=task.game, seats=SEATS[:seats])

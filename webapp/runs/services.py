@@ -298,7 +298,7 @@ def add_base(*, name: str, source: str, model_roots: Sequence[Path]) -> Checkpoi
     if name in bases.REGISTRY or Checkpoint.objects.filter(name=name).exists():
         raise BadInput("another model has this name", "name")
     if of_learner(name) or name in (LEARNER, suites.BEST_RESPONSE) or players.known(name) or "://" in name:
-        raise BadInput("an opponent called so is no checkpoint: choose another name", "name")
+        raise BadInput("as an opponent this name means something else: choose another one", "name")
     if HUB_NAME.fullmatch(source) and bases.find(source) is None:
         folder = _from_hub_cache(source)
     else:

@@ -8,8 +8,8 @@ from training.suites import FOLDER, beside_side, for_model
 from webapp.runs.models import Checkpoint
 
 SUITES: dict[str, str] = {
-    "among_us": "The crew of Among Us against an imposter, beside one other crewmate, in ships of other shapes, with "
-    "two to six tasks, and with three to five crewmates.",
+    "among_us": "The checkpoint is the crew of Among Us, except for one crewmate, against an imposter: in ships of "
+    "several shapes, with two to six tasks, and with three to five crewmates.",
     "mars": "Tic-tac-toe, Kuhn poker and mini Hanabi, and the held-out games Connect Four, Leduc poker and simple "
     "Hanabi, against tree search and equilibria.",
 }

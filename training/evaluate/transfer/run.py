@@ -77,7 +77,7 @@ def _checked(plan: Plan) -> list[Question]:
         if form not in NAMES:
             raise BadInput(f"{form!r} is none of {', '.join(NAMES)}", "--form")
     if len(set(plan.forms)) < len(plan.forms):
-        raise BadInput("a form stands twice", "--form")
+        raise BadInput("a form is given twice", "--form")
     if plan.folder.exists() and (not plan.folder.is_dir() or any(plan.folder.iterdir())):
         raise BadInput("not an empty directory; choose another", str(plan.folder))
     asked = questions.read(plan.path, plan.limit)

@@ -50,7 +50,7 @@ class AmongUsSettings(Settings):
     max_chars: int = Field(default=300, ge=20, le=5000, description="Longest message, in characters.")
     skip: bool = Field(default=True, description="Whether a vote may name nobody.")
     probes: bool = Field(
-        default=True, description="Whether crewmates can be asked aside, in meetings, whom they would vote for."
+        default=True, description="Whether crewmates can be asked probes in meetings: whom they would vote for."
     )
     task_reward: float = Field(
         default=0.2, ge=0, le=1, description="What all own tasks together add to a crewmate's result of 1 or -1."

@@ -93,7 +93,7 @@ class WerewolfSettings(Settings):
     max_chars: int = Field(default=1000, ge=20, le=20_000, description="Longest speech, in characters.")
     probes: bool = Field(
         default=False,
-        description="Whether the living are asked aside, before and after every speech, whom they would vote for.",
+        description="Whether living players can be asked probes around every speech: whom they would vote for.",
     )
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Listening and speaking: PPO on the game's reward, answers to probes as targets, and pay for messages that convince.
+"""Listening and speaking: PPO on the game's reward, answers to probes as targets, a reward for convincing messages.
 
 Source: "Training Language Models for Social Deduction with Multi-Agent Reinforcement Learning". `config` has the
 parameters and variants, `messages` finds the messages and what they changed in beliefs, `credit` is the method.

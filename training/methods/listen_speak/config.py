@@ -15,7 +15,7 @@ class ListenSpeakConfig(MethodConfig):
     """Which parts of the loss are on, and how they are weighed."""
 
     summary: ClassVar[str] = (
-        "Games of deduction: PPO, answers to probes as targets, and pay for messages that convince."
+        "Games of deduction: PPO, answers to probes as targets, and a reward for convincing messages."
     )
 
     name: Literal["listen_speak"] = Field(
@@ -23,9 +23,9 @@ class ListenSpeakConfig(MethodConfig):
     )
     variant: Literal["base", "L", "RL", "RL+L", "RL+L+S"] = Field(
         default="RL+L+S",
-        description="What is learned. L: the answers to probes. RL: the game's reward. RL+L: both. RL+L+S: and "
-        "messages are paid for what they change in the listeners' beliefs. base: nothing, which cannot be trained. "
-        "All but base have the world model.",
+        description="What is learned. L: the answers to probes. RL: from the game's reward. RL+L: both. RL+L+S: also "
+        "from a reward for what messages change in the listeners' beliefs. base: nothing; it cannot be trained. All "
+        "but base have the world model.",
     )
     gamma: float = Field(
         default=0.99, ge=0, le=1, description="Discount from an action to the next step; messages are not discounted."
@@ -38,8 +38,8 @@ class ListenSpeakConfig(MethodConfig):
     )
     kl_on: Literal["messages", "all"] = Field(
         default="messages",
-        description="Where the divergence from the reference costs reward (learn.kl = k1): at tokens of messages, "
-        "or at all tokens.",
+        description="Where the KL penalty against the reference applies (learn.kl = k1): at tokens of messages, or at "
+        "all tokens.",
     )
     listening: float = Field(
         default=3.0, ge=0, le=1e6, description="Weight λ_L of the listening loss: the mean of −log π(right answer)."
@@ -84,6 +84,6 @@ class ListenSpeakConfig(MethodConfig):
     def check(self, reward_low: float, replays: int) -> None:
         """Refuse to train what does not learn."""
         if self.variant == "base":
-            raise BadInput("base is the model as it is: it can be evaluated, and learns nothing", "variant")
+            raise BadInput("base is the model as it is, which can be evaluated but not trained", "variant")
         if not (self.reinforces or self.answers_weight or self.observations_weight):
             raise BadInput("without listening and world_model the variant L learns nothing", "listening")

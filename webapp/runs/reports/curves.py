@@ -16,7 +16,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "parse_rate": "Parse rate",
         "legal_rate": "Legal move rate",
         "constrained": "Replies limited to legal moves",
-        "unlisted": "Replies with too many legal moves to list",
+        "unlisted": "Replies where legal moves were too many to list",
         "random_moves": "Moves drawn at random",
         "joint_points": "Joint points",
         "efficiency": "Efficiency",
@@ -29,9 +29,9 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Learning": {
         "loss": "Loss",
-        "kl": "KL from the reference",
+        "kl": "KL divergence from the reference",
         "entropy": "Entropy",
-        "discarded": "Probability cut off by top-p and top-k",
+        "discarded": "Probability mass removed by top-p and top-k",
         "clipfrac": "Clip fraction",
         "approx_kl": "Approximate KL of the update",
         "grad_norm": "Gradient norm",
@@ -63,15 +63,15 @@ GROUPS: dict[str, dict[str, str]] = {
 }
 EXPLANATIONS = {
     "constrained": "Share of replies that were sampled among the seat's legal moves (sampling.constrain). The others "
-    "have free text.",
+    "have free text, or too many legal moves to list.",
     "unlisted": "Share of replies that were sampled freely because the seat had more than 256 legal moves.",
     "random_moves": "Share of replies that were drawn uniformly among the seat's legal moves (rollout.random_moves). "
     "Nothing is learned from them.",
     "silent": "Share of the messages in meetings that were missing or had fewer than three letters or digits.",
     "waits": "Share of the decisions in rooms that were to wait.",
-    "belief_change": "Mean change by a message in its listeners' probabilities of the truth, summed over listeners. "
-    "Above zero, what these seats say leads to the truth; below, away from it.",
-    "discarded": "Mean probability mass that top-p and top-k removed before a token was drawn. "
+    "belief_change": "Change per message in the listeners' probabilities of the right answer to probes, summed over "
+    "listeners. Above zero, messages of this role move beliefs towards the truth; below zero, away from it.",
+    "discarded": "Mean probability mass that top-p and top-k removed before a token was sampled. "
     "The loss does not account for it: the larger it is, the more the trained policy differs from the sampled one.",
 }
 """What a number means, where its title does not say enough."""
