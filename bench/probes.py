@@ -1,11 +1,12 @@
 """Probes: a training step of Among Us without them and with them, with play, measured states and update.
 
-Both sides play the same starts on a ship of 2 by 2 rooms from the same weights, all five seats by the model. So that
-every game has a meeting whatever the model can do, its replies are those of the game's script, and the starts are those
-of which the script makes one: the engine samples as many tokens as the script's reply has, and the reply takes their
-place. With probes, every right answer has `nll` credit; on both sides all sampled tokens have advantages and a distance
-from the start, and turns have values. `share` is what probes add, as a share of a step with them. Without a GPU the
-seconds are CPU time, which other programs on the machine hardly change.
+Both sides play the same starts on a ship of 2 by 2 rooms with the same weights; the model has all five seats. Every
+game must have a meeting, whatever the model can do. So only starts in which scripted players meet are used, and the
+model's replies are replaced by those of the game's script: the engine samples as many tokens as the script's reply
+has, and the reply takes their place. With probes, every right answer has `nll` credit; on both sides all sampled
+tokens have advantages and a KL divergence from the starting model, and turns have values. `share` is the part of a
+step with probes that they add. Without a GPU the seconds are CPU time, which other programs on the machine hardly
+change.
 """
 
 from __future__ import annotations

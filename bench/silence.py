@@ -1,10 +1,10 @@
 """Whether the watchdog's rules on silence and waiting stay quiet while crew and imposter learn, over seeds.
 
 Each run is short training of a small model in Among Us in two phases: three crewmates learn, then the imposter, both
-against the start. The rules have their default thresholds, and the other rules are off. A rule fires where a share
-stays above its threshold for `stop.patience` steps in a row, so what is compared with the threshold is, of every so
-many steps in a row, the smallest share. That, at its largest, and the largest share of a single step are reported by
-role, with why the watchdog ended a run, if it did.
+against the starting model. The rules have their default thresholds, and the other rules are off. A rule fires where a
+share stays above its threshold for `stop.patience` consecutive steps: where the smallest share of such a window is
+above it. Reported by role are the largest of these numbers, the largest share of a single step, and why the watchdog
+ended a run, if it did.
 """
 
 from __future__ import annotations

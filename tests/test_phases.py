@@ -84,7 +84,7 @@ def but(place, **changes):
         (
             but(1, opponents=[{"source": "learner"}]),
             "phases.1.opponents.0.source",
-            "the learner itself is called mirror",
+            "the learner itself is named mirror",
         ),
         (but(1, method={"gama": 1}), "phases.1.method.gama", "omar has no such field; it has name, advantage"),
         (but(1, method={"gamma_turn": 2}), "phases.1.method.gamma_turn", "less than or equal to 1"),

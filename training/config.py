@@ -171,9 +171,9 @@ class RunConfig(Record):
         for place, opponent in enumerate(self.opponents):
             for field, source in opponent.sources.items():
                 if source == LEARNER:
-                    raise BadInput("the learner itself is called mirror here", f"opponents.{place}.{field}")
+                    raise BadInput("as an opponent the learner itself is named mirror", f"opponents.{place}.{field}")
         if self.rollout.random_moves and not self.sampling.constrain:
-            raise BadInput("moves are drawn where they are listed: set sampling.constrain", "rollout.random_moves")
+            raise BadInput("only listed moves can be drawn: set sampling.constrain", "rollout.random_moves")
         self._check_warmup()
         try:
             self.method.check(self.reward_low, self.rollout.games)
@@ -187,7 +187,7 @@ class RunConfig(Record):
 
     def _check_league(self) -> None:
         if self.phases:
-            raise BadInput("a league has the same opponents in the whole run, and phases change them", "league.every")
+            raise BadInput("a league needs the same opponents in the whole run, but phases change them", "league.every")
         if all(opponent.source == MIRROR for opponent in self.opponents):
             raise BadInput("a league needs opponents: `past`, a player or a model", "opponents")
         if self.league.every % self.learn.save_every:
@@ -197,7 +197,7 @@ class RunConfig(Record):
                 "league.every",
             )
         if self.league.every > self.learn.steps:
-            raise BadInput(f"the run ends after {self.learn.steps} steps, before an evaluation", "league.every")
+            raise BadInput(f"the run ends after {self.learn.steps} steps, before any evaluation", "league.every")
         for part in self.parts:
             if games.lookup(part.game).judged:
                 raise BadInput(f"{part.game} has no result of its own, by which a league compares", "league.every")

@@ -94,7 +94,7 @@ def put_opponent(source: str, where: str, folder: RunDir) -> Path | str:
         return source
     checkpoint = Checkpoint.objects.filter(name=source).first()
     if checkpoint is None:
-        raise BadInput(f"the checkpoint {source} has been deleted, which this run plays against", where)
+        raise BadInput(f"this run plays against the checkpoint {source}, which has been deleted", where)
     return put_checkpoint(checkpoint, folder)
 
 

@@ -57,7 +57,7 @@ def test_curves_by_role_are_drawn(visit, pages):
     page = visit("admin", viewport=WIDE).page
     page.goto(pages["by role"])
     expect(page.locator("#curves canvas")).to_have_count(2)
-    expect(page.locator("#curves summary")).to_have_text("What their messages change, over the steps")
+    expect(page.locator("#curves summary")).to_have_text("What messages of each role change, by step")
 
 
 def test_a_message_opens_its_step_of_the_replay(visit, pages):

@@ -265,5 +265,5 @@ def test_a_phase_whose_beginning_was_deleted_is_named(whole, tmp_path):
     for step in (2, 6):
         shutil.copytree(whole.checkpoint_of(step), parts.attempt(1).checkpoint(step))
     assert 4 in reopen(parts).past(7)
-    with pytest.raises(BadInput, match="phase 'return' has nothing to begin with: the checkpoint after step 4 is not"):
+    with pytest.raises(BadInput, match="phase 'return' cannot begin: the checkpoint after step 4 is not"):
         trainer.build(reopen(parts), parts, (6, parts.checkpoint_of(6)))

@@ -8,7 +8,7 @@ from tests.evaluate import hidden_roles
 from tests.table_talk import negotiation
 from training.opponent_sections import Opponent
 from training.records import LEARNER, Scenario
-from training.rollout.league import FORMS, Cell, Table, bounds, mean_result
+from training.rollout.league import WEIGHTINGS, Cell, Table, bounds, mean_result
 from training.rollout.pool import Pool, column
 
 
@@ -38,8 +38,8 @@ def entry(source, weight=1.0, learner="one"):
 
 def test_the_weights_of_both_forms():
     # (1 - p)^2 and p (1 - p) at p = 0, 1/4, 1/2, 1
-    assert [FORMS["hard"](p) for p in (0, 0.25, 0.5, 1)] == [1, 0.5625, 0.25, 0]
-    assert [FORMS["variance"](p) for p in (0, 0.25, 0.5, 1)] == [0, 0.1875, 0.25, 0]
+    assert [WEIGHTINGS["hard"](p) for p in (0, 0.25, 0.5, 1)] == [1, 0.5625, 0.25, 0]
+    assert [WEIGHTINGS["variance"](p) for p in (0, 0.25, 0.5, 1)] == [0, 0.1875, 0.25, 0]
 
 
 def start(game, **settings):

@@ -96,7 +96,7 @@ class TrainingContext:
             return None if before == step else self.run_dir.checkpoint_of(before)
         except BadInput as error:
             name = self.config.phases[phases.place_at(self.config.phases, step + 1)].name
-            raise BadInput(f"phase {name!r} has nothing to begin with: {error.why}", error.where) from error
+            raise BadInput(f"phase {name!r} cannot begin: {error.why}", error.where) from error
 
     def begin(self) -> None:
         """Give policy and updater what the phase changes."""
@@ -108,7 +108,7 @@ class TrainingContext:
             try:
                 self.policy.refer(folder_of(self.config, self.run_dir, reference))
             except BadInput as error:
-                raise BadInput(f"{reference!r} is no reference: {error.why}", error.where) from error
+                raise BadInput(f"{reference!r} cannot be the reference: {error.why}", error.where) from error
 
     def player(
         self, scenario: Scenario, seat: Seat, sampling: Sampling | None = None, *, random_moves: bool = False
@@ -234,7 +234,7 @@ def _check_random_moves(config: RunConfig, starts: Sequence[Scenario]) -> None:
             if not any(lists_moves(start) for start in kinds.values()):
                 own = "random_moves" in (config.phases[place].rollout if config.phases else {})
                 where = f"phases.{place}.rollout.random_moves" if own else "rollout.random_moves"
-                raise BadInput(f"no move of {', '.join(sorted(kinds))} can be listed, so that none can be drawn", where)
+                raise BadInput(f"no move of {', '.join(sorted(kinds))} can be listed, so none can be drawn", where)
             return
 
 

@@ -146,8 +146,8 @@ def belief_rewards(
 
     `beliefs[m][s]` is seat s's probability of the truth before the discussion (m = 0) and after message m;
     `speakers[m - 1]` spoke message m, and `listeners[m - 1]` are the seats that are summed over, the same at both
-    probes. The change of the sum counts negative for a speaker among the `imposters`: it is paid for doubt (Sarkar et
-    al., 2025, "Training Language Models for Social Deduction with Multi-Agent Reinforcement Learning", speaking).
+    probes. The sign is reversed for a speaker among the `imposters`, who is rewarded for doubt (Sarkar et al., 2025,
+    "Training Language Models for Social Deduction with Multi-Agent Reinforcement Learning", speaking).
     """
     messages = len(speakers)
     if len(beliefs) != messages + 1 or len(listeners) != messages:

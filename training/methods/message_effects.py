@@ -37,7 +37,7 @@ class MessageEffect:
 
 
 def message_effects(episode: Episode) -> list[MessageEffect]:
-    """Return the messages between two rounds of probes, in the order of the moves; those of the tool seat are none."""
+    """Return the messages between two rounds of probes, in the order of the moves, without those of the tool seat."""
     rounds: dict[int, dict[Seat, Belief]] = {}
     for belief in episode.beliefs:
         if belief.truth:

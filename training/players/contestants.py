@@ -70,7 +70,7 @@ class ContestantPool:
         """
         for folder, engine in self._engines.items():
             if not folder.is_dir():
-                raise OutsideError(f"the model in {folder} is gone, which a seat of this run plays")
+                raise OutsideError(f"a seat of this run needs the model in {folder}, which is no longer there")
             await engine.load_weights(folder)
 
     async def close_except(self, sources: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""A seat that says what the model says, and moves at random where its moves can be listed."""
+"""A seat that moves at random where its moves can be listed, and samples from the model where they cannot."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from training.store import loads
 
 UNKNOWN = 0.5
 """The result that is assumed against an opponent that the learner has not met in an evaluation."""
-FORMS: dict[str, Callable[[float], float]] = {
+WEIGHTINGS: dict[str, Callable[[float], float]] = {
     "hard": lambda p: (1 - p) ** 2,
     "variance": lambda p: p * (1 - p),
 }

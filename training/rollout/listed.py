@@ -1,4 +1,4 @@
-"""Whether a game ever has moves that can be listed, found out by playing it."""
+"""Whether a game ever has moves that can be listed, determined by random games."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from training.errors import BadInput
 from training.games import make
 from training.opponent_sections import MIRROR, PAST, Opponent, saved_steps
 from training.records import LEARNER, Scenario, Seat
-from training.rollout.league import FORMS, Table, seats_title
+from training.rollout.league import WEIGHTINGS, Table, seats_title
 from training.seeding import rng
 
 
@@ -65,7 +65,7 @@ def check_seats(entry: Opponent, scenario: Scenario, roles: Sequence[str], where
 class Pool:
     """The pool of a run. Each training step draws `loaded` of the newest `saved` saved steps.
 
-    With a form of `pfsp` the entries other than `mirror` share their part of the games by the results in `table`.
+    With `pfsp` the entries other than `mirror` share their part of the games by the results in `table`.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Pool:
         self.entries, self.seed = tuple(entries), seed
         self.table = Table()
         self._every, self._saved, self._loaded = save_every, saved, loaded
-        self._form = FORMS.get(pfsp)
+        self._weighting = WEIGHTINGS.get(pfsp)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class Pool:
         says, however few are loaded.
         """
         saved, chance = self.saved(step), rng(self.seed, PAST, step)
-        if self._form is None:
+        if self._weighting is None:
             return tuple(sorted(chance.sample(saved, min(self._loaded, len(saved)))))
         rows = [dict(self.weights(entry, step)) for entry in self.entries if entry.source == PAST]
         weights = [sum(row[past_policy(each)] for row in rows) for each in saved]
@@ -122,7 +122,7 @@ class Pool:
 
         Without results each has the entry's weight; a past self has it once for every saved step.
         """
-        learner, form = seats_title(entry.learner), self._form or (lambda p: 1.0)
+        learner, weighting = seats_title(entry.learner), self._weighting or (lambda p: 1.0)
         if entry.source == PAST:
             scores = [
                 (past_policy(saved), self.table.score(past_policy(saved), learner, before=step, above=saved))
@@ -130,7 +130,7 @@ class Pool:
             ]
         else:
             scores = [(entry.source, self.table.score(column(entry.source), learner, before=step))]
-        return [(policy, entry.weight * form(score)) for policy, score in scores]
+        return [(policy, entry.weight * weighting(score)) for policy, score in scores]
 
     def shares(self, entries: Sequence[Opponent], step: int) -> list[float]:
         """Return how often each of these entries is drawn in training step `step`, relative to the others.
@@ -138,7 +138,7 @@ class Pool:
         `mirror` keeps its configured part of the games; the other entries share theirs by PFSP. Where every opponent is
         beaten for certain, so that all weights are 0, they share it equally.
         """
-        if self._form is None:
+        if self._weighting is None:
             return [entry.weight for entry in entries]
         rows = [[] if entry.source == MIRROR else self.weights(entry, step) for entry in entries]
         sums = [sum(weight for _, weight in row) for row in rows]

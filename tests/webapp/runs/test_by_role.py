@@ -58,13 +58,13 @@ def test_the_mean_is_over_games_and_its_interval_student_s(run):
     assert (doubt.metric, own.metric) == ("belief_change/imposter", "belief_change/crewmate")
     assert doubt.change.mean == pytest.approx(-0.2)
     assert doubt.change.high == pytest.approx(-0.2 + 4.303 * 0.1 / 3**0.5, abs=1e-4)
-    assert doubt.verdict == "indistinguishable from none"
+    assert doubt.verdict == "no change shown"
     assert (own.listener, own.change.mean) == ("itself", 0.5)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    "means, verdict", [((0.2, 0.3), "indistinguishable from none"), ((0.2, 0.21), "towards the truth"),
+    "means, verdict", [((0.2, 0.3), "no change shown"), ((0.2, 0.21), "towards the truth"),
                        ((-0.2, -0.21), "away from the truth")]
 )  # fmt: skip
 def test_a_verdict_is_that_of_the_interval(run, means, verdict):

@@ -1,4 +1,4 @@
-"""Holds chats between AutoGen's assistant and a user proxy: JSON lines in, JSON lines out; needs nothing of Parley.
+"""Runs chats between AutoGen's assistant and a user proxy: JSON lines in, JSON lines out; needs nothing of Parley.
 
     .venv-autogen/bin/python autogen_chat.py < chats.jsonl
 

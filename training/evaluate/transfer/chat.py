@@ -1,4 +1,4 @@
-"""The form `chat`: AutoGen's assistant and a user proxy, held by a script in AutoGen's own environment.
+"""The form `chat`: AutoGen's assistant and a user proxy, run by a script in AutoGen's own environment.
 
 The script (`autogen_chat.py`) calls the endpoint with the client of its library, so a remote address is checked before
 it starts, but not at every call. Raises `BadInput` without the environment; whatever the script fails to answer is the
@@ -52,7 +52,7 @@ def python() -> Path:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the packages that hold the chat."""
+    """Return the versions of the packages that run the chat."""
     from importlib.metadata import distributions
 
     folders = [str(folder) for folder in ENVIRONMENT.glob("lib/python*/site-packages")]

@@ -1,7 +1,7 @@
 """The forms in which questions are put that need nothing but a chat model: `single`, and `debate` with a judge.
 
 `debate` follows MAD (Liang et al. 2023, arXiv:2305.19118): an affirmative and a negative side speak in turn, after each
-round a moderator says which side is right, and if it never does, a judge lists the answers and decides.
+round a moderator may decide on an answer, and if it never does, a judge lists the answers and decides.
 """
 
 from __future__ import annotations

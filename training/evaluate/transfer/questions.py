@@ -1,4 +1,4 @@
-r"""Files of questions with known answers, JSONL: GSM8K's form, or multiple choice.
+r"""Files of questions with known answers, JSONL: GSM8K's format, or multiple choice.
 
     {"question": "…", "answer": "Half of 144 is 144 / 2 = 72.\n#### 72"}
     {"question": "…", "choices": ["red", "blue"], "answer": "B"}

@@ -68,8 +68,8 @@ class ListenSpeakConfig(MethodConfig):
         return self.listening if self.variant in ("L", "RL+L", "RL+L+S") else 0.0
 
     @property
-    def messages_pay(self) -> float:
-        """The weight of the reward for messages; 0 in variants without it."""
+    def speaking_weight(self) -> float:
+        """The weight of the speaking reward; 0 in variants without it."""
         return self.speaking if self.variant == "RL+L+S" else 0.0
 
     @property

@@ -1,4 +1,4 @@
-"""The method: what happens in a game of deduction becomes advantages, and text to be predicted.
+"""The method: turns the episodes of a game of deduction into advantages, and into weights on text to be predicted.
 
 A step of GAE is an action (a turn among listed moves, whose tokens share one advantage) or a token of a message.
 """
@@ -75,7 +75,7 @@ class ListenSpeak:
     def _reinforce(self, scored: ScoredEpisode, builder: CreditBuilder) -> None:
         """Write the advantages of every learning seat, and the targets of the value head."""
         messages = message_turns(scored.episode, turn_tokens(scored.episode))
-        changes = belief_changes(scored.episode) if self.config.messages_pay else {}
+        changes = belief_changes(scored.episode) if self.config.speaking_weight else {}
         scored = self._with_penalties(scored, messages)
         for trajectory in seat_trajectories(scored, scored.returns):
             steps = [
@@ -92,7 +92,7 @@ class ListenSpeak:
                 builder.value(HEAD, turn.trace, step.states, row + step.values)
 
     def _with_penalties(self, scored: ScoredEpisode, messages: frozenset[int]) -> ScoredEpisode:
-        """Return the episode with the rewards of tokens only where divergence has a price."""
+        """Return the episode with the KL penalty only at the tokens at which it applies."""
         if self.config.kl_on == "all" or not scored.token_rewards:
             return scored
         kept = [
@@ -102,22 +102,22 @@ class ListenSpeak:
         return replace(scored, token_rewards=kept)
 
     def _rewards(self, scored: ScoredEpisode, trajectory: SeatTrajectory, changes: dict[int, float]) -> list[float]:
-        """Return each turn's reward with that of what it changed in beliefs."""
+        """Return each turn's reward, with the speaking reward for what it changed in beliefs."""
         places = [scored.episode.turns[turn.index].move_index for turn in trajectory.turns]
         return [
-            float(reward) + self.config.messages_pay * (0.0 if place is None else changes.get(place, 0.0))
+            float(reward) + self.config.speaking_weight * (0.0 if place is None else changes.get(place, 0.0))
             for place, reward in zip(places, trajectory.rewards, strict=True)
         ]
 
     def _steps(self, scored: ScoredEpisode, turn: TurnTokens, reward: float, *, spoken: bool) -> _Steps:
-        """Return the steps of a turn; what was not paid at a message's tokens is paid at its last one."""
+        """Return the steps of a turn; what a message's reward has beside that of its tokens is on the last one."""
         values = turn.before(scored.values[HEAD])
         first = turn.prefixes.start
         if not spoken:
             return _Steps(slice(first, first + 1), np.array([reward]), values[:1], np.array([self.config.gamma]))
-        paid = turn.on(scored.token_rewards).copy() if scored.token_rewards else np.zeros(len(turn))
-        paid[-1] += reward - paid.sum()
-        return _Steps(turn.prefixes, paid, values, np.ones(len(turn)))
+        rewards = turn.on(scored.token_rewards).copy() if scored.token_rewards else np.zeros(len(turn))
+        rewards[-1] += reward - rewards.sum()
+        return _Steps(turn.prefixes, rewards, values, np.ones(len(turn)))
 
     # --- text to be predicted ---
 

@@ -17,8 +17,8 @@ def message_turns(episode: Episode, turns: Mapping[Seat, Sequence[TurnTokens]]) 
     """Return which of the learner's turns are messages, as indices into `Episode.turns`; the others are actions.
 
     With constrained decoding a message is a turn of which no token was limited. Where no token of these turns was
-    limited, it is a turn whose move is the only one between two rounds of probes; a refused try is what the seat's next
-    accepted turn is.
+    limited, it is a turn whose move is the only one between two rounds of probes; a refused try is classified like the
+    seat's next accepted turn.
     """
     free = {turn.index: _free(episode, turn) for row in turns.values() for turn in row}
     if not all(free.values()):
@@ -42,7 +42,7 @@ def _free(episode: Episode, turn: TurnTokens) -> bool:
 
 
 def belief_changes(episode: Episode) -> dict[int, float]:
-    """Return what each move between two rounds of probes changed in beliefs in the truth, by place in `Episode.moves`.
+    """Return the change of beliefs in the truth by each move between two rounds of probes, by place in `Episode.moves`.
 
     It is the change of the sum over all seats that were asked, with a right answer, in both rounds, whichever policy
     plays them; the speaker may be one of them. It counts negative if the right answer is the name of the speaker.
