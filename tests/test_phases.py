@@ -66,7 +66,7 @@ def but(place, **changes):
 @pytest.mark.parametrize(
     "changes, where, why",
     [
-        ({"learn": {"steps": 60}}, "learn.steps", "the phases together have 50 steps"),
+        ({"learn": {"steps": 60}}, "learn.steps", "the phases add up to 50 steps"),
         (but(1, name="L"), "phases.1.name", "another phase is called 'L'"),
         (but(1, name="two words"), "phases.1.name", "pattern"),
         (but(1, steps=0), "phases.1.steps", "greater than or equal to 1"),
@@ -91,7 +91,7 @@ def but(place, **changes):
         (but(1, method={"name": "mars"}), "phases.1.method.name", "the run's method, which stays the same"),
         (but(1, begin="phase turns"), "phases.1.begin", "can name only phases before it"),
         (but(0, begin="phase L"), "phases.0.begin", "can name only phases before it"),
-        (but(1, begin="start"), "phases.1.begin", "empty, or `phase NAME`"),
+        (but(1, begin="start"), "phases.1.begin", "nothing, or `phase NAME`"),
         (but(1, rollout={"games": 2}), "phases.1.rollout", "a phase cannot change 'games' of rollout; only random_mov"),
         (but(1, rollout={"random_moves": 3}), "phases.1.rollout.random_moves", "valid boolean"),
         (but(1, rollout={"random_moves": True}), "phases.1.rollout.random_moves", "set sampling.constrain"),

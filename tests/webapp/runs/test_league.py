@@ -284,10 +284,10 @@ def test_the_worker_finds_the_opponent_by_its_name_and_says_which_one_was_delete
     assert second["opponents"][0]["partner"].endswith(f"/{checkpoint.path}")
     name = checkpoint.name
     checkpoint.delete()
-    with pytest.raises(BadInput, match=f"the checkpoint {name} has been deleted") as caught:
+    with pytest.raises(BadInput, match=f"the checkpoint {name}, which has been deleted") as caught:
         filled_in(phased, folder)
     assert caught.value.where == "phases.1.opponents.0.partner"
-    with pytest.raises(BadInput, match=f"the checkpoint {name} has been deleted") as caught:
+    with pytest.raises(BadInput, match=f"the checkpoint {name}, which has been deleted") as caught:
         filled_in(run, folder)
     assert caught.value.where == "opponents.1.source"
     assert put_opponent("mcts:100", "opponents.0.source", folder) == "mcts:100"
@@ -300,7 +300,7 @@ def test_a_resumed_run_asks_again_whether_its_opponent_is_there(base, researcher
     write_json(folder.config, {**CONFIG, "opponents": [{"source": f"/files/checkpoints/{checkpoint.name}"}]})
     name = checkpoint.name
     checkpoint.delete()
-    with pytest.raises(BadInput, match=f"the checkpoint {name} has been deleted"):
+    with pytest.raises(BadInput, match=f"the checkpoint {name}, which has been deleted"):
         KINDS["train"].prepare(run, folder, 2)
 
 

@@ -220,7 +220,7 @@ def test_a_worker_gives_a_task_the_folder_of_its_checkpoint(researcher, checkpoi
     assert [task.partner for task in placed] == ["", "", str(weights)]
     rival.delete()
     for another in (folder, RunDir(tmp_path / "other")):  # where the configuration is written already, and where not
-        with pytest.raises(BadInput, match="rival has been deleted") as caught:
+        with pytest.raises(BadInput, match="rival, which has been deleted") as caught:
             kinds.Training().prepare(run, another, 2)
         assert caught.value.where == "suite.tasks.0.opponent"
 
