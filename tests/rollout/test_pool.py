@@ -103,7 +103,7 @@ def test_an_ally_leaves_the_opponent_a_seat():
     "entry, why",
     [
         ({"source": "mirror", "ally": "start"}, "there is no opponent that could have an ally"),
-        ({"source": "past", "ally": "mirror"}, "no copy of the learner"),
+        ({"source": "past", "ally": "mirror"}, "cannot be the learner itself"),
     ],
 )
 def test_an_ally_that_cannot_be_is_refused(entry, why):
@@ -129,9 +129,9 @@ def test_a_partner_leaves_the_learner_a_seat():
 @pytest.mark.parametrize(
     "entry, why",
     [
-        ({"source": "past", "partner": "start"}, "the learner has one seat"),
+        ({"source": "past", "partner": "start"}, "the learner plays one seat"),
         ({"source": "mirror", "learner": ["seer"], "partner": "start"}, "with source mirror"),
-        ({"source": "past", "learner": ["seer"], "partner": "mirror"}, "no copy of the learner"),
+        ({"source": "past", "learner": ["seer"], "partner": "mirror"}, "cannot be the learner itself"),
     ],
 )
 def test_a_partner_that_cannot_be_is_refused(entry, why):

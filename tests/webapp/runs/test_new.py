@@ -336,7 +336,7 @@ def test_a_run_in_phases_starts_from_the_page(client, base):
 @pytest.mark.parametrize(
     "name, value, why",
     [
-        ('["learn", "steps"]', "30", "the phases together have 24 steps"),
+        ('["learn", "steps"]', "30", "the phases add up to 24 steps"),
         ('["phases", 1, "opponents", 0, "source"]', "/srv/models/secret", "folders are for the command line"),
         ('["phases", 1, "opponents", 0, "partner"]', "phase wolves-again", "can name only phases before it"),
         ('["phases", 2, "method"]', '{"gama": 1}', "omar has no such field"),
