@@ -87,7 +87,7 @@ def test_a_silent_crew_raises_an_alarm_though_the_imposter_talks():
 def test_where_everybody_waits_there_is_an_alarm():
     metrics = numbers(2, Waiting)
     assert metrics["waits"] == 1
-    assert alarm(metrics).startswith("everybody waits: 5 steps in a row more than 80%")
+    assert alarm(metrics).startswith("waiting: 5 steps in a row more than 80%")
 
 
 def test_seats_of_other_policies_raise_none():

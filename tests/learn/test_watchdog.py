@@ -25,7 +25,7 @@ def told(values, name, rules=RULES):
         ("kl", 0.31, 0.3, "further"),
         ("clipfrac", 0.51, 0.5, "was clipped"),
         ("silent", 0.81, 0.8, "silence"),
-        ("waits/crewmate", 0.81, 0.8, "everybody waits"),
+        ("waits/crewmate", 0.81, 0.8, "waiting"),
     ],
 )
 def test_a_bound_must_be_passed_several_steps_in_a_row(name, bad, good, word):

@@ -39,7 +39,7 @@ NO_GRADIENT = 1e-7
 """A smaller gradient norm is the rounding of equal numbers: such an update teaches nothing."""
 CRITIC = "critic_optimizer"
 """What the critic's optimizer is called in a checkpoint."""
-UNWATCHED = "stop.kl_ceiling is not watched: without learn.kl and learn.kl_measured the distance is not measured"
+UNWATCHED = "stop.kl_ceiling is not watched: without learn.kl and learn.kl_measured no KL divergence is measured"
 Evaluate = Callable[["Trainer", int], Awaitable[dict[str, float]]]
 """Plays a head-to-head with the present weights; its numbers become an event."""
 Measure = Callable[["Trainer"], Awaitable[dict[str, float]]]

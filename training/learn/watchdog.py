@@ -118,7 +118,7 @@ class Watchdog:
                 "missing or next to empty"
             )
         if self._above(WAITS, rules.waits):
-            return f"everybody waits: {rules.patience} steps in a row more than {rules.waits:.0%} of a role's decisions"
+            return f"waiting: {rules.patience} steps in a row more than {rules.waits:.0%} of a role's decisions"
         if self._rising():
             return f"the entropy rose {rules.patience} steps in a row, by more than {rules.entropy_rise:.0%} in all"
         if self._hacking():
