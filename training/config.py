@@ -288,7 +288,7 @@ class RunConfig(Record):
     def reward_low(self) -> float:
         """The lower bound of one reward of a seat: at the end, on the way, for a reply's form or length, or the KL."""
         if self.learn.kl == "k1" and self.learn.kl_coef > 0:
-            return -math.inf  # paid for every token, as far as the policy may go
+            return -math.inf  # a penalty at every token, which has no bound
         longest = self.sampling.max_tokens
         return min(rewards.lowest(self.reward, games.lookup(part.game), part.settings, longest) for part in self.parts)
 

@@ -84,7 +84,7 @@ def end_of(phases: Sequence[Phase], source: str) -> int:
 def weights_after(phases: Sequence[Phase], step: int) -> int:
     """Return the training step after which the learner was as it is when training step `step` + 1 begins.
 
-    It is `step`, unless a phase begins there that goes on from the end of an earlier one.
+    It is `step`, unless a phase begins there that continues from the end of an earlier one.
     """
     begin = phases[place_at(phases, step + 1)].begin if step in ends(phases)[:-1] else ""
     return end_of(phases, begin) if begin else step

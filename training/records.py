@@ -282,7 +282,7 @@ class Episode(Record):
     An imported or exported conversation is an Episode without traces. `metrics` are numbers of the whole game and
     `seat_metrics` those of each seat, such as `eliminated`: 1 if the seat was eliminated before the final round, else
     0. `roles` has one name per seat, as the game reports them at its end; empty where the game has no roles. `earned`
-    is the part of the returns that the game paid before its end, by the index into `turns` of the attempt that it
+    is the part of the returns that the game gave before its end, by the index into `turns` of the attempt that it
     counts for: the seat's latest at that time, or its first. Empty for games that pay at their end alone.
     """
 
@@ -369,8 +369,8 @@ class ScoredEpisode:
     """An episode with all inputs of credit assignment.
 
     `returns` are what a seat receives at the end of the episode, and `turn_rewards` what its attempts receive, with
-    what the game paid on the way: together they are a seat's whole reward. `turn_rewards` and `passed` have one entry
-    per `episode.turns`; `passed` is legality and every quality filter.
+    what the game gave before its end: together they are a seat's whole reward. `turn_rewards` and `passed` have one
+    entry per `episode.turns`; `passed` is legality and every quality filter.
     `logprobs[i]` and `values[head][i]` belong to `episode.traces[i]`, one entry per token, 0 in traces without sampled
     tokens: `logprobs[i][t]` is the trainer's log-probability of token t; `values[head][i][p]` is read from the hidden
     state after token p, so the value *before* token t is at p = t - 1. `token_rewards[i][t]` is the reward of token t

@@ -80,14 +80,14 @@ class TrainingContext:
                 stack.push_async_callback(self.judge.close)
 
     async def enter(self, place: int) -> None:
-        """Train by the phase at `place` from now on: method and watchdog begin anew; optimizer and critic go on."""
+        """Train by the phase at `place` from now on: method and watchdog are reset; optimizer and critic continue."""
         self.place, self.active = place, self.config.of_phase(place)
         self.method, self.watchdog = self.active.method.build(), Watchdog(self.active.stop)
         await self.opponents.go_on(self.active)
         self.begin()
 
     def origin(self, step: int) -> Path | None:
-        """Return the checkpoint that training goes on from after `step`, if it is that of an earlier phase's end.
+        """Return the checkpoint from which training continues after `step`, if it is that of an earlier phase's end.
 
         Raises `BadInput` if it is not on this machine.
         """
