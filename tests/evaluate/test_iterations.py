@@ -88,6 +88,14 @@ def test_a_later_attempt_replaces_what_it_played_again(tmp_path):
     assert [(p.first, p.last, p.games, p.crew.mean) for p in (entry.begin, entry.end)] == [(1, 1, 1, 0), (2, 2, 1, 1)]
 
 
+def test_an_attempt_that_ended_while_loading_replaces_nothing(tmp_path):
+    run_dir = run(tmp_path)
+    attempt(run_dir, 1, 0, [(OF_CREW, [0]), (OF_CREW, [1])])
+    append_line(run_dir.attempt(2).events, {"at": 0, "kind": "error", "step": 2, "why": "out of memory"})
+    [entry] = iterations(run_dir)
+    assert [(p.first, p.last, p.games, p.crew.mean) for p in (entry.begin, entry.end)] == [(1, 1, 1, 0), (2, 2, 1, 1)]
+
+
 def test_past_selves_are_one_opponent_and_the_learner_itself_is_none(tmp_path):
     run_dir = run(tmp_path, steps=2, phases=[{**MIXED, "steps": 2}])
     against = [["learner", f"past {step}", "learner", "learner"] for step in (0, 1)]

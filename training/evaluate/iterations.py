@@ -72,7 +72,9 @@ def games(run_dir: RunDir) -> list[Game]:
     found: dict[tuple[int, int], Mapping[str, Any]] = {}
     for number in run_dir.attempts():
         attempt = run_dir.attempt(number)
-        begun = next((event["step"] for event, _ in read_lines(attempt.events) if event["kind"] == "started"), 0)
+        begun = next((event["step"] for event, _ in read_lines(attempt.events) if event["kind"] == "started"), None)
+        if begun is None:  # it ended while it was loading, and replaces nothing
+            continue
         found = {place: summary for place, summary in found.items() if place[0] <= begun}
         done = {line["step"] for line, _ in read_lines(attempt.metrics)}  # a step that was not finished has games, too
         lines = (line for line, _ in read_lines(attempt.index) if line["step"] in done)
