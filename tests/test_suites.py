@@ -70,10 +70,11 @@ def test_a_wrong_suite_is_no_concern_of_other_runs():
 
 
 def test_the_total_counts_every_seat_and_a_mirror_or_a_side_once():
+    alone = {"game": "among_us", "opponent": "scripted", "seats": 12}
     made = suite(TASK, {**TASK, "games": 3}, {"game": "hanabi", "opponent": "mirror"},
-                 {"game": "kuhn_poker", "opponent": "best_response"}, CREW, games=10).suite  # fmt: skip
-    assert [made.count(task) for task in made.tasks] == [10, 3, 10, 0, 10]
-    assert made.total == 2 * 10 + 2 * 3 + 10 + 10
+                 {"game": "kuhn_poker", "opponent": "best_response"}, CREW, alone, games=10).suite  # fmt: skip
+    assert [made.count(task) for task in made.tasks] == [10, 3, 10, 0, 10, 10]
+    assert made.total == 2 * 10 + 2 * 3 + 10 + 10 + 12 * 10
 
 
 def test_a_start_has_as_many_players_as_the_task_says():

@@ -121,9 +121,10 @@ class SuiteSection(Record):
 
     @property
     def total(self) -> int:
-        """The number of games of all tasks; of a game for several numbers of seats, the least counts."""
+        """The number of games of all tasks; of a task without a number of seats, the least of its game counts."""
         whole = (task.opponent == MIRROR or task.side for task in self.tasks)
-        seats = (1 if one else lookup(task.game).players[0] for one, task in zip(whole, self.tasks, strict=True))
+        least = (task.seats or lookup(task.game).players[0] for task in self.tasks)
+        seats = (1 if one else count for one, count in zip(whole, least, strict=True))
         return sum(self.count(task) * each for task, each in zip(self.tasks, seats, strict=True))
 
 
