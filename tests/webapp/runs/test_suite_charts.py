@@ -26,11 +26,10 @@ def suite(researcher):
     """A suite of a checkpoint of a run with this configuration."""
 
     def make(title, *rates, seed=None, variant="RL", **fields):
-        checkpoint = None
         if seed is not None:
             trained = make_run(researcher, config={"seed": seed, "name": f"{seed}", "method": {"variant": variant}})
-            checkpoint = make_checkpoint(trained)
-        facts = {"kind": "suite", "state": "succeeded", "start_checkpoint": checkpoint, **fields}
+            fields["start_checkpoint"] = make_checkpoint(trained)
+        facts = {"kind": "suite", "state": "succeeded", **fields}
         return make_run(researcher, result=result(title, *rates), **facts)
 
     return make
@@ -59,6 +58,31 @@ def test_seeds_of_one_training_are_one_series_with_the_least_and_the_largest(sui
     assert (found.charts[0].series[0].path, found.seeds) == ("37.5,60 137.5,50", True)
     assert found.charts[0].series[1].marks[0].x == 62.5, "two series stand beside each other"
     assert found.tasks[0][:2] == ("1 × 3 against mcts:100, crewmate", "Games won")
+
+
+@pytest.mark.django_db
+def test_two_suites_of_one_checkpoint_are_no_seeds(suite):
+    """One checkpoint against two opponents: the mean of both is no number of the model."""
+    first = suite("crew", 0.2, 0.5, 0.5, seed=0)
+    second = suite("crew", 0.6, 0.5, 0.5, start_checkpoint=first.start_checkpoint)
+    for row in second.result["rows"]:
+        row["opponent"] = "another imposter"
+    found = suite_charts.side_by_side([first, second])
+    assert [one.label for one in found.series] == [f"crew, #{first.pk}", f"crew, #{second.pk}"]
+    assert not found.seeds
+    title, _, cells = found.tasks[0]
+    assert [cell["mean"] for cell in cells] == [0.2, 0.6]
+    assert title == "1 × 3 against opponents of their own, crewmate"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("start, series", [("variant", [1, 1]), ("seed", [2])])
+def test_trainings_that_began_from_other_weights_are_other_models(suite, researcher, start, series):
+    runs = [suite(f"seed {seed}", 0.2, 0.2, 0.2, seed=seed) for seed in (0, 1)]
+    for place, run in enumerate(runs):
+        cold_start = make_run(researcher, kind="sft", config={start: place})
+        run.start_checkpoint.run.start_checkpoint = make_checkpoint(cold_start)
+    assert [len(one.runs) for one in suite_charts.side_by_side(runs).series] == series
 
 
 @pytest.mark.django_db

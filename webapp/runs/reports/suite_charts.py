@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
 from webapp.runs.episodes.discussions import DASHES
-from webapp.runs.models import Run
+from webapp.runs.models import Checkpoint, Run
 from webapp.runs.querysets import RunQuerySet
 
 STEP, TOP = 100, 100
@@ -110,37 +110,65 @@ def side_by_side(runs: Iterable[Run]) -> SideBySide | None:
     series = _series([run for run in runs if run.kind == Run.Kind.SUITE and "rows" in (run.result or {})])
     if not series:
         return None
-    first = {key: row for one in series for rows in one.rows for key, row in rows.items()}
+    first: dict[str, Mapping[str, Any]] = {}
+    opponents: dict[str, set[str]] = {}
+    for key, row in (item for one in series for rows in one.rows for item in rows.items()):
+        first.setdefault(key, row)
+        opponents.setdefault(key, set()).add(row["opponent"])
     tasks = []
     for key, row in first.items():
         kind = _kind([key], series)
         if kind:
-            tasks.append((_title(row), KINDS[kind], [one.estimate(key, kind) for one in series]))
+            tasks.append((_title(row, opponents[key]), KINDS[kind], [one.estimate(key, kind) for one in series]))
     several = any(len(one.runs) > 1 for one in series)
     return SideBySide(series, tasks, _charts(first, series), several)
 
 
 def _series(runs: Sequence[Run]) -> list[Series]:
-    groups: dict[str, list[tuple[Run, Mapping[str, Any]]]] = {}
+    """Return a series for each model; a second suite of the same seed of a training begins another series."""
+    groups: dict[tuple[str, int], list[tuple[Run, Mapping[str, Any]]]] = {}
+    seen: Counter[tuple[str, Any]] = Counter()
     for run in runs:
         if run.result:
-            groups.setdefault(_trained_alike(run), []).append((run, run.result))
-    made = []
-    for of_group in groups.values():
-        [(_, first), *others] = of_group
-        label, more = first["conditions"]["model"]["title"], len(others)
-        label += f" and {more} more seed{'s' if more > 1 else ''}" if more else ""
-        made.append(Series(label, [run for run, _ in of_group], [_by_task(one["rows"]) for _, one in of_group]))
-    return made
+            alike, seed = _trained_alike(run)
+            groups.setdefault((alike, seen[alike, seed]), []).append((run, run.result))
+            seen[alike, seed] += 1
+    labels = [_label(of_group) for of_group in groups.values()]
+    return [
+        Series(
+            label if labels.count(label) == 1 else f"{label}, #{of_group[0][0].pk}",
+            [run for run, _ in of_group],
+            [_by_task(one["rows"]) for _, one in of_group],
+        )
+        for label, of_group in zip(labels, groups.values(), strict=True)
+    ]
 
 
-def _trained_alike(run: Run) -> str:
-    """Return what is the same in suites of one training with several seeds; a run of its own where nothing is known."""
+def _label(of_group: Sequence[tuple[Run, Mapping[str, Any]]]) -> str:
+    [(_, first), *others] = of_group
+    more = len(others)
+    return first["conditions"]["model"]["title"] + (f" and {more} more seed{'s' if more > 1 else ''}" if more else "")
+
+
+def _trained_alike(run: Run) -> tuple[str, Any]:
+    """Return what is the same in suites of one training with several seeds, and the seed of this one.
+
+    A suite of which nothing is known is a training of its own.
+    """
     checkpoint = run.start_checkpoint
     if checkpoint is None or checkpoint.run is None:
-        return f"run {run.pk}"
-    trained = {name: value for name, value in checkpoint.run.config.items() if name not in ("seed", "name")}
-    return json.dumps([trained, checkpoint.step, _games(run)], sort_keys=True)
+        return f"run {run.pk}", None
+    return json.dumps([_training(checkpoint), _games(run)], sort_keys=True), checkpoint.run.config.get("seed")
+
+
+def _training(checkpoint: Checkpoint) -> list[Any]:
+    """Return how a checkpoint was trained but for seeds and names, from the first weights on."""
+    run = checkpoint.run
+    if run is None:
+        return [checkpoint.pk]
+    config = {name: value for name, value in run.config.items() if name not in ("seed", "name")}
+    began = _training(run.start_checkpoint) if run.start_checkpoint else []
+    return [config, run.dataset_version_id, checkpoint.step, began]
 
 
 def _by_task(rows: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
@@ -160,9 +188,10 @@ def _by_task(rows: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def _title(row: Mapping[str, Any]) -> str:
+def _title(row: Mapping[str, Any], opponents: Collection[str]) -> str:
+    """Return a task in words; a side's opponent is named if it is the same for all models."""
     side = f", {', '.join(row['side'])}" if row.get("side") else ""
-    return f"{row['title']} against {row['opponent']}{side}"
+    return f"{row['title']} against {row['opponent'] if len(opponents) == 1 else 'opponents of their own'}{side}"
 
 
 def _kind(keys: Sequence[str], series: Sequence[Series]) -> str:
