@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from channels.db import database_sync_to_async
+from django.db import connection
 
 from training.engines.base import ChatMessage
 from training.errors import BadInput, OutsideError, RemoteModelError
@@ -24,33 +29,58 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 AT_ONCE = 8
+MOST_FAILURES = 3
+"""A model that gives no answer so often in a row is not asked again: each question may take two minutes."""
 
 
 def probe(match_id: int) -> None:
-    """Ask all questions that have no answer yet, of models that are ready, and store the answers."""
-    match = Match.objects.filter(pk=match_id).first()  # it may have been deleted
-    if match is None:
-        return
-    asked = [question for question in probes.unanswered(match) if model_seats.can_be_asked(question.deployment)]
-    for question, reply in zip(asked, asyncio.run(_replies(asked)), strict=True):
-        if reply is not None:
-            probes.keep(question=question, reply=reply)
+    """Ask all questions that have no answer yet, of models that are ready, and store each answer as it comes.
+
+    Do nothing while another worker asks about this match.
+    """
+    with _claimed(match_id) as claimed:
+        match = Match.objects.filter(pk=match_id).first() if claimed else None  # it may have been deleted
+        if match is not None:
+            asked = [each for each in probes.unanswered(match) if model_seats.can_be_asked(each.deployment)]
+            asyncio.run(_ask_all(asked))
 
 
-async def _replies(asked: Sequence[Question]) -> list[str | dict[str, float] | None]:
-    """Return the reply to each question, or the probability of each choice; None where there is neither."""
+@contextmanager
+def _claimed(match_id: int) -> Iterator[bool]:
+    """Yield whether no other worker asks about this match; the database ends the claim of one that dies."""
+    name = [f"probe {match_id}"]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", name)
+        [claimed] = cursor.fetchone()
+    try:
+        yield claimed
+    finally:
+        if claimed:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", name)
+
+
+async def _ask_all(asked: Sequence[Question]) -> None:
+    """Ask each question and store what is answered; a model that stops answering is left alone."""
     slots = asyncio.Semaphore(AT_ONCE)
+    failures: Counter[int] = Counter()
 
-    async def ask(question: Question) -> str | dict[str, float] | None:
+    async def ask(question: Question) -> None:
         async with slots:
+            model = question.deployment.pk
+            if failures[model] >= MOST_FAILURES:
+                return
             try:
-                return await _ask(question)
+                reply = await _ask(question)
             except (OutsideError, BadInput, TimeoutError) as error:
+                failures[model] += 1
                 where = (question.match_id, question.seat, question.step)
                 logger.info("match %s seat %s did not say what it believed at step %s: %s", *where, error)
-                return None
+                return
+            failures[model] = 0
+            await database_sync_to_async(probes.keep)(question=question, reply=reply)
 
-    return await asyncio.gather(*map(ask, asked))
+    await asyncio.gather(*map(ask, asked))
 
 
 async def _ask(question: Question) -> str | dict[str, float]:

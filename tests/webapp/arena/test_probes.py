@@ -5,20 +5,23 @@ import math
 import re
 
 import pytest
+from django.db import connection
 
 from tests.stub import Raw, Status, Stub
 from tests.webapp.arena import vigil
 from tests.webapp.arena.deduction import match_of_models
 from tests.webapp.runs.making import make_checkpoint, make_run, ship
+from training.errors import OutsideError
 from training.records import ALL, Move, Probe
 from webapp.arena.models import Match
 from webapp.arena.play import probes, services
 from webapp.arena.setup import tables
 from webapp.core import queue
 from webapp.runs.episodes import replaying
+from webapp.serving import services as serving
 from webapp.serving.models import Deployment, RemoteModel
 from worker.play import play
-from worker.probe import probe
+from worker.probe import MOST_FAILURES, probe
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("registered", "unpaced")]
 registered = vigil.registered
@@ -135,6 +138,61 @@ def test_every_model_is_asked_before_and_after_every_message(stub, admin, player
     assert {row.right for row in probes.believed(match)} == {1.0}
 
 
+@pytest.fixture
+def of_two(stub, admin, player, monkeypatch):
+    """A match of Among Us whose seats 0 and 3 are of one model and seat 1 of another, asked one after the other."""
+    models = []
+    for name in ("first", "second"):
+        remote = RemoteModel.objects.create(name=name, address=stub.url, model=name, added_by=admin)
+        models.append(Deployment.objects.create(remote=remote, state=Deployment.State.READY))
+    match = match_of_models(player, models[0], (0, 1, 3))
+    match.seats.filter(seat=1).update(deployment=models[1])
+    monkeypatch.setattr("worker.probe.AT_ONCE", 1)
+    return match
+
+
+def test_what_was_answered_stays_when_a_worker_ends_in_between(of_two, stub, monkeypatch, client_of, admin):
+    questions = list(probes.unanswered(of_two))
+    [*_, name] = {*questions[0].probe.choices} & {*questions[1].probe.choices}
+    stub.script(name, name, Status(500))
+    monkeypatch.setattr("worker.probe.OutsideError", ArithmeticError)  # the third answer ends the worker
+    with pytest.raises(OutsideError):
+        probe(of_two.pk)
+    kept = {(row.step, row.seat) for row in of_two.beliefs.all()}
+    assert kept == {(question.step, question.seat) for question in questions[:2]}
+    assert len(list(probes.unanswered(of_two))) == len(questions) - 2
+    page = client_of(admin).get(f"/play/{of_two.pk}/replay/", {"viewer": ALL}).content.decode()
+    assert "some questions have no answer" in page
+    assert f"/play/{of_two.pk}/beliefs/" in page, "the others can be asked again"
+
+
+def test_a_model_that_stops_answering_is_left_alone(of_two, stub):
+    stub.answer = lambda body: Status(500) if body["model"] == "first" else "Ada"
+    questions = [question.seat for question in probes.unanswered(of_two)]
+    assert questions.count(0) + questions.count(3) > MOST_FAILURES
+    probe(of_two.pk)
+    assert [asked.body["model"] for asked in stub.requests].count("first") == MOST_FAILURES
+    assert of_two.beliefs.count() == questions.count(1)
+
+
+def test_one_worker_at_a_time_asks_about_a_match(of_two, stub):
+    questions, again = len(list(probes.unanswered(of_two))), [1]
+
+    def answer(body):
+        if again:
+            again.pop()
+            probe(of_two.pk)  # the same task, delivered twice
+            connection.close()  # that of the server's thread
+        return "Ada"
+
+    stub.answer = answer
+    probe(of_two.pk)
+    assert len(stub.requests) == questions
+    of_two.beliefs.all().delete()
+    probe(of_two.pk)
+    assert len(stub.requests) == 2 * questions, "the claim ended with the task"
+
+
 @pytest.mark.parametrize(
     "reply, choice",
     [
@@ -183,6 +241,22 @@ def test_the_replay_asks_again_where_nobody_has_answered(match, stub, client_of,
     assert sent == [("arena.probe_match", (match.pk,))]
     probe(over.pk)
     assert asking not in client_of(admin).get(replay).content.decode()
+
+
+def test_asking_starts_no_more_models_than_a_person_may_wait_for(stub, client_of, researcher, player, settings):
+    settings.QUOTAS = {**settings.QUOTAS, "requested_models": {"researcher": 1}}
+    waiting, cold = (Deployment.objects.create(checkpoint=make_checkpoint(make_run(researcher))) for _ in range(2))
+    serving.request(deployment=waiting, by=player)
+    match = match_of_models(player, cold, (0,))
+    Match.objects.update(rated=False)
+    page = client_of(player).post(f"/play/{match.pk}/beliefs/", follow=True).content.decode()
+    assert "more than the limit of 1 models that wait to be started" in page
+    cold.refresh_from_db()
+    assert cold.requested_at is None
+    Deployment.objects.filter(pk=waiting.pk).update(requested_at=None)
+    assert "ask again in a moment" in client_of(player).post(f"/play/{match.pk}/beliefs/", follow=True).content.decode()
+    cold.refresh_from_db()
+    assert cold.requested_by == player
 
 
 def ours(stub, researcher):

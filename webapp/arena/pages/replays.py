@@ -20,7 +20,7 @@ from webapp.arena import access
 from webapp.arena.live import client_state
 from webapp.arena.models import Match, MatchMove
 from webapp.arena.pages.views import visible_match
-from webapp.arena.play import probes, services
+from webapp.arena.play import model_seats, probes, services
 from webapp.arena.setup import tables
 from webapp.core import queue
 from webapp.core.http import integer, render_page
@@ -55,7 +55,8 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         "match": match,
         "view": view,
         "beliefs_note": ASIDE if view.believed else "",
-        "unasked": place == ALL and revealed and not answers and any(True for _ in probes.unanswered(match)),
+        "unasked": place == ALL and revealed and any(True for _ in probes.unanswered(match)),
+        "answered": bool(answers),
         "revealed": revealed,
         "judged": access.shows_judgments(match, user),
         "playing": access.own_seat(match, user) is not None,
@@ -119,7 +120,14 @@ def beliefs(request: HttpRequest, match_id: int) -> HttpResponse:
     if match.state != Match.State.FINISHED or not visible:
         raise Http404
     models = set(probes.model_seats_of(match).values())
-    if not {model.pk for model in models} <= serving.request_all(deployments=models):
+    cold = {model for model in models if not model_seats.can_be_asked(model)}
+    serving.request_all(deployments=models - cold)  # they are in use
+    try:
+        ready = all([serving.request(deployment=model, by=user) for model in cold])
+    except BadInput as error:
+        messages.error(request, str(error))
+        return redirect(f"{reverse('arena:replay', args=[match.pk])}?viewer={ALL}")
+    if not ready:
         messages.warning(request, "A model is being started: ask again in a moment.")
     elif queue.publish(queue.PROBE, match.pk):
         messages.success(request, "The models are being asked: reload this page in a moment.")
