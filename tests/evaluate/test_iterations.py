@@ -18,21 +18,22 @@ OF_CREW = ["learner", "start", "start", "learner"]
 OF_IMPOSTER = ["a-model", "learner", "phase crew", "phase crew"]
 
 
-def run(root, *, steps=7, games=1, phases=(CREW, IMPOSTER, MIXED)):
+def run(root, *, steps=7, games=1, phases=(CREW, IMPOSTER, MIXED), **sections):
     """An empty run directory of Among Us in phases."""
     config = {
         "game": {"name": "among_us"},
         "rollout": {"games": games},
         "learn": {"steps": steps, "save_every": 1, "critic_warmup": 0},
         "phases": list(phases),
+        **sections,
     }
     run_dir = RunDir(root)
     write_json(run_dir.config, config)
     return run_dir
 
 
-def attempt(run_dir, number, begun, steps, unfinished=None):
-    """Write an attempt: `steps` are (policies, crew's wins by game) of the steps after `begun`."""
+def attempt(run_dir, number, begun, steps, unfinished=None, seeds=()):
+    """Write an attempt: `steps` are (policies, crew's wins by game) of the steps after `begun`; games have `seeds`."""
     files = run_dir.attempt(number)
     files.index.parent.mkdir(parents=True)
     append_line(files.events, {"at": 0, "kind": "started", "attempt": number, "step": begun})
@@ -40,6 +41,8 @@ def attempt(run_dir, number, begun, steps, unfinished=None):
         for game, won in enumerate(wins):
             seats = {str(seat): {"won": float(won == (role == "crewmate"))} for seat, role in enumerate(ROLES)}
             summary = {"roles": ROLES, "policies": policies, "seat_metrics": seats, "error": None}
+            if seeds:
+                summary |= {"scenario": "ship", "seed": seeds[game]}
             if won is None:
                 summary |= {"seat_metrics": {}, "error": {"kind": "engine", "message": "gone"}}
             append_line(files.index, {"step": step, "episode": game, "summary": summary})
@@ -78,6 +81,23 @@ def test_games_of_one_start_are_one_value(tmp_path):
     low, high = stats.t.interval(0.95, 1, 0.75, 0.25)  # of the values 1 and 1/2: standard error 1/4
     assert (entry.begin.crew.low, entry.begin.crew.high) == pytest.approx((low, high))
     assert not entry.complete
+
+
+def test_a_start_that_is_played_again_in_a_later_step_is_one_value(tmp_path):
+    """Two starts with seeds of their own, in each of two steps at either end: two values, not four."""
+    run_dir = run(tmp_path)
+    attempt(run_dir, 1, 0, [(OF_CREW, [1, 0]), (OF_CREW, [1, 1]), (OF_CREW, [1, 1]), (OF_CREW, [1, 0])], seeds=(7, 8))
+    [entry] = iterations(run_dir)
+    assert (entry.begin.games, entry.begin.crew.n, entry.begin.crew.mean) == (4, 2, 0.75)
+    low, high = stats.t.interval(0.95, 1, 0.75, 0.25)  # of the values 1 and 1/2
+    assert (entry.begin.crew.low, entry.begin.crew.high) == pytest.approx((low, high))
+
+
+def test_random_moves_are_no_policy_whose_win_rate_is_measured(tmp_path):
+    drawn = {**CREW, "rollout": {"random_moves": True}}
+    run_dir = run(tmp_path, phases=(drawn, IMPOSTER, MIXED), sampling={"constrain": True})
+    attempt(run_dir, 1, 0, [(OF_CREW, [1])] * 4 + [(OF_IMPOSTER, [1])] * 2)
+    assert [entry.phase for entry in iterations(run_dir)] == ["imposter"]
 
 
 def test_a_later_attempt_replaces_what_it_played_again(tmp_path):

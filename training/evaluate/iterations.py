@@ -2,12 +2,13 @@
 
 The numbers are those of the training games: at its first step a phase plays the policy that it began with, at its last
 one that of its end. In a phase that trains the imposter, the end is the crew's win rate against an imposter that was
-trained against it; in one that trains the crew, the win rate of a crew that was optimised against that imposter.
-Source: Sarkar et al., AAMAS 2025, figure 5. Raises `BadInput` for a folder that is no run directory.
+trained against it; in one that trains the crew, the win rate of a crew that was optimised against that imposter. Where
+the learner's moves are drawn at random (`rollout.random_moves`), no policy is played, and a phase has no numbers. Source: Sarkar et al., AAMAS 2025, figure 5. Raises `BadInput` for a folder that is no run directory.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
@@ -27,6 +28,8 @@ POOLED = 3
 """Training steps at each end of a phase whose games count together: a step has too few for a narrow interval."""
 Game = tuple[int, int, Mapping[str, Any]]
 """Training step, number of the game in that step, and what the index says of it."""
+Start = tuple[str | int, int]
+"""Id and seed of a scenario; for games of earlier releases, their step and place in it."""
 
 
 class Point(Record):
@@ -59,7 +62,8 @@ class Iteration(Record):
 def iterations(run_dir: RunDir, pooled: int = POOLED) -> list[Iteration]:
     """Return an entry for each phase and opponent, in the order of the phases.
 
-    Phases in which no side is fixed (`mirror`), or of games without roles, have none, as have runs without phases.
+    Phases in which no side is fixed (`mirror`) or the learner moves at random, or of games without roles, have none, as
+    have runs without phases.
     `pooled` is the number of training steps counted at each end; a phase with less than twice as many has fewer.
     """
     if not run_dir.config.is_file():
@@ -85,14 +89,15 @@ def games(run_dir: RunDir) -> list[Game]:
 def of_games(config: RunConfig, played: Iterable[Game], pooled: int = POOLED) -> list[Iteration]:
     """Return the iterations of the training games `played`, in order of their steps."""
     ends = phases.ends(config.phases)
-    meetings: dict[tuple[int, tuple[str, ...], str, str], dict[int, list[tuple[int, float]]]] = {}
+    drawn = [config.of_phase(place).rollout.random_moves for place in range(len(ends))]
+    meetings: dict[tuple[int, tuple[str, ...], str, str], dict[int, list[tuple[Start, float]]]] = {}
     newest = 0
     for step, number, summary in played:
         newest = max(newest, step)
-        if ends and (met := _meeting(summary)):
-            start = number // config.rollout.games  # the games of one start stand together
-            of_pair = meetings.setdefault((phases.place_at(config.phases, step), *met), {})
-            of_pair.setdefault(step, []).append((start, _crew_won(summary)))
+        place = min(bisect_left(ends, step), len(ends) - 1)
+        if ends and not drawn[place] and (met := _meeting(summary)):
+            start = start_of(summary) or (step, number // config.rollout.games)
+            meetings.setdefault((place, *met), {}).setdefault(step, []).append((start, _crew_won(summary)))
     return [
         Iteration(
             phase=config.phases[place].name,
@@ -106,6 +111,11 @@ def of_games(config: RunConfig, played: Iterable[Game], pooled: int = POOLED) ->
         )
         for (place, side, opponent, partner), by_step in sorted(meetings.items())
     ]
+
+
+def start_of(summary: Mapping[str, Any]) -> Start | None:
+    """Return what games of one start have in common, whose results depend on each other; None for earlier releases."""
+    return (summary["scenario"], summary["seed"]) if summary.get("seed") else None
 
 
 def _meeting(summary: Mapping[str, Any]) -> tuple[tuple[str, ...], str, str] | None:
@@ -136,10 +146,10 @@ def _window(by_step: Mapping[int, object], pooled: int) -> int:
     return max(1, min(pooled, len(by_step) // 2))
 
 
-def _point(by_step: Mapping[int, Sequence[tuple[int, float]]], steps: Sequence[int]) -> Point:
-    starts: dict[tuple[int, int], list[float]] = {}
+def _point(by_step: Mapping[int, Sequence[tuple[Start, float]]], steps: Sequence[int]) -> Point:
+    starts: dict[Start, list[float]] = {}
     for step in steps:
         for start, won in by_step[step]:
-            starts.setdefault((step, start), []).append(won)
+            starts.setdefault(start, []).append(won)
     rate = interval([fmean(values) for values in starts.values()], scale=UNIT)
     return Point(first=steps[0], last=steps[-1], games=sum(map(len, starts.values())), crew=rate)

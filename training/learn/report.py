@@ -233,6 +233,7 @@ def summary(episode: Episode, returns: Mapping[Seat, float]) -> dict[str, Any]:
     """Return what the index says of an episode, and lists show without opening its record."""
     return {
         "scenario": episode.scenario.id,
+        "seed": episode.scenario.seed,
         "returns": {str(seat): value for seat, value in returns.items()},
         "turns": len(episode.turns),
         "refused": sum(not turn.passed for turn in episode.turns),

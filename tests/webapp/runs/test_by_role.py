@@ -5,6 +5,8 @@ from django.urls import reverse
 
 from tests.webapp.runs.making import in_turns, make_game, make_run
 from tests.webapp.runs.making import make_summary as stored
+from training.config import RunConfig
+from training.evaluate.iterations import of_games
 from training.games import REGISTRY
 from webapp.runs.models import Metric
 from webapp.runs.reports import by_role as reports
@@ -60,6 +62,34 @@ def test_the_mean_is_over_games_and_its_interval_student_s(run):
     assert doubt.change.high == pytest.approx(-0.2 + 4.303 * 0.1 / 3**0.5, abs=1e-4)
     assert doubt.verdict == "no change shown"
     assert (own.listener, own.change.mean) == ("itself", 0.5)
+
+
+@pytest.mark.django_db
+def test_games_of_one_start_are_one_value(run):
+    """Starts with means -.1 and (-.2 - .4) / 2: the mean is -.2, its standard error .1, and t(1) = 12.706."""
+    for number, (seed, mean) in enumerate(((5, -0.1), (6, -0.2), (6, -0.4))):
+        stored(run, 1, number, seed=seed, message_effects=[effect(mean)])
+    [row] = reports.persuasion(run)
+    assert (row.change.n, row.messages, row.change.mean) == (2, 3, pytest.approx(-0.2))
+    assert row.change.low == pytest.approx(-0.2 - 1.2706, abs=1e-4)
+
+
+@pytest.mark.django_db
+def test_only_the_ends_of_a_long_phase_are_read(researcher):
+    steps = 3 * reports.EDGE
+    run = in_turns(researcher, [{**PHASES[0], "steps": steps}, PHASES[1]])
+    for step in range(1, steps + 3):
+        learner = "imposter" if step <= steps else "crewmate"
+        facts = {"policies": ["nobody", "learner", "nobody"]} if step == steps // 2 else {}
+        game = make_game(run, step, 0, crew_won=step % 3 == 0, learner=learner)
+        game.summary |= facts
+        game.save()
+    every = [(row.step, row.number, row.summary) for row in run.episodes.order_by("step")]
+    exact = of_games(RunConfig.from_dict(run.config), every)
+    assert len(exact) == 3
+    found = [mark.iteration for mark in reports.exploitability(run).marks]
+    assert found == [entry for entry in exact if entry.opponent != "nobody"]
+    assert [entry.step for entry in found] == [steps, steps + 2]
 
 
 @pytest.mark.django_db

@@ -5,21 +5,28 @@ Games that were stored by releases without these numbers are left out.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
+from statistics import fmean
 from typing import Any
 
 from training import config as configs
+from training import phases
+from training.config import RunConfig
 from training.errors import BadInput
 from training.evaluate.intervals import Interval, interval
-from training.evaluate.iterations import Iteration, of_games
+from training.evaluate.iterations import Iteration, of_games, start_of
 from training.games import lookup, make
 from training.records import Scenario
 from webapp.runs.models import Run
 
 NEWEST = 500
 """The games whose messages count, the newest ones."""
+EDGE = 20
+"""The steps at each end of a phase whose games are read: also an opponent that is seldom drawn has some there."""
 WIDTH, MIDDLE = 200, 100
 """The width and the middle (zero) of an interval's drawing."""
 ENDS = (-1.0, 1.0)
@@ -45,8 +52,8 @@ def has_roles(game: str) -> bool:
 class Persuasion:
     """What a message of one role changes in the belief of one listener, by the listener's role.
 
-    `change` is the mean over games of each game's mean, `messages` how often a listener heard one. `mark` are the ends
-    and the mean of the interval in the drawing. `metric` names the curve of the speaker's role.
+    `change` is the mean over starts of the mean of each start's games, `messages` how often a listener heard one. `mark`
+    are the ends and the mean of the interval in the drawing. `metric` names the curve of the speaker's role.
     """
 
     metric: str
@@ -67,18 +74,25 @@ class Persuasion:
 def persuasion(run: Run) -> list[Persuasion]:
     """Return a row for each role that spoke and each that heard it, over the newest games in which anybody did."""
     heard = run.episodes.of_training().filter(summary__message_effects__0__isnull=False).order_by("-step", "-number")
-    cells: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for effects in heard.values_list("summary__message_effects", flat=True)[:NEWEST]:
-        for effect in effects:
-            cells.setdefault((effect["speaker"], effect["listener"]), []).append(effect)
-    changes = {pair: interval([row["mean"] for row in rows], scale=ENDS) for pair, rows in sorted(cells.items())}
+    cells: dict[tuple[str, str], dict[Any, list[Mapping[str, Any]]]] = {}
+    names = ("message_effects", "scenario", "seed")
+    rows = heard.values_list("step", "number", *(f"summary__{name}" for name in names))[:NEWEST]
+    for step, number, *facts in rows:
+        summary = dict(zip(names, facts, strict=True))
+        start = start_of(summary) or (step, number)
+        for effect in summary["message_effects"]:
+            cells.setdefault((effect["speaker"], effect["listener"]), {}).setdefault(start, []).append(effect)
+    changes = {
+        pair: interval([fmean(game["mean"] for game in of_start) for of_start in starts.values()], scale=ENDS)
+        for pair, starts in sorted(cells.items())
+    }
     reach = max((max(abs(change.low), abs(change.high)) for change in changes.values()), default=0.0)
     return [
         Persuasion(
             metric=f"belief_change/{speaker}",
             speaker=_words(speaker),
             listener=_words(listener),
-            messages=sum(row["n"] for row in cells[speaker, listener]),
+            messages=sum(game["n"] for of_start in cells[speaker, listener].values() for game in of_start),
             change=change,
             mark=_mark(change, reach),
         )
@@ -143,16 +157,24 @@ def exploitability(run: Run) -> Exploitability:
     """Return the iterations of a run in phases, in order; none without phases, or before the first games."""
     if not run.config.get("phases"):
         return Exploitability([])
-    names = ("roles", "policies", "seat_metrics", "error")
-    ordered = run.episodes.of_training().order_by("step", "number")
-    rows: Iterable[tuple[Any, ...]] = ordered.values_list("step", "number", *(f"summary__{name}" for name in names))
-    games = ((step, number, dict(zip(names, facts, strict=True))) for step, number, *facts in rows)
-    played = ((step, number, _known(summary)) for step, number, summary in games)
     try:
         config = configs.parse(run.config, stored=True)
     except BadInput:  # of a game or a method that is no longer installed
         return Exploitability([])
+    names = ("roles", "policies", "seat_metrics", "error", "scenario", "seed")
+    ordered = run.episodes.of_training().filter(step__in=_edges(run, config)).order_by("step", "number")
+    rows: Iterable[tuple[Any, ...]] = ordered.values_list("step", "number", *(f"summary__{name}" for name in names))
+    games = ((step, number, dict(zip(names, facts, strict=True))) for step, number, *facts in rows)
+    played = ((step, number, _known(summary)) for step, number, summary in games)
     return Exploitability([_placed(at, iteration) for at, iteration in enumerate(of_games(config, played))])
+
+
+def _edges(run: Run, config: RunConfig) -> list[int]:
+    """Return the first and the last `EDGE` steps with games of each phase."""
+    ends = phases.ends(config.phases)
+    steps = run.episodes.order_by("step").values_list("step", flat=True).distinct()
+    by_phase = [list(of_phase) for _, of_phase in groupby(steps, key=lambda step: bisect_left(ends, step))]
+    return [step for of_phase in by_phase for step in dict.fromkeys((*of_phase[:EDGE], *of_phase[-EDGE:]))]
 
 
 def _known(summary: Mapping[str, Any]) -> dict[str, Any]:
