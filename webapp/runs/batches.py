@@ -14,6 +14,8 @@ from typing import Any
 from django.db import connection
 from django.db.backends.postgresql.psycopg_any import Jsonb
 
+from training import phases
+from training.phases import Phase
 from webapp.runs.models import Attempt, Checkpoint, Event, Metric, PlayedEpisode, Run
 from webapp.runs.reports import keymetric
 
@@ -110,17 +112,25 @@ def _store_episodes(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> 
 
 def _store_checkpoint(run: Run, entry: dict[str, Any]) -> None:
     """One row per saved step; a later attempt that saves the same step again replaces the folder, not the row."""
-    earlier = run.checkpoints.filter(step__lt=entry["step"]).order_by("-step").first()
     base = Checkpoint.objects.filter(kind=Checkpoint.Kind.BASE, name=run.base).first()
     metrics = run.metrics.filter(step=entry["step"]).values_list("values", flat=True).first()
     facts = {
         "kind": entry["kind"],
         "run": run,
         "step": entry["step"],
-        "parent": earlier or run.start_checkpoint or base,
+        "parent": _earlier(run, entry["step"]) or run.start_checkpoint or base,
         "base": run.base,
         "path": entry["path"],
         "sha256": entry["sha256"],
         "metrics": metrics or {},
     }
     Checkpoint.objects.update_or_create(name=entry["name"], defaults=facts)
+
+
+def _earlier(run: Run, step: int) -> Checkpoint | None:
+    """The checkpoint from which the weights after a step come: the one before, but for a phase that states `begin`."""
+    saved = run.checkpoints.filter(step__lt=step).order_by("-step").first()
+    made = [Phase.from_dict(phase) for phase in run.config.get("phases", ())]
+    if saved is None or not made:
+        return saved
+    return run.checkpoints.filter(step=phases.weights_after(made, saved.step)).first() or saved

@@ -6,7 +6,7 @@ import time
 import pytest
 from django.urls import reverse
 
-from tests.webapp.runs.making import make_checkpoint, make_run
+from tests.webapp.runs.making import in_turns, make_checkpoint, make_run
 from webapp.runs import attempts, batches
 from webapp.runs.models import Run
 
@@ -137,6 +137,17 @@ def metrics(attempt, *times):
     """One training step at each of these seconds."""
     lines = [{"step": step, "at": at, "reward": 0.5} for step, at in times]
     attempts.record(attempt=attempt, batch=batches.Batch(metrics=lines, offsets={}))
+
+
+def test_the_parent_of_a_checkpoint_is_the_one_that_its_phase_began_with(researcher):
+    names = [("listen", ""), ("crew", ""), ("imposter", "phase listen")]
+    made = [{"name": name, "steps": 2, "begin": begin, "opponents": []} for name, begin in names]
+    run, attempt = begun(researcher, game="among_us", config=in_turns(researcher, made).config)
+    facts = {"kind": "full", "path": "p", "sha256": "0" * 64}
+    saved = [{**facts, "step": step, "name": f"c{step}"} for step in (2, 4, 5, 6)]
+    attempts.record(attempt=attempt, batch=batches.Batch(checkpoints=saved, offsets={}))
+    parents = {each.step: each.parent and each.parent.step for each in run.checkpoints.select_related("parent")}
+    assert parents == {2: None, 4: 2, 5: 2, 6: 5}
 
 
 def test_the_time_left_of_training_counts_from_this_attempt(researcher, get):
