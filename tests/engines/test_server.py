@@ -161,7 +161,8 @@ def test_choices_are_scored_as_whole_replies_to_the_chat(asked):
         ({"choices": []}, "choices"),
         ({"choices": [""]}, "choices.0"),
         ({"choices": ["a"], "model": "other"}, "this server knows parley only"),
-        ({"choices": ["word " * 100]}, "maximum context length"),
+        ({"choices": ["word " * 12]}, "maximum context length"),
+        ({"choices": ["word " * 5] * 10}, "tokens together, more than 60"),
     ],
 )
 def test_choices_that_cannot_be_scored_are_refused(asked, fields, why):

@@ -109,6 +109,8 @@ class Server:
 
     async def _score(self, request: ChoicesRequest) -> dict[str, Any]:
         replies = [[*self._chat.encode(choice), self._chat.end_id] for choice in request.choices]
+        if (total := sum(map(len, replies))) > self._window:  # they are read side by side, each token beside all others
+            raise BadInput(f"they have {total} tokens together, more than {self._window}", "choices")
         return {"logprobs": await self._engine.score(self._prompt(request, max(map(len, replies))), replies)}
 
     async def _complete(self, request: ChatRequest) -> dict[str, Any]:

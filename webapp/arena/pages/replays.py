@@ -123,11 +123,11 @@ def beliefs(request: HttpRequest, match_id: int) -> HttpResponse:
     cold = {model for model in models if not model_seats.can_be_asked(model)}
     serving.request_all(deployments=models - cold)  # they are in use
     try:
-        ready = all([serving.request(deployment=model, by=user) for model in cold])
+        ready = [serving.request(deployment=model, by=user) for model in cold]
     except BadInput as error:
         messages.error(request, str(error))
         return redirect(f"{reverse('arena:replay', args=[match.pk])}?viewer={ALL}")
-    if not ready:
+    if not all(ready):
         messages.warning(request, "A model is being started: ask again in a moment.")
     elif queue.publish(queue.PROBE, match.pk):
         messages.success(request, "The models are being asked: reload this page in a moment.")

@@ -52,8 +52,8 @@ def has_roles(game: str) -> bool:
 class Persuasion:
     """What a message of one role changes in the belief of one listener, by the listener's role.
 
-    `change` is the mean over starts of the mean of each start's games, `messages` how often a listener heard one. `mark`
-    are the ends and the mean of the interval in the drawing. `metric` names the curve of the speaker's role.
+    `change` is the mean over starts of the mean of each start's games, `messages` how often a listener heard one.
+    `mark` are the ends and the mean of the interval in the drawing. `metric` names the curve of the speaker's role.
     """
 
     metric: str
