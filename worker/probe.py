@@ -16,7 +16,7 @@ from channels.db import database_sync_to_async
 from django.db import connection
 
 from training.engines.base import ChatMessage
-from training.errors import BadInput, OutsideError, RemoteModelError
+from training.errors import BadInput, OutsideError, RemoteModelError, WindowFull
 from training.players.remote import RemotePlayer
 from training.text.messages import chat
 from webapp.arena.models import Match
@@ -73,7 +73,7 @@ async def _ask_all(asked: Sequence[Question]) -> None:
             try:
                 reply = await _ask(question)
             except (OutsideError, BadInput, TimeoutError) as error:
-                failures[model] += 1
+                failures[model] += not isinstance(error, WindowFull)
                 where = (question.match_id, question.seat, question.step)
                 logger.info("match %s seat %s did not say what it believed at step %s: %s", *where, error)
                 return

@@ -175,6 +175,13 @@ def test_a_model_that_stops_answering_is_left_alone(of_two, stub):
     assert of_two.beliefs.count() == questions.count(1)
 
 
+def test_a_model_for_which_some_chats_are_too_long_is_asked_about_the_others(of_two, stub):
+    too_long = Status(400, '{"error": {"message": "this model\'s maximum context length is 60 tokens"}}')
+    stub.answer = too_long
+    probe(of_two.pk)
+    assert {asked.body["seed"] for asked in stub.requests} == {each.seed % 2**31 for each in probes.unanswered(of_two)}
+
+
 def test_one_worker_at_a_time_asks_about_a_match(of_two, stub):
     questions, again = len(list(probes.unanswered(of_two))), [1]
 
