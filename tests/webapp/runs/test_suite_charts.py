@@ -122,6 +122,18 @@ def test_the_comparison_shows_suites_with_their_tables(suite, researcher, client
 
 
 @pytest.mark.django_db
+def test_more_suites_need_no_more_queries(suite, researcher, client_of, django_assert_max_num_queries):
+    runs = [suite(f"seed {seed}", 0.2, 0.5, 0.3, seed=seed) for seed in range(12)]
+    for run in runs:
+        trained = run.start_checkpoint.run
+        trained.start_checkpoint = make_checkpoint(make_run(researcher, kind="sft"))
+        trained.save()
+    client = client_of(researcher)
+    with django_assert_max_num_queries(8):
+        assert client.get(reverse("runs:compare"), {"run": [run.pk for run in runs]}).status_code == 200
+
+
+@pytest.mark.django_db
 def test_a_suite_has_its_charts_and_offers_others_with_its_tasks(suite, researcher, client_of):
     def tasks(opponent, rooms=2):
         game = {"game": "among_us", "settings": {"width": rooms}, "side": ["crewmate"], "opponent": opponent}

@@ -252,7 +252,7 @@ def _mark(estimate: Estimate | None, at: int, place: int, of: int, ends: tuple[f
 def of_checkpoints(run: Run, visible: RunQuerySet) -> list[Run]:
     """Return the newest suites of a run's checkpoints that have a result, oldest first."""
     found = visible.filter(kind=Run.Kind.SUITE, start_checkpoint__run=run, result__has_key="rows")
-    return list(found.select_related("start_checkpoint__run").order_by("-pk")[:SHOWN])[::-1]
+    return list(found.select_related("start_checkpoint__run__start_checkpoint__run").order_by("-pk")[:SHOWN])[::-1]
 
 
 def comparable(run: Run, visible: Iterable[Run]) -> list[Run]:

@@ -113,7 +113,8 @@ def _own_list(address: str) -> bool:
 @researchers
 def compare(request: HttpRequest) -> HttpResponse:
     """Two or more runs side by side: curves, last values, and where their configurations differ."""
-    visible = Run.objects.visible_to(current_user(request)).experiments().select_related("start_checkpoint__run")
+    experiments = Run.objects.visible_to(current_user(request)).experiments()
+    visible = experiments.select_related("start_checkpoint__run__start_checkpoint__run")
     runs = _selected(visible, request.GET)
     most = MOST_SUITES if runs and all(run.kind == Run.Kind.SUITE for run in runs) else MOST_COMPARED
     if not 2 <= len(runs) <= most:
