@@ -55,7 +55,8 @@ def replay(request: HttpRequest, match_id: int) -> HttpResponse:
         "match": match,
         "view": view,
         "beliefs_note": ASIDE if view.believed else "",
-        "unasked": place == ALL and revealed and any(True for _ in probes.unanswered(match)),
+        # called by the whole page only: it replays the match, which every click in the viewer would wait for
+        "unasked": lambda: place == ALL and revealed and any(True for _ in probes.unanswered(match)),
         "answered": bool(answers),
         "revealed": revealed,
         "judged": access.shows_judgments(match, user),
