@@ -300,7 +300,10 @@ def played_elsewhere(names):
 
 
 def playable():
-    return [name for name in pyspiel.registered_names() if not refusal(name)]
+    """Return the games of a fresh process: importing OpenSpiel's algorithms registers its Python games, too."""
+    listing = "import json, pyspiel; print(json.dumps(pyspiel.registered_names()))"
+    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
+    return [name for name in json.loads(done.stdout) if not refusal(name)]
 
 
 def test_some_other_games_play_to_their_end():
