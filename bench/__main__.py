@@ -167,9 +167,9 @@ def _critic(command: ArgumentParser) -> None:
 def _miniature(command: ArgumentParser) -> None:
     command.add_argument(
         "part",
-        choices=("toy", "negotiation", "werewolf", "hack", "critic", "kuhn", "tictactoe", "hanabi"),
+        choices=("toy", "negotiation", "werewolf", "hack", "critic", "kuhn", "tictactoe", "hanabi", "among_us"),
         help="the task; hack: Werewolf with a planted bug, by quality filter; critic: item negotiation, by value head; "
-        "kuhn, tictactoe, hanabi: MARS from a small start",
+        "kuhn, tictactoe, hanabi: MARS from a small start; among_us: listen_speak from a small start, by variant",
     )
     command.add_argument(
         "--forms", default="", metavar="A,B", help="forms of credit (hack: filters), compared with the first (all)"

@@ -3,9 +3,9 @@
 `toy`: steps until the reward holds at 90 %. `negotiation`: a training run per form and seed with the real trainer, then
 a head-to-head of its last checkpoint against the frozen cold start, seats swapped on every scenario. `werewolf` and
 `hack` are in `bench.werewolf`, `critic` is in `bench.baselines`, `kuhn`, `tictactoe` and `hanabi` in
-`bench.strategic`. Intervals are 95 %, Student's t over seeds; each head-to-head has an interval over scenarios as well.
-A failed run is reported, not left out. Each row is stored in `row.json` of its folder, and the same command continues
-where it was interrupted.
+`bench.strategic`, `among_us` in `bench.among_us`. Intervals are 95 %, Student's t over seeds; each head-to-head has an
+interval over scenarios as well. A failed run is reported, not left out. Each row is stored in `row.json` of its folder,
+and the same command continues where it was interrupted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from bench import baselines, strategic
+from bench import among_us, baselines, strategic
 from bench.rows import against, bargaining, metrics_of, over_seeds, run, stored_row
 from training.errors import BadInput
 from training.methods.omar import OmarConfig
@@ -47,6 +47,8 @@ def main(arguments: Namespace) -> dict[str, Any]:
     """Return the comparison of the requested forms."""
     if arguments.part in strategic.TASKS:
         return strategic.main(arguments)
+    if arguments.part == "among_us":
+        return among_us.main(arguments)
     known = _known(arguments.part)
     forms = arguments.forms.split(",") if arguments.forms else list(known)
     if unknown := [form for form in forms if form not in known]:

@@ -434,6 +434,29 @@ def _strategic(raw: Raw) -> Iterator[str]:
         yield f"| `{form}` | {single} | {_over_seeds(values, 2, signed=False)} | {gain} |"
 
 
+def listen_speak(raw: Raw) -> Iterator[str]:
+    """Yield each variant's wins by seed with their mean and ratio to `RL`; what it believes and says; differences."""
+    won = {form: [row["after"]["won"] for row in rows["runs"]] for form, rows in raw["forms"].items()}
+    for form, values in won.items():
+        single = ", ".join(f"{value:.2f}" for value in values)
+        ratio = fmean(values) / fmean(won["RL"])
+        yield f"| `{form}` | {single} | {_over_seeds(values, 2, signed=False)} | {ratio:.2f} |"
+    for form, rows in raw["forms"].items():
+        yield f"| `{form}` | {' | '.join(_mean_of(rows['runs'], name) for name in SPOKEN)} |"
+    for form, other in (("RL+L+S", "RL"), ("RL+L", "RL"), ("RL+L+S", "RL+L")):
+        yield f"`{form}` minus `{other}`: {_lead(won[form], won[other], 3)}"
+
+
+SPOKEN = ("ejected", "tasks", "meetings", "votes_right", "before", "after", "named", "named_seen", "silent", "waits")
+"""The columns of what a variant does in meetings."""
+
+
+def _mean_of(runs: Sequence[Mapping[str, Any]], name: str) -> str:
+    """Return the mean over the seeds that have the number, – if none has it."""
+    values = [row["after"][name] for row in runs if row["after"][name] is not None]
+    return f"{fmean(values):.2f}" if values else "–"
+
+
 def _lead(values: Sequence[float], first: Sequence[float], digits: int) -> str:
     """Return the paired difference over seeds."""
     return _over_seeds([a - b for a, b in zip(values, first, strict=True)], digits)

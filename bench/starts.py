@@ -1,6 +1,7 @@
-"""Small models that begin a strategic miniature: pretrained for a minute on recorded play of one game.
+"""Small models that begin a miniature: pretrained for a minute or two on recorded play of one game.
 
-A start follows the form of the game and looks at its own cards or board, and plays no better than its task's row says.
+A start follows the form of the game and looks at its own cards, board or room, and plays no better than its task's row
+says.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from bench.random_talk import TOLD, RandomTalk
 from training import bases, players, samples
 from training.players.base import Player, PlayerFactory, Reply
 from training.players.strategic import Strategist, poker_state
@@ -20,8 +23,10 @@ from training.records import Episode, Observation, Scenario, Seat
 from training.rollout import Job, RolloutPolicy, collect
 from training.seeding import rng
 from training.store import atomic_directory
+from training.text.conversations import traces
 
 if TYPE_CHECKING:
+    from training.learn.tiny.pretrain import Traced
     from training.records import Trace
 
 BY_CARD = (0.5, 0.2, 0.8)
@@ -31,18 +36,29 @@ _TAG = re.compile(r"<answer>.*?</answer>")
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a start is pretrained on: games of `sample`, each seat one of `seats`; `recipe` changes `tiny`'s."""
+    """What a start is pretrained on: games of `sample`, each seat one of `seats`; `recipe` changes `tiny`'s.
+
+    `sample` is a scenario of the sample dataset `file`, played with `settings` instead of its own where they name one.
+    `sft` changes how the model is pretrained. Each of `words` is a token of its own. `traced` says
+    what the model reads of a game.
+    """
 
     sample: str
     seats: tuple[str, ...]
     games: int
     recipe: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
+    file: str = "strategic"
+    settings: dict[str, Any] = field(default_factory=dict)
+    sft: dict[str, Any] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    traced: Traced = traces
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario that is played, with its cards drawn anew in every game."""
-        return next(each for each in samples.load("strategic") if each.id == self.sample)
+        """The scenario that is played, with its cards or roles drawn anew in every game."""
+        sample = next(each for each in samples.load(self.file) if each.id == self.sample)
+        return sample.model_copy(update={"settings": {**sample.settings, **self.settings}})
 
 
 class ByCard(Strategist):
@@ -72,7 +88,12 @@ class Terse:
 
 
 def _seated(name: str, scenario: Scenario, seat: Seat) -> Player:
-    return ByCard(scenario, seat) if name == "by_card" else Terse(players.make(name, scenario, seat))
+    own: dict[str, PlayerFactory] = {
+        "by_card": ByCard,
+        "random_talk": RandomTalk,
+        "witness_talk": partial(RandomTalk, told=TOLD),
+    }
+    return own[name](scenario, seat) if name in own else Terse(players.make(name, scenario, seat))
 
 
 def play(start: Start) -> list[Episode]:
@@ -81,7 +102,9 @@ def play(start: Start) -> list[Episode]:
         Job(
             number,
             start.scenario.with_seed(rng(start.seed, "game", number).getrandbits(62)),
-            tuple(rng(start.seed, "seat", number, seat).choice(start.seats) for seat in (0, 1)),
+            tuple(
+                rng(start.seed, "seat", number, seat).choice(start.seats) for seat in range(len(start.scenario.seats))
+            ),
         )
         for number in range(start.games)
     ]
@@ -106,12 +129,14 @@ def prepare(start: Start, folder: Path, also: Sequence[Start] = ()) -> Path:
 
     if folder.is_dir():
         return folder
-    sft = SftConfig(tokens_per_batch=640, batches_per_step=1, max_length=4096, lr=5e-3, warmup=0.05, lora=None)
+    usual = {"tokens_per_batch": 640, "batches_per_step": 1, "max_length": 4096, "lr": 5e-3, "warmup": 0.05}
+    sft = SftConfig.from_dict({**usual, "lora": None, **start.sft})
     small = {"hidden": 64, "layers": 2, "heads": 2, "groups": 1, "mlp": 160, "vocabulary": 1200, "context": 0.05}
     recipe = Recipe.from_dict({"seed": start.seed, "sft": sft.to_dict(), **small, **start.recipe})
     info = bases.ModelInfo(
         name=folder.name, base="tiny", licence="apache-2.0", note=f"plays {start.sample}", dataset=(), command=""
     )
     with atomic_directory(folder) as new:
-        pretrain(new, [game for each in (start, *also) for game in play(each)], recipe, info)
+        games = [game for each in (start, *also) for game in play(each)]
+        pretrain(new, games, recipe, info, words=start.words, traced=start.traced)
     return folder

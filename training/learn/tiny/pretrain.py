@@ -12,7 +12,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from training import bases
 from training.learn.tiny.games import play
@@ -21,6 +21,7 @@ from training.records import Episode, Trace
 from training.sections import SftConfig
 from training.seeding import rng
 from training.store import atomic_directory, dumps
+from training.text.conversations import traces
 
 if TYPE_CHECKING:
     from transformers import LlamaForCausalLM, PreTrainedTokenizerBase
@@ -73,6 +74,14 @@ class Recipe(Record):
 
 RECIPE = Recipe()
 
+
+class Traced(Protocol):
+    """How a game becomes traces; `window` is the longest of them in tokens."""
+
+    def __call__(self, episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> Sequence[Trace]:
+        """Return the traces of all seats."""
+
+
 READING = 0.1
 """The share of the time that passes before the first batch: games are played, and their traces made."""
 
@@ -115,12 +124,13 @@ def pretrain(
     recipe: Recipe,
     info: bases.ModelInfo,
     words: Sequence[str] = (),
+    traced: Traced = traces,
     on_progress: Callable[[float], None] = lambda _: None,
 ) -> None:
     """Train a tokenizer and a model by the recipe on `games`, and write them into the existing `folder`.
 
-    Each of `words` is always tokenized separately, for instance names that the model must copy. `on_progress` is called
-    with the share of the work done.
+    Each of `words` is always tokenized separately, for instance names that the model must copy. `traced` returns the
+    traces of a game that the model reads. `on_progress` is called with the share of the work done.
     """
     from training.learn.models import save
     from training.learn.sft.data import plan
@@ -129,7 +139,7 @@ def pretrain(
 
     tokenizer = make_tokenizer(_texts(_evenly(games)), recipe, words)
     model = make_model(tokenizer, recipe)
-    seat_traces = list(_traces(games, ChatTokenizer(tokenizer), recipe, on_progress))
+    seat_traces = list(_traces(games, ChatTokenizer(tokenizer), recipe, traced, on_progress))
     log.info("%d games, %d tokens", len(games), sum(len(trace.tokens) for trace in seat_traces))
     batches = plan([len(t.tokens) for t in seat_traces], recipe.sft, recipe.seed)
     fit(model, tokenizer, seat_traces, batches, recipe.sft, _ProgressHooks(on_progress, len(batches)))
@@ -155,14 +165,16 @@ class _ProgressHooks:
 
 
 def _traces(
-    games: Sequence[Episode], chat: ChatTokenizer, recipe: Recipe, on_progress: Callable[[float], None]
+    games: Sequence[Episode],
+    chat: ChatTokenizer,
+    recipe: Recipe,
+    traced: Traced,
+    on_progress: Callable[[float], None],
 ) -> Iterator[Trace]:
     """Yield all seats' traces with a share of the observation tokens as targets, except in a dialogue's rules."""
-    from training.text.conversations import traces
-
     for number, game in enumerate(games):
         random = rng(recipe.seed, "context", number)
-        for trace in traces(game, chat, window=recipe.sft.max_length):
+        for trace in traced(game, chat, window=recipe.sft.max_length):
             rules = 0 if game.scenario.game == "negotiation" else trace.tokens.index(chat.end_id)
             mask = tuple(
                 int(sampled or (at > rules and random.random() < recipe.context))

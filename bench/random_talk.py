@@ -1,0 +1,53 @@
+"""A player of Among Us that plays at random: any legal move in the rooms and votes, and short messages about any name.
+
+It may tell what it saw, as a language model does that was not trained on the game, but copies from what it reads: a
+witness of a kill names the killer by chance. Nothing else in its messages and answers carries information.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from training.games.among_us.script.memory import remember
+from training.players.base import Reply
+from training.players.scripted import offered
+from training.seeding import rng
+from training.text.choices import replies
+
+if TYPE_CHECKING:
+    from training.records import Observation, Scenario, Seat, Trace
+
+FORMULAS = ("I saw {a} kill {b}.", "It is {a}.", "I trust {a}.", "I was with {a}.", "I saw nothing.")
+TOLD = 0.4
+"""How often `witness_talk` tells of a kill that it saw."""
+DEEDS = 0.5
+"""How often it kills or reports a body before it draws among all moves: else few games would have a meeting."""
+
+
+class RandomTalk:
+    """One seat; the same observation and seed give the same reply.
+
+    `told` is the probability that a witness of a kill tells of it.
+    """
+
+    def __init__(self, scenario: Scenario, seat: Seat, told: float = 0.0) -> None:
+        self._names, self._told = scenario.seats, told
+        self._others = [name for at, name in enumerate(scenario.seats) if at != seat]
+
+    async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
+        """Return a move drawn from all legal ones, or a formula with names drawn from all other players."""
+        chance = rng(seed, "random talk")
+        if not offered(observation, "talk"):
+            deeds = [action for action in observation.actions if action.name in ("kill", "report")]
+            some = deeds if deeds and chance.random() < DEEDS else observation.actions
+            return Reply(chance.choice(list(replies(some))))
+        kills = remember(observation, seat, self._names).killers
+        if kills and chance.random() < self._told:
+            killer, victim = next(iter(kills.items()))
+            return Reply(FORMULAS[0].format(a=killer, b=victim))
+        first, second = chance.sample(self._others, 2)
+        return Reply(chance.choice(FORMULAS).format(a=first, b=second))
+
+    def traces(self) -> tuple[Trace, ...]:
+        """Return nothing: this player samples no tokens."""
+        return ()

@@ -1,0 +1,242 @@
+"""The Among Us part of the miniature: configurations, the start's talk, and the numbers of a game made by hand."""
+
+import asyncio
+from argparse import Namespace
+
+import pytest
+
+from bench import among_us, results
+from bench.asked import asked
+from bench.deduction import numbers
+from bench.random_talk import FORMULAS, RandomTalk
+from bench.starts import Start, play
+from training import config
+from training.errors import BadInput
+from training.games import make
+from training.learn.tiny import pretrain
+from training.records import Belief, Episode, Move, Scenario, SeatMove
+from training.text.template import ChatTokenizer
+
+GUS, IVO, KIM, LEO, MIA = range(5)
+BY_HAND = Scenario(
+    id="by-hand",
+    game="among_us",
+    seats=among_us.NAMES,
+    settings=among_us.SETTINGS | {"cooldown": 1, "deal": {"imposter": MIA, "tasks": [[[1, 1]] * 4] * 5}},
+)
+WAIT = Move(action="wait")
+
+
+def go(direction):
+    return Move(action="go", args={"direction": direction})
+
+
+def names(action, seat):
+    return Move(action=action, args={"player": among_us.NAMES[seat]})
+
+
+def says(text):
+    return Move(action="talk", text=text)
+
+
+def by_hand():
+    """A game in which Ivo and Kim see Mia kill Gus, and Leo does not."""
+    game, moves = make(BY_HAND), []
+
+    def step(by_seat):
+        moves.extend(SeatMove(seat=seat, move=move) for seat, move in sorted(by_seat.items()))
+        game.step(by_seat)
+
+    step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: go("east"), MIA: WAIT})
+    step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: WAIT, MIA: names("kill", GUS)})
+    step({IVO: names("report", GUS), KIM: WAIT, LEO: WAIT, MIA: WAIT})
+    spoken = {IVO: "I saw Mia kill Gus.", KIM: "It is Leo.", LEO: "It is Mia.", MIA: "I trust Mia."}
+    for _ in spoken:
+        [speaker] = game.to_act()
+        step({speaker: says(spoken[speaker])})
+    step({IVO: names("vote", MIA), KIM: names("vote", MIA), LEO: names("vote", MIA), MIA: names("vote", IVO)})
+    first = 5 + 5 + 4
+    beliefs = [
+        belief(seat, first + message, right)
+        for seat, rights in {
+            IVO: (0.9, 0.9, 0.9, 0.9, 1.0),
+            KIM: (0.5, 0.6, 0.6, 0.6, 0.8),
+            LEO: (0.3, 0.3, 0.3, 0.7, 0.6),
+        }.items()
+        for message, right in enumerate(rights)
+    ]
+    return Episode(
+        scenario=BY_HAND,
+        moves=moves,
+        beliefs=sorted(beliefs, key=lambda each: each.after),
+        metrics=dict(game.metrics()),
+        seat_metrics={seat: dict(row) for seat, row in game.seat_metrics().items()},
+        roles=game.roles(),
+    )
+
+
+def belief(seat, after, right):
+    return Belief(
+        seat=seat, after=after, question="Who?", probabilities={"Mia": right, "Kim": 1 - right}, truth=("Mia",)
+    )
+
+
+def test_the_numbers_of_a_game_by_hand():
+    measured = numbers([(by_hand(), {GUS, KIM, LEO})])
+    assert measured == {
+        "won": 1.0,
+        "ejected": 1.0,
+        "tasks": 0.0,
+        "meetings": 1.0,
+        "votes_right": 1.0,  # of Kim and Leo; Gus never voted
+        "silent": 0.0,
+        "waits": pytest.approx((1 + 1 + 2 / 3) / 3),  # Leo went once in three decisions
+        "before": pytest.approx((0.5 + 0.3) / 2),
+        "after": pytest.approx((0.8 + 0.6) / 2),
+        "named": 0.5,  # Leo's message, not Kim's
+        "named_seen": 0.0,  # Kim saw it, and named Leo
+        "seen": 0.5,
+    }
+    assert numbers([(by_hand(), {IVO})])["named_seen"] == 1.0
+
+
+def test_a_second_discussion_begins_where_probes_are_further_apart():
+    episode = by_hand()
+    later = [belief(KIM, after, right) for after, right in ((30, 0.2), (31, 0.4))]
+    twice = episode.model_copy(update={"beliefs": (*episode.beliefs, *later)})
+    measured = numbers([(twice, {KIM})])
+    assert measured["before"] == pytest.approx((0.5 + 0.2) / 2)
+    assert measured["after"] == pytest.approx((0.8 + 0.4) / 2)
+
+
+def test_what_never_happened_has_no_number():
+    silent = by_hand().model_copy(update={"beliefs": ()})
+    measured = numbers([(silent, {GUS})])
+    assert (measured["before"], measured["named"], measured["votes_right"]) == (None, None, None)
+
+
+@pytest.mark.parametrize("variant", [form for form in among_us.VARIANTS if form != "base"])
+def test_every_variant_has_a_configuration(variant, tmp_path):
+    wanted = config.parse(among_us.configuration(variant, tmp_path, 3, 7, tmp_path / "starts.jsonl"))
+    assert (wanted.seed, wanted.learn.steps, wanted.method.variant) == (3, 7, variant)
+    assert wanted.sampling.constrain
+    partners = [(entry.source, entry.learner, entry.partner) for entry in wanted.opponents]
+    assert partners == ([] if variant == "L" else [("start", ("crewmate",), "start")])
+
+
+def test_an_unknown_variant_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="unknown variant 'RL\\+S'"):
+        among_us.main(Namespace(dir=tmp_path, forms="RL+S", seeds=1, steps=0))
+
+
+@pytest.fixture(scope="module")
+def games():
+    return play(Start("ship-2x2-4", ("random_talk",), 12, file="among_us", settings=among_us.SETTINGS))
+
+
+def test_the_start_plays_legal_moves_and_speaks_in_formulas(games):
+    turns = [turn for game in games for turn in game.turns]
+    assert all(turn.passed for turn in turns)
+    messages = {turn.move.text for turn in turns if turn.move.action == "talk"}
+    assert len(messages) > 5
+    possible = {
+        formula.format(a=first, b=second)
+        for formula in FORMULAS
+        for first in among_us.NAMES
+        for second in among_us.NAMES
+        if first != second
+    }
+    assert messages <= possible
+
+
+def answers(monkeypatch, repeated, last=(99, 99), whole=0.0):
+    """What each seat of the game by hand answers, by name, and what it has read then."""
+    for name, value in {"REPEATED": repeated, "LAST": last, "WHOLE": whole, "EMPTY": 1.0}.items():
+        monkeypatch.setattr(f"bench.asked.{name}", value)
+    recipe = pretrain.Recipe(vocabulary=400)
+    chat = ChatTokenizer(pretrain.make_tokenizer(iter(["Whom would you vote for now?"]), recipe, among_us.NAMES))
+    given, read = {}, []
+    for trace in asked(by_hand(), chat, window=None):
+        text = chat.decode(trace.tokens)
+        if "Time passes in rounds" in text:
+            continue
+        answered = trace.mask.index(1)
+        assert set(trace.mask[answered:]) == {1}
+        read.append(chat.decode(trace.tokens[:answered]))
+        vote = chat.decode(trace.tokens[answered:])
+        given.setdefault(among_us.NAMES[trace.seat], []).append(vote.removeprefix("<vote>").removesuffix("</vote>"))
+    assert all("Whom would you vote for now?" in text[-40:] for text in read)
+    return given, read
+
+
+def test_who_is_asked_repeats_the_name_that_it_read_as_a_killers(monkeypatch):
+    given, _ = answers(monkeypatch, repeated=1.0)
+    assert given["Ivo"] == given["Kim"] == ["Mia"] * 5  # before four messages, and after the last
+    told = [entry.move.text for entry in by_hand().moves if entry.move.action == "talk"].index("I saw Mia kill Gus.")
+    assert len(given["Leo"]) == 5
+    assert given["Leo"][told + 1 :] == ["Mia"] * (4 - told)  # it saw nothing, and hears it from Ivo
+    assert set(given) == {"Ivo", "Kim", "Leo"}  # the dead and the imposter are not asked
+
+
+def test_otherwise_the_answer_is_any_name(monkeypatch):
+    given, _ = answers(monkeypatch, repeated=0.0)
+    assert set(given["Ivo"]) != {"Mia"} or set(given["Kim"]) != {"Mia"}
+    assert {name for row in given.values() for name in row} <= set(among_us.NAMES) - {"Gus"}
+
+
+def test_nothing_is_repeated_from_before_the_excerpt(monkeypatch):
+    given, read = answers(monkeypatch, repeated=1.0, last=(1, 1))
+    assert not any("kills Gus" in text for text in read)  # seen before the report
+    assert len(given["Kim"]) == 5
+
+
+def test_some_seats_whole_traces_are_read_as_well(monkeypatch):
+    monkeypatch.setattr("bench.asked.WHOLE", 1.0)
+    chat = ChatTokenizer(pretrain.make_tokenizer(iter([""]), pretrain.Recipe(vocabulary=400), among_us.NAMES))
+    whole = [each for each in asked(by_hand(), chat, window=None) if "Time passes" in chat.decode(each.tokens)]
+    assert [each.seat for each in whole] == [GUS, IVO, KIM, LEO, MIA]
+
+
+def test_a_witness_tells_of_the_kill():
+    sees = make(BY_HAND)
+    sees.step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: go("east"), MIA: WAIT})
+    sees.step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: WAIT, MIA: names("kill", GUS)})
+    for seat, told, told_of in ((KIM, 1.0, True), (KIM, 0.0, False), (LEO, 1.0, False)):
+        observation = sees.observe(seat).model_copy(update={"actions": meeting(KIM)})
+        player = RandomTalk(BY_HAND, seat, told)
+        said = {asyncio.run(player.act(seat, observation, seed)).text for seed in range(30)}
+        assert (said == {"I saw Mia kill Gus."}) == told_of
+
+
+def test_a_page_has_every_variant_with_its_ratio_and_leads():
+    def runs(*won):
+        numbers = dict.fromkeys(results.SPOKEN, 0.25) | {"named_seen": None}
+        return {"runs": [{"after": {"won": value, **numbers}} for value in won]}
+
+    raw = {"forms": {"RL": runs(0.1, 0.3), "RL+L": runs(0.3, 0.4), "RL+L+S": runs(0.3, 0.5)}}
+    lines = list(results.listen_speak(raw))
+    # standard errors 0.1 and 0.05; t with one degree of freedom is 12.7062 (tables)
+    assert lines[2] == "| `RL+L+S` | 0.30, 0.50 | 0.40 (-0.87 to 1.67) | 2.00 |"
+    assert lines[3] == "| `RL` | 0.25 | 0.25 | 0.25 | 0.25 | 0.25 | 0.25 | 0.25 | – | 0.25 | 0.25 |"
+    assert lines[7] == "`RL+L` minus `RL`: +0.150 (−0.485 to +0.785)"
+
+
+def test_nobody_speaks_of_itself():
+    game = make(BY_HAND)
+    for speaker in (IVO, MIA):
+        player = RandomTalk(BY_HAND, speaker)
+        observation = game.observe(speaker).model_copy(update={"actions": meeting(speaker)})
+        replies = [asyncio.run(player.act(speaker, observation, seed)).text for seed in range(40)]
+        assert not any(among_us.NAMES[speaker] in reply for reply in replies)
+
+
+def meeting(seat):
+    """What `seat` may do when it is to speak."""
+    game = make(BY_HAND)
+    game.step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: go("east"), MIA: WAIT})
+    game.step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: WAIT, MIA: names("kill", GUS)})
+    game.step({IVO: names("report", GUS), KIM: WAIT, LEO: WAIT, MIA: WAIT})
+    while seat not in game.to_act():
+        [speaker] = game.to_act()
+        game.step({speaker: says("I saw nothing.")})
+    return game.observe(seat).actions
