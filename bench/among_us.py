@@ -19,13 +19,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.asked import asked
+from bench import asked
 from bench.deduction import numbers
-from bench.rows import against, metrics_of, over_seeds, stored_row, unless_interrupted
+from bench.rows import against, metrics_of, over_seeds, run, stored_row
 from bench.starts import Start, prepare
 from training.dataset import DatasetLine
 from training.errors import BadInput
 from training.games import make
+from training.learn.tiny.pretrain import Stage
 from training.records import Episode, Scenario, Seat
 from training.rollout import Job, RolloutPolicy, collect
 from training.seeding import rng
@@ -46,13 +47,15 @@ NAMES = ("Gus", "Ivo", "Kim", "Leo", "Mia")
 START = Start(
     "ship-2x2-4",
     ("witness_talk",),
-    3000,
+    2000,
     {"context": 0.05, "groups": 2},
     file="among_us",
     settings=SETTINGS,
-    sft={"tokens_per_batch": 2560, "lr": 4e-3, "epochs": 2},
     words=NAMES,
-    traced=asked,
+    stages=(
+        Stage(asked.excerpts, context=0.0, sft={"tokens_per_batch": 4096, "lr": 4e-3, "warmup": 0.2, "epochs": 3}),
+        Stage(asked.games, sft={"tokens_per_batch": 2560, "lr": 1e-3}),
+    ),
 )
 LISTENING_STEPS, STEPS = 10, 40
 """Training steps of π_L and of the variants after it."""
@@ -153,18 +156,10 @@ def configuration(variant: str, base: Path, seed: int, steps: int, starts: Path)
 
 def _trained(variant: str, base: Path, seed: int, steps: int, place: Path) -> dict[str, Any]:
     """Train a variant with a seed; return its result, and its metrics as means of the last five steps."""
-    from training import config as configs
-    from training.attempts import start
-    from training.learn import trainer
-    from training.rundir import RunDir
-
-    began, cpu = time.monotonic(), time.process_time()
     place.mkdir(parents=True, exist_ok=True)
     starts = place / "starts.jsonl"
     starts.write_text(DatasetLine(scenario=START.scenario).dumps() + "\n", "utf-8")
-    run_dir = RunDir(place / "train")
-    wanted = configs.parse(configuration(variant, base, seed, steps, starts))
-    trained = unless_interrupted(trainer.run(start.start(wanted, run_dir, place), run_dir))
+    trained, run_dir = run(configuration(variant, base, seed, steps, starts), place / "train")
     last = metrics_of(run_dir)[-5:]
     names = ("reward", "belief", "entropy", "kl", "silent/crewmate", "waits/crewmate")
     return {
@@ -172,8 +167,8 @@ def _trained(variant: str, base: Path, seed: int, steps: int, place: Path) -> di
         "why": trained["why"],
         "steps": trained["step"],
         "learned": {name: fmean(line[name] for line in last) for name in names if all(name in line for line in last)},
-        "train_s": round(time.monotonic() - began, 1),
-        "cpu_s": round(time.process_time() - cpu, 1),
+        "train_s": trained["wall_s"],
+        "cpu_s": trained["cpu_s"],
     }
 
 

@@ -1,9 +1,10 @@
 """Games as traces in which crewmates are asked a game's probes, so that a start knows how such a question is answered.
 
 A model that has never been asked anything would learn the form of an answer from the listening loss alone, and then
-give it where it is to speak, too. The answers are what a language model would say that reads and does not think: in
-most of them a name that it read as that of a killer, whether it saw the kill or somebody says so, else any name. A
-question has only the last messages before it, where a small model learns to look for a name from few tokens.
+give it where it is to speak, too. The answers are what a language model would say that reads and does not think: a name
+that it read as that of a killer, whether it saw the kill or somebody says so, else any name. To look for a name is
+learned from `excerpts` first, by few tokens of which only the name is a target; among the other targets of `games` it
+would not be.
 """
 
 from __future__ import annotations
@@ -15,46 +16,60 @@ from training.games import advance, make
 from training.records import LEARNER, Message, Move, Probe, Seat, Trace
 from training.seeding import rng
 from training.text.conversations import traces
+from training.text.messages import chat as messages_of
 from training.text.messages import talk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from random import Random
 
     from training.records import Episode
     from training.text.messages import Chat
     from training.text.template import ChatTokenizer
 
-REPEATED = 0.9
-"""How often an answer repeats a name that was read."""
 LAST = (1, 3)
-"""Fewest and most of the last chat messages before a question, the one that ends with it included."""
-EMPTY = 0.15
+"""Fewest and most of the last chat messages in an excerpt, the one with the question included."""
+EMPTY = 0.05
 """Share of the questions that are kept where nothing of a killer was read: else four of five would be such."""
+ASKED = 0.25
+"""Share of these questions that are asked in whole games."""
 WHOLE = 0.12
-"""Share of the seats whose whole trace is read as well."""
+"""Share of the seats whose whole trace is read."""
 _KILLER = re.compile(r"\b(\w+) kills? ")
 
 
-def asked(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
-    """Return the answers to a game's probes, and some seats' whole traces."""
-    chance = rng(episode.scenario.seed, "asked")
+def excerpts(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
+    """Return the answers to a game's probes after the last few messages, with the name as the only target."""
+    chance = rng(episode.scenario.seed, "excerpts")
+    asked = []
+    for seat, probe, (_, *messages) in _questions(episode):
+        last = messages[-chance.randint(*LAST) :]
+        if (killers := _killers(last, probe)) or chance.random() < EMPTY:
+            name = chance.choice(killers or probe.choices)
+            asked.append(_turn(seat, chat, last, probe, name, targets=chat.encode(name)))
+    return asked
+
+
+def games(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
+    """Return some seats' whole traces, and some answers to probes after all that was read."""
+    chance = rng(episode.scenario.seed, "games")
     seats = [seat for seat in range(len(episode.scenario.seats)) if chance.random() < WHOLE]
-    return [*_answers(episode, chat, chance), *traces(episode, chat, seats=seats, window=window)]
+    asked = []
+    for seat, probe, messages in _questions(episode):
+        killers = _killers(messages[1:], probe)
+        if chance.random() < ASKED * (1 if killers else EMPTY):
+            asked.append(_turn(seat, chat, messages, probe, chance.choice(killers or probe.choices)))
+    return [*asked, *traces(episode, chat, seats=seats, window=window)]
 
 
-def _answers(episode: Episode, chat: ChatTokenizer, chance: Random) -> Iterator[Trace]:
+def _questions(episode: Episode) -> Iterator[tuple[Seat, Probe, list[Chat]]]:
+    """Yield each probe of each seat with the chat messages up to its question, the rules first."""
     game, names = make(episode.scenario), episode.scenario.seats
     pending: dict[Seat, Move] = {}
     for entry in episode.moves:
         for seat, probe in () if pending else game.probes().items():
-            _, *read = game.observe(seat).messages
-            messages = talk((*read, Message(author=None, text=probe.question)), seat, names)[-chance.randint(*LAST) :]
-            killers = _killers(messages, probe)
-            if killers or chance.random() < EMPTY:
-                drawn_from = killers if killers and chance.random() < REPEATED else probe.choices
-                reply = probe.replies[probe.choices.index(chance.choice(drawn_from))]
-                yield _turn(seat, chat.prompt(messages), [*chat.encode(reply), chat.end_id])
+            observation = game.observe(seat)
+            read = (*observation.messages, Message(author=None, text=probe.question))
+            yield seat, probe, messages_of(observation.model_copy(update={"messages": read}), seat, names)
         pending = advance(game, pending, entry)
 
 
@@ -64,14 +79,23 @@ def _killers(messages: Sequence[Chat], probe: Probe) -> list[str]:
     return [name for name in _KILLER.findall(read) if name in probe.choices]
 
 
-def _turn(seat: Seat, prompt: Sequence[int], reply: Sequence[int]) -> Trace:
-    """Return a prompt and a reply as the only turn of a trace."""
+def _turn(
+    seat: Seat,
+    chat: ChatTokenizer,
+    messages: Sequence[Chat],
+    probe: Probe,
+    name: str,
+    targets: Sequence[int] | None = None,
+) -> Trace:
+    """Return an answer as the only turn of a trace; its tokens are targets, only those of `targets` if given."""
+    prompt = chat.prompt(messages)
+    reply = [*chat.encode(probe.replies[probe.choices.index(name)]), chat.end_id]
     read, said = len(prompt), len(reply)
     return Trace(
         seat=seat,
         policy=LEARNER,
         tokens=(*prompt, *reply),
-        mask=(0,) * read + (1,) * said,
+        mask=(*(0,) * read, *(int(targets is None or token in targets) for token in reply)),
         turn=(-1,) * read + (0,) * said,
         logprobs=(0.0,) * (read + said),
     )

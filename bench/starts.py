@@ -20,13 +20,12 @@ from training import bases, players, samples
 from training.players.base import Player, PlayerFactory, Reply
 from training.players.strategic import Strategist, poker_state
 from training.records import Episode, Observation, Scenario, Seat
+from training.learn.tiny.pretrain import Recipe, Stage, pretrain
 from training.rollout import Job, RolloutPolicy, collect
 from training.seeding import rng
 from training.store import atomic_directory
-from training.text.conversations import traces
 
 if TYPE_CHECKING:
-    from training.learn.tiny.pretrain import Traced
     from training.records import Trace
 
 BY_CARD = (0.5, 0.2, 0.8)
@@ -39,8 +38,7 @@ class Start:
     """What a start is pretrained on: games of `sample`, each seat one of `seats`; `recipe` changes `tiny`'s.
 
     `sample` is a scenario of the sample dataset `file`, played with `settings` instead of its own where they name one.
-    `sft` changes how the model is pretrained. Each of `words` is a token of its own. `traced` says
-    what the model reads of a game.
+    Each of `words` is a token of its own. `stages` are those of the pretraining; by default one, in which whole traces are read.
     """
 
     sample: str
@@ -50,9 +48,8 @@ class Start:
     seed: int = 0
     file: str = "strategic"
     settings: dict[str, Any] = field(default_factory=dict)
-    sft: dict[str, Any] = field(default_factory=dict)
     words: tuple[str, ...] = ()
-    traced: Traced = traces
+    stages: tuple[Stage, ...] = (Stage(),)
 
     @property
     def scenario(self) -> Scenario:
@@ -124,13 +121,11 @@ def prepare(start: Start, folder: Path, also: Sequence[Start] = ()) -> Path:
 
     The games of `also` are pretrained on, too, in one order with those of `start`, which states the recipe.
     """
-    from training.learn.tiny.pretrain import Recipe, pretrain
     from training.sections import SftConfig
 
     if folder.is_dir():
         return folder
-    usual = {"tokens_per_batch": 640, "batches_per_step": 1, "max_length": 4096, "lr": 5e-3, "warmup": 0.05}
-    sft = SftConfig.from_dict({**usual, "lora": None, **start.sft})
+    sft = SftConfig(tokens_per_batch=640, batches_per_step=1, max_length=4096, lr=5e-3, warmup=0.05, lora=None)
     small = {"hidden": 64, "layers": 2, "heads": 2, "groups": 1, "mlp": 160, "vocabulary": 1200, "context": 0.05}
     recipe = Recipe.from_dict({"seed": start.seed, "sft": sft.to_dict(), **small, **start.recipe})
     info = bases.ModelInfo(
@@ -138,5 +133,5 @@ def prepare(start: Start, folder: Path, also: Sequence[Start] = ()) -> Path:
     )
     with atomic_directory(folder) as new:
         games = [game for each in (start, *also) for game in play(each)]
-        pretrain(new, games, recipe, info, words=start.words, traced=start.traced)
+        pretrain(new, games, recipe, info, words=start.words, stages=start.stages)
     return folder

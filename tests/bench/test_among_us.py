@@ -5,8 +5,7 @@ from argparse import Namespace
 
 import pytest
 
-from bench import among_us, results
-from bench.asked import asked
+from bench import among_us, asked, results
 from bench.deduction import numbers
 from bench.random_talk import FORMULAS, RandomTalk
 from bench.starts import Start, play
@@ -149,28 +148,35 @@ def test_the_start_plays_legal_moves_and_speaks_in_formulas(games):
     assert messages <= possible
 
 
-def answers(monkeypatch, repeated, last=(99, 99), whole=0.0):
-    """What each seat of the game by hand answers, by name, and what it has read then."""
-    for name, value in {"REPEATED": repeated, "LAST": last, "WHOLE": whole, "EMPTY": 1.0}.items():
-        monkeypatch.setattr(f"bench.asked.{name}", value)
+@pytest.fixture(scope="module")
+def chat():
     recipe = pretrain.Recipe(vocabulary=400)
-    chat = ChatTokenizer(pretrain.make_tokenizer(iter(["Whom would you vote for now?"]), recipe, among_us.NAMES))
+    known = ["Whom would you vote for now?", *among_us.NAMES]
+    return ChatTokenizer(pretrain.make_tokenizer(iter(known), recipe, among_us.NAMES))
+
+
+def answers(traces, chat):
+    """What each seat answers, by name, and what it has read then."""
     given, read = {}, []
-    for trace in asked(by_hand(), chat, window=None):
-        text = chat.decode(trace.tokens)
-        if "Time passes in rounds" in text:
-            continue
-        answered = trace.mask.index(1)
-        assert set(trace.mask[answered:]) == {1}
-        read.append(chat.decode(trace.tokens[:answered]))
-        vote = chat.decode(trace.tokens[answered:])
+    for trace in traces:
+        turn = trace.turn.index(0)
+        read.append(chat.decode(trace.tokens[:turn]))
+        vote = chat.decode(trace.tokens[turn:])
         given.setdefault(among_us.NAMES[trace.seat], []).append(vote.removeprefix("<vote>").removesuffix("</vote>"))
     assert all("Whom would you vote for now?" in text[-40:] for text in read)
     return given, read
 
 
-def test_who_is_asked_repeats_the_name_that_it_read_as_a_killers(monkeypatch):
-    given, _ = answers(monkeypatch, repeated=1.0)
+@pytest.fixture
+def everything(monkeypatch):
+    """Every question is asked, and has all messages before it."""
+    for name, value in {"LAST": (99, 99), "EMPTY": 1.0, "ASKED": 1.0, "WHOLE": 0.0}.items():
+        monkeypatch.setattr(asked, name, value)
+
+
+@pytest.mark.parametrize("traced", [asked.excerpts, asked.games])
+def test_who_is_asked_repeats_the_name_that_it_read_as_a_killers(traced, chat, everything):
+    given, _ = answers(traced(by_hand(), chat, window=None), chat)
     assert given["Ivo"] == given["Kim"] == ["Mia"] * 5  # before four messages, and after the last
     told = [entry.move.text for entry in by_hand().moves if entry.move.action == "talk"].index("I saw Mia kill Gus.")
     assert len(given["Leo"]) == 5
@@ -178,22 +184,48 @@ def test_who_is_asked_repeats_the_name_that_it_read_as_a_killers(monkeypatch):
     assert set(given) == {"Ivo", "Kim", "Leo"}  # the dead and the imposter are not asked
 
 
-def test_otherwise_the_answer_is_any_name(monkeypatch):
-    given, _ = answers(monkeypatch, repeated=0.0)
-    assert set(given["Ivo"]) != {"Mia"} or set(given["Kim"]) != {"Mia"}
-    assert {name for row in given.values() for name in row} <= set(among_us.NAMES) - {"Gus"}
+def test_where_nothing_of_a_killer_was_read_the_answer_is_any_name(chat, everything, monkeypatch):
+    monkeypatch.setattr(asked, "_killers", lambda messages, probe: [])
+    given, _ = answers(asked.excerpts(by_hand(), chat, window=None), chat)
+    named = {name for row in given.values() for name in row}
+    assert len(named) > 1
+    assert named <= set(among_us.NAMES) - {"Gus"}
 
 
-def test_nothing_is_repeated_from_before_the_excerpt(monkeypatch):
-    given, read = answers(monkeypatch, repeated=1.0, last=(1, 1))
+def test_few_are_asked_where_nothing_of_a_killer_was_read(chat, everything, monkeypatch):
+    monkeypatch.setattr(asked, "EMPTY", 0.0)
+    given, _ = answers(asked.excerpts(by_hand(), chat, window=None), chat)
+    assert len(given["Kim"]) == 5
+    assert len(given["Leo"]) < 5  # before it hears of the kill
+
+
+def test_nothing_is_repeated_from_before_the_excerpt(chat, everything, monkeypatch):
+    monkeypatch.setattr(asked, "LAST", (1, 1))
+    given, read = answers(asked.excerpts(by_hand(), chat, window=None), chat)
     assert not any("kills Gus" in text for text in read)  # seen before the report
     assert len(given["Kim"]) == 5
 
 
-def test_some_seats_whole_traces_are_read_as_well(monkeypatch):
-    monkeypatch.setattr("bench.asked.WHOLE", 1.0)
-    chat = ChatTokenizer(pretrain.make_tokenizer(iter([""]), pretrain.Recipe(vocabulary=400), among_us.NAMES))
-    whole = [each for each in asked(by_hand(), chat, window=None) if "Time passes" in chat.decode(each.tokens)]
+def test_only_the_name_is_a_target_of_an_excerpt_and_the_whole_answer_in_a_game(chat, everything):
+    for trace in asked.excerpts(by_hand(), chat, window=None):
+        target = [token for token, aimed in zip(trace.tokens, trace.mask, strict=True) if aimed]
+        assert chat.decode(target) in among_us.NAMES
+    for trace in asked.games(by_hand(), chat, window=None):
+        assert trace.mask == tuple(int(turn == 0) for turn in trace.turn)
+
+
+def test_a_question_in_a_game_has_the_rules_and_an_excerpt_has_not(chat, everything):
+    [(_, excerpts), (_, games)] = [
+        answers(traced(by_hand(), chat, window=None), chat) for traced in (asked.excerpts, asked.games)
+    ]
+    assert not any("Time passes in rounds" in text for text in excerpts)
+    assert all("Time passes in rounds" in text for text in games)
+
+
+def test_some_seats_whole_traces_are_read_as_well(chat, everything, monkeypatch):
+    monkeypatch.setattr(asked, "ASKED", 0.0)
+    monkeypatch.setattr(asked, "WHOLE", 1.0)
+    whole = asked.games(by_hand(), chat, window=None)
     assert [each.seat for each in whole] == [GUS, IVO, KIM, LEO, MIA]
 
 

@@ -110,3 +110,27 @@ def test_progress_begins_with_the_games_and_ends_with_the_last_batch(tmp_path):
     assert shares == sorted(shares)
     assert shares[:2] == pytest.approx([0.1 / 6, 0.2 / 6]), "a tenth for six games"
     assert shares[-1] == 1.0
+
+
+def test_every_stage_reads_its_own_traces_with_its_own_settings(tmp_path, monkeypatch):
+    few = pretrain.RECIPE.model_copy(update={"context": 0.5})
+    played = games.play({"items": 3, "prices": 0, "dialogues": 0}, seed=3)
+    fits = []
+
+    def record(model, tokenizer, traces, batches, sft, hooks):
+        fits.append((traces, sft))
+        for _ in batches:
+            hooks.on_batch()
+
+    monkeypatch.setattr("training.learn.sft.fit.fit", record)
+    first = pretrain.Stage(lambda game, chat, /, *, window: traces(game, chat)[:1], context=0.0, sft={"lr": 1e-4})
+    shares = []
+    info = pretrain.bases.ModelInfo(name="two", base="tiny", licence="", note="", dataset=(), command="")
+    pretrain.pretrain(tmp_path, played, few, info, stages=(first, pretrain.Stage()), on_progress=shares.append)
+    [(one_seat, own), (both_seats, usual)] = fits
+    assert (len(one_seat), len(both_seats)) == (3, 6)
+    assert all(trace.mask == tuple(int(turn >= 0) for turn in trace.turn) for trace in one_seat), "no context"
+    assert sum(sum(trace.mask) for trace in both_seats[::2]) > sum(sum(trace.mask) for trace in one_seat)
+    assert (own, usual) == (few.sft.model_copy(update={"lr": 1e-4}), few.sft)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0

@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from training import bases
 from training.learn.tiny.games import play
@@ -82,6 +84,24 @@ class Traced(Protocol):
         """Return the traces of all seats."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of pretraining: which traces of the games the model reads, and what it changes in the recipe.
+
+    `context` and `sft` replace the recipe's `context` and settings of its `sft`, where they are given.
+    """
+
+    traced: Traced = traces
+    context: float | None = None
+    sft: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, recipe: Recipe) -> Recipe:
+        """Return the recipe of this stage."""
+        context = recipe.context if self.context is None else self.context
+        sft = SftConfig.from_dict({**recipe.sft.to_dict(), **self.sft})
+        return recipe.model_copy(update={"context": context, "sft": sft})
+
+
 READING = 0.1
 """The share of the time that passes before the first batch: games are played, and their traces made."""
 
@@ -124,13 +144,13 @@ def pretrain(
     recipe: Recipe,
     info: bases.ModelInfo,
     words: Sequence[str] = (),
-    traced: Traced = traces,
+    stages: Sequence[Stage] = (Stage(),),
     on_progress: Callable[[float], None] = lambda _: None,
 ) -> None:
     """Train a tokenizer and a model by the recipe on `games`, and write them into the existing `folder`.
 
-    Each of `words` is always tokenized separately, for instance names that the model must copy. `traced` returns the
-    traces of a game that the model reads. `on_progress` is called with the share of the work done.
+    Each of `words` is always tokenized separately, for instance names that the model must copy. The model reads the
+    games once per stage. `on_progress` is called with the share of the work done.
     """
     from training.learn.models import save
     from training.learn.sft.data import plan
@@ -138,12 +158,22 @@ def pretrain(
     from training.text.template import ChatTokenizer
 
     tokenizer = make_tokenizer(_texts(_evenly(games)), recipe, words)
-    model = make_model(tokenizer, recipe)
-    seat_traces = list(_traces(games, ChatTokenizer(tokenizer), recipe, traced, on_progress))
-    log.info("%d games, %d tokens", len(games), sum(len(trace.tokens) for trace in seat_traces))
-    batches = plan([len(t.tokens) for t in seat_traces], recipe.sft, recipe.seed)
-    fit(model, tokenizer, seat_traces, batches, recipe.sft, _ProgressHooks(on_progress, len(batches)))
+    model, chat = make_model(tokenizer, recipe), ChatTokenizer(tokenizer)
+    read = []
+    for number, stage in enumerate(stages):
+        begun = partial(_reading, on_progress, number, len(stages))
+        staged = stage.of(recipe)
+        seat_traces = list(_traces(games, chat, staged, stage.traced, begun))
+        log.info("%d games, %d tokens", len(games), sum(len(trace.tokens) for trace in seat_traces))
+        read.append((seat_traces, plan([len(t.tokens) for t in seat_traces], staged.sft, recipe.seed), staged.sft))
+    hooks = _ProgressHooks(on_progress, sum(len(batches) for _, batches, _ in read))
+    for seat_traces, batches, sft in read:
+        fit(model, tokenizer, seat_traces, batches, sft, hooks)
     save(model, tokenizer, folder, info)
+
+
+def _reading(on_progress: Callable[[float], None], stage: int, stages: int, done: float) -> None:
+    on_progress(READING * (stage + done) / stages)
 
 
 class _ProgressHooks:
@@ -181,7 +211,7 @@ def _traces(
                 for at, sampled in enumerate(trace.mask)
             )
             yield trace.model_copy(update={"mask": mask})
-        on_progress(READING * (number + 1) / len(games))
+        on_progress((number + 1) / len(games))
 
 
 def _evenly(games: Sequence[Episode]) -> list[Episode]:
