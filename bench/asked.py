@@ -17,7 +17,6 @@ from training.records import LEARNER, Message, Move, Probe, Seat, Trace
 from training.seeding import rng
 from training.text.conversations import traces
 from training.text.messages import chat as messages_of
-from training.text.messages import talk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from bench.random_talk import TOLD, RandomTalk
 from training import bases, players, samples
+from training.learn.tiny.pretrain import Recipe, Stage, pretrain
 from training.players.base import Player, PlayerFactory, Reply
 from training.players.strategic import Strategist, poker_state
 from training.records import Episode, Observation, Scenario, Seat
-from training.learn.tiny.pretrain import Recipe, Stage, pretrain
 from training.rollout import Job, RolloutPolicy, collect
 from training.seeding import rng
 from training.store import atomic_directory
@@ -38,7 +38,8 @@ class Start:
     """What a start is pretrained on: games of `sample`, each seat one of `seats`; `recipe` changes `tiny`'s.
 
     `sample` is a scenario of the sample dataset `file`, played with `settings` instead of its own where they name one.
-    Each of `words` is a token of its own. `stages` are those of the pretraining; by default one, in which whole traces are read.
+    Each of `words` is a token of its own. `stages` are those of the pretraining; by default one, in which whole traces are
+    read.
     """
 
     sample: str
