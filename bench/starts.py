@@ -38,8 +38,7 @@ class Start:
     """What a start is pretrained on: games of `sample`, each seat one of `seats`; `recipe` changes `tiny`'s.
 
     `sample` is a scenario of the sample dataset `file`, played with `settings` instead of its own where they name one.
-    Each of `words` is a token of its own. `stages` are those of the pretraining; by default one, in which whole traces are
-    read.
+    Each of `words` is a token of its own. `stages` are those of pretraining; by default one, which reads whole traces.
     """
 
     sample: str
