@@ -198,7 +198,7 @@ def test_the_warning_of_an_unwatched_divergence_names_the_phases(tmp_path):
     assert ["kl" in line for line in history(run_dir)] == [True, False, True, False]
     events = [event for event, _ in read_lines(run_dir.attempt(1).events)]
     [why] = [event["why"] for event in events if event["kind"] == "warning" and "kl_ceiling" in event["why"]]
-    assert why.endswith("not measured (phase far, last)")
+    assert why.endswith("no KL divergence is measured (phase far, last)")
 
 
 def test_a_phase_begins_with_a_new_method(tmp_path):

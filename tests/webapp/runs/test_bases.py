@@ -77,7 +77,7 @@ def test_a_name_is_taken_once(add, roots):
 )
 def test_a_name_that_means_another_opponent_is_refused(roots, name):
     folder = model(roots[0] / "good")
-    with pytest.raises(BadInput, match="choose another name") as caught:
+    with pytest.raises(BadInput, match="means something else: choose another one") as caught:
         services.add_base(name=name, source=str(folder), model_roots=roots)
     assert caught.value.where == "name"
     assert not Checkpoint.objects.exists()

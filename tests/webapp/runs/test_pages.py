@@ -499,9 +499,9 @@ def test_a_head_to_head_with_a_judge_shows_both_sides_as_bars_on_each_scale(page
     assert keeping in seven  # -2.5 of -10 to 0
     assert seven.count("<progress") == 1
     for shown in (
-        "Compromise seeking", "0 to 10", "[7, 8]",
+        "Compromise seeking", "0 to 10", "[7.0, 8.0]",
         'value="0.75" max="1" aria-label="Compromise seeking, tiny (measured)',
-        "[4.5, 5.5]", 'value="0.5" max="1" aria-label="Compromise seeking, tiny (opponent)', "[2, 3]",
+        "[4.5, 5.5]", 'value="0.5" max="1" aria-label="Compromise seeking, tiny (opponent)', "[2.0, 3.0]",
     ):  # fmt: skip
         assert shown in five
 

@@ -49,7 +49,8 @@ def to_width(value: float, interval: Any) -> str:
     width = high - low
     if not math.isfinite(width) or width <= 0:
         return figure(value)
-    shown = f"{value:.{min(4, max(0, 1 - math.floor(math.log10(width))))}f}"
+    exponent = int(f"{width:.1e}".partition("e")[2])
+    shown = f"{value:.{min(4, max(0, 1 - exponent))}f}"
     return shown if float(shown) else shown.removeprefix("-")
 
 
