@@ -12,6 +12,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -33,14 +34,20 @@ games, since one seat of each learns."""
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One game in miniature. `measure` maps a model's folder to numbers, the first of which is the task's."""
+    """One game in miniature. `measure` maps a model's folder to numbers, the first of which is the task's.
+
+    A run of the full method alone has `steps`, one of several forms `compared` steps. `phases` are shares
+    of these, each with its settings.
+    """
 
     game: str
     start: Start
     opponent: str
     steps: int
+    compared: int
     measure: Callable[[Path, int], dict[str, float]]
     config: dict[str, Any] = field(default_factory=dict)
+    phases: tuple[tuple[float, dict[str, Any]], ...] = ()
 
 
 def _nash_conv(folder: Path, seed: int) -> dict[str, float]:
@@ -104,6 +111,7 @@ TASKS: dict[str, Task] = {
         "kuhn_poker",
         Start("kuhn-poker-1", ("by_card",), 6000),
         "nash",
+        150,
         76,
         _nash_conv,
         {
@@ -117,16 +125,17 @@ TASKS: dict[str, Task] = {
                 "ent_coef": 0.3,
                 "aggregate": "token_mean",
             },
-            "phases": [
-                {"name": "wide", "steps": 42},
-                {"name": "narrow", "steps": 34, "learn": {"lr": 1e-4, "ent_coef": 0.15, "schedule": "linear"}},
-            ],
         },
+        (
+            (0.55, {"name": "wide"}),
+            (0.45, {"name": "narrow", "learn": {"lr": 1e-4, "ent_coef": 0.15, "schedule": "linear"}}),
+        ),
     ),
     "tictactoe": Task(
         "tic_tac_toe",
         Start("tic-tac-toe-1", ("scripted", "random"), 1500, {"vocabulary": 1600}),
         "mcts:100",
+        60,
         60,
         _against_search,
         {"rollout": {"scenarios": 64}, "learn": {"lr": 3e-4, "kl_coef": 0.02}},
@@ -135,6 +144,7 @@ TASKS: dict[str, Task] = {
         "hanabi",
         Start("hanabi-mini-1", ("scripted", "random"), 1500, {"vocabulary": 1600}),
         "scripted",
+        50,
         50,
         _self_play,
         {"rollout": {"scenarios": 64}, "learn": {"lr": 3e-4, "kl_coef": 0.02}},
@@ -153,7 +163,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     forms = arguments.forms.split(",") if arguments.forms else ["full"]
     if unknown := [form for form in forms if form not in FORMS]:
         raise BadInput(f"unknown form {unknown[0]!r}; known: {', '.join(FORMS)}", "--forms")
-    steps = arguments.steps or task.steps
+    steps = arguments.steps or (task.compared if len(forms) > 1 else task.steps)
     base = prepare(task.start, folder / "start")
     before = stored_row(folder / "before", {}, lambda: task.measure(base, 0))
     rows: dict[str, list[dict[str, Any]]] = {form: [] for form in forms}
@@ -195,9 +205,18 @@ def configuration(task: Task, base: Path, form: str, seed: int, steps: int) -> d
         "method": {"name": "mars", **FORMS[form]},
         "reward": {"scale": "span", "forfeit": "nothing", "malformed": -4.0, "well_formed": 0.05},
         "learn": learn,
-        "phases": task.config.get("phases", []) if steps == task.steps else [],
+        "phases": [
+            {**settings, "steps": length}
+            for (_, settings), length in zip(task.phases, _lengths(task, steps), strict=True)
+        ],
         "stop": never,
     }
+
+
+def _lengths(task: Task, steps: int) -> list[int]:
+    """Return the steps of each phase, `steps` in all."""
+    ends = [round(steps * share) for share in accumulate(share for share, _ in task.phases)]
+    return [end - begin for begin, end in pairwise([0, *ends])]
 
 
 def _trained(task: Task, base: Path, form: str, seed: int, steps: int, folder: Path) -> dict[str, Any]:
@@ -225,7 +244,13 @@ def _summary(
     values = {form: [row["after"][main_number] for row in rows[form] if row["after"] is not None] for form in forms}
     complete = all(len(values[form]) == len(rows[form]) for form in forms)
     return {
-        "task": {"game": task.game, "start": task.start.sample, "steps": steps, "config": task.config},
+        "task": {
+            "game": task.game,
+            "start": task.start.sample,
+            "steps": steps,
+            "config": task.config,
+            "phases": [{"share": share, **settings} for share, settings in task.phases],
+        },
         "before": before,
         "forms": {form: {"runs": rows[form], **over_seeds(main_number, values[form])} for form in forms},
         **(against(values, forms, main_number) if complete and len(forms) > 1 else {}),

@@ -39,9 +39,10 @@ def test_a_fixed_opponent_takes_a_seat_of_twice_as_many_games(part, tmp_path):
     assert fixed.method == full.method
 
 
-def test_phases_are_those_of_the_whole_run_alone(tmp_path):
-    assert [phase.name for phase in configured("kuhn", "full", tmp_path).phases] == ["wide", "narrow"]
-    assert configured("kuhn", "full", tmp_path, steps=5).phases == ()
+def test_phases_have_their_shares_of_the_steps(tmp_path):
+    phases = configured("kuhn", "full", tmp_path, steps=5).phases
+    assert [(phase.name, phase.steps) for phase in phases] == [("wide", 3), ("narrow", 2)]  # 2.75 and 2.25
+    assert configured("hanabi", "full", tmp_path, steps=5).phases == ()
 
 
 @pytest.mark.parametrize("options, where", [([], "--dir"), (["--dir", "runs", "--forms", "full,by_luck"], "--forms")])
