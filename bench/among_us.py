@@ -21,7 +21,7 @@ from typing import Any
 
 from bench import asked
 from bench.deduction import numbers
-from bench.rows import against, metrics_of, over_seeds, run, stored_row
+from bench.rows import UNWATCHED, against, metrics_of, over_seeds, run, stored_row
 from bench.starts import Start, prepare
 from training.dataset import DatasetLine
 from training.errors import BadInput
@@ -68,20 +68,6 @@ LEARN = {"lora": None, "lr": 3e-4, "threads": 1, "tokens_per_batch": 8192, "toke
 ACTING = {"critic_warmup": 2, "clip": 0.2, "kl": "k1", "kl_coef": 0.05}
 """Without the preset's entropy bonus, whose share at the tokens of messages makes them fall apart in a small model."""
 LISTENING = {"lr": 5e-4, "kl": "none", "kl_measured": False}
-NEVER = {
-    "failing": 1.0,
-    "entropy_rise": 1e6,
-    "kl_ceiling": 1e6,
-    "hacking_failing": 1.0,
-    "hacking_length": 1e6,
-    "entropy_fall": 0.0,
-    "legality_fall": 1.0,
-    "advantage_drift": 0.0,
-    "clipfrac": 1.0,
-    "silent": 1.0,
-    "waits": 1.0,
-}
-"""No rule of the watchdog: a variant that falls silent is a result."""
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
@@ -150,7 +136,7 @@ def configuration(variant: str, base: Path, seed: int, steps: int, starts: Path)
         "method": {"name": "listen_speak", "variant": variant},
         "reward": {"scale": "raw"},
         "learn": {**LEARN, **(LISTENING if alone else ACTING), "steps": steps, "save_every": steps},
-        "stop": NEVER,
+        "stop": UNWATCHED,
     }
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from bench.rows import against, bargaining, metrics_of, over_seeds, run, stored_row
+from bench.rows import UNWATCHED, against, bargaining, metrics_of, over_seeds, run, stored_row
 
 STEPS = 30
 WINDOW = 5
@@ -85,8 +85,6 @@ def steps_to(curve: Sequence[float], level: float) -> int:
 
 def settings(form: str, seed: int, steps: int) -> dict[str, Any]:
     """Return the configuration of one run."""
-    from bench.werewolf import UNWATCHED
-
     learn = {"steps": steps, "lora": None, "lr": 6e-4, "threads": 1, "save_every": steps, "critic_warmup": WARMUP}
     return bargaining(seed) | {
         "rollout": {"scenarios": 8, "games": 2},

@@ -13,7 +13,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from bench.rows import over_seeds, run, stored_row
+from bench.rows import UNWATCHED, over_seeds, run, stored_row
 from bench.starts import Start, prepare
 from training.errors import BadInput
 
@@ -74,7 +74,6 @@ def _gains(task: str, before: float, rows: dict[str, list[dict[str, Any]]]) -> d
 def configuration(model: str, base: Path, seed: int, steps: int) -> dict[str, Any]:
     """Return the configuration of a run: self-play in one game, or in all three with as many games of each."""
     games = TRAINED if model == GENERALIST else (model,)
-    never = {"entropy_fall": 0.0, "kl_ceiling": 1e6, "advantage_drift": 0.0, "hacking_length": 1e6, "clipfrac": 1.0}
     return {
         "seed": seed,
         "model": {"base": str(base), "device": "cpu"},
@@ -99,7 +98,7 @@ def configuration(model: str, base: Path, seed: int, steps: int) -> dict[str, An
             "threads": 1,
             "save_every": steps,
         },
-        "stop": never,
+        "stop": UNWATCHED,
     }
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from training.records import Observation, Scenario, Seat, Trace
 
 FORMULAS = ("I saw {a} kill {b}.", "It is {a}.", "I trust {a}.", "I was with {a}.", "I saw nothing.")
-TOLD = 0.4
+TELLING = 0.4
 """How often `witness_talk` tells of a kill that it saw."""
 DEEDS = 0.5
 """How often it kills or reports a body before it draws among all moves: else few games would have a meeting."""
@@ -27,11 +27,11 @@ DEEDS = 0.5
 class RandomTalk:
     """One seat; the same observation and seed give the same reply.
 
-    `told` is the probability that a witness of a kill tells of it.
+    `telling` is the probability that a witness of a kill tells of it.
     """
 
-    def __init__(self, scenario: Scenario, seat: Seat, told: float = 0.0) -> None:
-        self._names, self._told = scenario.seats, told
+    def __init__(self, scenario: Scenario, seat: Seat, telling: float = 0.0) -> None:
+        self._names, self._telling = scenario.seats, telling
         self._others = [name for at, name in enumerate(scenario.seats) if at != seat]
 
     async def act(self, seat: Seat, observation: Observation, seed: int) -> Reply:
@@ -42,7 +42,7 @@ class RandomTalk:
             some = deeds if deeds and chance.random() < DEEDS else observation.actions
             return Reply(chance.choice(list(replies(some))))
         kills = remember(observation, seat, self._names).killers
-        if kills and chance.random() < self._told:
+        if kills and chance.random() < self._telling:
             killer, victim = next(iter(kills.items()))
             return Reply(FORMULAS[0].format(a=killer, b=victim))
         first, second = chance.sample(self._others, 2)

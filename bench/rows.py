@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from training.rundir import RunDir
 
 INTERRUPTED = 130
+UNWATCHED = {
+    **dict.fromkeys(("failing", "hacking_failing", "legality_fall", "clipfrac", "silent", "waits"), 1.0),
+    **dict.fromkeys(("entropy_rise", "kl_ceiling", "hacking_length", "held_out_gap"), 1e6),
+    **dict.fromkeys(("entropy_fall", "advantage_drift"), 0.0),
+}
+"""Thresholds with which no rule of the watchdog stops a run: where a collapse is a result."""
 
 
 def stored_row(folder: Path, wanted: Mapping[str, Any], measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:

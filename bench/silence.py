@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.rows import metrics_of, run, stored_row
+from bench.rows import UNWATCHED, metrics_of, run, stored_row
 from training.errors import BadInput
 from training.run_sections import StopSection
 
@@ -27,17 +27,8 @@ CREW, IMPOSTER = 5, 5
 GAMES = 3
 SETTINGS = {"width": 2, "height": 1, "tasks": 3, "cooldown": 1, "rounds": 6, "task_time": 1, "wait": 1, "discussion": 1}
 """A short game on a small ship, in which random players meet about once, with one message from everybody."""
-OFF = {
-    "failing": 1.0,
-    "entropy_rise": 1e6,
-    "kl_ceiling": 1e6,
-    "hacking_failing": 1.0,
-    "hacking_length": 1e6,
-    "entropy_fall": 0.0,
-    "legality_fall": 1.0,
-    "advantage_drift": 0.0,
-    "clipfrac": 1.0,
-}
+OTHERS = {name: threshold for name, threshold in UNWATCHED.items() if name not in ("silent", "waits")}
+"""Every other rule of the watchdog, off."""
 LEARN = {
     "lr": 3e-4,
     "lora": None,
@@ -87,7 +78,7 @@ def configuration(model: str, seed: int) -> dict[str, Any]:
         "method": {"name": "listen_speak"},
         "reward": {"scale": "raw"},
         "learn": {**LEARN, "steps": steps, "save_every": steps},
-        "stop": OFF,
+        "stop": OTHERS,
         "phases": [
             {"name": "crew", "steps": CREW, "opponents": [crew]},
             {"name": "imposter", "steps": IMPOSTER, "opponents": [imposter]},

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from bench.random_talk import TOLD, RandomTalk
+from bench.random_talk import TELLING, RandomTalk
 from training import bases, players, samples
 from training.learn.tiny.pretrain import Recipe, Stage, pretrain
 from training.players.base import Player, PlayerFactory, Reply
@@ -88,7 +88,7 @@ def _seated(name: str, scenario: Scenario, seat: Seat) -> Player:
     own: dict[str, PlayerFactory] = {
         "by_card": ByCard,
         "random_talk": RandomTalk,
-        "witness_talk": partial(RandomTalk, told=TOLD),
+        "witness_talk": partial(RandomTalk, telling=TELLING),
     }
     return own[name](scenario, seat) if name in own else Terse(players.make(name, scenario, seat))
 

@@ -18,7 +18,7 @@ from statistics import fmean
 from typing import Any
 
 from bench.forms import FORMS as CREDIT
-from bench.rows import against, metrics_of, over_seeds, run, stored_row
+from bench.rows import UNWATCHED, against, metrics_of, over_seeds, run, stored_row
 from bench.starts import Start, prepare
 from training.errors import BadInput
 
@@ -192,7 +192,6 @@ def configuration(task: Task, base: Path, form: str, seed: int, steps: int) -> d
         "save_every": steps,
         **task.config["learn"],
     }
-    never = {"entropy_fall": 0.0, "kl_ceiling": 1e6, "advantage_drift": 0.0, "hacking_length": 1e6, "clipfrac": 1.0}
     return {
         "seed": seed,
         "model": {"base": str(base), "device": "cpu"},
@@ -209,7 +208,7 @@ def configuration(task: Task, base: Path, form: str, seed: int, steps: int) -> d
             {**settings, "steps": length}
             for (_, settings), length in zip(task.phases, _lengths(task, steps), strict=True)
         ],
-        "stop": never,
+        "stop": UNWATCHED,
     }
 
 

@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from bench import leak, werewolf_setup
-from bench.rows import against, metrics_of, over_seeds, run, stored_row
+from bench.rows import UNWATCHED, against, metrics_of, over_seeds, run, stored_row
 from training.records import Episode
 from training.seeding import derive
 
@@ -25,9 +25,6 @@ GAMES = 32
 COLD = 4000
 """Scripted games that the cold start learns from."""
 FILTERS: dict[str, dict[str, Any]] = {name: {"filter": name} for name in ("off", "zero", "min")}
-NEVER = ("failing", "hacking_failing", "legality_fall")
-UNWATCHED = dict.fromkeys(NEVER, 1.0) | dict.fromkeys(("hacking_length", "kl_ceiling", "entropy_rise"), 1e6)
-UNWATCHED |= dict.fromkeys(("entropy_fall", "advantage_drift"), 0.0)
 CURVES = {"malformed": "legal_rate", "reward": "reward", "leaked": "leaked"}
 
 

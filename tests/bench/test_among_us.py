@@ -178,9 +178,9 @@ def everything(monkeypatch):
 def test_who_is_asked_repeats_the_name_that_it_read_as_a_killers(traced, chat, everything):
     given, _ = answers(traced(by_hand(), chat, window=None), chat)
     assert given["Ivo"] == given["Kim"] == ["Mia"] * 5  # before four messages, and after the last
-    told = [entry.move.text for entry in by_hand().moves if entry.move.action == "talk"].index("I saw Mia kill Gus.")
+    heard = [entry.move.text for entry in by_hand().moves if entry.move.action == "talk"].index("I saw Mia kill Gus.")
     assert len(given["Leo"]) == 5
-    assert given["Leo"][told + 1 :] == ["Mia"] * (4 - told)  # it saw nothing, and hears it from Ivo
+    assert given["Leo"][heard + 1 :] == ["Mia"] * (4 - heard)  # it saw nothing, and hears it from Ivo
     assert set(given) == {"Ivo", "Kim", "Leo"}  # the dead and the imposter are not asked
 
 
@@ -233,11 +233,11 @@ def test_a_witness_tells_of_the_kill():
     sees = make(BY_HAND)
     sees.step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: go("east"), MIA: WAIT})
     sees.step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: WAIT, MIA: names("kill", GUS)})
-    for seat, told, told_of in ((KIM, 1.0, True), (KIM, 0.0, False), (LEO, 1.0, False)):
+    for seat, telling, tells in ((KIM, 1.0, True), (KIM, 0.0, False), (LEO, 1.0, False)):
         observation = sees.observe(seat).model_copy(update={"actions": meeting(KIM)})
-        player = RandomTalk(BY_HAND, seat, told)
+        player = RandomTalk(BY_HAND, seat, telling)
         said = {asyncio.run(player.act(seat, observation, seed)).text for seed in range(30)}
-        assert (said == {"I saw Mia kill Gus."}) == told_of
+        assert (said == {"I saw Mia kill Gus."}) == tells
 
 
 def test_a_page_has_every_variant_with_its_ratio_and_leads():

@@ -13,11 +13,13 @@ from bench.__main__ import main, parser
 from bench.conversation import Generate, _cut, _until_stop
 from bench.learning import item
 from bench.recorded_conversations import scenarios
+from bench.rows import UNWATCHED
 from bench.trl_side import per_pass
 from training.engines.base import SampleRequest, Sampling
 from training.errors import BadInput
 from training.games import make
 from training.records import Trace
+from training.run_sections import StopSection
 
 
 @pytest.mark.parametrize(
@@ -79,6 +81,11 @@ def test_scenarios_differ_and_end_after_the_asked_turns():
     negotiations = scenarios(30, 3)
     assert len({scenario.id for scenario in negotiations}) == 30
     assert all(make(scenario).settings.turn_limit == 6 for scenario in negotiations)
+
+
+def test_unwatched_names_every_rule_of_the_watchdog():
+    assert UNWATCHED.keys() == StopSection.model_fields.keys() - {"average", "patience", "bad_steps"}
+    StopSection.from_dict(UNWATCHED)
 
 
 def test_every_measurement_names_a_module_that_runs():
