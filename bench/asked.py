@@ -3,8 +3,7 @@
 A model that has never been asked anything would learn the form of an answer from the listening loss alone, and then
 give it where it is to speak, too. The answers are what a language model would say that reads and does not think: a name
 that it read as that of a killer, whether it saw the kill or somebody says so, else any name. To look for a name is
-learned from `excerpts` first, by few tokens of which only the name is a target; among the other targets of `games` it
-would not be.
+learned from `excerpts` first (`bench.excerpts`).
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from bench.excerpts import turn
 from training.games import advance, make
-from training.records import LEARNER, Message, Move, Probe, Seat, Trace
+from training.records import Message, Move, Probe, Seat, Trace
 from training.seeding import rng
 from training.text.conversations import traces
 from training.text.messages import chat as messages_of
@@ -44,7 +44,7 @@ def excerpts(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) ->
         last = messages[-chance.randint(*LAST) :]
         if (killers := _killers(last, probe)) or chance.random() < EMPTY:
             name = chance.choice(killers or probe.choices)
-            asked.append(_turn(seat, chat, last, probe, name, targets=chat.encode(name)))
+            asked.append(turn(seat, chat, last, probe.replies, probe.choices.index(name)))
     return asked
 
 
@@ -56,7 +56,8 @@ def games(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> li
     for seat, probe, messages in _questions(episode):
         killers = _killers(messages[1:], probe)
         if chance.random() < ASKED * (1 if killers else EMPTY):
-            asked.append(_turn(seat, chat, messages, probe, chance.choice(killers or probe.choices)))
+            name = chance.choice(killers or probe.choices)
+            asked.append(turn(seat, chat, messages, probe.replies, probe.choices.index(name), whole=True))
     return [*asked, *traces(episode, chat, seats=seats, window=window)]
 
 
@@ -76,25 +77,3 @@ def _killers(messages: Sequence[Chat], probe: Probe) -> list[str]:
     """Return the choices that stand before "kills" or "kill", as often as they do."""
     read = " ".join(message["content"] for message in messages)
     return [name for name in _KILLER.findall(read) if name in probe.choices]
-
-
-def _turn(
-    seat: Seat,
-    chat: ChatTokenizer,
-    messages: Sequence[Chat],
-    probe: Probe,
-    name: str,
-    targets: Sequence[int] | None = None,
-) -> Trace:
-    """Return an answer as the only turn of a trace; its tokens are targets, only those of `targets` if given."""
-    prompt = chat.prompt(messages)
-    reply = [*chat.encode(probe.replies[probe.choices.index(name)]), chat.end_id]
-    read, said = len(prompt), len(reply)
-    return Trace(
-        seat=seat,
-        policy=LEARNER,
-        tokens=(*prompt, *reply),
-        mask=(*(0,) * read, *(int(targets is None or token in targets) for token in reply)),
-        turn=(-1,) * read + (0,) * said,
-        logprobs=(0.0,) * (read + said),
-    )

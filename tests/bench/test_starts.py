@@ -9,10 +9,13 @@ import pytest
 from open_spiel.python.algorithms import exploitability
 from open_spiel.python.policy import tabular_policy_from_callable
 
+from bench.excerpts import decisions, turn
 from bench.starts import BY_CARD, ByCard, play
 from bench.strategic import TASKS
 from training.games import make
+from training.learn.tiny import pretrain
 from training.records import Move
+from training.text.template import ChatTokenizer
 
 
 def test_the_player_by_card_is_as_far_from_equilibrium_as_its_docstring_says():
@@ -57,3 +60,27 @@ def test_a_start_reads_whole_games_in_which_choices_stand_alone():
         assert None not in episode.returns.values()
         assert all(re.fullmatch(r"<answer>\S*</answer>", turn.reply) for turn in episode.turns)
     assert play(start) == episodes
+
+
+def test_a_decision_comes_after_the_newest_message_and_only_what_was_free_is_a_target():
+    episodes = play(replace(TASKS["tictactoe"].start, games=2))
+    chat = ChatTokenizer(pretrain.make_tokenizer(iter(["GAME STATE"]), pretrain.Recipe(vocabulary=300)))
+    pieces = decisions(episodes[0], chat, window=None)
+    turns = episodes[0].turns
+    assert [piece.seat for piece in pieces] == [each.seat for each in turns]
+    for number, (piece, played) in enumerate(zip(pieces, turns, strict=True)):
+        prompt, reply = chat.decode(piece.tokens[: piece.turn.index(0)]), played.reply
+        assert prompt.count("GAME STATE") == 1
+        assert prompt.count("(") == 9 - number + (number > 0)  # the legal cells, and the other's last move
+        free = "".join(chat.decode([token]) for token, aimed in zip(piece.tokens, piece.mask, strict=True) if aimed)
+        row, column = re.search(r"\((\d),(\d)\)", reply).groups()
+        assert free in (row + column, row, column, "")  # nothing where one cell is left
+
+
+def test_where_another_choice_continues_differently_is_a_target():
+    chat = ChatTokenizer(pretrain.make_tokenizer(iter([]), pretrain.Recipe(vocabulary=259)))  # a token per byte
+    piece = turn(0, chat, [{"role": "user", "content": "go on"}], ["<a>", "<ab>", "<b>"], 1)
+    aimed = [at for at, target in enumerate(piece.mask) if target]
+    begin = piece.turn.index(0)
+    assert [at - begin for at in aimed] == [1, 2]  # "a" or "b", then ">" or "b"
+    assert sum(turn(0, chat, [{"role": "user", "content": "go on"}], ["<a>"], 0, whole=True).mask) == 4

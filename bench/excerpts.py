@@ -1,0 +1,59 @@
+"""Short pieces of games for pretraining: the last messages that a seat read, then one reply.
+
+Only those tokens of the reply are targets in which the seat had a choice. A small model learns from few such tokens
+where in a message to look; among the many other targets of whole games it would not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from training.engines.trie import Trie
+from training.games import advance, make
+from training.records import LEARNER, Move, Seat, Trace
+from training.text.choices import count, replies
+from training.text.messages import chat as messages_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from training.records import Episode
+    from training.text.messages import Chat
+    from training.text.template import ChatTokenizer
+
+
+def turn(
+    seat: Seat, chat: ChatTokenizer, messages: Sequence[Chat], choices: Sequence[str], at: int, *, whole: bool = False
+) -> Trace:
+    """Return choice number `at` as the only turn of a trace, after `messages`.
+
+    Targets are its tokens at which another choice continues differently; with `whole` all of its tokens.
+    """
+    prompt = chat.prompt(messages)
+    listed = [(*chat.encode(choice), chat.end_id) for choice in choices]
+    allowed = Trie(listed).along(listed[at])
+    read, said = len(prompt), len(listed[at])
+    return Trace(
+        seat=seat,
+        policy=LEARNER,
+        tokens=(*prompt, *listed[at]),
+        mask=(*(0,) * read, *(int(whole or len(tokens) > 1) for tokens in allowed)),
+        turn=(-1,) * read + (0,) * said,
+        logprobs=(0.0,) * (read + said),
+    )
+
+
+def decisions(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
+    """Return every decision of a seat among listed moves, after the newest message that it read."""
+    game, names = make(episode.scenario), episode.scenario.seats
+    said = {each.move_index: each.reply for each in episode.turns}
+    pending: dict[Seat, Move] = {}
+    decided = []
+    for place, entry in enumerate(episode.moves):
+        observation = game.observe(entry.seat)
+        if entry.move.origin == "seat" and count(observation.actions):
+            choices = list(replies(observation.actions))
+            newest = messages_of(observation, entry.seat, names)[-1:]
+            decided.append(turn(entry.seat, chat, newest, choices, choices.index(said[place])))
+        pending = advance(game, pending, entry)
+    return decided
