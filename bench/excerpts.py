@@ -44,14 +44,14 @@ def turn(
 
 
 def decisions(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
-    """Return every decision of a seat among listed moves, after the newest message that it read."""
+    """Return every decision of a seat among several listed moves, after the newest message that it read."""
     game, names = make(episode.scenario), episode.scenario.seats
     said = {each.move_index: each.reply for each in episode.turns}
     pending: dict[Seat, Move] = {}
     decided = []
     for place, entry in enumerate(episode.moves):
         observation = game.observe(entry.seat)
-        if entry.move.origin == "seat" and count(observation.actions):
+        if entry.move.origin == "seat" and count(observation.actions) > 1:
             choices = list(replies(observation.actions))
             newest = messages_of(observation, entry.seat, names)[-1:]
             decided.append(turn(entry.seat, chat, newest, choices, choices.index(said[place])))

@@ -22,7 +22,7 @@ TRAINED = ("tic_tac_toe", "kuhn_poker", "hanabi")
 GENERALIST = "generalist"
 START = Start("tic-tac-toe-1", ("scripted", "random"), 1500, {"vocabulary": 1600, "hidden": 96, "heads": 3, "mlp": 240})
 ALSO = (
-    Start("kuhn-poker-1", ("by_card",), 2000),
+    Start("kuhn-poker-1", ("arbitrary",), 2000),
     Start("hanabi-mini-1", ("scripted", "random"), 1200),
     Start("connect-four-1", ("random",), 250),
     Start("leduc-poker-1", ("random",), 1000),

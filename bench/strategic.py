@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.forms import FORMS as CREDIT
 from bench.rows import UNWATCHED, against, metrics_of, over_seeds, run, stored_row
-from bench.starts import Start, prepare
+from bench.starts import DECISIONS_FIRST, Start, prepare
 from training.errors import BadInput
 
 ABLATIONS = ("whole_game", "all_players", "normalised_first", "player_turn", "role_ema")
@@ -109,17 +109,17 @@ def _mean_return(task: Task, folder: Path, opponent: str, seat: int, games: int,
 TASKS: dict[str, Task] = {
     "kuhn": Task(
         "kuhn_poker",
-        Start("kuhn-poker-1", ("by_card",), 6000),
+        Start("kuhn-poker-1", ("arbitrary",), 6000, stages=DECISIONS_FIRST),
         "nash",
         150,
-        76,
+        90,
         _nash_conv,
         {
             "sampling": {"max_tokens": 24, "constrain": True},
             "rollout": {"scenarios": 192},
             "learn": {
                 "lr": 3e-4,
-                "epochs": 4,
+                "epochs": 2,
                 "schedule": "constant",
                 "kl_coef": 0.02,
                 "ent_coef": 0.3,
@@ -127,8 +127,8 @@ TASKS: dict[str, Task] = {
             },
         },
         (
-            (0.55, {"name": "wide"}),
-            (0.45, {"name": "narrow", "learn": {"lr": 1e-4, "ent_coef": 0.15, "schedule": "linear"}}),
+            (0.6, {"name": "wide"}),
+            (0.4, {"name": "narrow", "learn": {"lr": 2e-4, "ent_coef": 0.2, "schedule": "linear"}}),
         ),
     ),
     "tictactoe": Task(
