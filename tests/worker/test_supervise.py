@@ -9,6 +9,7 @@ import subprocess
 import time
 from unittest.mock import Mock
 
+import psycopg
 import pytest
 
 from tests.worker.conftest import processes_of, wait_until
@@ -412,6 +413,18 @@ def test_a_lower_fence_never_overwrites_a_higher_one(make_run):
     line = {"step": 1, "at": 1.0, "reward": 0.5}
     attempts.record(attempt=attempt, batch=batches.Batch(metrics=[line], offsets={"metrics.jsonl": 9}))
     assert run.metrics.get().values == {"reward": 7}
+
+
+def test_many_rows_are_written_without_a_pipeline_and_the_last_of_a_step_counts(make_run, monkeypatch):
+    """In a pipeline the database waits for a frozen process for ever, and keeps its locks."""
+    run = make_run()
+    attempt = attempts.claim(run_id=run.pk, worker="w:1:1", host="h")
+    lines = [{"step": step, "at": 1.0, "reward": reward} for step, reward in ((1, 0.1), (2, 0.2), (2, 0.3), (3, 0.4))]
+
+    monkeypatch.setattr(psycopg.Pipeline, "__enter__", Mock(side_effect=AssertionError("a pipeline")))
+    attempts.record(attempt=attempt, batch=batches.Batch(metrics=lines, offsets={"metrics.jsonl": 9}))
+    stored = run.metrics.order_by("step").values_list("step", "values")
+    assert list(stored) == [(1, {"reward": 0.1}), (2, {"reward": 0.3}), (3, {"reward": 0.4})]
 
 
 def test_a_folder_that_the_site_did_not_make_is_never_an_attempt_of_the_site(make_run, quick):

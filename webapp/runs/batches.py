@@ -53,19 +53,25 @@ def store(batch: Batch, attempt: Attempt, run: Run, source: Attempt) -> None:
 
 
 def _upsert(model: type[Metric | PlayedEpisode], key: str, columns: list[str], rows: list[list[Any]]) -> None:
-    """Insert rows, or overwrite those whose stored fence is not higher."""
+    """Insert rows, or overwrite those whose stored fence is not higher; of rows with one key, the last counts.
+
+    It is one statement, and no `executemany`: psycopg sends that as a pipeline, in the middle of which the database
+    does not count a frozen process as idle, so that its locks would outlive the lease.
+    """
     if not rows:
         return
+    places = [columns.index(name) for name in key.split(", ")]
+    rows = list({tuple(row[place] for place in places): row for row in rows}.values())
     table = model._meta.db_table
     names = ", ".join(f'"{column}"' for column in columns)
     changes = ", ".join(f'"{column}" = EXCLUDED."{column}"' for column in columns)
-    holes = ", ".join(["%s"] * len(columns))
+    holes = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * len(rows))
     statement = (
-        f'INSERT INTO "{table}" ({names}) VALUES ({holes}) '  # noqa: S608 (names of our own columns)
+        f'INSERT INTO "{table}" ({names}) VALUES {holes} '  # noqa: S608 (names of our own columns)
         f'ON CONFLICT ({key}) DO UPDATE SET {changes} WHERE "{table}"."fence" <= EXCLUDED."fence"'
     )
     with connection.cursor() as cursor:
-        cursor.executemany(statement, rows)
+        cursor.execute(statement, [value for row in rows for value in row])
 
 
 def _store_metrics(attempt: Attempt, run: Run, lines: list[dict[str, Any]]) -> None:
