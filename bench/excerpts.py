@@ -6,17 +6,20 @@ where in a message to look; among the many other targets of whole games it would
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from training.engines.trie import Trie
 from training.games import advance, make
 from training.records import LEARNER, Move, Seat, Trace
+from training.seeding import rng
 from training.text.choices import count, replies
 from training.text.messages import chat as messages_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from training.players.base import PlayerFactory
     from training.records import Episode
     from training.text.messages import Chat
     from training.text.template import ChatTokenizer
@@ -43,9 +46,21 @@ def turn(
     )
 
 
-def decisions(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
-    """Return every decision of a seat among several listed moves, after the newest message that it read."""
-    game, names = make(episode.scenario), episode.scenario.seats
+def decisions(
+    episode: Episode,
+    chat: ChatTokenizer,
+    /,
+    *,
+    window: int | None,
+    lengths: Sequence[int] = (1,),
+    teacher: PlayerFactory | None = None,
+) -> list[Trace]:
+    """Return every decision of a seat among several listed moves, after the last messages that it read.
+
+    Their number is drawn from `lengths`, where 0 stands for all of them. The decision is the move that was made, or the
+    one that `teacher` would make in its place.
+    """
+    game, names, chance = make(episode.scenario), episode.scenario.seats, rng(episode.scenario.seed, "decisions")
     said = {each.move_index: each.reply for each in episode.turns}
     pending: dict[Seat, Move] = {}
     decided = []
@@ -53,7 +68,10 @@ def decisions(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -
         observation = game.observe(entry.seat)
         if entry.move.origin == "seat" and count(observation.actions) > 1:
             choices = list(replies(observation.actions))
-            newest = messages_of(observation, entry.seat, names)[-1:]
-            decided.append(turn(entry.seat, chat, newest, choices, choices.index(said[place])))
+            last = messages_of(observation, entry.seat, names)[-chance.choice(lengths) :]
+            if teacher is not None:
+                player = teacher(episode.scenario, entry.seat)
+                said[place] = asyncio.run(player.act(entry.seat, observation, chance.getrandbits(62))).text
+            decided.append(turn(entry.seat, chat, last, choices, choices.index(said[place])))
         pending = advance(game, pending, entry)
     return decided

@@ -35,7 +35,7 @@ DECISIONS_FIRST = (
     Stage(decisions, context=0.0, sft={"tokens_per_batch": 2048, "lr": 4e-3, "warmup": 0.1, "epochs": 3}),
     Stage(sft={"tokens_per_batch": 1280, "lr": 2e-3}),
 )
-"""Stages after which a small model sees its card or board: single decisions, then whole games."""
+"""Stages after which a small model sees its card: single decisions, then whole games."""
 _TAG = re.compile(r"<answer>.*?</answer>")
 
 
@@ -88,6 +88,22 @@ class Terse:
     def traces(self) -> tuple[Trace, ...]:
         """Return nothing: this player samples no tokens."""
         return ()
+
+
+def scripted(scenario: Scenario, seat: Seat) -> Player:
+    """Return the game's script, without its reasons."""
+    return Terse(players.make("scripted", scenario, seat))
+
+
+BOARD = (
+    Stage(
+        partial(decisions, lengths=(*(1,) * 6, 2, 0, 0), teacher=scripted),
+        context=0.0,
+        sft={"tokens_per_batch": 5120, "lr": 3e-3, "warmup": 0.1, "epochs": 3},
+    ),
+)
+"""Pretraining on what the script would do in every position of the games: mostly after the newest board alone, where a
+small model finds it, and sometimes after the whole game, as it is read when it plays."""
 
 
 def _seated(name: str, scenario: Scenario, seat: Seat) -> Player:

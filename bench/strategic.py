@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.forms import FORMS as CREDIT
 from bench.rows import UNWATCHED, against, metrics_of, over_seeds, run, stored_row
-from bench.starts import DECISIONS_FIRST, Start, prepare
+from bench.starts import BOARD, DECISIONS_FIRST, Start, prepare
 from training.errors import BadInput
 
 ABLATIONS = ("whole_game", "all_players", "normalised_first", "player_turn", "role_ema")
@@ -30,6 +30,10 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 """Settings of the method by form. `fixed_opponent` replaces self-play by the task's `opponent`, and plays twice as many
 games, since one seat of each learns."""
+
+
+SAMPLING = {"max_tokens": 24}
+"""Of tasks that state no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,8 @@ def _mean_return(task: Task, folder: Path, opponent: str, seat: int, games: int,
     from training.seeding import rng
 
     async def played() -> float:
-        pool = ContestantPool(EngineSection(name="transformers"), SamplingSection(max_tokens=24), "cpu")
+        sampling = SamplingSection.from_dict(task.config.get("sampling", SAMPLING))
+        pool = ContestantPool(EngineSection(name="transformers"), sampling, "cpu")
         async with aclosing(pool):
             policies = {"model": pool.open(str(folder), "model").player}
             if opponent:
@@ -133,12 +138,16 @@ TASKS: dict[str, Task] = {
     ),
     "tictactoe": Task(
         "tic_tac_toe",
-        Start("tic-tac-toe-1", ("scripted", "random"), 1500, {"vocabulary": 1600}),
+        Start("tic-tac-toe-1", ("scripted", "random"), 2000, {"vocabulary": 1600, "groups": 2}, stages=BOARD),
         "mcts:100",
         60,
         60,
         _against_search,
-        {"rollout": {"scenarios": 64}, "learn": {"lr": 3e-4, "kl_coef": 0.02}},
+        {
+            "sampling": {"max_tokens": 24, "constrain": True},
+            "rollout": {"scenarios": 64},
+            "learn": {"lr": 3e-4, "kl_coef": 0.02},
+        },
     ),
     "hanabi": Task(
         "hanabi",
@@ -198,7 +207,7 @@ def configuration(task: Task, base: Path, form: str, seed: int, steps: int) -> d
         "engine": {"name": "transformers"},
         "game": {"name": task.game},
         "data": {"limit": 1},
-        "sampling": task.config.get("sampling", {"max_tokens": 24}),
+        "sampling": task.config.get("sampling", SAMPLING),
         "rollout": {"on_refused": "forfeit", **task.config["rollout"], "scenarios": games},
         "opponents": opponents,
         "method": {"name": "mars", **FORMS[form]},

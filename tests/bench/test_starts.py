@@ -14,7 +14,9 @@ from bench.starts import BETS, Arbitrary, play
 from bench.strategic import TASKS
 from training.games import make
 from training.learn.tiny import pretrain
+from training.players.base import Reply
 from training.records import Move
+from training.text.choices import replies
 from training.text.template import ChatTokenizer
 
 
@@ -76,6 +78,26 @@ def test_a_decision_comes_after_the_newest_message_and_only_what_was_free_is_a_t
         free = "".join(chat.decode([token]) for token, aimed in zip(piece.tokens, piece.mask, strict=True) if aimed)
         row, column = re.search(r"\((\d),(\d)\)", reply).groups()
         assert free in (row + column, row, column)
+
+
+def test_a_teacher_decides_in_every_position_after_as_many_messages_as_are_drawn():
+    episode = play(replace(TASKS["tictactoe"].start, games=1, seats=("random",)))[0]
+    chat = ChatTokenizer(pretrain.make_tokenizer(iter(["GAME STATE"]), pretrain.Recipe(vocabulary=300)))
+
+    class First:
+        """Chooses the first legal cell."""
+
+        async def act(self, seat, observation, seed):
+            return Reply(next(replies(observation.actions)))
+
+    for lengths, boards in (((1,), lambda turn: 1), ((0,), lambda turn: turn), ((2,), lambda turn: 1)):
+        pieces = decisions(episode, chat, window=None, lengths=lengths, teacher=lambda scenario, seat: First())
+        for number, piece in enumerate(pieces):
+            begin = piece.turn.index(0)
+            prompt, reply = chat.decode(piece.tokens[:begin]), chat.decode(piece.tokens[begin:])
+            assert prompt.count("GAME STATE") == boards(1 + number // 2)
+            legal = re.findall(r"<[XO]\(\d,\d\)>", prompt.rsplit("LEGAL ACTIONS", 1)[1])
+            assert legal[0] in reply
 
 
 def test_where_another_choice_continues_differently_is_a_target():
