@@ -117,7 +117,7 @@ TASKS: dict[str, Task] = {
         Start("kuhn-poker-1", ("arbitrary",), 6000, stages=DECISIONS_FIRST),
         "nash",
         150,
-        90,
+        50,
         _nash_conv,
         {
             "sampling": {"max_tokens": 24, "constrain": True},
@@ -154,7 +154,7 @@ TASKS: dict[str, Task] = {
         Start("hanabi-mini-1", ("scripted", "random"), 1500, {"vocabulary": 1600}),
         "scripted",
         50,
-        50,
+        30,
         _self_play,
         {"rollout": {"scenarios": 64}, "learn": {"lr": 3e-4, "kl_coef": 0.02}},
     ),
