@@ -1,8 +1,8 @@
-"""MARS in miniature: small models that learn Kuhn poker, tic-tac-toe or mini Hanabi by self-play, over seeds.
+"""MARS in miniature: small models that learn Kuhn poker and mini Hanabi by self-play, tic-tac-toe against a search.
 
-Each run begins from the same pretrained start (`bench.starts`) and is measured before and after: Kuhn poker by the
-NashConv of the policy, tic-tac-toe by its mean return against Monte Carlo tree search in both seats, Hanabi by the mean
-return of self-play. `FORMS` are the method and its ablations. The last step counts, never the best.
+Each run begins from the same pretrained start (`bench.starts`) and is measured before and after, over seeds: Kuhn poker
+by the NashConv of the policy, tic-tac-toe by its mean return against Monte Carlo tree search in both seats, Hanabi by the
+mean return of self-play. `FORMS` are the method and its ablations. The last step counts, never the best.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ SAMPLING = {"max_tokens": 24}
 class Task:
     """One game in miniature. `measure` maps a model's folder to numbers, the first of which is the task's.
 
-    A run of the full method alone has `steps`, one of several forms `compared` steps. `phases` are shares
-    of these, each with its settings.
+    Alone, `form` has `steps`; one of several forms has `compared` steps. `phases` are shares of these, each with its
+    settings.
     """
 
     game: str
@@ -52,6 +52,7 @@ class Task:
     measure: Callable[[Path, int], dict[str, float]]
     config: dict[str, Any] = field(default_factory=dict)
     phases: tuple[tuple[float, dict[str, Any]], ...] = ()
+    form: str = "full"
 
 
 def _nash_conv(folder: Path, seed: int) -> dict[str, float]:
@@ -146,8 +147,9 @@ TASKS: dict[str, Task] = {
         {
             "sampling": {"max_tokens": 24, "constrain": True},
             "rollout": {"scenarios": 64},
-            "learn": {"lr": 3e-4, "kl_coef": 0.02},
+            "learn": {"lr": 5e-4, "epochs": 2, "kl_coef": 0.02, "ent_coef": 0.05},
         },
+        form="fixed_opponent",
     ),
     "hanabi": Task(
         "hanabi",
@@ -169,7 +171,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     if arguments.dir is None:
         raise BadInput("training runs need a directory", "--dir")
     task, folder = TASKS[arguments.part], arguments.dir.absolute()
-    forms = arguments.forms.split(",") if arguments.forms else ["full"]
+    forms = arguments.forms.split(",") if arguments.forms else [task.form]
     if unknown := [form for form in forms if form not in FORMS]:
         raise BadInput(f"unknown form {unknown[0]!r}; known: {', '.join(FORMS)}", "--forms")
     steps = arguments.steps or (task.compared if len(forms) > 1 else task.steps)
