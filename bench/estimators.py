@@ -1,12 +1,12 @@
 """The expected policy gradient of MARS's forms and of the loss's averages, by enumeration, against the true one.
 
 The game: two players take turns, at most `DEPTH` in all; an action stops the game or goes on in one of two ways, and
-every action pays both players a random reward. The policy is a table of logits. A group is two games, or three. Every
-group is enumerated with its probability, credit is the method's own (`training.methods.mars`), and weights are the
-loss's own (`training.learn.losses.averaging`). A form is unbiased if its expected gradient is a positive multiple of
-the true one: `ratio` is that multiple, `bias` what is left beside it, as a share. `noise` is the variance of the
-gradient divided by the square of its expectation. The running mean of `role_ema`, which comes from earlier games, is
-here each player's true mean return.
+every action, or the last one alone, pays both players a random reward. The policy is a table of logits. A group is two
+games, or three. Every group is enumerated with its probability, credit is the method's own (`training.methods.mars`),
+and weights are the loss's own (`training.learn.losses.averaging`). A form is unbiased if its expected gradient is a
+positive multiple of the true one: `ratio` is that multiple, `bias` what is left beside it, as a share. `noise` is the
+variance of the gradient divided by the square of its expectation. The running mean of `role_ema`, which comes from
+earlier games, is here each player's true mean return.
 """
 
 from __future__ import annotations
@@ -38,16 +38,23 @@ STOP = 2
 WEIGHTS = ("sum", "token_mean", "turn_mean", "player_mean")
 """How turns are averaged: `sum` gives each the same weight, whatever the others' number; the rest are the loss's."""
 
+KINDS = {"fixed_length": (False, False), "policy_ends": (True, False), "one_reward": (True, True)}
+"""Whether the policy ends the games of a kind, and whether these pay at the end alone."""
+
 Path = tuple[int, ...]
 """The actions of one game, in order; the players alternate."""
 
 
 @dataclass(frozen=True)
 class World:
-    """One random game with a random policy. `ends`: whether the policy decides when the game ends."""
+    """One random game with a random policy.
+
+    `ends`: whether the policy decides when the game ends; `last`: whether the last action alone is paid for.
+    """
 
     seed: int
     ends: bool
+    last: bool = False
 
     @cached_property
     def paths(self) -> list[Path]:
@@ -74,8 +81,9 @@ class World:
     def rewards(self) -> dict[Path, Vector]:
         """What both players receive after each prefix."""
         random = np.random.default_rng((self.seed, 1))
+        games = set(self.paths)
         return {
-            prefix: random.normal(size=2)
+            prefix: random.normal(size=2) * (prefix in games or not self.last)
             for prefix in sorted({way[:k] for way in self.paths for k in range(1, len(way) + 1)})
         }
 
@@ -206,11 +214,11 @@ def _numbers(expected: Vector, square: float, truth: Vector) -> dict[str, float]
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Return every form under every average, for games of fixed length and games that the policy ends."""
+    """Return every form under every average: games of fixed length, those that the policy ends, with one reward too."""
     began = time.monotonic()
     games: dict[str, Any] = {}
-    for name, ends in (("fixed_length", False), ("policy_ends", True)):
-        worlds = [World(seed, ends) for seed in range(arguments.seed, arguments.seed + arguments.worlds)]
+    for name, (ends, last) in KINDS.items():
+        worlds = [World(seed, ends, last) for seed in range(arguments.seed, arguments.seed + arguments.worlds)]
         games[name] = {form: _over([compare(world, form, arguments.group) for world in worlds]) for form in FORMS}
     return {
         "worlds": arguments.worlds,

@@ -78,6 +78,18 @@ def test_a_mean_over_all_turns_contains_the_games_own_later_ones():
     assert compare(ENDED, "player", 2)["sum"]["bias"] > 0.05
 
 
+def test_with_one_reward_at_the_end_the_forms_differ_by_the_weight_of_long_games_alone():
+    """Returns-to-go are equal then: without a mean the forms are the same, and with one, so long as games are."""
+    short = World(0, ends=True, last=True)
+    assert compare(short, "none", 2) == compare(short, "whole_game_none", 2)
+    by_turns, by_games = compare(short, "player", 2)["sum"], compare(short, "whole_game", 2)["sum"]
+    assert by_turns["bias"] != pytest.approx(by_games["bias"], abs=0.01)
+    fixed = World(0, ends=False, last=True)
+    for how, numbers in compare(fixed, "player", 2).items():
+        assert numbers == pytest.approx(compare(fixed, "whole_game", 2)[how])
+    assert numbers["bias"] == pytest.approx(0, abs=1e-9)
+
+
 def test_weighing_by_the_number_of_turns_is_biased_where_the_policy_ends_the_game():
     ended, fixed = compare(ENDED, "none", 2), compare(FIXED, "none", 2)
     for how in ("token_mean", "turn_mean", "player_mean"):
