@@ -1,8 +1,8 @@
 """MARS in miniature: small models that learn Kuhn poker and mini Hanabi by self-play, tic-tac-toe against a search.
 
 Each run begins from the same pretrained start (`bench.starts`) and is measured before and after, over seeds: Kuhn poker
-by the NashConv of the policy, tic-tac-toe by its mean return against Monte Carlo tree search in both seats, Hanabi by the
-mean return of self-play. `FORMS` are the method and its ablations. The last step counts, never the best.
+by the NashConv of the policy, tic-tac-toe by the mean return against Monte Carlo tree search in both seats, Hanabi by
+the mean return of self-play. `FORMS` are the method and its ablations. The last step counts, never the best.
 """
 
 from __future__ import annotations
