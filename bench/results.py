@@ -406,7 +406,7 @@ AVERAGES = ("sum", "token_mean", "turn_mean", "player_mean")
 
 def mars(raw: Raw) -> Iterator[str]:
     """Yield bias and noise of each form by average, how both change with the group, then the miniatures."""
-    for game in ("fixed_length", "policy_ends"):
+    for game in ("fixed_length", "policy_ends", "one_reward"):
         for form, title in ESTIMATORS.items():
             row = raw["estimators"]["games"][game][form]
             biases = " | ".join(f"{row[how]['bias']:.2f}" for how in AVERAGES)
