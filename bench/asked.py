@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bench.excerpts import turn
+from bench.excerpts import decisions, turn
 from training.games import advance, make
 from training.records import Message, Move, Probe, Seat, Trace
 from training.seeding import rng
@@ -33,13 +33,17 @@ ASKED = 0.25
 """Share of these questions that are asked in whole games."""
 WHOLE = 0.12
 """Share of the seats whose whole trace is read."""
+DEEDS = ("kill", "report")
 _KILLER = re.compile(r"\b(\w+) kills? ")
 
 
 def excerpts(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
-    """Return the answers to a game's probes after the last few messages, with the name as the only target."""
+    """Return kills, reports and answers to probes after the last few messages, with what was chosen as the only target.
+
+    Where a kill or a report was possible, what was done instead is among them.
+    """
     chance = rng(episode.scenario.seed, "excerpts")
-    asked = []
+    asked = decisions(episode, chat, window=window, lengths=range(LAST[0], LAST[1] + 1), offered=DEEDS)
     for seat, probe, (_, *messages) in _questions(episode):
         last = messages[-chance.randint(*LAST) :]
         if (killers := _killers(last, probe)) or chance.random() < EMPTY:

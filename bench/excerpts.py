@@ -17,7 +17,7 @@ from training.text.choices import count, replies
 from training.text.messages import chat as messages_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from training.players.base import PlayerFactory
     from training.records import Episode
@@ -54,11 +54,12 @@ def decisions(
     window: int | None,
     lengths: Sequence[int] = (1,),
     teacher: PlayerFactory | None = None,
+    offered: Collection[str] = (),
 ) -> list[Trace]:
     """Return every decision of a seat among several listed moves, after the last messages that it read.
 
     Their number is drawn from `lengths`, where 0 stands for all of them. The decision is the move that was made, or the
-    one that `teacher` would make in its place.
+    one that `teacher` would make in its place. With `offered`, an action of one of these names must be possible.
     """
     game, names, chance = make(episode.scenario), episode.scenario.seats, rng(episode.scenario.seed, "decisions")
     said = {each.move_index: each.reply for each in episode.turns}
@@ -66,7 +67,8 @@ def decisions(
     decided = []
     for place, entry in enumerate(episode.moves):
         observation = game.observe(entry.seat)
-        if entry.move.origin == "seat" and count(observation.actions) > 1:
+        named = not offered or any(action.name in offered for action in observation.actions)
+        if named and entry.move.origin == "seat" and count(observation.actions) > 1:
             choices = list(replies(observation.actions))
             last = messages_of(observation, entry.seat, names)[-chance.choice(lengths) :]
             if teacher is not None:

@@ -169,8 +169,8 @@ def answers(traces, chat):
 
 @pytest.fixture
 def everything(monkeypatch):
-    """Every question is asked, and has all messages before it."""
-    for name, value in {"LAST": (99, 99), "EMPTY": 1.0, "ASKED": 1.0, "WHOLE": 0.0}.items():
+    """Every question is asked, and has all messages before it; what was done is not asked for."""
+    for name, value in {"LAST": (99, 99), "EMPTY": 1.0, "ASKED": 1.0, "WHOLE": 0.0, "DEEDS": ("fly",)}.items():
         monkeypatch.setattr(asked, name, value)
 
 
@@ -197,6 +197,20 @@ def test_few_are_asked_where_nothing_of_a_killer_was_read(chat, everything, monk
     given, _ = answers(asked.excerpts(by_hand(), chat, window=None), chat)
     assert len(given["Kim"]) == 5
     assert len(given["Leo"]) < 5  # before it hears of the kill
+
+
+def test_kills_and_reports_are_excerpts_and_what_was_done_in_their_place(games, chat, everything, monkeypatch):
+    monkeypatch.setattr(asked, "DEEDS", ("kill", "report"))
+    done = [(game, turn) for game in games for turn in game.turns if turn.move.action in ("kill", "report")]
+    decided = []
+    for game in games:
+        traces = asked.excerpts(game, chat, window=None)
+        decided += [chat.decode(trace.tokens[trace.turn.index(0) :]) for trace in traces]
+        assert all("kill" in chat.decode(trace.tokens) or "report" in chat.decode(trace.tokens) for trace in traces)
+    assert len(done) > 10
+    for said in {turn.reply for _, turn in done}:
+        assert decided.count(said) == sum(turn.reply == said for _, turn in done)
+    assert any("<go>" in said for said in decided)
 
 
 def test_nothing_is_repeated_from_before_the_excerpt(chat, everything, monkeypatch):
