@@ -1,12 +1,13 @@
 """The expected policy gradient of MARS's forms and of the loss's averages, by enumeration, against the true one.
 
-The game: two players take turns, at most `DEPTH` in all; an action stops the game or goes on in one of two ways, and
-every action, or the last one alone, pays both players a random reward. The policy is a table of logits. A group is two
-games, or three. Every group is enumerated with its probability, credit is the method's own (`training.methods.mars`),
-and weights are the loss's own (`training.learn.losses.averaging`). A form is unbiased if its expected gradient is a
-positive multiple of the true one: `ratio` is that multiple, `bias` what is left beside it, as a share. `noise` is the
-variance of the gradient divided by the square of its expectation. The running mean of `role_ema`, which comes from
-earlier games, is here each player's true mean return.
+The game: two players take turns, at most `DEPTH` in all; every turn has two actions that continue the game and, where
+the policy decides when the game ends, a third that stops it. The rewards of both players, after every action or after
+the last one alone, are drawn once per game. The policy is a table of logits. A group is two or three plays of one game.
+Every group is enumerated with its probability, credit is the method's own (`training.methods.mars`), and weights are
+the loss's own (`training.learn.losses.averaging`). A form is unbiased if its expected gradient is a positive multiple
+of the true one: `ratio` is that multiple, `bias` the norm of the orthogonal component divided by that of the parallel
+one. `noise` is the variance of the gradient divided by the square of its expectation. The running mean of `role_ema`,
+which comes from earlier games, is here each player's true mean return.
 """
 
 from __future__ import annotations
@@ -203,7 +204,7 @@ def _weights(traces: list[tuple[int, Trace]], games: int, how: str) -> list[Vect
 
 
 def _numbers(expected: Vector, square: float, truth: Vector) -> dict[str, float]:
-    """Return what an expected gradient has of the true one; `square` is the expectation of its square."""
+    """Return how an expected gradient compares with the true one; `square` is the expectation of its square."""
     ratio, length = float(expected @ truth / (truth @ truth)), float(expected @ expected)
     return {
         "ratio": ratio,

@@ -1,8 +1,9 @@
 """Transfer to held-out games in miniature: three specialists and one generalist by MARS, over seeds.
 
-All runs begin from one small model, pretrained on the forms of six games. The specialists learn by self-play in one of
-three games each, the generalist in all of them; Connect Four, Leduc poker and the larger Hanabi are never played in
-training. Every last checkpoint and the start are measured by the tasks of `training/suites/mars.toml`.
+All runs begin from one small model, pretrained on recorded games of all six; of the held-out games it has seen random
+play alone. The specialists learn by self-play in one of three games each, the generalist in all of them; Connect Four,
+Leduc poker and the larger Hanabi are never played in training. The last checkpoints and the starting model are
+evaluated on tasks of `training/suites/mars.toml` (see `SKIPPED`).
 """
 
 from __future__ import annotations

@@ -418,9 +418,12 @@ def mars(raw: Raw) -> Iterator[str]:
         summed = " | ".join(f"{rows[form]['sum']['bias']:.2f}" for rows in (pairs, triples))
         turns = " | ".join(f"{rows[form]['turn_mean']['bias']:.2f}" for rows in (pairs, triples))
         yield f"| {title} | {summed} | {turns} |"
-    for task in ("kuhn", "hanabi", "tictactoe"):
+    for task in ("kuhn", "tictactoe", "hanabi"):
         if task in raw:
             yield from _strategic(raw[task])
+    for task in ("kuhn_forms", "hanabi_forms"):
+        if task in raw:
+            yield from _forms(raw[task])
 
 
 def _strategic(raw: Raw) -> Iterator[str]:
@@ -432,6 +435,17 @@ def _strategic(raw: Raw) -> Iterator[str]:
         single = ", ".join(f"{value:.2f}" for value in values)
         gain = _over_seeds([value - before for value in values], 2)
         yield f"| `{form}` | {single} | {_over_seeds(values, 2, signed=False)} | {gain} |"
+
+
+def _forms(raw: Raw) -> Iterator[str]:
+    """Yield a row per form: each seed's number, mean, and the difference from the first form, paired by seed."""
+    name = next(iter(raw["before"]))
+    values = {form: [row["after"][name] for row in rows["runs"]] for form, rows in raw["forms"].items()}
+    first = next(iter(values.values()))
+    for form, single in values.items():
+        seeds = ", ".join(f"{value:.2f}" for value in single)
+        lead = "" if single is first else _lead(single, first, 2)
+        yield f"| `{form}` | {seeds} | {_over_seeds(single, 2, signed=False)} | {lead} |"
 
 
 def listen_speak(raw: Raw) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Small models that begin a miniature: pretrained for a minute or two on recorded play of one game.
+"""Starting models of the miniatures: small models, pretrained for some minutes on recorded games.
 
-A start follows the form of the game and looks at its own cards, board or room, and plays no better than its task's row
-says.
+A starting model replies in the required format and reads its own cards, board or room; how well it plays is measured
+before training.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Start:
 
 
 class Arbitrary(Strategist):
-    """Plays Kuhn poker differently in every information state, and badly: NashConv 0.660."""
+    """Plays Kuhn poker with an arbitrary betting probability in each information state: NashConv 0.660."""
 
     def choose(self, observation: Observation, chance: Random) -> str:
         """Return BET with the probability of the information state."""

@@ -1,8 +1,9 @@
-"""MARS in miniature: small models that learn Kuhn poker and mini Hanabi by self-play, tic-tac-toe against a search.
+"""MARS in miniature: small models that learn Kuhn poker and mini Hanabi by self-play, tic-tac-toe against MCTS.
 
 Each run begins from the same pretrained start (`bench.starts`) and is measured before and after, over seeds: Kuhn poker
 by the NashConv of the policy, tic-tac-toe by the mean return against Monte Carlo tree search in both seats, Hanabi by
-the mean return of self-play. `FORMS` are the method and its ablations. The last step counts, never the best.
+the mean return of self-play. `FORMS` are the forms of credit, and self-play replaced by a fixed opponent. The last
+checkpoint is evaluated, not the best one.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ SAMPLING = {"max_tokens": 24}
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One game in miniature. `measure` maps a model's folder to numbers, the first of which is the task's.
+    """One game in miniature. `measure` maps a model's folder to metrics; the first is the one that is reported.
 
-    Alone, `form` has `steps`; one of several forms has `compared` steps. `phases` are shares of these, each with its
-    settings.
+    A run of a single form, by default `form`, takes `steps` steps, and each of several forms `compared` steps. `phases`
+    are shares of these, each with its settings.
     """
 
     game: str
