@@ -423,13 +423,13 @@ def mars(raw: Raw) -> Iterator[str]:
             yield from _strategic(raw[task])
     for task in ("kuhn_forms", "hanabi_forms"):
         if task in raw:
-            yield from _forms(raw[task])
+            yield from _credit(raw[task])
 
 
 def _strategic(raw: Raw) -> Iterator[str]:
     """Yield the start's number, then a row per form: each seed's number, mean, and change from the start."""
     name, before = next(iter(raw["before"].items()))
-    yield f"{before:.3f} at the start"
+    yield f"Starting model: {before:.3f}"
     for form, rows in raw["forms"].items():
         values = [row["after"][name] for row in rows["runs"]]
         single = ", ".join(f"{value:.2f}" for value in values)
@@ -437,7 +437,7 @@ def _strategic(raw: Raw) -> Iterator[str]:
         yield f"| `{form}` | {single} | {_over_seeds(values, 2, signed=False)} | {gain} |"
 
 
-def _forms(raw: Raw) -> Iterator[str]:
+def _credit(raw: Raw) -> Iterator[str]:
     """Yield a row per form: each seed's number, mean, and the difference from the first form, paired by seed."""
     name = next(iter(raw["before"]))
     values = {form: [row["after"][name] for row in rows["runs"]] for form, rows in raw["forms"].items()}
