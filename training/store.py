@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import json
 import logging
+import math
 import os
 import re
 import shutil
@@ -40,12 +41,14 @@ def dumps(data: object) -> str:
 def loads(text: str | bytes) -> Any:
     """Return JSON data; raise `ValueError` for text that is not JSON.
 
-    NaN, a key that an object has twice, nesting that Python cannot follow and bytes that are not UTF-8 are refused too.
+    NaN, infinity (also as a number that is too large), a key that an object has twice, nesting that Python cannot
+    follow and bytes that are not UTF-8 are refused too.
     """
     try:
         return json.loads(
             text if isinstance(text, str) else text.decode("utf-8"),
             parse_constant=_no_constant,
+            parse_float=_finite,
             object_pairs_hook=unique_keys,
         )
     except RecursionError as error:
@@ -78,6 +81,13 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is not a number in JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large")
+    return number
 
 
 def check_file(path: Path) -> None:

@@ -3,10 +3,9 @@
 The supervisor renews the lease; the process's `status.json` shows its progress. If the attempt loses its lease, the
 process is killed and nothing is written. If this worker shuts down, the process saves and the run is queued again. If
 the database or the storage is unavailable, the process continues, and its output is stored later; an event reports the
-storage. A checkpoint that the process prunes before it is published is skipped.
+storage, and output that the database refuses. A checkpoint that the process prunes before it is published is skipped.
 """
 
-import json
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -16,11 +15,11 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from django.conf import settings
-from django.db import Error, close_old_connections, connections
+from django.db import DataError, Error, IntegrityError, close_old_connections, connections
 
 from training.errors import ParleyError
 from training.rundir import AttemptDir, RunDir
-from training.store import sweep, write_json
+from training.store import loads, sweep, write_json
 from webapp.runs import attempts, batches, files
 from webapp.runs.models import Attempt, Run
 from worker import lifecycle, processes, publishing
@@ -201,15 +200,15 @@ class Supervisor:
         """Do `work`; return whether neither the database nor the storage failed."""
         try:
             work()
-        except Error as error:
-            logger.warning("run %s: the database is away: %s", self.job.pk, error)
-            return False
-        except (files.StorageError, OSError) as error:
+        except (DataError, IntegrityError, files.StorageError, OSError) as error:
             logger.warning("run %s: its output cannot be stored: %s", self.job.pk, error)
             if not self.storage_error:
                 self._failing_since = time.monotonic()
                 self._warning = clean(f"the output cannot be stored; it is tried again: {error}")
             self.storage_error, self._retry_at = clean(str(error)), time.monotonic() + RETRY_SECONDS
+            return False
+        except Error as error:
+            logger.warning("run %s: the database is away: %s", self.job.pk, error)
             return False
         finally:
             close_old_connections()
@@ -280,7 +279,7 @@ class Supervisor:
     def _read_status(self) -> bool:
         """Whether `status.json` has changed."""
         try:
-            status = clean(json.loads(self.files.status.read_text()))
+            status = clean(loads(self.files.status.read_text()))
         except (OSError, ValueError):
             return False
         if status == self.status:
@@ -364,7 +363,7 @@ class Supervisor:
         """The result of a head-to-head or of a suite with its conditions; None if there is none."""
         for name in RESULTS:
             with suppress(OSError, ValueError):
-                return clean(json.loads((self.files.root / name).read_text()))
+                return clean(loads((self.files.root / name).read_text()))
         return None
 
     def _outcome(self, code: int | None) -> tuple[str | None, str]:

@@ -6,12 +6,15 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from unittest.mock import Mock
 
 import psycopg
 import pytest
+from django.db import connection, transaction
 
+from tests.elsewhere import begin, database_address
 from tests.worker.conftest import processes_of, wait_until
 from training.rundir import RunDir
 from training.store import MANIFEST, verify_directory
@@ -384,6 +387,46 @@ def test_a_frozen_holder_writes_nothing_once_another_has_begun(make_run, worker_
     assert steps(run) == list(range(1, len(steps(run)) + 1))
 
 
+@pytest.fixture
+def frozen(quick):
+    """Starts `frozen_writer`; returns its process once it is frozen inside a transaction."""
+    started = []
+
+    def start(what, pk):
+        command = [sys.executable, "-m", "tests.worker.frozen_writer", what, str(pk)]
+        environment = {**os.environ, "DATABASE_URL": database_address()}
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        assert process.stdout.readline() == "frozen\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_a_worker_that_freezes_inside_a_batch_keeps_no_locks_and_writes_nothing(make_run, frozen):
+    run = make_run()
+    first = attempts.claim(run_id=run.pk, worker="w:1:1", host="h")
+    process = frozen("record", first.pk)
+    wait_until(attempts.lapse_overdue, seconds=10)
+    assert attempts.claim(run_id=run.pk, worker="w:2:2", host="h").fence == first.fence + 1
+    process.send_signal(signal.SIGCONT)
+    assert process.communicate(timeout=20)[0].splitlines() == ["error", "superseded"]
+    assert run.metrics.count() == 0
+
+
+def test_a_run_that_a_frozen_worker_is_claiming_is_claimed_by_another(make_run, frozen):
+    run = make_run()
+    process = frozen("claim", run.pk)
+    assert attempts.claim(run_id=run.pk, worker="w:2:2", host="h") is None, "for now"
+    wait_until(lambda: attempts.claim(run_id=run.pk, worker="w:2:2", host="h"), seconds=10)
+    process.send_signal(signal.SIGCONT)
+    assert process.communicate(timeout=20)[0].splitlines() == ["error", "nothing"]
+    assert [attempt.worker for attempt in run.attempts.all()] == ["w:2:2"]
+
+
 def test_every_write_of_a_stale_attempt_is_refused(make_run):
     run = make_run()
     stale = attempts.claim(run_id=run.pk, worker="w:1:1", host="h")
@@ -425,6 +468,38 @@ def test_many_rows_are_written_without_a_pipeline_and_the_last_of_a_step_counts(
     attempts.record(attempt=attempt, batch=batches.Batch(metrics=lines, offsets={"metrics.jsonl": 9}))
     stored = run.metrics.order_by("step").values_list("step", "values")
     assert list(stored) == [(1, {"reward": 0.1}), (2, {"reward": 0.3}), (3, {"reward": 0.4})]
+
+
+def test_an_attempt_that_stores_a_step_again_overwrites_it_and_keeps_its_judgments(make_run):
+    run = make_run()
+    attempt = attempts.claim(run_id=run.pk, worker="w:1:1", host="h")
+
+    def record(reward, outcome):
+        summary = {"metrics": {f"end_{outcome}": 1}}
+        episode = {"step": 1, "episode": 0, "file": "f", "offset": 0, "length": 1, "summary": summary}
+        metrics = [{"step": 1, "at": 1.0, "reward": reward}]
+        batch = batches.Batch(metrics=metrics, episodes=[episode], offsets={"metrics.jsonl": 9})
+        attempts.record(attempt=attempt, batch=batch)
+        return run.episodes.get()
+
+    first, second = record(0.1, "limit"), record(0.2, "agreed")
+    assert first.pk == second.pk
+    assert (first.outcome, second.outcome) == ("limit", "agreed")
+    assert run.metrics.get().values == {"reward": 0.2}
+    with transaction.atomic(), connection.cursor() as cursor:  # as a judgment of the episode locks it
+        cursor.execute("SELECT 1 FROM runs_playedepisode WHERE id = %s FOR KEY SHARE", [first.pk])
+        assert begin(lambda: record(0.3, "limit")).result(timeout=10).outcome == "limit"
+
+
+def test_output_that_the_database_refuses_is_a_failure_of_the_storage(supervisor_of, make_run):
+    """It is reported and, unlike a database that is away, not waited for until the lease is lost."""
+    supervisor = supervisor_of(make_run())
+    supervisor.secrets, supervisor.start_step = {}, 0
+    supervisor.sources = supervisor._sources()
+    supervisor.files.metrics.write_text('{"step":-1,"at":1.0,"reward":0.5}\n')
+    assert not supervisor._try(supervisor._store_next)
+    assert "runs_metric" in supervisor.storage_error
+    assert "cannot be stored" in supervisor._warning
 
 
 def test_a_folder_that_the_site_did_not_make_is_never_an_attempt_of_the_site(make_run, quick):

@@ -34,13 +34,21 @@ def _lease() -> Any:
     return Now() + timedelta(seconds=settings.RUN_LEASE_SECONDS)
 
 
+def _bounded() -> None:
+    """Let the database end this transaction if this process freezes, so that its locks do not outlive the lease."""
+    with connection.cursor() as cursor:
+        patience = int(settings.RUN_LEASE_SECONDS * 500)
+        cursor.execute(f"SET LOCAL idle_in_transaction_session_timeout = {patience}")
+
+
 @transaction.atomic
 def claim(*, run_id: int, worker: str, host: str) -> Attempt | None:
-    """Claim a queued run; None if it is not queued, however often its message is delivered.
+    """Claim a queued run; None if it is not queued or being claimed, however often its message is delivered.
 
     A model server is not claimed if this node serves `SERVE_SLOTS` models already.
     """
-    run = Run.objects.select_for_update().filter(pk=run_id).first()
+    _bounded()
+    run = Run.objects.select_for_update(skip_locked=True).filter(pk=run_id).first()
     if run is None or run.state != Run.State.QUEUED:
         return None
     if run.kind == Run.Kind.SERVE and not _has_serve_slot(host):
@@ -69,13 +77,8 @@ def _has_serve_slot(host: str) -> bool:
 
 
 def _lock(attempt: Attempt) -> tuple[Attempt, Run]:
-    """The attempt and its run, locked; raises `Superseded` if the attempt is not the run's live and newest one.
-
-    If this process freezes, the database ends the transaction, so that its locks do not outlive the lease.
-    """
-    with connection.cursor() as cursor:
-        patience = int(settings.RUN_LEASE_SECONDS * 500)
-        cursor.execute(f"SET LOCAL idle_in_transaction_session_timeout = {patience}")
+    """The attempt and its run, locked; raises `Superseded` if the attempt is not the run's live and newest one."""
+    _bounded()
     run = Run.objects.select_for_update().filter(pk=attempt.run_id).first()
     locked = Attempt.objects.select_for_update().filter(pk=attempt.pk, state__in=LIVE).first()
     if run is None or locked is None or run.attempts.filter(fence__gt=attempt.fence).exists():
@@ -212,6 +215,7 @@ def lapse_overdue() -> int:
 
 @transaction.atomic
 def _lapse(pk: int, run_id: int) -> int:
+    _bounded()
     run = Run.objects.select_for_update(skip_locked=True).filter(pk=run_id).first()
     attempt = Attempt.objects.select_for_update(skip_locked=True).overdue().filter(pk=pk).first()
     if run is None or attempt is None:

@@ -60,11 +60,12 @@ def _upsert(model: type[Metric | PlayedEpisode], key: str, columns: list[str], r
     """
     if not rows:
         return
-    places = [columns.index(name) for name in key.split(", ")]
+    keys = key.split(", ")
+    places = [columns.index(name) for name in keys]
     rows = list({tuple(row[place] for place in places): row for row in rows}.values())
     table = model._meta.db_table
     names = ", ".join(f'"{column}"' for column in columns)
-    changes = ", ".join(f'"{column}" = EXCLUDED."{column}"' for column in columns)
+    changes = ", ".join(f'"{column}" = EXCLUDED."{column}"' for column in columns if column not in keys)
     holes = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * len(rows))
     statement = (
         f'INSERT INTO "{table}" ({names}) VALUES {holes} '  # noqa: S608 (names of our own columns)
