@@ -1,9 +1,10 @@
 """Listening and speaking in miniature: small models that learn Among Us as the crew, by variant of the method.
 
-For every seed the start (`bench.starts`) first learns to listen: that is π_L. RL, RL+L and RL+L+S begin with it, and
-learn as three of the four crewmates, beside one crewmate and against an imposter that stay π_L. Every variant, the
-untrained start (`base`) and π_L itself (`L`) among them, is measured in the same seats: its share of won games, what
-its crewmates believe at the end of discussions, and what they say. The last step counts, never the best.
+For every seed the starting model (`bench.starts`) first learns to answer probes: that is π_L. RL, RL+L and RL+L+S begin
+with it, and learn as three of the four crewmates, beside one crewmate and against an imposter that stay π_L. Every
+variant, the untrained start (`base`) and π_L itself (`L`) among them, is measured in the same seats: its share of won
+games, what its crewmates believe at the end of discussions, and what they say. The last checkpoint is evaluated, not
+the best one.
 """
 
 from __future__ import annotations
@@ -54,10 +55,11 @@ START = Start(
     words=NAMES,
     stages=(
         Stage(asked.excerpts, context=0.0, sft={"tokens_per_batch": 4096, "lr": 4e-3, "warmup": 0.2, "epochs": 3}),
-        Stage(asked.games, sft={"tokens_per_batch": 2560, "lr": 1e-3}),
+        Stage(asked.deeds, context=0.0, sft={"tokens_per_batch": 4096, "lr": 2e-3}),
+        Stage(asked.games, sft={"tokens_per_batch": 2560, "lr": 2e-3}),
     ),
 )
-LISTENING_STEPS, STEPS = 10, 40
+LISTENING_STEPS, STEPS = 8, 40
 """Training steps of π_L and of the variants after it."""
 GAMES = 32
 """Games per training step."""
@@ -67,7 +69,7 @@ SAMPLING = {"max_tokens": 12, "constrain": True}
 LEARN = {"lora": None, "lr": 3e-4, "threads": 1, "tokens_per_batch": 8192, "tokens_per_update": 16000}
 ACTING = {"critic_warmup": 2, "clip": 0.2, "kl": "k1", "kl_coef": 0.05}
 """Without the preset's entropy bonus, whose share at the tokens of messages makes them fall apart in a small model."""
-LISTENING = {"lr": 5e-4, "kl": "none", "kl_measured": False}
+LISTENING = {"lr": 2e-4, "kl": "none", "kl_measured": False}
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
@@ -122,7 +124,7 @@ def _row(form: str, seed: int, steps: int, start: Path, listener: Path, place: P
 
 
 def configuration(variant: str, base: Path, seed: int, steps: int, starts: Path) -> dict[str, Any]:
-    """Return the configuration of a training run that begins with the model in `base` and plays `starts`."""
+    """Return the configuration of a run that trains the model in `base` on the scenarios in `starts`."""
     alone = variant == "L"
     return {
         "seed": seed,
@@ -161,7 +163,7 @@ def _trained(variant: str, base: Path, seed: int, steps: int, place: Path) -> di
 def played(crew: Path, others: Path, games: int, seed: int) -> list[tuple[Episode, frozenset[Seat]]]:
     """Return games of one model as three crewmates with another as the fourth and the imposter, and the first's seats.
 
-    The same seed gives the same starts and seats, whatever the models.
+    The same seed gives the same deals and seats, whatever the models.
     """
     from training.players.contestants import ContestantPool
     from training.run_sections import EngineSection, SamplingSection

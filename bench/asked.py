@@ -1,9 +1,9 @@
 """Games as traces in which crewmates are asked a game's probes, so that a start knows how such a question is answered.
 
 A model that has never been asked anything would learn the form of an answer from the listening loss alone, and then
-give it where it is to speak, too. The answers are what a language model would say that reads and does not think: a name
-that it read as that of a killer, whether it saw the kill or somebody says so, else any name. To look for a name is
-learned from `excerpts` first (`bench.excerpts`).
+give it where it is to speak, too. An answer copies without reasoning: a name that stands before "kills" or "kill" in
+what the seat has read, its own observation or another's claim, and otherwise any name. `excerpts` teach the copying
+first (`bench.excerpts`).
 """
 
 from __future__ import annotations
@@ -31,19 +31,17 @@ EMPTY = 0.05
 """Share of the questions that are kept where nothing of a killer was read: else four of five would be such."""
 ASKED = 0.25
 """Share of these questions that are asked in whole games."""
-WHOLE = 0.12
-"""Share of the seats whose whole trace is read."""
-DEEDS = ("kill", "report")
+SILENT, SPOKEN = 0.06, 0.5
+"""Shares of the seats whose whole trace is read: of those that said nothing, and of those that spoke."""
+DEEDS = ("kill", "report", "talk")
+"""Actions that are learned from excerpts: games have few of them."""
 _KILLER = re.compile(r"\b(\w+) kills? ")
 
 
 def excerpts(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
-    """Return kills, reports and answers to probes after the last few messages, with what was chosen as the only target.
-
-    Where a kill or a report was possible, what was done instead is among them.
-    """
+    """Return answers to probes after the last few chat messages, with the name as the only target."""
     chance = rng(episode.scenario.seed, "excerpts")
-    asked = decisions(episode, chat, window=window, lengths=range(LAST[0], LAST[1] + 1), offered=DEEDS)
+    asked = []
     for seat, probe, (_, *messages) in _questions(episode):
         last = messages[-chance.randint(*LAST) :]
         if (killers := _killers(last, probe)) or chance.random() < EMPTY:
@@ -52,10 +50,19 @@ def excerpts(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) ->
     return asked
 
 
+def deeds(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
+    """Return the same answers, with messages in meetings and the decisions in which a kill or a report was possible."""
+    lengths = range(LAST[0], LAST[1] + 1)
+    done = decisions(episode, chat, window=window, lengths=lengths, offered=DEEDS)
+    return [*excerpts(episode, chat, window=window), *done]
+
+
 def games(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
     """Return some seats' whole traces, and some answers to probes after all that was read."""
     chance = rng(episode.scenario.seed, "games")
-    seats = [seat for seat in range(len(episode.scenario.seats)) if chance.random() < WHOLE]
+    spoke = {entry.seat for entry in episode.moves if entry.move.text}
+    shares = [SPOKEN if seat in spoke else SILENT for seat in range(len(episode.scenario.seats))]
+    seats = [seat for seat, share in enumerate(shares) if chance.random() < share]
     asked = []
     for seat, probe, messages in _questions(episode):
         killers = _killers(messages[1:], probe)

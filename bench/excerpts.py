@@ -1,7 +1,7 @@
 """Short pieces of games for pretraining: the last messages that a seat read, then one reply.
 
-Only those tokens of the reply are targets in which the seat had a choice. A small model learns from few such tokens
-where in a message to look; among the many other targets of whole games it would not.
+Of a move only those tokens are targets at which another legal move continues differently. The loss is then the choice's
+alone, from which a small model is to learn where in a message to look.
 """
 
 from __future__ import annotations
@@ -56,10 +56,11 @@ def decisions(
     teacher: PlayerFactory | None = None,
     offered: Collection[str] = (),
 ) -> list[Trace]:
-    """Return every decision of a seat among several listed moves, after the last messages that it read.
+    """Return a trace for each choice among listed moves and for each message, after the last that the seat read.
 
-    Their number is drawn from `lengths`, where 0 stands for all of them. The decision is the move that was made, or the
-    one that `teacher` would make in its place. With `offered`, an action of one of these names must be possible.
+    The number of chat messages before it is drawn from `lengths`, where 0 stands for all of them. The decision is the
+    move that was made, or the one that `teacher` would make in its place. Of a message every token is a target. With
+    `offered`, an action of one of these names must be possible.
     """
     game, names, chance = make(episode.scenario), episode.scenario.seats, rng(episode.scenario.seed, "decisions")
     said = {each.move_index: each.reply for each in episode.turns}
@@ -67,13 +68,14 @@ def decisions(
     decided = []
     for place, entry in enumerate(episode.moves):
         observation = game.observe(entry.seat)
+        moves = count(observation.actions)
         named = not offered or any(action.name in offered for action in observation.actions)
-        if named and entry.move.origin == "seat" and count(observation.actions) > 1:
-            choices = list(replies(observation.actions))
+        if named and entry.move.origin == "seat" and moves != 1:
             last = messages_of(observation, entry.seat, names)[-chance.choice(lengths) :]
             if teacher is not None:
                 player = teacher(episode.scenario, entry.seat)
                 said[place] = asyncio.run(player.act(entry.seat, observation, chance.getrandbits(62))).text
-            decided.append(turn(entry.seat, chat, last, choices, choices.index(said[place])))
+            choices = list(replies(observation.actions)) if moves else [said[place]]
+            decided.append(turn(entry.seat, chat, last, choices, choices.index(said[place]), whole=not moves))
         pending = advance(game, pending, entry)
     return decided

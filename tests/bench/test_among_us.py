@@ -2,6 +2,7 @@
 
 import asyncio
 from argparse import Namespace
+from collections import Counter
 
 import pytest
 
@@ -169,8 +170,15 @@ def answers(traces, chat):
 
 @pytest.fixture
 def everything(monkeypatch):
-    """Every question is asked, and has all messages before it; what was done is not asked for."""
-    for name, value in {"LAST": (99, 99), "EMPTY": 1.0, "ASKED": 1.0, "WHOLE": 0.0, "DEEDS": ("fly",)}.items():
+    """Every question is asked, and has all messages before it."""
+    for name, value in {
+        "LAST": (99, 99),
+        "EMPTY": 1.0,
+        "ASKED": 1.0,
+        "SILENT": 0.0,
+        "SPOKEN": 0.0,
+        "DEEDS": ("fly",),
+    }.items():
         monkeypatch.setattr(asked, name, value)
 
 
@@ -199,17 +207,17 @@ def test_few_are_asked_where_nothing_of_a_killer_was_read(chat, everything, monk
     assert len(given["Leo"]) < 5  # before it hears of the kill
 
 
-def test_kills_and_reports_are_excerpts_and_what_was_done_in_their_place(games, chat, everything, monkeypatch):
-    monkeypatch.setattr(asked, "DEEDS", ("kill", "report"))
-    done = [(game, turn) for game in games for turn in game.turns if turn.move.action in ("kill", "report")]
-    decided = []
+def test_deeds_and_messages_are_excerpts_and_what_was_done_where_a_deed_was_possible(games, chat, everything):
+    done = [turn.reply for game in games for turn in game.turns if turn.move.action in ("kill", "report", "talk")]
+    assert len(done) > 20
+    decided = Counter()
     for game in games:
-        traces = asked.excerpts(game, chat, window=None)
-        decided += [chat.decode(trace.tokens[trace.turn.index(0) :]) for trace in traces]
-        assert all("kill" in chat.decode(trace.tokens) or "report" in chat.decode(trace.tokens) for trace in traces)
-    assert len(done) > 10
-    for said in {turn.reply for _, turn in done}:
-        assert decided.count(said) == sum(turn.reply == said for _, turn in done)
+        for trace in asked.deeds(game, chat, window=None):
+            begin = trace.turn.index(0)
+            said = chat.decode(trace.tokens[begin:])
+            decided[said] += 1
+            assert "<" in said or all(trace.mask[begin:])  # a message is a target as a whole
+    assert {said: decided[said] for said in done} == Counter(done)
     assert any("<go>" in said for said in decided)
 
 
@@ -238,7 +246,10 @@ def test_a_question_in_a_game_has_the_rules_and_an_excerpt_has_not(chat, everyth
 
 def test_some_seats_whole_traces_are_read_as_well(chat, everything, monkeypatch):
     monkeypatch.setattr(asked, "ASKED", 0.0)
-    monkeypatch.setattr(asked, "WHOLE", 1.0)
+    monkeypatch.setattr(asked, "SILENT", 1.0)
+    [silent] = asked.games(by_hand(), chat, window=None)
+    assert silent.seat == GUS  # dead before the meeting
+    monkeypatch.setattr(asked, "SPOKEN", 1.0)
     whole = asked.games(by_hand(), chat, window=None)
     assert [each.seat for each in whole] == [GUS, IVO, KIM, LEO, MIA]
 
