@@ -177,7 +177,6 @@ def everything(monkeypatch):
         "ASKED": 1.0,
         "SILENT": 0.0,
         "SPOKEN": 0.0,
-        "DEEDS": ("fly",),
     }.items():
         monkeypatch.setattr(asked, name, value)
 
