@@ -429,12 +429,13 @@ def mars(raw: Raw) -> Iterator[str]:
 def _strategic(raw: Raw) -> Iterator[str]:
     """Yield the start's number, then a row per form: each seed's number, mean, and change from the start."""
     name, before = next(iter(raw["before"].items()))
-    yield f"Starting model: {before:.3f}"
+    yield f"Starting model: {before:.3f}".replace("-", "−")
     for form, rows in raw["forms"].items():
         values = [row["after"][name] for row in rows["runs"]]
         single = ", ".join(f"{value:.2f}" for value in values)
         gain = _over_seeds([value - before for value in values], 2)
-        yield f"| `{form}` | {single} | {_over_seeds(values, 2, signed=False)} | {gain} |"
+        row = f"| `{form}` | {single} | {_over_seeds(values, 2, signed=False)} | {gain} |"
+        yield row.replace("-", "−")
 
 
 def _credit(raw: Raw) -> Iterator[str]:
@@ -444,8 +445,8 @@ def _credit(raw: Raw) -> Iterator[str]:
     first = next(iter(values.values()))
     for form, single in values.items():
         seeds = ", ".join(f"{value:.2f}" for value in single)
-        lead = "" if single is first else _lead(single, first, 2)
-        yield f"| `{form}` | {seeds} | {_over_seeds(single, 2, signed=False)} | {lead} |"
+        lead = "" if single is first else f"{_lead(single, first, 2)} "
+        yield f"| `{form}` | {seeds} | {_over_seeds(single, 2, signed=False)} | {lead}|"
 
 
 def listen_speak(raw: Raw) -> Iterator[str]:
