@@ -199,6 +199,8 @@ def village() -> dict[str, str]:
 
 def compared() -> dict[str, str]:
     """An imported dataset that a model, a rater and rosa have judged, and that anna is to judge; its pages."""
+    from django.db import transaction
+
     from tests.webapp.judgments.make import FIVES, conversation, conversation_queue, finished_match, imported, outside
     from webapp.accounts.models import User
     from webapp.judgments import services
@@ -218,7 +220,8 @@ def compared() -> dict[str, str]:
     for target in queue.targets.all():
         services.annotate(target=target, by=rosa, values=values(target.conversation.position + target.seat))
     services.annotate(target=queue.targets.order_by("position")[0], by=anna, values=values(1))
-    match = finished_match(pia)
+    with transaction.atomic():  # no worker moves for the scripted seat in between
+        match = finished_match(pia)
     return {
         "dataset": "/judgments/datasets/compared/v1/", "queue": f"/judgments/queues/{queue.pk}/",
         "annotate": f"/judgments/queues/{queue.pk}/annotate/", "own": f"/judgments/queues/{queue.pk}/own/",
