@@ -156,9 +156,9 @@ def _softmax(logits: Vector) -> Vector:
 
 def _trace(player: int, turns: int) -> Trace:
     """Return a trace of two tokens a turn of the player: what it reads, what it samples."""
-    own = [k for k in range(turns) if k % 2 == player]
-    mask = (0, 1) * len(own)
-    turn = tuple(index for k in own for index in (-1, k))
+    places = [k for k in range(turns) if k % 2 == player]
+    mask = (0, 1) * len(places)
+    turn = tuple(index for k in places for index in (-1, k))
     return Trace(seat=player, tokens=(0,) * len(mask), mask=mask, turn=turn, logprobs=(0.0,) * len(mask))
 
 

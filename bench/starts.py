@@ -107,12 +107,12 @@ small model finds it, and sometimes after the whole game, as it is read when it 
 
 
 def _seated(name: str, scenario: Scenario, seat: Seat) -> Player:
-    own: dict[str, PlayerFactory] = {
+    factories: dict[str, PlayerFactory] = {
         "arbitrary": Arbitrary,
         "random_talk": RandomTalk,
         "witness_talk": partial(RandomTalk, telling=TELLING),
     }
-    return own[name](scenario, seat) if name in own else Terse(players.make(name, scenario, seat))
+    return factories[name](scenario, seat) if name in factories else Terse(players.make(name, scenario, seat))
 
 
 def play(start: Start) -> list[Episode]:

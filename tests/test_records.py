@@ -82,7 +82,7 @@ def test_an_episode_without_seat_metrics_reads_and_seats_are_numbers_again():
     assert Episode.from_dict(json.loads(json.dumps(episode.to_dict()))) == episode
 
 
-def told(trace, span):
+def belief_row(trace, span):
     return {"seat": 0, "after": 0, "question": "?", "probabilities": {"A": 1.0}, "trace": trace, "span": span}
 
 
@@ -104,7 +104,7 @@ def test_the_places_of_a_probe_are_in_the_episode(prefix, belief, why):
     row = {"mask": [0, 0], "turn": [-1, -1], "logprobs": [0.0, 0.0], "tokens": [5, 6]}
     traces = [{"seat": 0, **row}, {"seat": 0, **row, "prefix": prefix}, {"seat": 1, **row}]
     scenario = {"id": "s", "game": "negotiation", "seats": ["Ann", "Bob"]}
-    data = {"scenario": scenario, "traces": traces, "beliefs": [told(*belief)]}
+    data = {"scenario": scenario, "traces": traces, "beliefs": [belief_row(*belief)]}
     if not why:
         assert Episode.from_dict(data).traces[1].prefix == prefix
         return

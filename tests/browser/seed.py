@@ -179,13 +179,13 @@ def village() -> dict[str, str]:
     """A queue in which anna judges what two villages with werewolves did; rosa has judged them. Its two pages."""
     from django.db import transaction
 
-    from tests.webapp.judgments.make import told, version, village_match
+    from tests.webapp.judgments.make import rated, version, village_match
     from webapp.accounts.models import User
     from webapp.judgments import services
 
     rosa, anna = (User.objects.get(username=name) for name in ("rosa", "anna"))
     with transaction.atomic():
-        matches = [told(village_match(rosa, seed=seed), rosa) for seed in (1, 15)]
+        matches = [rated(village_match(rosa, seed=seed), rosa) for seed in (1, 15)]
         made = services.create_queue(
             name="villages", owner=rosa, rubric_version=version("werewolf-behaviours"), matches=matches,
             annotators=[rosa, anna],

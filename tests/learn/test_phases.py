@@ -118,8 +118,8 @@ def test_the_index_names_who_played(whole):
 
 
 def test_the_iterations_of_a_run(whole):
-    found = [(each.phase, each.side, each.opponent, each.partner, each.step) for each in iterations(whole)]
-    assert found == [
+    rows = [(each.phase, each.side, each.opponent, each.partner, each.step) for each in iterations(whole)]
+    assert rows == [
         ("L", ("villager",), "start", "start", 2),
         ("RL", ("villager",), "phase L", "start", 4),
         ("turn", ("werewolf",), "phase RL", "phase L", 6),

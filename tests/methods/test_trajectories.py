@@ -42,14 +42,14 @@ def test_answers_to_probes_name_their_tokens():
     traces = [trace("..00."), trace("....", prefix=(0, 3)), trace("...", seat=1, prefix=(3, 1)), trace("..1", seat=1)]
     traces[2:] = [one.model_copy(update={"policy": "past 3"}) for one in traces[2:]]
 
-    def told(seat, after, **more):
+    def belief(seat, after, **more):
         return Belief(seat=seat, after=after, question="?", probabilities={"A": 0.2, "B": 0.5, "C": 0.3}, **more)
 
     beliefs = (
-        told(0, 0),  # no choice was right
-        told(0, 1, truth=("A", "C"), trace=1, span=(2, 4)),
-        told(1, 1, truth=("A",), trace=2, span=(1, 3)),  # another policy's
-        told(1, 2, truth=("B",)),  # asked of a remote model, or in a game that failed
+        belief(0, 0),  # no choice was right
+        belief(0, 1, truth=("A", "C"), trace=1, span=(2, 4)),
+        belief(1, 1, truth=("A",), trace=2, span=(1, 3)),  # another policy's
+        belief(1, 2, truth=("B",)),  # asked of a remote model, or in a game that failed
     )
     one = scored(traces, {0: 1.0})
     [answer] = probe_answers(one.episode.model_copy(update={"beliefs": beliefs}))

@@ -159,8 +159,8 @@ def test_a_record_with_branches_is_read_back_and_one_without_them_is_written_as_
     played, plain = episode(monkeypatch, Scores()), episode(monkeypatch, Scores(), probes=False)
     assert Episode.from_dict(played.to_dict()) == played
     assert not any("prefix" in trace for trace in plain.to_dict()["traces"])
-    told = Belief(seat=0, after=0, question="?", probabilities={"A": 1.0})
-    assert set(told.to_dict()) == {"seat", "after", "question", "probabilities", "truth"}
+    belief = Belief(seat=0, after=0, question="?", probabilities={"A": 1.0})
+    assert set(belief.to_dict()) == {"seat", "after", "question", "probabilities", "truth"}
 
 
 def answer(tokens, reply):
@@ -202,10 +202,10 @@ def test_without_a_right_answer_there_is_no_branch(monkeypatch):
 def test_of_several_right_answers_the_branch_has_the_likeliest():
     player = ModelPlayer(Scores(), CHAT, SAMPLING, seat=0, names=SCENARIO.seats, policy="past 3")
     both = PROBE.model_copy(update={"truth": ("Bartholomew", "Ann"), "replies": ("<vote>Ann</vote>", "<vote>B</vote>")})
-    told = asyncio.run(player.believe(make(SCENARIO).observe(0), both))
-    assert told.tokens[told.reply :] == tuple(reply_tokens("<vote>Ann</vote>"))  # three times as likely
-    assert told.policy == "past 3"
-    assert set(told.probabilities) == {"Ann", "Bartholomew"}
+    belief = asyncio.run(player.believe(make(SCENARIO).observe(0), both))
+    assert belief.tokens[belief.reply :] == tuple(reply_tokens("<vote>Ann</vote>"))  # three times as likely
+    assert belief.policy == "past 3"
+    assert set(belief.probabilities) == {"Ann", "Bartholomew"}
 
 
 def test_replies_that_do_not_match_the_choices_are_refused():

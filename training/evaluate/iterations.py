@@ -74,17 +74,17 @@ def iterations(run_dir: RunDir, pooled: int = POOLED) -> list[Iteration]:
 
 def games(run_dir: RunDir) -> list[Game]:
     """Return the training games of a run, each once, in order: a later attempt replaces what follows its first step."""
-    found: dict[tuple[int, int], Mapping[str, Any]] = {}
+    summaries: dict[tuple[int, int], Mapping[str, Any]] = {}
     for number in run_dir.attempts():
         attempt = run_dir.attempt(number)
         begun = next((event["step"] for event, _ in read_lines(attempt.events) if event["kind"] == "started"), None)
         if begun is None:  # it ended while it was loading, and replaces nothing
             continue
-        found = {place: summary for place, summary in found.items() if place[0] <= begun}
+        summaries = {place: summary for place, summary in summaries.items() if place[0] <= begun}
         done = {line["step"] for line, _ in read_lines(attempt.metrics)}  # a step that was not finished has games, too
         lines = (line for line, _ in read_lines(attempt.index) if line["step"] in done)
-        found |= {(line["step"], line["episode"]): line["summary"] for line in lines}
-    return [(step, number, summary) for (step, number), summary in sorted(found.items())]
+        summaries |= {(line["step"], line["episode"]): line["summary"] for line in lines}
+    return [(step, number, summary) for (step, number), summary in sorted(summaries.items())]
 
 
 def of_games(config: RunConfig, played: Iterable[Game], pooled: int = POOLED) -> list[Iteration]:

@@ -26,7 +26,7 @@ def read_choice(text: str) -> tuple[int, int]:
 def opening(heaps: Sequence[int], names: Sequence[str], take: Action, seat: Seat | None = None) -> str:
     """Return the rules, with who the reader is; None = a reader who does not play.
 
-    What only one reader is told is a paragraph of its own: a table shows it apart from the rules, as its seat's card.
+    What a single reader may know is a separate paragraph: a table shows it apart from the rules.
     """
     sizes = listed(f"heap {LETTERS[heap]} with {counted(size, 'stick')}" for heap, size in enumerate(heaps))
     rules = (

@@ -123,8 +123,8 @@ def test_a_script_that_dies_leaves_errors(tmp_path, monkeypatch):
 
 def test_a_chat_in_which_the_assistant_was_not_asked_is_an_error_and_not_a_wrong_answer():
     """Such as where the question itself says TERMINATE: the user proxy puts it."""
-    held = chat._Held(id="q", replies=(), ended="user_proxy", error="")
-    transcript = chat._transcript(held)
+    record = chat._Chat(id="q", replies=(), ended="user_proxy", error="")
+    transcript = chat._transcript(record)
     assert (transcript.ended, transcript.error) == ("", "the assistant was not asked")
     assert score(QUESTION, transcript).correct is None
 

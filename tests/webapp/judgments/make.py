@@ -99,7 +99,7 @@ def conversation_queue(owner, stored, annotators=(), rubric="fine-grained", **fi
     )
 
 
-def told(match, user):
+def rated(match, user):
     """The match, once this player has said what they took the others for: nothing of it is withheld from them."""
     seat = match.seats.get(user=user)
     others = match.seats.exclude(pk=seat.pk).values_list("seat", flat=True)

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from tests.stub import Stub
 from tests.webapp.api.test_api import Caller
-from tests.webapp.judgments.make import finished_match, told, version, village_match
+from tests.webapp.judgments.make import finished_match, rated, version, village_match
 from tests.webapp.runs.making import RECORD, make_episode, make_run
 from training.errors import BadInput
 from training.rewards.rubrics import BEHAVIOURS
@@ -40,7 +40,7 @@ def judge_all(queue, by, value):
 
 @pytest.fixture
 def match(researcher):
-    return told(village_match(researcher), researcher)
+    return rated(village_match(researcher), researcher)
 
 
 def test_wolves_and_villagers_are_asked_different_things(researcher, match):
@@ -133,7 +133,7 @@ def test_a_judge_model_is_asked_about_the_seats_role(admin, match, monkeypatch):
 
 
 def test_the_table_of_a_queue(client_of, researcher, match):
-    other = told(village_match(researcher, seed=15), researcher)
+    other = rated(village_match(researcher, seed=15), researcher)
     queue = queue_of(researcher, match, other)
     assert behaviours.of_queue(queue) is None
     judge_all(queue, researcher, lambda target, survived: survived)

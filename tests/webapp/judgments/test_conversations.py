@@ -16,7 +16,7 @@ from tests.webapp.judgments.make import (
     finished_match,
     imported,
     outside,
-    told,
+    rated,
     version,
 )
 from tests.webapp.runs.making import RECORD, make_episode, make_run
@@ -288,7 +288,7 @@ def test_authors_who_share_fewer_than_two_seats_are_not_compared(monkeypatch):
 def games_of(kind, owner):
     """The games of a new queue: one of this kind."""
     if kind == "matches":
-        return {kind: [told(finished_match(owner), owner)]}
+        return {kind: [rated(finished_match(owner), owner)]}
     if kind == "episodes":
         record = {**RECORD, "episode": {**conversation().episode.to_dict(), "traces": []}}
         return {kind: [make_episode(make_run(owner), record=record)]}

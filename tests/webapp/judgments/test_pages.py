@@ -15,7 +15,7 @@ from tests.webapp.judgments.make import (
     finished_match,
     judged_by_a_model,
     people_queue,
-    told,
+    rated,
     version,
     village_match,
 )
@@ -141,7 +141,7 @@ def test_an_annotator_sees_only_what_is_assigned(client_of, researcher, annotato
 
 
 def test_results_and_export_stand_on_the_queue_page(client_of, researcher):
-    queue = people_queue(researcher, told(finished_match(researcher), researcher))
+    queue = people_queue(researcher, rated(finished_match(researcher), researcher))
     for target in queue.targets.all():
         services.annotate(target=target, by=researcher, values=dict.fromkeys(NAMES, 4))
     client = client_of(researcher)
@@ -153,7 +153,7 @@ def test_results_and_export_stand_on_the_queue_page(client_of, researcher):
 
 
 def test_a_judges_reasons_stand_on_the_queue_page_as_text(client_of, researcher):
-    match = told(finished_match(researcher), researcher)
+    match = rated(finished_match(researcher), researcher)
     queue = judged_by_a_model(researcher, match, value=7.0, reason="<b>{}</b> & more")
     page = client_of(researcher).get(reverse("judgments:queue", args=[queue.pk])).content.decode()
     said = page.split("Judgments and their reasons")[1]
@@ -166,7 +166,7 @@ def test_a_judges_reasons_stand_on_the_queue_page_as_text(client_of, researcher)
 
 def test_reasons_come_in_pages(client_of, researcher, monkeypatch):
     monkeypatch.setattr(views, "JUDGMENTS", 1)
-    queue = judged_by_a_model(researcher, told(finished_match(researcher), researcher))
+    queue = judged_by_a_model(researcher, rated(finished_match(researcher), researcher))
     address = reverse("judgments:queue", args=[queue.pk])
     for query, seat in (("", "seat 1"), ("?page=2", "seat 2")):
         said = client_of(researcher).get(address + query).content.decode().split("Judgments and their reasons")[1]
@@ -174,7 +174,7 @@ def test_reasons_come_in_pages(client_of, researcher, monkeypatch):
 
 
 def test_what_others_said_is_withheld_with_its_reasons(client_of, researcher, annotator):
-    match = told(finished_match(researcher), researcher)
+    match = rated(finished_match(researcher), researcher)
     queue = people_queue(researcher, match, [researcher, annotator])
     for target in queue.targets.all():
         services.annotate(target=target, by=annotator, values=dict.fromkeys(NAMES, 4), reason="COMMENT")
@@ -227,7 +227,7 @@ def test_an_annotator_reads_their_own_judgments_beside_the_replay(client_of, res
 
 
 def test_an_export_that_cannot_be_made_says_why(client_of, researcher, annotator):
-    queue = people_queue(researcher, told(finished_match(researcher), researcher), [annotator])
+    queue = people_queue(researcher, rated(finished_match(researcher), researcher), [annotator])
     client, address = client_of(researcher), reverse("judgments:queue-export", args=[queue.pk])
     page = client.get(reverse("judgments:queue", args=[queue.pk])).content.decode()
     assert "Nothing is scored yet" in page
@@ -239,7 +239,7 @@ def test_an_export_that_cannot_be_made_says_why(client_of, researcher, annotator
 
 
 def test_an_annotator_with_seats_left_exports_nothing(client_of, researcher, annotator):
-    queue = people_queue(researcher, told(finished_match(researcher), researcher), [researcher, annotator])
+    queue = people_queue(researcher, rated(finished_match(researcher), researcher), [researcher, annotator])
     judge(queue, [annotator], [3])
     client, address = client_of(researcher), reverse("judgments:queue-export", args=[queue.pk])
     page = reverse("judgments:queue", args=[queue.pk])
@@ -270,7 +270,7 @@ def test_a_player_reads_no_judgment_of_the_game_before_rating(client_of, researc
     export = reverse("judgments:queue-export", args=[modelled.pk])
     assert shown() == [False, True, False]
     assert "rate it first" in client.post(export, {"name": "judged"}).content.decode()
-    told(match, researcher)
+    rated(match, researcher)
     assert shown() == [True, True, True]
     assert client.post(export, {"name": "judged"}).status_code == 302
 
@@ -456,7 +456,7 @@ def judge_queue(researcher):
     address = "http://127.0.0.1:9/v1"
     remote = RemoteModel.objects.create(name="judge", address=address, model="m", added_by=researcher)
     judge = services.add_judge(name="stub", remote=remote, temperature=0)
-    match = told(finished_match(researcher), researcher)
+    match = rated(finished_match(researcher), researcher)
     return services.create_queue(
         name="modelled", owner=researcher, rubric_version=version(), matches=[match], judge=judge
     )
@@ -642,7 +642,7 @@ def test_a_saved_judgment_is_opened_again_and_changed(client_of, researcher, ann
 
 
 def test_what_was_exported_stays_as_it_is(client_of, researcher, annotator):
-    match = told(finished_match(researcher), researcher)
+    match = rated(finished_match(researcher), researcher)
     queue = people_queue(researcher, match, [annotator])
     first, second = queue.targets.order_by("position")
     services.annotate(target=first, by=annotator, values=dict.fromkeys(NAMES, 3))
@@ -667,7 +667,7 @@ def test_the_same_answer_again_is_no_change(researcher, annotator):
 
 
 def test_a_queue_over_two_games_takes_all_their_seats_or_says_which_it_leaves_out(client_of, researcher):
-    small, large = told(finished_match(researcher), researcher), village_match(researcher)
+    small, large = rated(finished_match(researcher), researcher), village_match(researcher)
     address = reverse("judgments:queue-new")
     data = {"name": "q", "match": [small.pk, large.pk], "most": 20, "annotators": [researcher.pk]}
     client_of(researcher).post(address, {**data, "rubric_version": version("sotopia").pk})
@@ -752,6 +752,6 @@ def test_a_game_that_the_present_rules_do_not_allow_is_rated_by_its_log_and_not_
     assert "the present rules do not allow its moves" in page.content.decode()
     for target in queue.targets.with_games():
         services.annotate(target=target, by=researcher, values=FIVES)
-    told(match, researcher)
+    rated(match, researcher)
     answer = client_of(researcher).post(reverse("judgments:queue-export", args=[queue.pk]), {"name": "x"}, follow=True)
     assert "the present rules do not allow its moves" in answer.content.decode()

@@ -13,7 +13,7 @@ from django.urls import reverse
 from tests.elsewhere import begin, until_somebody_waits
 from tests.stub import Status, Stub
 from tests.trust.matrix.scenarios import SCENARIO
-from tests.webapp.judgments.make import FIVES, finished_match, judged_by_a_model, people_queue, told, version
+from tests.webapp.judgments.make import FIVES, finished_match, judged_by_a_model, people_queue, rated, version
 from tests.webapp.runs.making import make_episode, make_run
 from training.dataset import DatasetLine
 from training.engines.remote import chat
@@ -371,7 +371,7 @@ def test_a_judgment_is_changed_a_bounded_number_of_times(researcher):
 
 
 def test_judged_games_become_a_dataset_version(researcher, player):
-    match = told(finished_match(researcher, player), researcher)
+    match = rated(finished_match(researcher, player), researcher)
     services.rate(by=seat_of(match, player), version=version(), values={0: FIVES}, guesses={0: True})
     queue = people_queue(researcher, match)
     for target in queue.targets.all():
@@ -392,7 +392,7 @@ def test_judged_games_become_a_dataset_version(researcher, player):
 
 
 def test_a_judges_reasons_travel_with_its_values(researcher):
-    match = told(finished_match(researcher), researcher)
+    match = rated(finished_match(researcher), researcher)
     queue = judged_by_a_model(researcher, match, reason="because of {}")
     stored, _ = export.store(queue=queue, name="judged", by=researcher)
     judgments = next(iter(lines_of(stored))).conversations[0].judgments
@@ -402,7 +402,7 @@ def test_a_judges_reasons_travel_with_its_values(researcher):
 def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
     from webapp.arena.setup import tables
 
-    match = told(finished_match(researcher, player), researcher)
+    match = rated(finished_match(researcher, player), researcher)
     queue = people_queue(researcher, match)
     for target in queue.targets.all():
         services.annotate(target=target, by=researcher, values=FIVES)
@@ -415,7 +415,7 @@ def test_a_no_keeps_a_match_out_of_the_export(researcher, player):
 
 
 def test_unscored_games_stay_out_and_are_named(researcher, annotator):
-    scored, unscored = (told(finished_match(researcher), researcher) for _ in range(2))
+    scored, unscored = (rated(finished_match(researcher), researcher) for _ in range(2))
     queue = services.create_queue(
         name="q", owner=researcher, rubric_version=version(), matches=[scored, unscored], annotators=[annotator]
     )
@@ -428,7 +428,7 @@ def test_unscored_games_stay_out_and_are_named(researcher, annotator):
 def test_two_games_of_one_long_name_have_ids_that_fit(researcher):
     long = SCENARIO.model_copy(update={"id": "s" * 200})
     other = long.model_copy(update={"seats": ("Ann", "Bob")})
-    matches = [told(finished_match(researcher, scenario=played), researcher) for played in (long, other)]
+    matches = [rated(finished_match(researcher, scenario=played), researcher) for played in (long, other)]
     queue = services.create_queue(
         name="q", owner=researcher, rubric_version=version(), matches=matches, annotators=[researcher]
     )

@@ -94,14 +94,14 @@ def _lay(question: Question, ids: Tensor, positions: Tensor, columns: Tensor, se
     at, column = len(ids) - len(question), question.known
     for number, tokens in enumerate(question.parts):
         length = len(tokens)
-        new, own = slice(at, at + length), slice(column, column + length)
+        rows, cells = slice(at, at + length), slice(column, column + length)
         before = len(question.prefix) if number else question.known
-        ids[new] = torch.tensor(tokens, dtype=torch.long)
-        positions[new] = torch.arange(before, before + length)
-        columns[new] = torch.arange(own.start, own.stop)
-        seen[new, :before] = True
-        seen[new, own] = torch.ones(length, length, dtype=torch.bool).tril()
-        at, column = new.stop, own.stop
+        ids[rows] = torch.tensor(tokens, dtype=torch.long)
+        positions[rows] = torch.arange(before, before + length)
+        columns[rows] = torch.arange(cells.start, cells.stop)
+        seen[rows, :before] = True
+        seen[rows, cells] = torch.ones(length, length, dtype=torch.bool).tril()
+        at, column = rows.stop, cells.stop
 
 
 def _before(question: Question) -> list[int]:

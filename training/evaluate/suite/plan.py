@@ -69,10 +69,10 @@ class Block:
         """Return who plays each seat of a game; the partner's seat is the same for every model that is measured."""
         if not self.task.side:
             return tuple(MODEL if self.seat in (None, seat) else OPPONENT for seat in range(len(start.seats)))
-        own = with_roles(self.task.side, make(start).roles())
-        names = [MODEL if seat in own else OPPONENT for seat in range(len(start.seats))]
+        learning = with_roles(self.task.side, make(start).roles())
+        names = [MODEL if seat in learning else OPPONENT for seat in range(len(start.seats))]
         if self.task.partner:
-            names[rng(start.seed, "partner", number).choice(sorted(own))] = PARTNER
+            names[rng(start.seed, "partner", number).choice(sorted(learning))] = PARTNER
         return tuple(names)
 
 
@@ -118,13 +118,13 @@ def _check_side(task: SuiteTask, starts: Sequence[Scenario], place: int) -> None
     """Raise `BadInput` unless somebody has a role of the side in every start, somebody has not, and the model plays."""
     for start in starts:
         roles = make(start).roles()
-        own = len(with_roles(task.side, roles))
-        if not own:
+        learning = len(with_roles(task.side, roles))
+        if not learning:
             has = f"it has {', '.join(sorted(set(roles)))}" if roles else "it has none"
             raise BadInput(f"nobody in {start.id} has these roles; {has}", field(place, "side"))
-        if own == len(roles):
+        if learning == len(roles):
             raise BadInput(f"everybody in {start.id} has one of these roles, so nobody opposes", field(place, "side"))
-        if task.partner and own == 1:
+        if task.partner and learning == 1:
             raise BadInput(
                 f"{start.id} has one seat of the side, which the partner would take", field(place, "partner")
             )

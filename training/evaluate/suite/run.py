@@ -142,8 +142,8 @@ class Suite:
             policies[PARTNER] = self.partners[block.task.partner].player
         async with aclosing(rollout(block.jobs(), policies, lanes=lanes, rules=rules, on_reply=on_reply)) as playing:
             async for job, episode in playing:
-                own = [seat for seat, policy in enumerate(job.policies) if policy == MODEL]
-                results.add(episode, own if block.task.side else seats, side=bool(block.task.side))
+                measured = [seat for seat, policy in enumerate(job.policies) if policy == MODEL]
+                results.add(episode, measured if block.task.side else seats, side=bool(block.task.side))
                 self._errors += episode.error is not None
                 _store(progress, block, job, episode)
                 progress.check()

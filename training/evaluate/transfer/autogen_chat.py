@@ -51,14 +51,14 @@ class Recorder(OpenAIChatCompletionClient):
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         """Return a reply without its private part; an agent's own messages are the assistant's of its conversation."""
-        own = [
+        sent = [
             AssistantMessage(content=message.content, source=message.source)
             if isinstance(message, UserMessage) and message.source == self._agent and isinstance(message.content, str)
             else message
             for message in messages
         ]
         seed = {"seed": self._seeds[len(self._replies)]}
-        result = await super().create(own, **{**options, "extra_create_args": seed})
+        result = await super().create(sent, **{**options, "extra_create_args": seed})
         text = result.content if isinstance(result.content, str) else ""
         self._replies.append(
             {

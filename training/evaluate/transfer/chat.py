@@ -34,7 +34,7 @@ USER_PROXY = """You are the user's proxy: you have given the assistant a task, a
 complete and you are convinced of the answer, reply TERMINATE. Otherwise say what the assistant should check or do."""
 
 
-class _Held(Record):
+class _Chat(Record):
     """A line that the script writes."""
 
     id: str
@@ -80,9 +80,9 @@ async def hold(
         sending = asyncio.create_task(_send(process, _lines(questions, endpoint, seed, lanes)))
         assert process.stdout is not None
         async for line in process.stdout:
-            held = _Held.from_dict(json.loads(line))
-            waiting.pop(held.id, None)
-            yield _transcript(held)
+            chat = _Chat.from_dict(json.loads(line))
+            waiting.pop(chat.id, None)
+            yield _transcript(chat)
         code = await process.wait()
         await sending
         for question in waiting.values():
@@ -118,14 +118,14 @@ async def _send(process: asyncio.subprocess.Process, lines: bytes) -> None:
     process.stdin.close()
 
 
-def _transcript(held: _Held) -> Transcript:
+def _transcript(chat: _Chat) -> Transcript:
     """The last reply of the assistant is scored, also where the user proxy ended the chat."""
-    said = [reply.text for reply in held.replies if reply.agent == "assistant"]
-    error = held.error or ("" if said else "the assistant was not asked")
+    replies = [reply.text for reply in chat.replies if reply.agent == "assistant"]
+    error = chat.error or ("" if replies else "the assistant was not asked")
     return Transcript(
-        question=held.id,
-        replies=held.replies,
-        final=said[-1] if said and not error else "",
-        ended="" if error else held.ended,
+        question=chat.id,
+        replies=chat.replies,
+        final=replies[-1] if replies and not error else "",
+        ended="" if error else chat.ended,
         error=error,
     )
