@@ -516,7 +516,7 @@ def test_probes_come_before_the_first_speech_and_after_every_one():
     assert set(asked) == set(range(6))
     assert asked[4].choices == ("Ada", "Ben", "Cleo", "Dan", "Finn")
     assert asked[4].truth == ("Ada", "Ben")
-    assert asked[0].truth == ("Ben",)
+    assert [asked[wolf].truth for wolf in (0, 1)] == [(), ()], "wolves have nothing to find out"
     assert asked[0].replies == tuple(f"<vote>{name}</vote>" for name in asked[0].choices)
     assert game.to_act() != {first}
     silent_until(game, "vote")
@@ -524,6 +524,18 @@ def test_probes_come_before_the_first_speech_and_after_every_one():
     go(game)
     assert not game.probes()
     assert not any(make(dealt(*SIX)).probes() for _ in steps(make(dealt(*SIX)), 1))
+
+
+def test_a_speech_after_bids_stands_alone_between_two_rounds_of_probes():
+    game = make(dealt(*SIX, probes=True, order="bid", rounds=1))
+    silent_until(game, "discussion")
+    for _ in range(6):
+        assert set(game.to_act()) == set(range(6)), "all bid for the floor"
+        go(game, **dict.fromkeys(TOWN[:6], "<bid>1</bid>"))
+        assert game.probes()
+        [speaker] = game.to_act()
+        go(game, **{TOWN[speaker]: "Nothing to say."})
+        assert game.probes()
 
 
 def test_a_seat_that_gave_up_is_asked_no_more_and_others_do_not_see_when():

@@ -39,7 +39,7 @@ def day(v: Village) -> Plan:
 def _speech(seats: Sequence[Seat], *, last: bool = False) -> Step:
     """Return a step in which seats speak to everybody; `last` words are not followed by a vote."""
     offers = dict.fromkeys(seats, (SPEAK,))
-    return Step(offers, public=True, hearers=None, channel="public", speech=True, probed=not last, talk=not last)
+    return Step(offers, public=True, hearers=None, channel="public", speech=True, probed=not last)
 
 
 def _tell_silent(v: Village, moves: Moves) -> None:
@@ -81,7 +81,7 @@ def _bidding(v: Village) -> Plan:
     chance = v.chance("floor")
     for speeches_left in range(v.settings.rounds * len(v.alive), 0, -1):
         v.tell(f"Bid for the floor now: <bid>0</bid> to <bid>4</bid>. Speeches left: {speeches_left}.")
-        moves = yield Step(dict.fromkeys(v.alive, (BID,)), public=True, talk=True)
+        moves = yield Step(dict.fromkeys(v.alive, (BID,)), public=True)
         bids = {seat: int(move.args["level"]) for seat, move in moves.items()}
         wanting = [seat for seat, bid in bids.items() if bid == max(bids.values())]
         drawn = chance.choice(wanting)

@@ -131,7 +131,10 @@ class Werewolf(LoggedGame):
         return (zone(self.village, viewer, offered),)
 
     def probes(self) -> Mapping[Seat, Probe]:
-        """Return, before the first speech and after each, a question to each living player: its vote if it was now."""
+        """Return, before and after each speech, a question to each living player: its vote if it was now.
+
+        Wolves know the truth, so no answer of theirs is right.
+        """
         v = self.village
         if not self._asking or v.won:
             return {}
@@ -141,7 +144,7 @@ class Werewolf(LoggedGame):
             if seat in self._forfeited:
                 continue
             others = v.named(v.others({seat}))
-            truth = tuple(name for name in others if name in wolves)
+            truth = () if self.names[seat] in wolves else tuple(name for name in others if name in wolves)
             replies = tuple(tag(aimed("vote", others), {TARGET: name}) for name in others)
             probes[seat] = Probe(question=words.PROBE, choices=others, truth=truth, replies=replies)
         return probes
@@ -165,8 +168,8 @@ class Werewolf(LoggedGame):
         self._go_on({seat: move for seat, move in moves.items() if move.origin != "forfeit"})
         while self._step and not self.to_act():
             self._go_on({})
-        opens = self._step is not None and self._step.talk and not step.talk
-        self._asking = self.settings.probes and (step.probed or opens)
+        speech_next = self._step is not None and self._step.probed
+        self._asking = self.settings.probes and (step.probed or speech_next)
 
     def _go_on(self, moves: Mapping[Seat, Move]) -> None:
         """Continue the game with these moves, and with defaults for seats that gave up."""

@@ -23,8 +23,8 @@ Cause = Literal["wolves", "poison", "vote", "shot"]
 class Step:
     """One joint step: the offers to each acting seat, and who hears the messages (None = everybody).
 
-    In a `public` step everybody may know who acts; otherwise each knows only of itself, and is asked in private. After
-    a `probed` one everybody alive may be asked for whom it would vote. `talk` is a probed speech, or bids for one.
+    In a `public` step everybody may know who acts; otherwise each knows only of itself, and is asked in private. Before
+    and after a `probed` one everybody alive may be asked for whom it would vote.
     """
 
     offers: Mapping[Seat, tuple[Action, ...]]
@@ -33,7 +33,6 @@ class Step:
     channel: str = "private"
     speech: bool = False
     probed: bool = False
-    talk: bool = False
 
 
 @dataclass(frozen=True, slots=True)
