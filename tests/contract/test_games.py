@@ -103,6 +103,15 @@ def test_random_play_ends_with_returns_in_the_declared_range(name, scenario, see
 @case
 @few
 @given(seed=seeds)
+def test_only_games_that_say_so_have_probes(name, scenario, seed):
+    _, flat = played(scenario, seed)
+    asked = [replay(scenario.with_seed(seed), flat[:end]).probes() for end in points(len(flat), seed)]
+    assert not any(asked) or REGISTRY[name].probed(scenario.settings)
+
+
+@case
+@few
+@given(seed=seeds)
 def test_what_is_earned_on_the_way_adds_up_to_the_result(name, scenario, seed):
     game, flat = played(scenario, seed)
     for end in (0, len(flat) // 2, len(flat)):

@@ -245,6 +245,13 @@ def test_random_moves_are_refused_where_none_can_be_listed(tmp_path):
     assert caught.value.where == "rollout.random_moves"
 
 
+def test_a_method_that_learns_from_probes_is_refused_where_there_are_none(tmp_path):
+    config, run_dir = make_run(tmp_path, method={"name": "listen_speak"})
+    with pytest.raises(BadInput, match="no scenario of negotiation has them with its settings") as caught:
+        trainer.build(config, run_dir, None)
+    assert caught.value.where == "method.name"
+
+
 def test_a_method_that_reinforces_learns_nothing_from_random_moves(tmp_path):
     # in poker all moves are listed: there is no other token from which the method could learn
     (tmp_path / "data.jsonl").write_text(dumps(samples.for_game("kuhn_poker")[0].to_dict()) + "\n")

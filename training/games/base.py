@@ -80,7 +80,8 @@ class GameSpec:
     returns add up to 0 in every ended game. `cooperative`: all seats have the same return in every ended game.
     `symmetric`: seats differ only by settings, so swapping seats is fair.
     `bounds` returns the bounds for some settings, where they are narrower than `low` and `high`. `pays`: players
-    receive parts of their result during the game (`Game.earned`).
+    receive parts of their result during the game (`Game.earned`). `probed`: whether its games have probes under some
+    settings.
     `deadline_s`: the default time for a person's move. `settings`: the pydantic model of `Scenario.settings`.
     `label` names a scenario in lists, by public facts only; `private` adds a few words per seat about its private
     facts, for viewers who may see everything. `actions`: the names of all actions that a player is ever offered;
@@ -106,6 +107,7 @@ class GameSpec:
     bounds: Callable[[Mapping[str, Any]], tuple[float, float]] | None = None
     judged: bool = False
     pays: bool = False
+    probed: Callable[[Mapping[str, Any]], bool] = lambda settings: False
     zero_sum: bool = False
     cooperative: bool = False
     symmetric: bool = True

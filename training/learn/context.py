@@ -133,6 +133,7 @@ def build(config: RunConfig, run_dir: RunDir, latest: tuple[int, Path] | None) -
     _set_up(config.learn)
     files, starts = _read_starts(config, run_dir)
     _check_random_moves(config, starts.scenarios)
+    _check_probes(config, starts.scenarios)
     opponents = Opponents(config, run_dir, starts.scenarios, device.partition(":")[0])
     resumed = checkpoint.read(latest[1]) if latest else None
     step = resumed.step if resumed else 0
@@ -236,6 +237,17 @@ def _check_random_moves(config: RunConfig, starts: Sequence[Scenario]) -> None:
                 where = f"phases.{place}.rollout.random_moves" if of_phase else "rollout.random_moves"
                 raise BadInput(f"no move of {', '.join(sorted(kinds))} can be listed, so none can be drawn", where)
             return
+
+
+def _check_probes(config: RunConfig, starts: Sequence[Scenario]) -> None:
+    """Raise `BadInput` for a method that learns from probes where none of the run's games has any."""
+    if any(games.lookup(start.game).probed(start.settings) for start in starts):
+        return
+    for place in range(max(1, len(config.phases))):
+        if config.of_phase(place).method.build().needs.probes:
+            kinds = ", ".join(sorted({start.game for start in starts}))
+            why = f"{config.method.name} learns from probes, and no scenario of {kinds} has them with its settings"
+            raise BadInput(why, "method.name")
 
 
 def pick_device(name: str) -> str:

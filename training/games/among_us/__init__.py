@@ -44,6 +44,7 @@ SPEC = GameSpec(
     players=(3, 12),
     low=LOSS,
     high=WIN + 1,
+    probed=lambda settings: True,
     deadline_s=60,
     label=label,
     private=private,

@@ -39,6 +39,7 @@ SPEC = GameSpec(
     players=(3, 12),
     low=0.0,
     high=1.0,
+    probed=lambda settings: WerewolfSettings.model_validate(settings).probes,
     symmetric=False,
     deadline_s=90,
     label=label,
