@@ -1,22 +1,23 @@
 r"""Finds the answer in a reply: a number or the letter of a choice. Pure functions over text; raises nothing.
 
 A number is, in this order: the last one in the last `\boxed{…}` (as in the evaluation scripts of Qwen2.5-Math), the one
-after the last `####` (GSM8K's own form), the last number of the reply (`flexible-extract` of GSM8K in
+directly after the last `####` (GSM8K's own form), the last number of the reply (`flexible-extract` of GSM8K in
 lm-evaluation-harness). Compared as there: commas, the dollar sign and a full stop at the end do not count; as in
-Qwen2.5-Math's scripts, 72.0 equals 72.
+Qwen2.5-Math's scripts, 72.0 equals 72. In a box only what follows the last `=` counts, a fraction is divided, and any
+other calculation has no value. Exponents are no answers, and 1.5e3 is 1500.
 
-A letter, a capital, is: the one in the last `\boxed{…}`, the one after the last `####`, the last after `answer is` or
-`answer:`, the last in round brackets (`flexible-extract` of GPQA in lm-evaluation-harness), a reply that is the letter
-alone.
+A letter, a capital, is: the first in the last `\boxed{…}`, the one directly after the last `####`, the last after
+`answer is` or `answer:`, the last in round brackets (`flexible-extract` of GPQA in lm-evaluation-harness), the one with
+which the reply begins (`B. the sky`) or which is all of it.
 
-A `\boxed{…}` or `####` without an answer of the right kind is passed over.
+A `\boxed{…}` or `####` without an answer of the right kind is passed over. A line such as `#### 1. Money` is a heading.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
@@ -26,8 +27,22 @@ Rule = Literal["boxed", "marked", "stated", "last", "none"]
 """How an answer was found: `\\boxed{…}`, `####`, `answer is`, the last one in the text, or not at all."""
 
 MARK = "####"
+_MARKED = re.compile(rf"(?<!#){MARK}(?!#)([^\n]*)")
 _BOXED = re.compile(r"\\boxed\s*\{")
-_NUMBER = re.compile(r"(?:(?<![\w)])-\$?|\$-?)?(?:[0-9]+(?:(?:,|\{,\})[0-9]{3}(?![0-9]))*(?:\.[0-9]+)?|\.[0-9]+)")
+_SIGN = r"(?:(?<![\w)])[-−](?:\\?\$)?|\\?\$[-−]?)?"
+_DIGITS = (
+    r"(?:[0-9]+(?:(?:,(?:\\!)?|\{,\}|\\,)[0-9]{3}(?![0-9]))*(?:\.[0-9]+)?|\.[0-9]+)"  # 1,200 1,\!200 1{,}200 1\,200
+    r"(?:[eE][-+]?[0-9]{1,3}(?!\w))?"
+)
+_NUMBER = re.compile(rf"\^\s*+(?:\{{\s*+)?[-−]?{_DIGITS}|(?P<number>{_SIGN}{_DIGITS})")
+"""A number, or an exponent, in which the group `number` is empty."""
+_EQUALS = re.compile(r"=|≈|\\approx")
+_FRACTION = re.compile(
+    r"(?:\s|\\?\$)*+(?P<sign>[-−]?)\s*+"
+    rf"(?:\\[dt]?frac\s*\{{([-−]?{_DIGITS})\}}\s*\{{({_DIGITS})\}}|({_DIGITS})\s*/\s*({_DIGITS}))"
+    r"(?:\\text\s*\{[^{}0-9]*\}|[\s$.])*"
+)
+_CALCULATION = re.compile(r"\\[cdt]?frac|\\sqrt|[0-9)]\s*(?:[-−+*/^×÷]|\\(?:times|cdot|div))[\s\\$({−-]*[0-9.]")
 _BRACE = re.compile(r"[{}]")
 
 
@@ -45,19 +60,20 @@ def find(text: str, kind: Kind, letters: str = "") -> Found:
     answers = _answers(text, kind, letters)
     starts = [answer.start() for answer in answers]  # looked up, since boxes that nest would be read over and over
     for begin, inside in _boxed(text):
-        last = bisect_left(starts, inside.stop) - 1
-        if last >= 0 and starts[last] >= inside.start:
-            return Found(_plain(answers[last][0]), "boxed", begin)
-    for mark in reversed(list(re.finditer(rf"{MARK}([^\n]*)", text))):
-        if (value := _last(mark[1], kind, letters)) is not None:
+        first = bisect_left(starts, inside.start)
+        if first < len(starts) and starts[first] < inside.stop:
+            value = answers[first][0] if kind == "letter" else _boxed_number(text[inside])
+            return Found(value, "none" if value is None else "boxed", begin)
+    for mark in reversed(list(_MARKED.finditer(text))):
+        if (value := _marked(mark[1], kind, letters)) is not None:
             return Found(value, "marked", mark.start())
-    return _last_number(text) if kind == "number" else _last_letter(text, letters)
+    return _last_number(answers, text) if kind == "number" else _last_letter(text, letters)
 
 
 def marked_number(text: str) -> str | None:
-    """Return the number after the last `####` as it is compared; None if there is none."""
-    _, mark, after = text.rpartition(MARK)
-    return _last(after, "number", "") if mark else None
+    """Return the number directly after the last `####` as it is compared; None if there is none."""
+    lines = _MARKED.findall(text)
+    return _marked(lines[-1], "number", "") if lines else None
 
 
 def same_number(first: str, second: str) -> bool:
@@ -83,34 +99,52 @@ def _boxed(text: str) -> Iterator[tuple[int, slice]]:
 
 def _answers(text: str, kind: Kind, letters: str) -> list[re.Match[str]]:
     """Return all numbers, or all letters of choices that stand alone."""
-    pattern = _NUMBER if kind == "number" else re.compile(rf"(?<![A-Za-z])[{letters}](?![A-Za-z])")
-    return list(pattern.finditer(text))
+    if kind == "number":
+        return [match for match in _NUMBER.finditer(text) if match["number"]]
+    return list(re.finditer(rf"(?<![A-Za-z])[{letters}](?![A-Za-z])", text))
 
 
-def _plain(answer: str) -> str:
-    """Return a letter, or a number as it is compared."""
-    return re.sub(r"[$,{}]", "", answer)
+def _plain(number: str) -> str:
+    """Return a number as it is compared."""
+    return re.sub(r"[$,{}\\!]", "", number).replace("−", "-")
 
 
-def _last(text: str, kind: Kind, letters: str) -> str | None:
-    """Return the last number of a marked answer, or its letter."""
-    answers = _answers(text, kind, letters)
-    return _plain(answers[-1][0]) if answers else None
+def _boxed_number(content: str) -> str | None:
+    """Return the number in a box, or the value of a fraction; None for any other calculation."""
+    parts = [part for part in _EQUALS.split(content) if _answers(part, "number", "")]
+    if not parts:
+        return None
+    if fraction := _FRACTION.fullmatch(parts[-1]):
+        above, below = (Decimal(_plain(number)) for number in fraction.groups()[1:] if number)
+        return str(Decimal(_plain(fraction["sign"]) + "1") * above / below) if below else None
+    return None if _CALCULATION.search(parts[-1]) else _plain(_answers(parts[-1], "number", "")[-1][0])
 
 
-def _last_number(text: str) -> Found:
-    numbers = list(_NUMBER.finditer(text))
+def _marked(line: str, kind: Kind, letters: str) -> str | None:
+    """Return the answer with which the text after a mark begins; None if a word does, or the number of a heading."""
+    answers = _answers(line, kind, letters)
+    if not answers or re.search(r"\w", line[: answers[0].start()]):
+        return None
+    if kind == "letter":
+        return answers[0][0]
+    return None if re.match(r"[.):]\s+\S", line[answers[0].end() :]) else _plain(answers[0][0])
+
+
+def _last_number(numbers: Sequence[re.Match[str]], text: str) -> Found:
     if not numbers:
         return Found(None, "none", len(text))
     return Found(_plain(numbers[-1][0]), "last", numbers[-1].start())
 
 
 def _last_letter(text: str, letters: str) -> Found:
-    stated = list(re.finditer(rf"(?i:answer\s*(?:is|:))\W*([{letters}])(?![A-Za-z])", text))
+    stated = list(re.finditer(rf"(?i:answer\s*(?:is|:)\W*(?:(?:option|choice)\W+)?)([{letters}])(?![A-Za-z])", text))
     if stated:
         return Found(stated[-1][1], "stated", stated[-1].start())
     bracketed = list(re.finditer(rf"\(([{letters}])\)", text))
     if bracketed:
         return Found(bracketed[-1][1], "last", bracketed[-1].start())
-    alone = re.fullmatch(rf"\W*([{letters}])\W*", text)
-    return Found(alone[1], "last", alone.start(1)) if alone else Found(None, "none", len(text))
+    begun = re.match(rf"\W*([{letters}])(?:[.):]|\W*\Z)", text)
+    listed = re.findall(rf"^[^\w\n]*([{letters}])[.):]", text, re.MULTILINE)
+    if begun and len(set(listed)) < 2:  # otherwise the reply goes through the choices
+        return Found(begun[1], "last", begun.start(1))
+    return Found(None, "none", len(text))
