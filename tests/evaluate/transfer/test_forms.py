@@ -92,6 +92,39 @@ def test_a_judge_who_writes_no_json_is_scored_as_any_reply():
     assert (scored.correct, scored.answer, scored.rule) == (True, "72", "boxed")
 
 
+def test_a_judge_who_leaves_the_answer_empty_has_none():
+    """The numbers in the reasons are no answers."""
+    model = Scripted(*["no"] * 10, '{"reason": "72 is wrong, 70 too", "answer": ""}')
+    ending, replies = hold("debate", model)
+    scored = score(QUESTION, Transcript(question="q", replies=tuple(replies), final=ending.final, ended=ending.by))
+    assert (ending.final, ending.by) == ("", "judge")
+    assert (scored.correct, scored.answer) == (False, None)
+
+
+def test_a_moderator_who_answers_in_latex_ends_the_debate():
+    model = Scripted("70", "72", '{"preference": "yes", "reason": "\\(72\\)", "answer": "\\boxed{72}"}')
+    ending, _ = hold("debate", model)
+    assert (ending.final, ending.by) == ("\\boxed{72}", "moderator")
+
+
+@pytest.mark.parametrize(
+    "written, answer",
+    [
+        (r"\boxed{B}", r"\boxed{B}"),
+        (r"\\boxed{B}", r"\boxed{B}"),
+        (r"\text{B}", r"\text{B}"),
+        (r"\frac{1}{2} \rightarrow \underline{2}", r"\frac{1}{2} \rightarrow \underline{2}"),
+        (r"\(72\) or \[72\] or \$72", r"\(72\) or \[72\] or \$72"),
+        (r"a\nb \t72", "a\nb \t72"),
+        (r"caf\u00e9 \/ \"72\"", 'café / "72"'),
+        (r"72\\", "72\\"),
+    ],
+)
+def test_latex_in_a_json_answer_need_not_be_escaped(written, answer):
+    r"""`\b`, `\f`, `\r` and `\t` before a letter begin a command of LaTeX, not a control character."""
+    assert answer_in('{"answer": "' + written + '"}') == answer
+
+
 @pytest.mark.parametrize(
     "reply, answer",
     [
@@ -103,9 +136,15 @@ def test_a_judge_who_writes_no_json_is_scored_as_any_reply():
         ('<think>{"answer": 1}</think>{"answer": "72"}', "72"),
         ('```json\n{"reason": "a\nb", "answer": "\\\\boxed{72}"}\n```', "\\boxed{72}"),
         ('{"answer": {"value": 72}} {"answer": 72}', "72"),
-        ('{"answer": [72]}', ""),
-        ("{{{{", ""),
-        ("", ""),
+        ('{"answer": 0.00001}', "0.00001"),
+        ('{"answer": 1e22}', "1e22"),
+        ('{"answer": 1.50}', "1.50"),
+        ('{"answer": ' + "7" * 5000 + "}", "7" * 5000),
+        ('{"answer": true}', None),
+        ('{"reason": "72", "answer": null}', ""),
+        ('{"answer": [72]}', None),
+        ("{{{{", None),
+        ("", None),
     ],
 )
 def test_the_answer_of_a_json_reply(reply, answer):

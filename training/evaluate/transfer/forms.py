@@ -7,6 +7,7 @@ round a moderator may decide on an answer, and if it never does, a judge lists t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -110,21 +111,31 @@ async def debate(question: Question, conversation: Conversation) -> Ending:
     judge = [_system(MODERATOR.format(topic=topic))]
     await speak("judge", judge, CANDIDATES.format(**opening))
     decision = await speak("judge", judge, DECISION.format(topic=topic))
-    return Ending(answer_in(decision) or decision, "judge")
+    answer = answer_in(decision)
+    return Ending(decision if answer is None else answer, "judge")
 
 
-def answer_in(reply: str) -> str:
-    """Return the field `answer` of the first JSON object in a reply that has one; empty if there is none."""
-    text, decoder = split_private(reply)[0], json.JSONDecoder(strict=False)
+_DECODER = json.JSONDecoder(strict=False, parse_float=str, parse_int=str, parse_constant=str)  # numbers as written
+_BACKSLASH = re.compile(r'(\\(?:["\\/n]|u[0-9A-Fa-f]{4}|[bfrt](?![A-Za-z])))|\\')
+"""A backslash in JSON: an escape, as its group, or one that begins a command of LaTeX."""
+
+
+def answer_in(reply: str) -> str | None:
+    r"""Return the field `answer` of the first JSON object in a reply that has one; None if there is none.
+
+    It is empty if the reply says that no answer is preferred. Commands of LaTeX need no second backslash:
+    `"\boxed{72}"` is not read as a backspace and `oxed{72}`.
+    """
+    text = _BACKSLASH.sub(lambda match: match[1] or r"\\", split_private(reply)[0])
     for at in (place for place, char in enumerate(text) if char == "{"):
         try:
-            data, _ = decoder.raw_decode(text, at)
+            data, _ = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             continue
-        if isinstance(data, dict) and isinstance(answer := data.get("answer"), str | int | float):
+        if isinstance(data, dict) and isinstance(answer := data.get("answer", False), str | None):
             undecided = str(data.get("preference", "yes")).strip().lower().startswith(("no", "false"))
-            return "" if undecided else str(answer).strip()
-    return ""
+            return "" if undecided or answer is None else answer.strip()
+    return None
 
 
 FORMS: dict[str, tuple[Form, int]] = {"single": (single, 1), "debate": (debate, 3 * ROUNDS + 2)}
