@@ -142,11 +142,22 @@ def test_what_other_agents_read_is_what_the_other_forms_pass_on():
     from training.text.parsing import split_private
 
     replies = ["<think>a</think> b", "a</think>b", "<think>a", "plain", "<think>a</think>b<think>c", ""]
+    replies += ["<thinking>a</thinking>b", "<Think>a</THINK>b", "< think >a< / think >b", "<think>a<think>b</think>c"]
+    replies += ["<think>a</think>b <think>c</think>d", "a</think>b</think>c", "<thinks>a</thinks>b", "<think\n>a"]
     code = f"import json, autogen_chat; print(json.dumps([autogen_chat.public(text) for text in {replies!r}]))"
     done = subprocess.run(
         [str(chat.python()), "-c", code], capture_output=True, text=True, check=True, cwd=chat.SCRIPT.parent
     )
     assert json.loads(done.stdout) == [split_private(reply)[0].strip() for reply in replies]
+
+
+@needed
+def test_the_user_proxy_hears_all_that_is_public(tmp_path, monkeypatch):
+    with Stub("ok") as stub:
+        stub.script("<Think>a</think>The answer is 72 <think>b</think>so far.", "<thinking>c</thinking>TERMINATE")
+        hold(stub, monkeypatch, tmp_path)
+        heard = stub.requests[1].messages[-1]["content"]
+    assert heard == "The answer is 72  so far."
 
 
 @needed

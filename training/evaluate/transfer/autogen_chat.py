@@ -10,13 +10,15 @@ For every chat, as it ends, one line is written: `{"id", "replies": [{"agent", "
 "completion_tokens"}], "ended", "error"}`, in which `ended` is the agent that said TERMINATE, `limit`, or empty after an
 error.
 
-Agents do not read each other's private text: what stands before the last </think>, or after an open <think>.
+Agents do not read each other's private text: what stands in <think> or <thinking>, before a </think> that was not
+opened, or after a <think> that is not closed.
 """
 
 import asyncio
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -32,14 +34,26 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 KEY = "AUTOGEN_CHAT_KEY"
 END = "TERMINATE"
 ASSISTANT, USER_PROXY = "assistant", "user_proxy"
+THINK = re.compile(r"<\s*+(/?)\s*+think(?:ing)?\s*>", re.IGNORECASE)
 PLAIN = ModelInfo(
     vision=False, function_calling=False, json_output=False, family="unknown", structured_output=False
 )  # any model behind an OpenAI-compatible address: text in, text out
 
 
 def public(text: str) -> str:
-    """Return the text that other agents read."""
-    return text.rpartition("</think>")[2].partition("<think>")[0].strip()
+    """Return the text that other agents read: the same as in the other forms, whose code cannot be imported here."""
+    pieces: list[str] = []
+    depth, position = 0, 0
+    for tag in THINK.finditer(text):
+        if depth == 0:
+            pieces.append(text[position : tag.start()])
+            if tag[1]:
+                pieces.clear()
+        depth = max(0, depth - 1) if tag[1] else depth + 1
+        position = tag.end()
+    if depth == 0:
+        pieces.append(text[position:])
+    return " ".join(pieces).strip()
 
 
 class Recorder(OpenAIChatCompletionClient):
