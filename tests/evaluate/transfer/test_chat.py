@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from tests.evaluate.transfer.stubs import needed
-from tests.stub import Raw, Status, Stub, completion
+from tests.stub import Raw, Redirect, Status, Stub, completion
 from training.engines.base import Sampling
 from training.errors import BadInput
 from training.evaluate.transfer import chat, endpoint
@@ -100,6 +100,16 @@ def test_a_failed_call_is_the_error_of_its_chat_alone(tmp_path, monkeypatch):
     assert [reply.text for reply in failed.replies] == ["Perhaps 70."]
     assert score(QUESTION, failed).correct is None
     assert score(other, transcripts["r"]).correct
+
+
+@needed
+def test_a_redirect_is_an_error_and_not_followed(tmp_path, monkeypatch):
+    """Only the address that was given is checked, so the prompt goes nowhere else."""
+    with Stub("\\boxed{72} TERMINATE") as elsewhere, Stub(Redirect(f"{elsewhere.url}/chat/completions")) as stub:
+        transcript = hold(stub, monkeypatch, tmp_path)["q"]
+        assert elsewhere.requests == []
+    assert "307" in transcript.error
+    assert transcript.replies == ()
 
 
 @needed

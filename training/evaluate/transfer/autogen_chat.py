@@ -30,6 +30,7 @@ from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core.models import AssistantMessage, CreateResult, LLMMessage, ModelInfo, UserMessage
 from autogen_ext.models.openai import OpenAIChatCompletionClient
+from openai import DefaultAsyncHttpxClient
 
 KEY = "AUTOGEN_CHAT_KEY"
 END = "TERMINATE"
@@ -96,6 +97,8 @@ def team(chat: dict[str, Any], endpoint: dict[str, Any], replies: list[dict[str,
         "extra_body": {"top_k": endpoint["top_k"]},
         "timeout": endpoint["timeout_s"],
         "max_retries": endpoint["retries"],
+        # only the address itself has been checked: no redirect is followed, and no proxy taken from the environment
+        "http_client": DefaultAsyncHttpxClient(follow_redirects=False, trust_env=False),
         **{name: endpoint[name] for name in ("temperature", "top_p", "max_tokens")},
     }
     agents = [

@@ -1,8 +1,8 @@
 """The form `chat`: AutoGen's assistant and a user proxy, run by a script in AutoGen's own environment.
 
-The script (`autogen_chat.py`) calls the endpoint with the client of its library, so a remote address is checked before
-it starts, but not at every call. Raises `BadInput` without the environment; whatever the script fails to answer is the
-error of its question.
+The script (`autogen_chat.py`) calls the endpoint with the client of its library, which follows no redirects; a remote
+address is checked before it starts, but not at every call. Raises `BadInput` without the environment; whatever the
+script fails to answer is the error of its question.
 """
 
 from __future__ import annotations
