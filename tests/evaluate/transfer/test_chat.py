@@ -18,7 +18,7 @@ QUESTION = Question(id="q", question="What is 40 + 32?", answer="#### 72")
 pytestmark = pytest.mark.process
 
 
-def hold(stub, monkeypatch, folder, *questions, key=""):
+def hold(stub, monkeypatch, folder, *questions, key="", top_k=20):
     """The transcripts of chats about the questions, by id."""
     monkeypatch.setenv("MODEL_ADDRESSES", f"{stub.url}=STUB_API_KEY" if key else stub.url)
     monkeypatch.setenv("STUB_API_KEY", key)
@@ -28,7 +28,7 @@ def hold(stub, monkeypatch, folder, *questions, key=""):
         chats = chat.hold(questions or (QUESTION,), served, seed=7, lanes=4, log=folder / "log")
         return {transcript.question: transcript async for transcript in chats}
 
-    with endpoint.opened(source, Sampling(max_tokens=64, top_k=20), folder, engine="auto", lanes=4) as served:
+    with endpoint.opened(source, Sampling(max_tokens=64, top_k=top_k), folder, engine="auto", lanes=4) as served:
         return asyncio.run(all_of(served))
 
 
@@ -100,6 +100,15 @@ def test_a_failed_call_is_the_error_of_its_chat_alone(tmp_path, monkeypatch):
     assert [reply.text for reply in failed.replies] == ["Perhaps 70."]
     assert score(QUESTION, failed).correct is None
     assert score(other, transcripts["r"]).correct
+
+
+@needed
+def test_top_k_is_left_out_where_it_is_zero(tmp_path, monkeypatch):
+    """As in the other forms: not every server knows the parameter."""
+    with Stub("TERMINATE") as stub:
+        hold(stub, monkeypatch, tmp_path, top_k=0)
+        (asked,) = stub.requests
+    assert "top_k" not in asked.body
 
 
 @needed

@@ -94,7 +94,7 @@ def team(chat: dict[str, Any], endpoint: dict[str, Any], replies: list[dict[str,
         "model": endpoint["model"],
         "model_info": PLAIN,
         "include_name_in_message": False,
-        "extra_body": {"top_k": endpoint["top_k"]},
+        "extra_body": {"top_k": endpoint["top_k"]} if endpoint["top_k"] else None,
         "timeout": endpoint["timeout_s"],
         "max_retries": endpoint["retries"],
         # only the address itself has been checked: no redirect is followed, and no proxy taken from the environment
