@@ -56,7 +56,7 @@ def show(result: dict[str, Any]) -> str:
         lines += [
             f"{name}: accuracy {accuracy}",
             f"  {form.correct} right, {form.unparsed} unparsed, {form.errors} errors of {form.questions} questions",
-            f"  {form.replies} replies, {form.cut} of them cut off; {_tokens(form)}",
+            f"  {form.replies} replies{_cut(form)}; {_tokens(form)}",
             f"  reasoning: {patterns}, {form.think} are in <think>",
         ]
     lines += [f"{name}: {_interval(Interval.from_dict(data))}" for name, data in result["differences"].items()]
@@ -65,6 +65,10 @@ def show(result: dict[str, Any]) -> str:
 
 def _interval(estimate: Interval) -> str:
     return f"{estimate.mean:.3f} [{estimate.low:.3f}, {estimate.high:.3f}] n = {estimate.n}"
+
+
+def _cut(form: FormResult) -> str:
+    return "" if form.cut is None else f", {form.cut} of them cut off"
 
 
 def _tokens(form: FormResult) -> str:

@@ -54,11 +54,12 @@ def test_questions_that_all_failed_have_no_accuracy():
     result = summarise([scored("1", None, None, texts=())], max_tokens=20)
     assert result.accuracy is None
     assert result.role.questions is None
-    assert result.tokens is None
+    assert (result.tokens, result.cut) == (None, None)
 
 
 def test_unreported_tokens_are_unknown_not_zero():
-    assert summarise([FOUR[0], scored("2", True, "1", tokens=(0, 0))], max_tokens=20).tokens is None
+    result = summarise([FOUR[0], scored("2", True, "1", tokens=(0, 0))], max_tokens=20)
+    assert (result.tokens, result.cut) == (None, None)
 
 
 def test_forms_are_compared_on_the_questions_that_both_answered():

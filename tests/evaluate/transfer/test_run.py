@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import pytest
 
 from tests.evaluate.transfer.stubs import GOLD, WRONG, agent, needed, write_questions
-from tests.stub import Status, Stub
+from tests.stub import Raw, Status, Stub
 from tests.toy_models import write_random_llama
 from training.cli import main
 from training.engines.base import Sampling
@@ -113,8 +113,17 @@ def test_the_text_says_what_was_found(tmp_path, monkeypatch, capsys):
         assert main([*words, "--form", "single,debate", "--dir", str(tmp_path / "out")]) == 0
     shown = capsys.readouterr()
     assert "single: accuracy 1.000 [0.292, 1.000] n = 3" in shown.out  # 0.025 ** (1 / 3) = 0.292
+    assert "3 replies, 0 of them cut off; " in shown.out
     assert "debate - single: 0.000" in shown.out
     assert "debate: 3 of 3 questions" in shown.err
+
+
+def test_where_the_server_reports_no_tokens_none_are_counted(tmp_path, monkeypatch, capsys):
+    with Stub(Raw(json.dumps({"choices": [{"message": {"content": "\\boxed{72}"}}]}))) as stub:
+        monkeypatch.setenv("MODEL_ADDRESSES", stub.url)
+        words = ["questions", str(write_questions(tmp_path)), "--model", f"{stub.url} stub", "--limit", "1"]
+        assert main([*words, "--form", "single", "--dir", str(tmp_path / "out")]) == 0
+    assert "1 replies; the server did not report tokens" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ class Pattern(Record):
 class FormResult(Record):
     """The numbers of one form. `found` counts questions without an error by the rule that found their answer, `ended`
     by what ended their conversation. `cut` replies reached the limit of tokens, `think` replies reasoned in <think>.
+    `cut` and `tokens` are None where the server did not report all tokens.
     """
 
     questions: int
@@ -45,7 +46,7 @@ class FormResult(Record):
     found: Mapping[Rule, int]
     ended: Mapping[str, int]
     replies: int
-    cut: int
+    cut: int | None
     tokens: Tokens | None
     think: int
     role: Pattern
@@ -53,10 +54,11 @@ class FormResult(Record):
 
 
 def summarise(scored: Sequence[Scored], max_tokens: int) -> FormResult:
-    """Return the numbers of a form; `tokens` is None where the server did not report all of them."""
+    """Return the numbers of a form."""
     whole = [each for each in scored if each.correct is not None]
     replies = [reply for each in scored for reply in each.transcript.replies]
     correct = sum(bool(each.correct) for each in whole)
+    reported = bool(replies) and all(reply.prompt_tokens for reply in replies)
     prompt, completion = sum(r.prompt_tokens for r in replies), sum(r.completion_tokens for r in replies)
     tokens = Tokens(
         prompt=prompt,
@@ -73,8 +75,8 @@ def summarise(scored: Sequence[Scored], max_tokens: int) -> FormResult:
         found=Counter(each.rule for each in whole),
         ended=Counter(each.transcript.ended for each in whole),
         replies=len(replies),
-        cut=sum(reply.completion_tokens >= max_tokens for reply in replies),
-        tokens=tokens if replies and all(reply.prompt_tokens for reply in replies) else None,
+        cut=sum(reply.completion_tokens >= max_tokens for reply in replies) if reported else None,
+        tokens=tokens if reported else None,
         think=sum(reasoning.think for each in scored for reasoning in each.reasoning),
         role=_pattern(whole, lambda reasoning: reasoning.role),
         intent=_pattern(whole, lambda reasoning: reasoning.intent),
