@@ -20,6 +20,8 @@ from webapp.scenarios.importers.reading import LONGEST_SEAT, storable
 class NameField(forms.SlugField):
     """A dataset's name: a slug."""
 
+    default_error_messages = {"invalid": "Use letters, digits, hyphens and underscores only."}
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
             max_length=80, label="Name", help_text="Letters, digits and hyphens, such as casino-train.", **kwargs
