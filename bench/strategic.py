@@ -12,7 +12,7 @@ import asyncio
 import sys
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean
@@ -41,18 +41,18 @@ SAMPLING = {"max_tokens": 24}
 class Task:
     """One game in miniature. `measure` maps a model's folder to metrics; the first is the one that is reported.
 
-    A run takes `steps` steps; `phases` are shares of these, each with its settings. `compared` are the fields that
-    differ where several forms are compared, which is to be cheaper. `form` is trained where none is requested.
+    A run of a single form, by default `form`, takes `steps` steps, and each of several forms `compared` steps. `phases`
+    are shares of these, each with its settings.
     """
 
     game: str
     start: Start
     opponent: str
     steps: int
+    compared: int
     measure: Callable[[Path, int], dict[str, float]]
     config: dict[str, Any] = field(default_factory=dict)
     phases: tuple[tuple[float, dict[str, Any]], ...] = ()
-    compared: dict[str, Any] = field(default_factory=dict)
     form: str = "full"
 
 
@@ -113,15 +113,19 @@ def _mean_return(task: Task, folder: Path, opponent: str, seat: int, games: int,
     return asyncio.run(played())
 
 
-def _kuhn(games: int, steps: int, lr: float) -> dict[str, Any]:
-    """Return steps, configuration and phases: first with a large entropy bonus, then with a smaller one."""
-    return {
-        "steps": steps,
-        "config": {
+TASKS: dict[str, Task] = {
+    "kuhn": Task(
+        "kuhn_poker",
+        Start("kuhn-poker-1", ("arbitrary",), 6000, stages=DECISIONS_FIRST),
+        "nash",
+        150,
+        50,
+        _nash_conv,
+        {
             "sampling": {"max_tokens": 24, "constrain": True},
-            "rollout": {"scenarios": games},
+            "rollout": {"scenarios": 192},
             "learn": {
-                "lr": lr,
+                "lr": 3e-4,
                 "epochs": 2,
                 "schedule": "constant",
                 "kl_coef": 0.02,
@@ -129,26 +133,16 @@ def _kuhn(games: int, steps: int, lr: float) -> dict[str, Any]:
                 "aggregate": "token_mean",
             },
         },
-        "phases": (
+        (
             (0.6, {"name": "wide"}),
-            (0.4, {"name": "narrow", "learn": {"lr": lr * 2 / 3, "ent_coef": 0.2, "schedule": "linear"}}),
+            (0.4, {"name": "narrow", "learn": {"lr": 2e-4, "ent_coef": 0.2, "schedule": "linear"}}),
         ),
-    }
-
-
-TASKS: dict[str, Task] = {
-    "kuhn": Task(
-        game="kuhn_poker",
-        start=Start("kuhn-poker-1", ("arbitrary",), 6000, stages=DECISIONS_FIRST),
-        opponent="nash",
-        measure=_nash_conv,
-        **_kuhn(games=192, steps=150, lr=3e-4),
-        compared=_kuhn(games=96, steps=40, lr=6e-4),
     ),
     "tictactoe": Task(
         "tic_tac_toe",
         Start("tic-tac-toe-1", ("scripted", "random"), 2000, {"vocabulary": 1600, "groups": 2}, stages=BOARD),
         "mcts:100",
+        60,
         60,
         _against_search,
         {
@@ -163,9 +157,9 @@ TASKS: dict[str, Task] = {
         Start("hanabi-mini-1", ("scripted", "random"), 1500, {"vocabulary": 1600}),
         "scripted",
         50,
+        30,
         _self_play,
         {"rollout": {"scenarios": 64}, "learn": {"lr": 3e-4, "kl_coef": 0.02}},
-        compared={"steps": 30},
     ),
 }
 
@@ -181,9 +175,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
     forms = arguments.forms.split(",") if arguments.forms else [task.form]
     if unknown := [form for form in forms if form not in FORMS]:
         raise BadInput(f"unknown form {unknown[0]!r}; known: {', '.join(FORMS)}", "--forms")
-    if len(forms) > 1:
-        task = replace(task, **task.compared)
-    steps = arguments.steps or task.steps
+    steps = arguments.steps or (task.compared if len(forms) > 1 else task.steps)
     base = prepare(task.start, folder / "start")
     before = stored_row(folder / "before", {}, lambda: task.measure(base, 0))
     rows: dict[str, list[dict[str, Any]]] = {form: [] for form in forms}
