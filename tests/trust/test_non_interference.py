@@ -17,7 +17,7 @@ from django.urls import reverse
 from tests.chat_tokenizers import tokenizer
 from tests.stub import Stub
 from tests.webapp.arena.browser import Tab
-from tests.webapp.judgments.make import people_queue, told, version
+from tests.webapp.judgments.make import people_queue, rated, version
 from training.dataset import DatasetLine, parse_line
 from training.games import make
 from training.records import SPECTATOR, Move, Scenario
@@ -215,7 +215,7 @@ def judged_before(scenario, move_of, owner, partner):
     create_dataset(name="worlds", owner=owner, lines=[DatasetLine(scenario=scenario)])
     match = begin(scenario, owner, partner)
     play_through(match, move_of)
-    queue = people_queue(owner=owner, match=told(match, owner))
+    queue = people_queue(owner=owner, match=rated(match, owner))
     values = {dimension.name: dimension.low for dimension in version().record().dimensions}
     for target in queue.targets.all():
         judging.annotate(target=target, by=owner, values=values)

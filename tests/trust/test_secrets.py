@@ -20,7 +20,7 @@ from django.db import connections
 
 from tests.stub import Status, Stub
 from tests.trust.matrix.scenarios import SCENARIO
-from tests.webapp.judgments.make import finished_match, told, version
+from tests.webapp.judgments.make import finished_match, rated, version
 from tests.worker.conftest import COMMAND, wait_until
 from training.config import RunConfig
 from webapp.accounts.services import create_key
@@ -125,7 +125,7 @@ def judged_queue(owner, server):
         name="judge", address=server.url, model="judge-1", secret_name="JUDGE_API_KEY", added_by=owner
     )
     judge = judgments.add_judge(name="judge", remote=remote, temperature=0)
-    match = told(finished_match(owner), owner)
+    match = rated(finished_match(owner), owner)
     made = judgments.create_queue(name="judged", owner=owner, rubric_version=version(), matches=[match], judge=judge)
     for target in made.targets.order_by("position"):
         judging.judge_target(target.pk)

@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from tests.trust.matrix.scenarios import SCENARIO, stored_version
-from tests.webapp.judgments.make import finished_match, judged_by_a_model, people_queue, told, version
+from tests.webapp.judgments.make import finished_match, judged_by_a_model, people_queue, rated, version
 from tests.webapp.runs.making import make_league, make_run
 from tests.webapp.scenarios import files
 from training.rewards.rubrics import CONDUCT
@@ -319,7 +319,7 @@ def test_an_impossible_move_changes_nothing(call, researcher):
 
 
 def test_a_judgment_is_added_by_the_assigned_annotator(call, researcher, annotator):
-    queue = people_queue(researcher, told(finished_match(researcher), researcher), [annotator])
+    queue = people_queue(researcher, rated(finished_match(researcher), researcher), [annotator])
     target = queue.targets.first()
     values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
     assert call.post("judgments", target=target.pk, values=values).status_code == 404
@@ -354,7 +354,7 @@ def test_what_is_assigned_and_open_is_listed(call, researcher, annotator, person
 
 
 def test_others_values_are_read_after_ones_own_judgment(call, researcher, annotator):
-    match = told(finished_match(researcher), researcher)
+    match = rated(finished_match(researcher), researcher)
     queue = people_queue(researcher, match, [researcher, annotator])
     target = queue.targets.first()
     values = {dimension.name: 6 for dimension in CONDUCT.dimensions}
@@ -366,7 +366,7 @@ def test_others_values_are_read_after_ones_own_judgment(call, researcher, annota
 
 
 def test_a_judgment_has_its_reasons(call, researcher):
-    queue = judged_by_a_model(researcher, told(finished_match(researcher), researcher))
+    queue = judged_by_a_model(researcher, rated(finished_match(researcher), researcher))
     rows = call.get("judgments", queue=queue.pk).json()["items"]
     assert [row["reasons"]["mutual_benefit"] for row in rows] == ["because of mutual_benefit"] * 2
 
@@ -374,7 +374,7 @@ def test_a_judgment_has_its_reasons(call, researcher):
 def test_what_the_other_player_said_is_read_after_ones_own_guess(call, researcher, player, other_researcher):
     match = finished_match(researcher, player)
     judged_by_a_model(researcher, match)
-    told(match, player)
+    rated(match, player)
     seat = match.seats.get(user=player)
     Judgment.objects.create(rubric_version=version(), match=match, seat=0, author=player, author_seat=seat, values={})
 
@@ -383,7 +383,7 @@ def test_what_the_other_player_said_is_read_after_ones_own_guess(call, researche
 
     assert authors(call) == [], "not even that the other is a person"
     assert authors(Caller(other_researcher)) == ["model:m", "model:m", f"person:{player.pk}"]
-    told(match, researcher)
+    rated(match, researcher)
     assert authors(call) == ["model:m", "model:m", f"person:{player.pk}"]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.webapp.arena import vigil
 from tests.webapp.arena.conftest import dialogue, negotiation
-from tests.webapp.judgments.make import finished_match, people_queue, told
+from tests.webapp.judgments.make import finished_match, people_queue, rated
 from webapp.arena.models import Match
 from webapp.arena.play import hosting, services
 from webapp.arena.setup import links, tables
@@ -64,7 +64,7 @@ def test_who_watches_is_not_shown_who_plays(client_of, annotator, two_people):
 
 
 def test_a_rematch_is_listed_once_the_game_before_is_judged(client_of, researcher, player, ben, annotator):
-    before = told(told(finished_match(player, partner=ben), player), ben)
+    before = rated(rated(finished_match(player, partner=ben), player), ben)
     queue = people_queue(researcher, before, [annotator])
     rematch = opened(tables.again(match=before, host=player), "public")
     tables.answer_consent(match=rematch, user=ben, agreed=True)
