@@ -19,8 +19,11 @@ def test_the_method_credits_by_hand(tmp_path, monkeypatch):
     (tmp_path / "centred_example.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))
     method = import_module("centred_example").CentredConfig(scale=2).build()
-    [credit] = method.credit([scored([trace(".00.2")], {0: 1.0, 1: 0.5})])
-    assert credit.traces[0].ppo == pytest.approx(np.array([0, 1, 1, 0, 1]) * 2 * (1 - 0.75))
+    traces = [trace(".00.2"), trace("..1", seat=1), trace(".3", seat=1, policy="past 3")]
+    [credit] = method.credit([scored(traces, {0: 1.0, 1: 0.5}, rewards=[0.25, 0.0, 0.25, 0.0])])
+    assert credit.traces[0].ppo == pytest.approx(np.array([0, 1, 1, 0, 1]) * 2 * (1.5 - 1.0))
+    assert credit.traces[1].ppo == pytest.approx(np.array([0, 0, 1]) * 2 * (0.5 - 1.0))
+    assert credit.traces[2] is None
 
 
 def test_the_games_turn_is_that_of_the_example():

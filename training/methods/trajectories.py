@@ -139,7 +139,7 @@ def probe_answers(episode: Episode) -> list[ProbeAnswer]:
 
 
 def seat_trajectories(scored: ScoredEpisode, results: Mapping[Seat, float]) -> list[SeatTrajectory]:
-    """Return one trajectory per learning seat; `results` is each seat's reward for the whole episode.
+    """Return one trajectory per learning seat; `results` is what each receives at the end (`ScoredEpisode.returns`).
 
     A turn's reward is its entry in `turn_rewards` plus the rewards of its tokens; the last turn adds the result.
     """
