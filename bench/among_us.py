@@ -59,17 +59,20 @@ START = Start(
         Stage(asked.games, sft={"tokens_per_batch": 2560, "lr": 2e-3}),
     ),
 )
-LISTENING_STEPS, STEPS = 8, 40
+LISTENING_STEPS, STEPS = 8, 30
 """Training steps of π_L and of the variants after it."""
 GAMES = 32
 """Games per training step."""
 MEASURED = 400
 """Games in which a variant is measured."""
 SAMPLING = {"max_tokens": 12, "constrain": True}
-LEARN = {"lora": None, "lr": 3e-4, "threads": 1, "tokens_per_batch": 8192, "tokens_per_update": 16000}
+LEARN = {"lora": None, "lr": 8e-4, "threads": 1, "tokens_per_batch": 8192, "tokens_per_update": 16000}
 ACTING = {"critic_warmup": 2, "clip": 0.2, "kl": "k1", "kl_coef": 0.05}
 """Without the preset's entropy bonus, whose share at the tokens of messages makes them fall apart in a small model."""
 LISTENING = {"lr": 2e-4, "kl": "none", "kl_measured": False}
+METHOD = {"message_weight": 1.0, "listening": 0.1}
+"""Of the variants after π_L. With a weight of 1 the gradient of the listening loss is ten times that of PPO, which then
+learns little under their common norm."""
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
@@ -135,7 +138,7 @@ def configuration(variant: str, base: Path, seed: int, steps: int, starts: Path)
         "sampling": SAMPLING,
         "rollout": {"scenarios": GAMES},
         "opponents": [] if alone else [{"source": "start", "learner": ["crewmate"], "partner": "start"}],
-        "method": {"name": "listen_speak", "variant": variant},
+        "method": {"name": "listen_speak", "variant": variant, **({} if alone else METHOD)},
         "reward": {"scale": "raw"},
         "learn": {**LEARN, **(LISTENING if alone else ACTING), "steps": steps, "save_every": steps},
         "stop": UNWATCHED,

@@ -1,7 +1,8 @@
 """A player of Among Us that plays at random: any legal move in the rooms and votes, and short messages about any name.
 
 It may tell what it saw, as a language model does that was not trained on the game, but copies from what it reads: a
-witness of a kill names the killer by chance. Nothing else in its messages and answers carries information.
+witness of a kill names the killer by chance. Others seldom claim to have seen one, so such a claim is evidence. Nothing
+else in its messages and answers carries information.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from training.text.choices import replies
 if TYPE_CHECKING:
     from training.records import Observation, Scenario, Seat, Trace
 
-FORMULAS = ("I saw {a} kill {b}.", "It is {a}.", "I trust {a}.", "I was with {a}.", "I saw nothing.")
+CLAIM = "I saw {a} kill {b}."
+FORMULAS = ("It is {a}.", "I trust {a}.", "I was with {a}.", "I saw nothing.")
 TELLING = 0.4
 """How often `witness_talk` tells of a kill that it saw."""
+INVENTING = 0.05
+"""How often a message claims a kill between two other players that are drawn at random."""
 DEEDS = 0.5
 """How often it kills or reports a body before it draws among all moves: else few games would have a meeting."""
 
@@ -44,9 +48,10 @@ class RandomTalk:
         kills = remember(observation, seat, self._names).killers
         if kills and chance.random() < self._telling:
             killer, victim = next(iter(kills.items()))
-            return Reply(FORMULAS[0].format(a=killer, b=victim))
+            return Reply(CLAIM.format(a=killer, b=victim))
         first, second = chance.sample(self._others, 2)
-        return Reply(chance.choice(FORMULAS).format(a=first, b=second))
+        formula = CLAIM if chance.random() < INVENTING else chance.choice(FORMULAS)
+        return Reply(formula.format(a=first, b=second))
 
     def traces(self) -> tuple[Trace, ...]:
         """Return nothing: this player samples no tokens."""

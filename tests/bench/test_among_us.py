@@ -8,7 +8,7 @@ import pytest
 
 from bench import among_us, asked, results
 from bench.deduction import numbers
-from bench.random_talk import FORMULAS, RandomTalk
+from bench.random_talk import CLAIM, FORMULAS, RandomTalk
 from bench.starts import Start, play
 from training import config
 from training.errors import BadInput
@@ -141,7 +141,7 @@ def test_the_start_plays_legal_moves_and_speaks_in_formulas(games):
     assert len(messages) > 5
     possible = {
         formula.format(a=first, b=second)
-        for formula in FORMULAS
+        for formula in (CLAIM, *FORMULAS)
         for first in among_us.NAMES
         for second in among_us.NAMES
         if first != second
@@ -262,6 +262,14 @@ def test_a_witness_tells_of_the_kill():
         player = RandomTalk(BY_HAND, seat, telling)
         said = {asyncio.run(player.act(seat, observation, seed)).text for seed in range(30)}
         assert (said == {"I saw Mia kill Gus."}) == tells
+
+
+def test_few_who_saw_no_kill_claim_one():
+    player = RandomTalk(BY_HAND, LEO, 1.0)
+    observation = make(BY_HAND).observe(LEO).model_copy(update={"actions": meeting(LEO)})
+    replies = [asyncio.run(player.act(LEO, observation, seed)).text for seed in range(1000)]
+    claims = sum(" kill " in reply for reply in replies)
+    assert 25 <= claims <= 80  # 50 on average, standard deviation 6.9
 
 
 def test_a_page_has_every_variant_with_its_ratio_and_leads():
