@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
+from training.evaluate.intervals import CAUTION
 from training.evaluate.league import Entry, MetaStrategy, PayoffTable, Strategy, of_run
 from training.rundir import RunDir
 
@@ -24,7 +25,8 @@ def _lines(table: PayoffTable) -> list[str]:
     seats = "one seat" if table.learner == "one" else table.learner
     head = f"learner: {seats}; results from {table.low:g} to {table.high:g}, 95 % interval over starts"
     meta = _weights(table.meta) if table.meta else ["no meta-strategy: no checkpoints have all played each other yet"]
-    return [head, *map(_cell, table.cells), *meta]
+    few = any(cell.result.few for cell in table.cells)
+    return [head, *map(_cell, table.cells), *([f"caution: cells with {CAUTION}"] if few else []), *meta]
 
 
 def _cell(cell: Entry) -> str:

@@ -20,7 +20,7 @@ from training import suites
 from training.attempts.start import reopen, start
 from training.config import RunConfig
 from training.errors import BadInput
-from training.evaluate.intervals import Interval
+from training.evaluate.intervals import CAUTION, Interval
 from training.evaluate.suite.rows import Row
 from training.evaluate.summary import Summary
 from training.rundir import RunDir
@@ -127,7 +127,9 @@ def show(result: dict[str, Any]) -> str:
     if "summary" in result:
         lines += [*_head_to_head(Summary.from_dict(result["summary"])), result["verdict"]]
     if "rows" in result:
-        lines += [_row(Row.from_dict(row)) for row in result["rows"]]
+        rows = [Row.from_dict(row) for row in result["rows"]]
+        few = any(row.raw.few for row in rows if row.raw is not None)
+        lines += [*map(_row, rows), *([f"caution: rows with {CAUTION}"] if few else [])]
     return "\n".join(lines)
 
 
@@ -148,7 +150,7 @@ def _interval(estimate: Interval) -> str:
 
 
 def _row(row: Row) -> str:
-    """Return one line of a suite: game, opponent, seat, return, normalised value, and what is missing."""
+    """Return one line of a suite: game, opponent, seat, return, normalised value, legal replies, what is missing."""
     seat = "all seats" if row.seat is None else f"seat {row.seat}"
     facts = [f"{row.title:18}{row.opponent:16}{seat:10}"]
     if row.exact is not None:
@@ -157,6 +159,8 @@ def _row(row: Row) -> str:
         facts.append(_interval(row.raw))
     if row.normalised is not None:
         facts.append(f"normalised {row.normalised.mean:.1f} [{row.normalised.low:.1f}, {row.normalised.high:.1f}]")
+    if row.legal_rate is not None:
+        facts.append(f"legal {row.legal_rate.mean:.2f}")
     if row.unavailable or row.errors:
         facts.append(row.unavailable or f"errors: {row.errors}")
     return "  ".join(facts)
