@@ -74,7 +74,7 @@ ZERO = {"name": "omar", "filter": "zero"}
     "data, where, why",
     [
         ({"learn": {"lr": -1}}, "learn.lr", "greater than 0"),
-        ({"learn": {"lrr": 1}}, "learn.lrr", "not permitted"),
+        ({"learn": {"lrr": 1}}, "learn.lrr", "there is no such field"),
         ({"version": True}, "version", "expected 1"),
         ({"version": 1.0}, "version", "expected 1"),
         ({"method": {"name": "omarr"}}, "method.name", "'omar'"),

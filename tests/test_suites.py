@@ -51,7 +51,7 @@ def suite(*tasks, **section):
         ([{**TASK, "scale": SPLIT}], {}, "suite.tasks.0.scale.low", "one for each of 2, not 3"),
         ([{**TASK, "scale": {"low": [1], "high": [1]}}], {}, "suite.tasks.0.scale.high", "1 is not above 1"),
         ([{**TASK, "scale": {"low": [0, 5], "high": [4]}}], {}, "suite.tasks.0.scale.high", "4 is not above 5"),
-        ([{**TASK, "name": "x"}], {}, "suite.tasks.0.name", "Extra inputs"),
+        ([{**TASK, "name": "x"}], {}, "suite.tasks.0.name", "there is no such field"),
         ([{**CREW, "seats": 2}], {}, "suite.tasks.0.seats", "among_us has 3 to 12 players"),
         ([{**CREW, "partner": "mirror"}], {}, "suite.tasks.0.partner", "no other player"),
         ([{**CREW, "side": []}], {}, "suite.tasks.0.partner", "name its roles in side"),

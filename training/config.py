@@ -25,7 +25,7 @@ from training.methods import REGISTRY, MethodConfig
 from training.methods.omar import OmarConfig
 from training.opponent_sections import MIRROR, PAST, LeagueSection, Opponent, of_learner
 from training.phases import Phase
-from training.reading import Record, Version
+from training.reading import NO_FIELD, Record, Version
 from training.records import LEARNER
 from training.reward_section import RewardSection
 from training.run_sections import (
@@ -117,7 +117,7 @@ class RunConfig(Record):
             if where.startswith(tagged):
                 where = f"method.{where.removeprefix(tagged)}"
             field = where.removeprefix("method.")
-            if field != where and why == "Extra inputs are not permitted":
+            if field != where and why == NO_FIELD:
                 why = f"{name} has no such field; it has {', '.join(REGISTRY[name].model_fields)}"
             raise BadInput(why, where) from error
 

@@ -16,11 +16,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from training.errors import BadInput
 
+NO_FIELD = "there is no such field"
+"""What is said of a field that a record does not have."""
+
 
 def explain(error: ValidationError) -> tuple[str, str]:
     """Return (where, why) of the first problem of a pydantic error, in words for a user."""
     first = error.errors(include_url=False)[0]
-    return ".".join(str(part) for part in first["loc"]), str(first["msg"])
+    why = NO_FIELD if first["type"] == "extra_forbidden" else str(first["msg"]).removeprefix("Value error, ")
+    return ".".join(str(part) for part in first["loc"]), why
 
 
 DEEPEST = 100

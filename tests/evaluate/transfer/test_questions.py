@@ -43,7 +43,7 @@ def test_the_first_ones_are_taken(tmp_path):
     "line, where, why",
     [
         ([], "line 2", "expected an object"),
-        ({**NUMBER, "extra": 1}, "line 2, extra", "not permitted"),
+        ({**NUMBER, "extra": 1}, "line 2, extra", "there is no such field"),
         ({"question": "Q?"}, "line 2, answer", "required"),
         ({**NUMBER, "question": ""}, "line 2, question", "at least 1"),
         ({**NUMBER, "answer": "72"}, "line 2", "no number after ####"),

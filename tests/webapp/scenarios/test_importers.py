@@ -305,7 +305,7 @@ def own_line(**changes):
         ("[1]", "own.jsonl line 2", "an object"),
         (own_line(id="b", game="chess"), "line 2, scenario.game", "unknown game"),
         (own_line(id="b", seats=["A", "A"]), "line 2, scenario", "share a display name"),
-        (own_line(id="b", colour=1), "line 2, scenario.colour", "Extra inputs"),
+        (own_line(id="b", colour=1), "line 2, scenario.colour", "there is no such field"),
         (own_line(id="b", settings={}), "line 2, scenario.settings.deal", "Field required"),
         (own_line(id="a"), "line 2, scenario.id", "second scenario"),
     ],
