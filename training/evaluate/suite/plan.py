@@ -69,10 +69,10 @@ class Block:
         """Return who plays each seat of a game; the partner's seat is the same for every model that is measured."""
         if not self.task.side:
             return tuple(MODEL if self.seat in (None, seat) else OPPONENT for seat in range(len(start.seats)))
-        learning = with_roles(self.task.side, make(start).roles())
-        names = [MODEL if seat in learning else OPPONENT for seat in range(len(start.seats))]
+        members = with_roles(self.task.side, make(start).roles())
+        names = [MODEL if seat in members else OPPONENT for seat in range(len(start.seats))]
         if self.task.partner:
-            names[rng(start.seed, "partner", number).choice(sorted(learning))] = PARTNER
+            names[rng(start.seed, "partner", number).choice(sorted(members))] = PARTNER
         return tuple(names)
 
 
@@ -118,13 +118,13 @@ def _check_side(task: SuiteTask, starts: Sequence[Scenario], place: int) -> None
     """Raise `BadInput` unless somebody has a role of the side in every start, somebody has not, and the model plays."""
     for start in starts:
         roles = make(start).roles()
-        learning = len(with_roles(task.side, roles))
-        if not learning:
+        members = len(with_roles(task.side, roles))
+        if not members:
             has = f"it has {', '.join(sorted(set(roles)))}" if roles else "it has none"
             raise BadInput(f"nobody in {start.id} has these roles; {has}", field(place, "side"))
-        if learning == len(roles):
+        if members == len(roles):
             raise BadInput(f"everybody in {start.id} has one of these roles, so nobody opposes", field(place, "side"))
-        if task.partner and learning == 1:
+        if task.partner and members == 1:
             raise BadInput(
                 f"{start.id} has one seat of the side, which the partner would take", field(place, "partner")
             )
