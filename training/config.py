@@ -160,8 +160,8 @@ class RunConfig(Record):
             try:
                 config.check_learning()
             except BadInput as error:
-                of_phase = error.where.startswith(("learn.", "method.", "rollout."))
-                changed = of_phase or self.phases[place].opponents is not None
+                changeable = error.where.startswith(("learn.", "method.", "rollout."))
+                changed = changeable or self.phases[place].opponents is not None
                 raise BadInput(error.why, f"phases.{place}.{error.where}" if changed else error.where) from error
         if not self.phases:
             self.check_learning()

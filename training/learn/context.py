@@ -233,8 +233,8 @@ def _check_random_moves(config: RunConfig, starts: Sequence[Scenario]) -> None:
         if config.of_phase(place).rollout.random_moves:
             kinds = {start.game: start for start in starts}
             if not any(lists_moves(start) for start in kinds.values()):
-                of_phase = "random_moves" in (config.phases[place].rollout if config.phases else {})
-                where = f"phases.{place}.rollout.random_moves" if of_phase else "rollout.random_moves"
+                in_phase = "random_moves" in (config.phases[place].rollout if config.phases else {})
+                where = f"phases.{place}.rollout.random_moves" if in_phase else "rollout.random_moves"
                 raise BadInput(f"no move of {', '.join(sorted(kinds))} can be listed, so none can be drawn", where)
             return
 

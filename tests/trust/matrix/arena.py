@@ -45,9 +45,9 @@ def over(owner: Any) -> dict[str, Any]:
 
 def guessed(owner: Any) -> dict[str, Any]:
     """A game that is over, whose players the owner may see."""
-    found = over(owner)
-    GameRating.objects.create(by=Match.objects.get(pk=found["match_id"]).seats.get(user=owner), voted=False)
-    return found
+    arguments = over(owner)
+    GameRating.objects.create(by=Match.objects.get(pk=arguments["match_id"]).seats.get(user=owner), voted=False)
+    return arguments
 
 
 def hosted(owner: Any) -> dict[str, Any]:
