@@ -1,4 +1,4 @@
-"""MARS: turn-level advantages in games of several turns, relative to the same player's other games, without a critic.
+"""MARS: turn-level advantages in games of several turns, relative to the player's mean in the group, without a critic.
 
 Source: "MARS: Reinforcing Multi-Agent Reasoning of LLMs through Self-Play in Strategic Games", §3.2. A turn's advantage
 is its player's return-to-go minus a mean over the player's games of the group; the tokens of the turn share it.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class MarsConfig(MethodConfig):
     """How MARS turns the rewards of turns into credit."""
 
-    summary: ClassVar[str] = "Self-play in strategic games; a turn is compared with the same player's other games."
+    summary: ClassVar[str] = "Self-play in strategic games; a turn is compared with the player's mean in the group."
 
     name: Literal["mars"] = Field(default="mars", description="The method: turn-level, player-relative advantages.")
     group: Literal["game", "start"] = Field(
@@ -54,7 +54,7 @@ class MarsConfig(MethodConfig):
         "turn is subtracted from each reward, and the differences are summed.",
     )
     ema_decay: float = Field(
-        default=0.95, ge=0, lt=1, description="For role_ema: what is kept of the running mean with each game."
+        default=0.95, ge=0, lt=1, description="For role_ema: the share of the running mean that each game keeps."
     )
 
     @field_validator("baseline")
@@ -158,7 +158,7 @@ class Mars:
         )
 
     def _running(self, learners: Sequence[_Learner]) -> list[float]:
-        """Return each trajectory's baseline, the player's running mean before the group, and go on with the means.
+        """Return each trajectory's baseline, the player's running mean before the group, and update the means.
 
         A player seen for the first time starts at the mean of the group.
         """
