@@ -1,10 +1,10 @@
 """Listening and speaking in miniature: small models that learn Among Us as the crew, by variant of the method.
 
 For every seed the starting model (`bench.starts`) first learns to answer probes: that is π_L. RL, RL+L and RL+L+S begin
-with it, and learn as three of the four crewmates, beside one crewmate and against an imposter that stay π_L. Every
-variant, the untrained start (`base`) and π_L itself (`L`) among them, is measured in the same seats: its share of won
-games, what its crewmates believe at the end of discussions, and what they say. The last checkpoint is evaluated, not
-the best one.
+with it, and learn as three of the four crewmates, beside one crewmate and against an imposter that are π_L, frozen.
+Every variant, the pretrained start (`base`) and π_L itself (`L`) among them, is measured in the same seats: its share
+of won games, what its crewmates believe at the end of discussions, and what they say. The last checkpoint is evaluated,
+not the best one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from training.rollout import Job, RolloutPolicy, collect
 from training.seeding import rng
 
 VARIANTS = ("RL", "RL+L", "RL+L+S", "L", "base")
-"""What is compared, with the first."""
+"""What is compared, each to the first."""
 SETTINGS = {
     "task_time": 1,
     "cooldown": 2,
@@ -68,15 +68,15 @@ MEASURED = 400
 SAMPLING = {"max_tokens": 12, "constrain": True}
 LEARN = {"lora": None, "lr": 8e-4, "threads": 1, "tokens_per_batch": 8192, "tokens_per_update": 16000}
 ACTING = {"critic_warmup": 2, "clip": 0.2, "kl": "k1", "kl_coef": 0.05}
-"""Without the preset's entropy bonus, whose share at the tokens of messages makes them fall apart in a small model."""
+"""Without the preset's entropy bonus, whose share at the tokens of messages makes them degenerate in a small model."""
 LISTENING = {"lr": 2e-4, "kl": "none", "kl_measured": False}
 METHOD = {"message_weight": 1.0, "listening": 0.1}
 """Of the variants after π_L. With a weight of 1 the gradient of the listening loss is ten times that of PPO, which then
-learns little under their common norm."""
+learns little under joint gradient clipping."""
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Train and measure every variant and seed; seeds are the outer loop, so an interrupted call has whole seeds."""
+    """Train and measure every variant and seed, seed by seed, so that an interrupted call leaves complete seeds."""
     import torch
 
     torch.set_num_threads(1)

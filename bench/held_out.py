@@ -1,7 +1,7 @@
 """Transfer to held-out games in miniature: three specialists and one generalist by MARS, over seeds.
 
-All runs begin from one small model, pretrained on recorded games of all six; of the held-out games it has seen random
-play alone. The specialists learn by self-play in one of three games each, the generalist in all of them; Connect Four,
+All runs begin from one small model, pretrained on recorded games of all six; of the held-out games it has seen only
+random play. The specialists learn by self-play in one of three games each, the generalist in all of them; Connect Four,
 Leduc poker and the larger Hanabi are never played in training. The last checkpoints and the starting model are
 evaluated on tasks of `training/suites/mars.toml` (see `SKIPPED`).
 """
@@ -38,7 +38,7 @@ STEPS = 40
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Train and measure all models of each seed; an interrupted command has whole seeds."""
+    """Train and measure all models of each seed; an interrupted command leaves complete seeds."""
     import torch
 
     torch.set_num_threads(1)

@@ -1,8 +1,8 @@
-"""A player of Among Us that plays at random: any legal move in the rooms and votes, and short messages about any name.
+"""A player of Among Us with random votes and short messages, and random moves except for kills and reports (`DEEDS`).
 
-It may tell what it saw, as a language model does that was not trained on the game, but copies from what it reads: a
-witness of a kill names the killer by chance. Others seldom claim to have seen one, so such a claim is evidence. Nothing
-else in its messages and answers carries information.
+With probability `telling` a witness of a kill names the killer, as a language model that was not trained on the game
+may do, since it copies from what it reads. Others seldom claim to have seen a kill, so such a claim is evidence.
+Nothing else in its messages and answers carries information.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Starting models of the miniatures: small models, pretrained for some minutes on recorded games.
+"""Starting models of the miniatures: small models, pretrained for a few minutes on scripted games.
 
 A starting model replies in the required format and reads its own cards, board or room; how well it plays is measured
 before training.

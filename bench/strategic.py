@@ -41,8 +41,8 @@ SAMPLING = {"max_tokens": 24}
 class Task:
     """One game in miniature. `measure` maps a model's folder to metrics; the first is the one that is reported.
 
-    A run of a single form, by default `form`, takes `steps` steps, and each of several forms `compared` steps. `phases`
-    are shares of these, each with its settings.
+    `steps` is the length of a run where a single form is measured, by default `form`; `compared` that of each run where
+    several are. `phases` are shares of these, each with its settings.
     """
 
     game: str
@@ -165,7 +165,7 @@ TASKS: dict[str, Task] = {
 
 
 def main(arguments: Namespace) -> dict[str, Any]:
-    """Train and measure every form and seed; seeds are the outer loop, so an interrupted comparison has whole seeds."""
+    """Train and measure every form and seed, seed by seed, so that an interrupted comparison leaves complete seeds."""
     import torch
 
     torch.set_num_threads(1)

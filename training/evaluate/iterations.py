@@ -1,9 +1,10 @@
 """The exploitability curve of a run in phases: how the crew fares against each opponent that one side learned against.
 
-The numbers are those of the training games: at its first step a phase plays the policy that it began with, at its last
-one that of its end. In a phase that trains the imposter, the end is the crew's win rate against an imposter that was
-trained against it; in one that trains the crew, the win rate of a crew that was optimised against that imposter. Where
-the learner's moves are drawn at random (`rollout.random_moves`), no policy is played, and a phase has no numbers.
+The numbers are those of the training games in the first and last `pooled` steps of a phase, so they approximate those
+of the policies at its beginning and end. In a phase that trains the imposter, the end is the crew's win rate against an
+imposter that was trained against it; in one that trains the crew, the win rate of a crew that was optimised against
+that imposter. Where the learner's moves are drawn at random (`rollout.random_moves`), no policy is played, and a phase
+has no numbers.
 Source: Sarkar et al., AAMAS 2025, figure 5. Raises `BadInput` for a folder that is no run directory.
 """
 
