@@ -131,6 +131,7 @@ def test_latex_in_a_json_answer_need_not_be_escaped(written, answer):
         ('{"preference": "no", "answer": "72"}', ""),
         ('{"preference": "No.", "answer": "72"}', ""),
         ('{"preference": false, "answer": "72"}', ""),
+        ('{"preference": "now clearly", "answer": "72"}', "72"),
         ('{"preference": true, "answer": "72"}', "72"),
         ('{"preference": "yes", "answer": ""}', ""),
         ('<think>{"answer": 1}</think>{"answer": "72"}', "72"),
@@ -149,6 +150,17 @@ def test_latex_in_a_json_answer_need_not_be_escaped(written, answer):
 )
 def test_the_answer_of_a_json_reply(reply, answer):
     assert answer_in(reply) == answer
+
+
+def test_half_of_a_pair_of_surrogates_in_an_answer_can_be_stored():
+    assert answer_in('{"answer": "72 \\ud83d"}') == "72 ?"
+
+
+def test_a_reply_full_of_braces_is_read_to_a_bound():
+    last = '{"answer": "72"}'
+    assert answer_in("{" * 1_000_000 + last) == "72"
+    assert answer_in('{"' * (forms.MOST_OBJECTS - 1) + last) == "72"
+    assert answer_in('{"' * forms.MOST_OBJECTS + last) is None
 
 
 def test_a_failed_call_keeps_what_was_said_and_has_no_score():

@@ -46,7 +46,7 @@ def test_the_first_ones_are_taken(tmp_path):
         ({**NUMBER, "extra": 1}, "line 2, extra", "there is no such field"),
         ({"question": "Q?"}, "line 2, answer", "required"),
         ({**NUMBER, "question": ""}, "line 2, question", "at least 1"),
-        ({**NUMBER, "answer": "72"}, "line 2", "no number after ####"),
+        ({**NUMBER, "answer": "72"}, "line 2", "no number directly after ####"),
         ({**CHOICE, "answer": "C"}, "line 2", "a letter from A to B"),
         ({**CHOICE, "answer": "b"}, "line 2", "a letter from A to B"),
         ({**CHOICE, "answer": "AB"}, "line 2", "a letter from A to B"),

@@ -4,11 +4,12 @@ A number is, in this order: the last one in the last `\boxed{…}` (as in the ev
 directly after the last `####` (GSM8K's own form), the last number of the reply (`flexible-extract` of GSM8K in
 lm-evaluation-harness). Compared as there: commas, the dollar sign and a full stop at the end do not count; as in
 Qwen2.5-Math's scripts, 72.0 equals 72. In a box only what follows the last `=` counts, a fraction is divided, and any
-other calculation has no value. Exponents are no answers, and 1.5e3 is 1500.
+other calculation has no value; a calculation after `####` likewise. Exponents are no answers, and 1.5e3 is 1500.
 
 A letter, a capital, is: the first in the last `\boxed{…}`, the one directly after the last `####`, the last after
 `answer is` or `answer:`, the last in round brackets (`flexible-extract` of GPQA in lm-evaluation-harness), the one with
-which the reply begins (`B. the sky`) or which is all of it.
+which the reply begins (`B. the sky`) or which is all of it. Where a reply goes through the choices, with `#### A. …` or
+`A. …`, these are no answers.
 
 A `\boxed{…}` or `####` without an answer of the right kind is passed over. A line such as `#### 1. Money` is a heading.
 """
@@ -19,7 +20,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, DecimalException
 from typing import Literal
 
 Kind = Literal["number", "letter"]
@@ -27,7 +28,7 @@ Rule = Literal["boxed", "marked", "stated", "last", "none"]
 """How an answer was found: `\\boxed{…}`, `####`, `answer is`, the last one in the text, or not at all."""
 
 MARK = "####"
-_MARKED = re.compile(rf"(?<!#){MARK}(?!#)([^\n]*)")
+_MARKED = re.compile(rf"(?<!#){MARK}(?!#)(?:[^\S\n]*\n)?([^\n]*)")
 _BOXED = re.compile(r"\\boxed\s*\{")
 _SIGN = r"(?:(?<![\w)])[-−](?:\\?\$)?|\\?\$[-−]?)?"
 _DIGITS = (
@@ -38,11 +39,15 @@ _NUMBER = re.compile(rf"\^\s*+(?:\{{\s*+)?[-−]?{_DIGITS}|(?P<number>{_SIGN}{_D
 """A number, or an exponent, in which the group `number` is empty."""
 _EQUALS = re.compile(r"=|≈|\\approx")
 _FRACTION = re.compile(
-    r"(?:\s|\\?\$)*+(?P<sign>[-−]?)\s*+"
-    rf"(?:\\[dt]?frac\s*\{{([-−]?{_DIGITS})\}}\s*\{{({_DIGITS})\}}|({_DIGITS})\s*/\s*({_DIGITS}))"
-    r"(?:\\text\s*\{[^{}0-9]*\}|[\s$.])*"
+    r"(?:\s|\\?\$|\\displaystyle)*+(?P<sign>[-−]?)\s*+"
+    rf"(?:\\[dt]?frac\s*\{{\s*([-−]?{_DIGITS})\s*\}}\s*\{{\s*({_DIGITS})\s*\}}|({_DIGITS})\s*/\s*({_DIGITS}))"
+    r"(?:\\text\s*\{[^{}0-9]*\}|\\[,;:% ]|[\s$.%]|(?<=\s)[A-Za-z]+)*+"
 )
-_CALCULATION = re.compile(r"\\[cdt]?frac|\\sqrt|[0-9)]\s*(?:[-−+*/^×÷]|\\(?:times|cdot|div))[\s\\$({−-]*[0-9.]")
+_CALCULATED = r"\s*(?:[-−+*/^×÷]|\\(?:times|cdot|div))[\s\\$({−-]*[0-9.]"
+_CALCULATION = re.compile(rf"\\[cdt]?frac(?!\s*\{{\s*\\(?:text|mathrm))|\\sqrt|[0-9)]{_CALCULATED}")
+"""A calculation; `\\frac` with words above the line is a unit."""
+_CONTINUED = re.compile(rf"{_CALCULATED}|\s*x\s*\$?[0-9]")
+_HEADING = re.compile(r"[.):]\s+\S")
 _BRACE = re.compile(r"[{}]")
 
 
@@ -64,8 +69,12 @@ def find(text: str, kind: Kind, letters: str = "") -> Found:
         if first < len(starts) and starts[first] < inside.stop:
             value = answers[first][0] if kind == "letter" else _boxed_number(text[inside])
             return Found(value, "none" if value is None else "boxed", begin)
-    for mark in reversed(list(_MARKED.finditer(text))):
-        if (value := _marked(mark[1], kind, letters)) is not None:
+    marked = [
+        (value, mark) for mark in _MARKED.finditer(text) if (value := _marked(mark[1], kind, letters)) is not None
+    ]
+    titles = {value for value, mark in marked if kind == "letter" and _titled(mark[1], value)}
+    for value, mark in reversed(marked):
+        if len(titles) < 2 or not _titled(mark[1], value):  # otherwise the reply goes through the choices
             return Found(value, "marked", mark.start())
     return _last_number(answers, text) if kind == "number" else _last_letter(text, letters)
 
@@ -116,7 +125,10 @@ def _boxed_number(content: str) -> str | None:
         return None
     if fraction := _FRACTION.fullmatch(parts[-1]):
         above, below = (Decimal(_plain(number)) for number in fraction.groups()[1:] if number)
-        return str(Decimal(_plain(fraction["sign"]) + "1") * above / below) if below else None
+        try:
+            return str(Decimal(_plain(fraction["sign"]) + "1") * above / below)
+        except DecimalException:  # division by zero, or a number of a million digits
+            return None
     return None if _CALCULATION.search(parts[-1]) else _plain(_answers(parts[-1], "number", "")[-1][0])
 
 
@@ -125,9 +137,17 @@ def _marked(line: str, kind: Kind, letters: str) -> str | None:
     answers = _answers(line, kind, letters)
     if not answers or re.search(r"\w", line[: answers[0].start()]):
         return None
+    after = line[answers[0].end() :]
     if kind == "letter":
-        return answers[0][0]
-    return None if re.match(r"[.):]\s+\S", line[answers[0].end() :]) else _plain(answers[0][0])
+        return None if re.match(r"\s+\w", after) else answers[0][0]  # "#### A closer look"
+    if _CONTINUED.match(after):
+        return _boxed_number(line)
+    return None if _HEADING.match(after) else _plain(answers[0][0])
+
+
+def _titled(line: str, letter: str) -> bool:
+    """Return whether the text of a choice follows its letter after a mark."""
+    return _HEADING.match(line.partition(letter)[2]) is not None
 
 
 def _last_number(numbers: Sequence[re.Match[str]], text: str) -> Found:
@@ -143,8 +163,8 @@ def _last_letter(text: str, letters: str) -> Found:
     bracketed = list(re.finditer(rf"\(([{letters}])\)", text))
     if bracketed:
         return Found(bracketed[-1][1], "last", bracketed[-1].start())
-    begun = re.match(rf"\W*([{letters}])(?:[.):]|\W*\Z)", text)
-    listed = re.findall(rf"^[^\w\n]*([{letters}])[.):]", text, re.MULTILINE)
+    begun = re.match(rf"\W*([{letters}])(?:[.):](?!\w)|\W*\Z)", text)
+    listed = re.findall(rf"(?<![A-Za-z])([{letters}])[.):]", text)
     if begun and len(set(listed)) < 2:  # otherwise the reply goes through the choices
         return Found(begun[1], "last", begun.start(1))
     return Found(None, "none", len(text))

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from training.engines.base import ChatMessage
 from training.evaluate.transfer.questions import Question
@@ -117,6 +118,9 @@ async def debate(question: Question, conversation: Conversation) -> Ending:
 
 _DECODER = json.JSONDecoder(strict=False, parse_float=str, parse_int=str, parse_constant=str)  # numbers as written
 _BACKSLASH = re.compile(r'(\\(?:["\\/n]|u[0-9A-Fa-f]{4}|[bfrt](?![A-Za-z])))|\\')
+_OBJECT = re.compile(r"\{(?=\s*[\"}])")
+MOST_OBJECTS = 1000
+"""How many objects of a reply are tried: each one that is not closed costs as much as the rest of the reply is long."""
 """A backslash in JSON: an escape, as its group, or one that begins a command of LaTeX."""
 
 
@@ -127,14 +131,15 @@ def answer_in(reply: str) -> str | None:
     `"\boxed{72}"` is not read as a backspace and `oxed{72}`.
     """
     text = _BACKSLASH.sub(lambda match: match[1] or r"\\", split_private(reply)[0])
-    for at in (place for place, char in enumerate(text) if char == "{"):
+    for brace in islice(_OBJECT.finditer(text), MOST_OBJECTS):
         try:
-            data, _ = _DECODER.raw_decode(text, at)
+            data, _ = _DECODER.raw_decode(text, brace.start())
         except (ValueError, RecursionError):
             continue
         if isinstance(data, dict) and isinstance(answer := data.get("answer", False), str | None):
-            undecided = str(data.get("preference", "yes")).strip().lower().startswith(("no", "false"))
-            return "" if undecided or answer is None else answer.strip()
+            undecided = re.match(r"\s*(?:no|false)\b", str(data.get("preference", "yes")), re.IGNORECASE)
+            written = "" if undecided or answer is None else answer.strip()
+            return written.encode(errors="replace").decode()  # half of a pair of surrogates cannot be stored
     return None
 
 

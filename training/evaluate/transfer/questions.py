@@ -43,7 +43,7 @@ class Question(Record):
         if self.choices and self.answer not in tuple(self.letters):
             raise ValueError(f"answer: a letter from {self.letters[0]} to {self.letters[-1]} is expected")
         if not self.choices and marked_number(self.answer) is None:
-            raise ValueError(f"answer: no number after {MARK}; for multiple choice, `choices` is missing")
+            raise ValueError(f"answer: no number directly after {MARK}; for multiple choice, `choices` is missing")
         return self
 
     @property
