@@ -317,6 +317,9 @@ def test_probes_before_the_discussion_and_after_every_message_for_each_living_cr
     step(game, Ada="!", Ben="!", Dan="!", Eva="!")
     assert not game.probes()
     assert not to_meeting(probes=False).probes()
+    probed = REGISTRY["among_us"].probed
+    assert probed({})
+    assert not probed({"probes": False})
 
 
 # --- who gives up ---

@@ -240,13 +240,13 @@ def _check_random_moves(config: RunConfig, starts: Sequence[Scenario]) -> None:
 
 
 def _check_probes(config: RunConfig, starts: Sequence[Scenario]) -> None:
-    """Raise `BadInput` for a method that learns from probes where none of the run's games has any."""
+    """Raise `BadInput` for a method that asks probes where none of the run's games has any."""
     if any(games.lookup(start.game).probed(start.settings) for start in starts):
         return
     for place in range(max(1, len(config.phases))):
         if config.of_phase(place).method.build().needs.probes:
             kinds = ", ".join(sorted({start.game for start in starts}))
-            why = f"{config.method.name} learns from probes, and no scenario of {kinds} has them with its settings"
+            why = f"{config.method.name} asks probes, and no scenario of {kinds} has them with its settings"
             raise BadInput(why, "method.name")
 
 
