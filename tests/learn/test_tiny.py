@@ -53,7 +53,7 @@ def test_it_is_small_and_fits_every_engine(folder):
 @pytest.mark.parametrize("temperature,least", [(0.7, 0.9), (1.0, 0.8)])
 @pytest.mark.parametrize("sample", pretrain.RECIPE.games)
 def test_nine_replies_in_ten_are_moves(folder, sample, temperature, least):
-    episodes = self_play(folder, sample, temperature)
+    episodes = self_play(folder, sample, temperature, games=96)  # the weights differ by processor: a narrow estimate
     assert not [episode.error for episode in episodes if episode.error]
     turns = [turn for episode in episodes for turn in episode.turns]
     assert sum(turn.passed for turn in turns) / len(turns) >= least
