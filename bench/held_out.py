@@ -1,6 +1,6 @@
 """Transfer to held-out games in miniature: three specialists and one generalist by MARS, over seeds.
 
-All runs begin from one small model, pretrained on recorded games of all six; of the held-out games it has seen only
+All runs begin from one small model, pretrained on scripted games of all six; of the held-out games it has seen only
 random play. The specialists learn by self-play in one of three games each, the generalist in all of them; Connect Four,
 Leduc poker and the larger Hanabi are never played in training. The last checkpoints and the starting model are
 evaluated on tasks of `training/suites/mars.toml` (see `SKIPPED`).
