@@ -3,7 +3,8 @@
 All runs begin from one small model, pretrained on scripted games of all six; of the held-out games it has seen only
 random play. The specialists learn by self-play in one of three games each, the generalist in all of them; Connect Four,
 Leduc poker and the larger Hanabi are never played in training. The last checkpoints and the starting model are
-evaluated on tasks of `training/suites/mars.toml` (see `SKIPPED`).
+evaluated on tasks of `training/suites/mars.toml` (see `SKIPPED`), and in both poker games by their NashConv, because
+there chance outweighs skill in a hundred games.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from bench.rows import UNWATCHED, over_seeds, run, stored_row
+from bench.rows import UNWATCHED, number_in, over_seeds, run, stored_row
 from bench.starts import Start, prepare
+from bench.strategic import exact
 from training.errors import BadInput
 
 TRAINED = ("tic_tac_toe", "kuhn_poker", "hanabi")
@@ -33,6 +35,8 @@ ALSO = (
 SUITE = Path("training/suites/mars.toml")
 SKIPPED = (("tic_tac_toe", "mcts:1000"), ("connect_four", "mcts:100"))
 """Tasks of the suite that are left out, besides the exact best responses: the game is measured by a weaker opponent."""
+POKER = ("kuhn_poker", "leduc_poker")
+"""Games whose NashConv is measured."""
 SAMPLING = {"max_tokens": 24, "constrain": True}
 STEPS = 40
 
@@ -46,7 +50,7 @@ def main(arguments: Namespace) -> dict[str, Any]:
         raise BadInput("training runs need a directory", "--dir")
     folder, steps = arguments.dir.absolute(), arguments.steps or STEPS
     base = prepare(START, folder / "start", ALSO)
-    before = stored_row(folder / "before", {}, lambda: {"after": measure(base, 0, folder / "before" / "eval")})
+    before = stored_row(folder / "before", {}, lambda: measure(base, 0, folder / "before" / "eval"))
     models = [*TRAINED, GENERALIST]
     rows: dict[str, list[dict[str, Any]]] = {model: [] for model in models}
     for seed in range(arguments.seeds):
@@ -60,16 +64,17 @@ def main(arguments: Namespace) -> dict[str, Any]:
     return {
         "before": before,
         "models": rows,
-        "gains": {task: _gains(task, number["normalised"]["mean"], rows) for task, number in before["after"].items()},
+        "gains": {
+            **{task: _gains(rows, before, "after", task, "normalised", "mean") for task in before["after"]},
+            **{f"{game}, NashConv": _gains(rows, before, "nash_conv", game) for game in POKER},
+        },
     }
 
 
-def _gains(task: str, before: float, rows: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """Return each model's gain over the start in a task, in normalised points, over seeds."""
-    return {
-        model: over_seeds("gain", [row["after"][task]["normalised"]["mean"] - before for row in runs])
-        for model, runs in rows.items()
-    }
+def _gains(rows: dict[str, list[dict[str, Any]]], before: dict[str, Any], *where: str) -> dict[str, dict[str, Any]]:
+    """Return each model's change from the start in the number that stands at `where` in a row, over seeds."""
+    start = number_in(before, *where)
+    return {model: over_seeds("gain", [number_in(row, *where) - start for row in runs]) for model, runs in rows.items()}
 
 
 def configuration(model: str, base: Path, seed: int, steps: int) -> dict[str, Any]:
@@ -114,7 +119,7 @@ def tasks() -> list[dict[str, Any]]:
 
 
 def measure(model: Path, seed: int, folder: Path, games: int = 100) -> dict[str, dict[str, Any]]:
-    """Return the mean over seats of every task, raw and normalised, from `games` games at each seat."""
+    """Return the mean over seats of every task, raw and normalised, from `games` games at each seat; and NashConvs."""
     wanted = {
         "kind": "suite",
         "name": "held-out",
@@ -131,7 +136,7 @@ def measure(model: Path, seed: int, folder: Path, games: int = 100) -> dict[str,
         name = f"{row['title']}, {row['opponent']}"
         if row["seat"] is None or name not in rows:
             rows[name] = {key: row[key] for key in ("raw", "normalised", "held_out", "played")}
-    return rows
+    return {"after": rows, "nash_conv": {game: exact(game, model)["nash_conv"] for game in POKER}}
 
 
 def _trained(model: str, base: Path, seed: int, steps: int, folder: Path) -> dict[str, Any]:
@@ -140,15 +145,15 @@ def _trained(model: str, base: Path, seed: int, steps: int, folder: Path) -> dic
     latest = run_dir.latest_checkpoint()
     if latest is None:
         raise AssertionError(f"{model}, seed {seed}: the run has no checkpoint")
-    return {"after": measure(latest[1], seed, folder / "eval"), "train_s": trained["wall_s"], "cpu_s": trained["cpu_s"]}
+    return {**measure(latest[1], seed, folder / "eval"), "train_s": trained["wall_s"], "cpu_s": trained["cpu_s"]}
 
 
 def show(result: dict[str, Any]) -> str:
-    """Return one line per task and model: the start's normalised mean, and the gain over it."""
+    """Return one line per number and model: its change from the start; normalised points but for NashConv."""
     lines = []
-    for task, number in result["before"]["after"].items():
-        lines.append(f"{task}: start {number['normalised']['mean']:.1f}")
-        for model, gain in result["gains"][task].items():
+    for number, gains in result["gains"].items():
+        lines.append(number)
+        for model, gain in gains.items():
             low, high = gain.get("interval", (float("nan"), float("nan")))
-            lines.append(f"  {model:<14} {gain['gain']:+7.1f}   [{low:+.1f}, {high:+.1f}] n = {gain['n']}")
+            lines.append(f"  {model:<14} {gain['gain']:+8.2f}   [{low:+.2f}, {high:+.2f}] n = {gain['n']}")
     return "\n".join(lines)

@@ -13,6 +13,7 @@ from statistics import fmean, median
 from typing import Any
 
 from bench.baselines import moving, steps_to_same
+from bench.rows import number_in
 from training.errors import BadInput
 from training.evaluate.intervals import Interval, interval, over_seeds, paired
 from training.store import loads
@@ -424,6 +425,8 @@ def mars(raw: Raw) -> Iterator[str]:
     for task in ("kuhn_forms", "hanabi_forms"):
         if task in raw:
             yield from _credit(raw[task])
+    if "held_out" in raw:
+        yield from _held_out(raw["held_out"])
 
 
 def _strategic(raw: Raw) -> Iterator[str]:
@@ -447,6 +450,21 @@ def _credit(raw: Raw) -> Iterator[str]:
         seeds = ", ".join(f"{value:.2f}" for value in single)
         lead = "" if single is first else f"{_lead(single, first, 2)} "
         yield f"| `{form}` | {seeds} | {_over_seeds(single, 2, signed=False)} | {lead}|"
+
+
+def _held_out(raw: Raw) -> Iterator[str]:
+    """Yield the start's number and each model's change from it, by task in normalised points, then by NashConv."""
+    for task, row in raw["before"]["after"].items():
+        start = Interval(**{name: row["normalised"][name] for name in ("mean", "low", "high", "n")})
+        changes = (_change(runs, start.mean, 0, "after", task, "normalised", "mean") for runs in raw["models"].values())
+        yield f"| {task} | {_estimate(start, 0, signed=False)} | {' | '.join(changes)} |".replace("-", "−")
+    for game, value in raw["before"]["nash_conv"].items():
+        changes = (_change(runs, value, 2, "nash_conv", game) for runs in raw["models"].values())
+        yield f"| {game} | {value:.2f} | {' | '.join(changes)} |"
+
+
+def _change(runs: Sequence[Mapping[str, Any]], start: float, digits: int, *where: str) -> str:
+    return _over_seeds([number_in(row, *where) - start for row in runs], digits)
 
 
 def listen_speak(raw: Raw) -> Iterator[str]:

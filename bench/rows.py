@@ -9,7 +9,9 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from functools import reduce
 from importlib import import_module
+from operator import getitem
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -41,6 +43,12 @@ def stored_row(folder: Path, wanted: Mapping[str, Any], measure: Callable[[], di
     row = {**measure(), **wanted}
     write_json(file, row)
     return row
+
+
+def number_in(row: Mapping[str, Any], *where: str) -> float:
+    """Return the number at a path of keys."""
+    found: Any = reduce(getitem, where, row)
+    return float(found)
 
 
 def over_seeds(name: str, values: list[float]) -> dict[str, Any]:

@@ -56,11 +56,12 @@ class Task:
     form: str = "full"
 
 
-def _nash_conv(folder: Path, seed: int) -> dict[str, float]:
+def exact(game: str, folder: Path) -> dict[str, float]:
+    """Return the NashConv of a model that draws among the legal replies at temperature 1, and the first seat's mean."""
     from training.evaluate import nashconv
 
     measured = nashconv.run(
-        "kuhn_poker",
+        game,
         str(folder),
         engine="transformers",
         device="cpu",
@@ -69,6 +70,10 @@ def _nash_conv(folder: Path, seed: int) -> dict[str, float]:
         constrained=1.0,
     )
     return {name: measured[name] for name in ("nash_conv", "value")}
+
+
+def _nash_conv(folder: Path, seed: int) -> dict[str, float]:
+    return exact("kuhn_poker", folder)
 
 
 def _against_search(folder: Path, seed: int) -> dict[str, float]:

@@ -31,10 +31,12 @@ def test_a_command_without_a_directory_is_refused():
     assert caught.value.where == "--dir"
 
 
-def test_a_task_shows_the_start_and_each_models_gain():
-    gains = {"leduc": {"generalist": {"gain": 12.5, "interval": [5.0, 20.0], "n": 3}, "hanabi": {"gain": -2.0, "n": 1}}}
-    shown = show({"before": {"after": {"leduc": {"normalised": {"mean": 40.0}}}}, "gains": gains})
-    start, generalist, alone = shown.splitlines()
-    assert start == "leduc: start 40.0"
-    assert generalist.split() == ["generalist", "+12.5", "[+5.0,", "+20.0]", "n", "=", "3"]
-    assert "nan" in alone
+def test_a_number_shows_each_models_change_from_the_start():
+    gains = {
+        "leduc": {"generalist": {"gain": 12.5, "interval": [5.0, 20.0], "n": 3}},
+        "hanabi": {"tic_tac_toe": {"gain": -2.0, "n": 1}},
+    }
+    name, generalist, _, alone = show({"gains": gains}).splitlines()
+    assert name == "leduc"
+    assert generalist.split() == ["generalist", "+12.50", "[+5.00,", "+20.00]", "n", "=", "3"]
+    assert alone.split() == ["tic_tac_toe", "-2.00", "[+nan,", "+nan]", "n", "=", "1"]
