@@ -57,6 +57,8 @@ START = Start(
         Stage(asked.excerpts, context=0.0, sft={"tokens_per_batch": 4096, "lr": 4e-3, "warmup": 0.2, "epochs": 3}),
         Stage(asked.deeds, context=0.0, sft={"tokens_per_batch": 4096, "lr": 2e-3}),
         Stage(asked.games, sft={"tokens_per_batch": 2560, "lr": 2e-3}),
+        Stage(asked.talk, context=0.0, sft={"tokens_per_batch": 4096, "lr": 2e-3, "epochs": 2}),
+        Stage(asked.everything, sft={"tokens_per_batch": 4096, "lr": 1.5e-3}),
     ),
 )
 LISTENING_STEPS, STEPS = 8, 30

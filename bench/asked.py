@@ -3,7 +3,8 @@
 A model that has never been asked anything would learn the form of an answer from the listening loss alone, and then
 give it where it is to speak, too. An answer copies without reasoning: a name that stands before "kills" or "kill" in
 what the seat has read, its own observation or another's claim, and otherwise any name. `excerpts` teach the copying
-first (`bench.excerpts`).
+first (`bench.excerpts`). That a witness claims a kill and others do not is learned from messages alone (`talk`): in
+whole games these are too few of the tokens.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bench.excerpts import decisions, turn
-from training.games import advance, make
+from training.games import advance, make, replay
 from training.records import Message, Move, Probe, Seat, Trace
 from training.seeding import rng
 from training.text.conversations import traces
@@ -31,10 +32,13 @@ EMPTY = 0.05
 """Share of the questions that are kept where nothing of a killer was read: else four of five would be such."""
 ASKED = 0.25
 """Share of these questions that are asked in whole games."""
-SILENT, SPOKEN = 0.06, 0.5
+SILENT, SPOKEN = 0.06, 0.3
 """Shares of the seats whose whole trace is read: of those that said nothing, and of those that spoke."""
-DEEDS = ("kill", "report", "talk")
+UNSEEN = 0.3
+"""Share of the messages that are read after all that their author read: of authors who know of no kill; else all."""
+DEEDS = ("kill", "report")
 """Actions that are learned from excerpts: games have few of them."""
+_KILL = re.compile(r"^Round .* kills ", re.MULTILINE)
 _KILLER = re.compile(r"\b(\w+) kills? ")
 
 
@@ -51,7 +55,7 @@ def excerpts(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) ->
 
 
 def deeds(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
-    """Return the same answers, with messages in meetings and the decisions in which a kill or a report was possible."""
+    """Return the same answers, with the decisions in which a kill or a report was possible."""
     lengths = range(LAST[0], LAST[1] + 1)
     done = decisions(episode, chat, window=window, lengths=lengths, offered=DEEDS)
     return [*excerpts(episode, chat, window=window), *done]
@@ -70,6 +74,26 @@ def games(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> li
             name = chance.choice(killers or probe.choices)
             asked.append(turn(seat, chat, messages, probe.replies, probe.choices.index(name), whole=True))
     return [*asked, *traces(episode, chat, seats=seats, window=window)]
+
+
+def talk(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
+    """Return what was said in meetings: after the fewest and the most of the last messages, and after all of them.
+
+    A kill that its author saw always stands before a message, so that a claim without one is rare. After all of them
+    come the messages of every seat that saw a kill, and some of the others.
+    """
+    chance, game = rng(episode.scenario.seed, "talk"), replay(episode.scenario, episode.moves)
+    short, long, whole = (
+        decisions(episode, chat, window=window, lengths=(last,), offered=("talk",), recalled=_KILL)
+        for last in (*LAST, 0)
+    )
+    saw = {trace.seat: any(_KILL.search(read.text) for read in game.observe(trace.seat).messages) for trace in whole}
+    return [*short, *long, *(trace for trace in whole if saw[trace.seat] or chance.random() < UNSEEN)]
+
+
+def everything(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
+    """Return all of these, so that nothing is forgotten."""
+    return [trace for traced in (deeds, games, talk) for trace in traced(episode, chat, window=window)]
 
 
 def _questions(episode: Episode) -> Iterator[tuple[Seat, Probe, list[Chat]]]:

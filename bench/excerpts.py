@@ -7,6 +7,7 @@ alone, from which a small model is to learn where in a message to look.
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING
 
 from training.engines.trie import Trie
@@ -55,12 +56,14 @@ def decisions(
     lengths: Sequence[int] = (1,),
     teacher: PlayerFactory | None = None,
     offered: Collection[str] = (),
+    recalled: re.Pattern[str] | None = None,
 ) -> list[Trace]:
     """Return a trace for each choice among listed moves and for each message, after the last that the seat read.
 
     The number of chat messages before it is drawn from `lengths`, where 0 stands for all of them. The decision is the
     move that was made, or the one that `teacher` would make in its place. Of a message every token is a target. With
-    `offered`, an action of one of these names must be possible.
+    `offered`, an action of one of these names must be possible. With `recalled`, the last older message that contains
+    the pattern precedes these messages, after the reply to which it is the answer.
     """
     game, names, chance = make(episode.scenario), episode.scenario.seats, rng(episode.scenario.seed, "decisions")
     said = {each.move_index: each.reply for each in episode.turns}
@@ -71,7 +74,12 @@ def decisions(
         moves = count(observation.actions)
         named = not offered or any(action.name in offered for action in observation.actions)
         if named and entry.move.origin == "seat" and moves != 1:
-            last = messages_of(observation, entry.seat, names)[-chance.choice(lengths) :]
+            read = messages_of(observation, entry.seat, names)
+            last = read[-chance.choice(lengths) :]
+            if recalled is not None:
+                older = read[: len(read) - len(last)]
+                found = [at for at, each in enumerate(older) if recalled.search(each["content"])][-1:]
+                last = [*(each for at in found for each in older[max(1, at - 1) : at + 1]), *last]
             if teacher is not None:
                 player = teacher(episode.scenario, entry.seat)
                 said[place] = asyncio.run(player.act(entry.seat, observation, chance.getrandbits(62))).text

@@ -22,7 +22,7 @@ CLAIM = "I saw {a} kill {b}."
 FORMULAS = ("It is {a}.", "I trust {a}.", "I was with {a}.", "I saw nothing.")
 TELLING = 0.4
 """How often `witness_talk` tells of a kill that it saw."""
-INVENTING = 0.05
+INVENTING = 0.02
 """How often a message claims a kill between two other players that are drawn at random."""
 DEEDS = 0.5
 """How often it kills or reports a body before it draws among all moves: else few games would have a meeting."""
