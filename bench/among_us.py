@@ -69,7 +69,7 @@ MEASURED = 400
 """Games in which a variant is measured."""
 SAMPLING = {"max_tokens": 12, "constrain": True}
 LEARN = {"lora": None, "lr": 8e-4, "threads": 1, "tokens_per_batch": 8192, "tokens_per_update": 16000}
-ACTING = {"critic_warmup": 2, "clip": 0.2, "kl": "k1", "kl_coef": 0.05}
+ACTING = {"critic_warmup": 2, "clip": 0.2, "kl": "k1", "kl_coef": 0.2}
 """Without the preset's entropy bonus, whose share at the tokens of messages makes them degenerate in a small model."""
 LISTENING = {"lr": 2e-4, "kl": "none", "kl_measured": False}
 METHOD = {"message_weight": 1.0, "listening": 0.1}

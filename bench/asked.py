@@ -30,7 +30,7 @@ LAST = (1, 3)
 """Fewest and most of the last chat messages in an excerpt, the one with the question included."""
 EMPTY = 0.05
 """Share of the questions that are kept where nothing of a killer was read: else four of five would be such."""
-ASKED = 0.25
+ASKED = 0.5
 """Share of these questions that are asked in whole games."""
 SILENT, SPOKEN = 0.06, 0.3
 """Shares of the seats whose whole trace is read: of those that said nothing, and of those that spoke."""
@@ -92,8 +92,8 @@ def talk(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> lis
 
 
 def everything(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
-    """Return all of these, so that nothing is forgotten."""
-    return [trace for traced in (deeds, games, talk) for trace in traced(episode, chat, window=window)]
+    """Return whole games and messages, so that neither is forgotten."""
+    return [*games(episode, chat, window=window), *talk(episode, chat, window=window)]
 
 
 def _questions(episode: Episode) -> Iterator[tuple[Seat, Probe, list[Chat]]]:
