@@ -13,6 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bench.excerpts import decisions, turn
+from bench.random_talk import killers
 from training.games import advance, make, replay
 from training.records import Message, Move, Probe, Seat, Trace
 from training.seeding import rng
@@ -36,10 +37,9 @@ SILENT, SPOKEN = 0.06, 0.3
 """Shares of the seats whose whole trace is read: of those that said nothing, and of those that spoke."""
 UNSEEN = 0.3
 """Share of the messages that are read after all that their author read: of authors who know of no kill; else all."""
-DEEDS = ("kill", "report")
+DEEDS = ("kill", "report", "vote")
 """Actions that are learned from excerpts: games have few of them."""
 _KILL = re.compile(r"^Round .* kills ", re.MULTILINE)
-_KILLER = re.compile(r"\b(\w+) kills? ")
 
 
 def excerpts(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
@@ -48,16 +48,18 @@ def excerpts(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) ->
     asked = []
     for seat, probe, (_, *messages) in _questions(episode):
         last = messages[-chance.randint(*LAST) :]
-        if (killers := _killers(last, probe)) or chance.random() < EMPTY:
-            name = chance.choice(killers or probe.choices)
+        if (read := _killers(last, probe)) or chance.random() < EMPTY:
+            name = chance.choice(read or probe.choices)
             asked.append(turn(seat, chat, last, probe.replies, probe.choices.index(name)))
     return asked
 
 
 def deeds(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> list[Trace]:
-    """Return the same answers, with the decisions in which a kill or a report was possible."""
-    lengths = range(LAST[0], LAST[1] + 1)
-    done = decisions(episode, chat, window=window, lengths=lengths, offered=DEEDS)
+    """Return the same answers, with the decisions in which a kill, a report or a vote was possible.
+
+    They have the most of the last messages before them, which hold a whole meeting, and a kill that the seat saw.
+    """
+    done = decisions(episode, chat, window=window, lengths=LAST[1:], offered=DEEDS, recalled=_KILL)
     return [*excerpts(episode, chat, window=window), *done]
 
 
@@ -69,9 +71,9 @@ def games(episode: Episode, chat: ChatTokenizer, /, *, window: int | None) -> li
     seats = [seat for seat, share in enumerate(shares) if chance.random() < share]
     asked = []
     for seat, probe, messages in _questions(episode):
-        killers = _killers(messages[1:], probe)
-        if chance.random() < ASKED * (1 if killers else EMPTY):
-            name = chance.choice(killers or probe.choices)
+        read = _killers(messages[1:], probe)
+        if chance.random() < ASKED * (1 if read else EMPTY):
+            name = chance.choice(read or probe.choices)
             asked.append(turn(seat, chat, messages, probe.replies, probe.choices.index(name), whole=True))
     return [*asked, *traces(episode, chat, seats=seats, window=window)]
 
@@ -109,6 +111,4 @@ def _questions(episode: Episode) -> Iterator[tuple[Seat, Probe, list[Chat]]]:
 
 
 def _killers(messages: Sequence[Chat], probe: Probe) -> list[str]:
-    """Return the choices that stand before "kills" or "kill", as often as they do."""
-    read = " ".join(message["content"] for message in messages)
-    return [name for name in _KILLER.findall(read) if name in probe.choices]
+    return killers((message["content"] for message in messages), probe.choices)

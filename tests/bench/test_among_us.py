@@ -207,14 +207,14 @@ def test_few_are_asked_where_nothing_of_a_killer_was_read(chat, everything, monk
 
 
 def test_deeds_are_excerpts_and_what_was_done_where_a_deed_was_possible(games, chat, everything):
-    done = [turn.reply for game in games for turn in game.turns if turn.move.action in ("kill", "report")]
-    assert len(done) > 10
+    done = [turn.reply for game in games for turn in game.turns if turn.move.action in ("kill", "report", "vote")]
+    assert len(done) > 20
     decided = Counter()
     for game in games:
         for trace in asked.deeds(game, chat, window=None):
             begin = trace.turn.index(0)
-            said = chat.decode(trace.tokens[begin:])
-            decided[said] += 1
+            if "Whom would you vote for now?" not in chat.decode(trace.tokens[:begin]):
+                decided[chat.decode(trace.tokens[begin:])] += 1
     assert {said: decided[said] for said in done} == Counter(done)
     assert any("<go>" in said for said in decided)
 
@@ -280,7 +280,9 @@ def test_a_witness_tells_of_the_kill():
     sees.step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: go("east"), MIA: WAIT})
     sees.step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: WAIT, MIA: names("kill", GUS)})
     for seat, telling, tells in ((KIM, 1.0, True), (KIM, 0.0, False), (LEO, 1.0, False)):
-        observation = sees.observe(seat).model_copy(update={"actions": meeting(KIM)})
+        observation = sees.observe(seat).model_copy(
+            update={"actions": meeting("I saw nothing.", KIM).observe(KIM).actions}
+        )
         player = RandomTalk(BY_HAND, seat, telling)
         said = {asyncio.run(player.act(seat, observation, seed)).text for seed in range(30)}
         assert (said == {"I saw Mia kill Gus."}) == tells
@@ -288,7 +290,9 @@ def test_a_witness_tells_of_the_kill():
 
 def test_few_who_saw_no_kill_claim_one():
     player = RandomTalk(BY_HAND, LEO, 1.0)
-    observation = make(BY_HAND).observe(LEO).model_copy(update={"actions": meeting(LEO)})
+    observation = (
+        make(BY_HAND).observe(LEO).model_copy(update={"actions": meeting("I saw nothing.", LEO).observe(LEO).actions})
+    )
     replies = [asyncio.run(player.act(LEO, observation, seed)).text for seed in range(1000)]
     claims = sum(" kill " in reply for reply in replies)
     assert 5 <= claims <= 40  # 20 on average, standard deviation 4.4
@@ -307,22 +311,41 @@ def test_a_page_has_every_variant_with_its_ratio_and_leads():
     assert lines[7] == "`RL+L` minus `RL`: +0.150 (−0.485 to +0.785)"
 
 
+@pytest.mark.parametrize(
+    "seat, told, voted",
+    [
+        (KIM, "I saw nothing.", {"Mia"}),  # saw the kill itself
+        (LEO, "I saw Mia kill Gus.", {"Mia"}),
+        (LEO, "I saw Kim kill Gus.", {"Kim"}),
+        (LEO, "It is Mia.", {"Ivo", "Kim", "Mia", "skip"}),  # no claim
+        (MIA, "I saw Mia kill Gus.", {"Ivo", "Kim", "Leo", "skip"}),  # nobody votes for itself
+    ],
+)
+def test_a_vote_is_for_who_was_read_as_a_killer(seat, told, voted):
+    game = meeting(told)
+    player = RandomTalk(BY_HAND, seat)
+    votes = {asyncio.run(player.act(seat, game.observe(seat), seed)).text for seed in range(40)}
+    assert votes == {f"<vote>{name}</vote>" for name in voted}
+
+
 def test_nobody_speaks_of_itself():
     game = make(BY_HAND)
     for speaker in (IVO, MIA):
         player = RandomTalk(BY_HAND, speaker)
-        observation = game.observe(speaker).model_copy(update={"actions": meeting(speaker)})
+        observation = game.observe(speaker).model_copy(
+            update={"actions": meeting("I saw nothing.", speaker).observe(speaker).actions}
+        )
         replies = [asyncio.run(player.act(speaker, observation, seed)).text for seed in range(40)]
         assert not any(among_us.NAMES[speaker] in reply for reply in replies)
 
 
-def meeting(seat):
-    """What `seat` may do when it is to speak."""
+def meeting(told, until=None):
+    """The meeting after Mia killed Gus, in which Ivo says `told`: when all have spoken, or `until` is to speak."""
     game = make(BY_HAND)
     game.step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: go("east"), MIA: WAIT})
     game.step({GUS: WAIT, IVO: WAIT, KIM: WAIT, LEO: WAIT, MIA: names("kill", GUS)})
     game.step({IVO: names("report", GUS), KIM: WAIT, LEO: WAIT, MIA: WAIT})
-    while seat not in game.to_act():
+    while len(game.to_act()) == 1 and until not in game.to_act():
         [speaker] = game.to_act()
-        game.step({speaker: says("I saw nothing.")})
-    return game.observe(seat).actions
+        game.step({speaker: says(told if speaker == IVO else "I saw nothing.")})
+    return game
