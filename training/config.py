@@ -208,8 +208,8 @@ class RunConfig(Record):
             first = self.learn.critic_warmup
             if first >= steps:
                 raise BadInput(
-                    f"the policy would never learn: in the first {first} of {steps} steps only the value heads do; "
-                    "lower learn.critic_warmup or raise learn.steps",
+                    f"the policy would never learn: the value heads learn alone for {first} steps, and the run, or its "
+                    f"phase, has {steps}; lower learn.critic_warmup or raise learn.steps",
                     "learn.critic_warmup",
                 )
         if 0 < self.learn.warmup >= steps - first:
