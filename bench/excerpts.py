@@ -78,8 +78,8 @@ def decisions(
             last = read[-chance.choice(lengths) :]
             if recalled is not None:
                 older = read[: len(read) - len(last)]
-                found = [at for at, each in enumerate(older) if recalled.search(each["content"])][-1:]
-                last = [*(each for at in found for each in older[max(1, at - 1) : at + 1]), *last]
+                matches = [at for at, each in enumerate(older) if recalled.search(each["content"])][-1:]
+                last = [*(each for at in matches for each in older[max(1, at - 1) : at + 1]), *last]
             if teacher is not None:
                 player = teacher(episode.scenario, entry.seat)
                 said[place] = asyncio.run(player.act(entry.seat, observation, chance.getrandbits(62))).text

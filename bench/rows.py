@@ -47,8 +47,8 @@ def stored_row(folder: Path, wanted: Mapping[str, Any], measure: Callable[[], di
 
 def number_in(row: Mapping[str, Any], *where: str) -> float:
     """Return the number at a path of keys."""
-    found: Any = reduce(getitem, where, row)
-    return float(found)
+    number: Any = reduce(getitem, where, row)
+    return float(number)
 
 
 def over_seeds(name: str, values: list[float]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bench import results
 from bench.__main__ import parser
 from bench.held_out import ALSO, GENERALIST, START, TRAINED, configuration, main, show, tasks
 from training import config as configs
@@ -40,3 +41,16 @@ def test_a_number_shows_each_models_change_from_the_start():
     assert name == "leduc"
     assert generalist.split() == ["generalist", "+12.50", "[+5.00,", "+20.00]", "n", "=", "3"]
     assert alone.split() == ["tic_tac_toe", "-2.00", "[+nan,", "+nan]", "n", "=", "1"]
+
+
+def test_the_page_has_each_models_change_from_the_start_in_points_and_in_nashconv():
+    def row(points, nash_conv):
+        interval = {"mean": points, "low": points - 5, "high": points + 5, "n": 100}
+        return {"after": {"Hanabi, mirror": {"normalised": interval}}, "nash_conv": {"leduc_poker": nash_conv}}
+
+    raw = {"before": row(40.0, 5.0), "models": {"hanabi": [row(50.0, 4.0), row(70.0, 4.5)]}}
+    # standard errors 10 and 0.25; t with one degree of freedom is 12.7062 (tables)
+    assert list(results._held_out(raw)) == [
+        "| Hanabi, mirror | 40 (35 to 45) | +20 (−107 to +147) |",
+        "| leduc_poker | 5.00 | −0.75 (−3.93 to +2.43) |",
+    ]
