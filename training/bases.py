@@ -187,8 +187,8 @@ def resolve(name_or_path: str | Path, roots: Sequence[Path] | None = None) -> Pa
     """
     entry = find(str(name_or_path))
     if entry is not None:
-        if not is_prepared(entry):
-            raise BadInput(_not_prepared(entry), "model")
+        if why := unprepared(entry.name):
+            raise BadInput(why, "model")
         return check_folder(entry.folder)
     folder = Path(name_or_path).expanduser()
     if roots is not None:
@@ -199,7 +199,11 @@ def resolve(name_or_path: str | Path, roots: Sequence[Path] | None = None) -> Pa
     return check_folder(folder)
 
 
-def _not_prepared(entry: BaseModel) -> str:
+def unprepared(name: str) -> str:
+    """Return why a registered base model cannot be used yet; empty where it can, or is not registered."""
+    entry = find(name)
+    if entry is None or is_prepared(entry):
+        return ""
     state = preparation(entry)
     if state is None:
         return f"{entry.title} is not prepared on this machine; run `python -m training models prepare {entry.name}`"

@@ -160,9 +160,8 @@ class RunConfig(Record):
             try:
                 config.check_learning()
             except BadInput as error:
-                changeable = error.where.startswith(("learn.", "method.", "rollout."))
-                changed = changeable or self.phases[place].opponents is not None
-                raise BadInput(error.why, f"phases.{place}.{error.where}" if changed else error.where) from error
+                where = f"phases.{place}.{error.where}" if self.phases[place].changes(error.where) else error.where
+                raise BadInput(error.why, where) from error
         if not self.phases:
             self.check_learning()
 

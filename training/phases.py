@@ -60,6 +60,13 @@ class Phase(Record):
         description="The model from which the KL divergence is measured: start = the starting model, or phase NAME.",
     )
 
+    def changes(self, field: str) -> bool:
+        """Whether a field of the run, such as `learn.lr`, is the phase's own."""
+        section, _, name = field.partition(".")
+        if section == "opponents":
+            return self.opponents is not None
+        return name in {"learn": self.learn, "method": self.method, "rollout": self.rollout}.get(section, ())
+
 
 def ends(phases: Sequence[Phase]) -> list[int]:
     """Return the last training step of each phase."""

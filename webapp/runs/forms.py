@@ -14,8 +14,8 @@ from django.db.models import QuerySet
 from django.forms.boundfield import BoundField
 from django.template.defaultfilters import pluralize
 
+from training import bases, games
 from training import config as configs
-from training import games
 from training.config import RunConfig
 from training.errors import BadInput
 from training.sections import LoraConfig
@@ -90,10 +90,19 @@ class StartForm(forms.Form):
 
 
 class RunForm:
-    """Both halves of the page, validated together. `config` is the initial configuration."""
+    """Both halves of the page, validated together. `config` is the initial configuration.
+
+    A form that is `redrawn` shows what was entered, without checking it.
+    """
 
     def __init__(
-        self, config: Mapping[str, Any], user: User, data: Mapping[str, Any] | None = None, **initial: Any
+        self,
+        config: Mapping[str, Any],
+        user: User,
+        data: Mapping[str, Any] | None = None,
+        *,
+        redrawn: bool = False,
+        **initial: Any,
     ) -> None:
         self.config = dict(config)
         section = {"train": "learn", "sft": "sft"}.get(config["kind"])
@@ -107,14 +116,19 @@ class RunForm:
             "place": "cpu",
             **initial,
         }
-        self.start = StartForm(config, user, data, **values)
+        self.start = StartForm(config, user, None if redrawn else data, **values)
+        if base is None and (why := bases.unprepared(config["model"]["base"])):
+            self.start.fields["model"].help_text += f" {why}."
         if section:
             weights = (data or {}).get("run-weights", values["weights"])
             adapters = lora or LoraConfig().to_dict()
             self.config[section] = {**self.config[section], "lora": adapters if weights == "adapters" else None}
             data = _with_adapters(data, section, adapters) if not lora else data
         document = presets.offered(self.config)
-        self.rest = SchemaForm(document, _schema(document), data, prefix="config")
+        self.rest = SchemaForm(document, _schema(document), None if redrawn else data, prefix="config")
+        if redrawn and data is not None:
+            for half in (self.start, self.rest):
+                _keep(half, data)
 
     def is_valid(self) -> bool:
         """Whether both halves and the resulting configuration are valid; sets field errors."""
@@ -143,6 +157,10 @@ class RunForm:
         entered["game"] = {**entered["game"], "name": start["game"]}
         entered["model"] = {**entered["model"], "base": base}
         return configs.parse(entered)
+
+    def wrong(self) -> list[BoundField]:
+        """The fields that have errors, in the page's order."""
+        return [field for half in (self.start, self.rest) for field in half if field.errors]
 
     def choices(self) -> dict[str, Any]:
         """The arguments of `create_run` besides the configuration; only for a valid form."""
@@ -173,6 +191,14 @@ def _with_adapters(
     defaults = {f'config-["{section}", "lora", "{name}"]': value for name, value in adapters.items()}
     missing = {name: json.dumps(value) for name, value in defaults.items() if name not in data}
     return {**{name: data[name] for name in data}, **missing}
+
+
+def _keep(form: forms.Form, data: Mapping[str, Any]) -> None:
+    """Let a form that is not bound show what was entered; a checkbox that was not sent is unchecked."""
+    for name, field in form.fields.items():
+        sent = form.add_prefix(name)
+        if not field.disabled and (sent in data or isinstance(field.widget, forms.CheckboxInput)):
+            form.initial[name] = field.bound_data(field.widget.value_from_datadict(data, {}, sent), None)
 
 
 def _section(field: str) -> str:

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from urllib.parse import unquote
 
 import pytest
 from django.urls import reverse
@@ -172,6 +173,41 @@ def test_a_judge_can_be_added(client, base):
     response = send(client, data, "?preset=negotiation&judge=1")
     assert response.status_code == 400
     assert "never the key itself" in str(errors(response))
+
+
+def test_a_form_that_is_redrawn_keeps_what_was_entered(client, base):
+    query = "?preset=among-us&opponents=1"
+    data = filled(client, query) | {"run-name": "", "run-model": base[0].pk, "redraw": "1"}
+    del data['config-["sampling", "constrain"]']  # unchecked
+    data |= {'config-["learn", "lr"]': "fast", 'config-["phases", 0, "method"]': '{"variant": '}
+    response = send(client, data, "?preset=among-us&opponents=2&judge=1")
+    assert response.status_code == 200
+    form, page = response.context["form"], response.content.decode()
+    assert (form.start["name"].value(), form.start["model"].value()) == ("", str(base[0].pk))
+    assert form.rest['["learn", "lr"]'].value() == "fast"
+    assert form.rest['["phases", 0, "method"]'].value() == '{"variant": '
+    assert form.rest['["sampling", "constrain"]'].value() is False
+    assert form.rest['["opponents", 1, "source"]'].value() == "mirror"
+    assert form.rest['["judge", "secret"]'].value() == "JUDGE_API_KEY"
+    assert not form.wrong()
+    assert "was not started" not in page
+    assert Run.objects.count() == 0
+
+
+def test_the_first_note_of_a_rejected_form_leads_to_each_wrong_field(client, base):
+    query = "?preset=negotiation"
+    data = filled(client, query) | {"run-name": "", 'config-["learn", "lr"]': "fast"}
+    page = send(client, data, query).content.decode()
+    note = page[page.index("The run was not started") :].split("</p>")[0]
+    linked_to = [unquote(target) for target in re.findall('href="#([^"]+)"', note)]
+    assert linked_to == ["id_run-name", 'id_config-["learn", "lr"]']
+    assert all(f'id="{target}"' in html.unescape(page) for target in linked_to)
+
+
+def test_a_model_that_is_not_prepared_is_said_to_be_missing(client, db, tmp_path, monkeypatch):
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path))
+    page = client.get(reverse("runs:new") + "?preset=quick").content.decode()
+    assert "tiny is not prepared on this machine; run `python -m training models prepare tiny`." in html.unescape(page)
 
 
 def test_a_judges_key_goes_only_where_the_list_says(client, base, monkeypatch):
@@ -361,7 +397,7 @@ def opponents_of(client, query):
 def test_the_list_of_opponents_can_be_made_longer_and_shorter(client, base):
     query = "?preset=werewolf"
     page = client.get(reverse("runs:new") + query).content.decode()
-    assert "opponents=2#section-opponents" in page
+    assert "opponents=2#section-opponents" in html.unescape(page)
     first = presets.PRESETS["werewolf"].config()["opponents"]
     assert opponents_of(client, query) == [first[0]["source"]]
     longer = f"{query}&opponents=3"

@@ -24,7 +24,8 @@ def new(request: HttpRequest) -> HttpResponse:
     """Show and process the form.
 
     `?preset=`, `?clone=`, `?judge=1`, `?opponents=` (a number), `?checkpoint=`, `?dataset=` set initial values, and
-    `?exploit=` (a checkpoint) those of a run whose only opponent it is.
+    `?exploit=` (a checkpoint) those of a run whose only opponent it is. A form sent with `redraw` comes back as the
+    query says, with what was entered.
     """
     user = current_user(request)
     preset = request.GET.get("preset", "quick")
@@ -38,15 +39,16 @@ def new(request: HttpRequest) -> HttpResponse:
             config = presets.of_game(config, exploited.run.game)
         config = presets.against(config, exploited.name)
         initial |= {"name": f"Weakness of {exploited}"[:120], "model": exploited.pk, "opponent": exploited.pk}
-    form = RunForm(config, user, request.POST if request.method == "POST" else None, **initial)
-    if request.method == "POST" and form.is_valid():
+    sent, redrawn = request.method == "POST", "redraw" in request.POST
+    form = RunForm(config, user, request.POST if sent else None, redrawn=redrawn, **initial)
+    if sent and not redrawn and form.is_valid():
         try:
             run = services.create_run(owner=user, config=form.run_config, cloned_from=source, **form.choices())
         except BadInput as error:
             form.blame(error)
         else:
             return redirect("runs:detail", run.pk)
-    status = 400 if request.method == "POST" else 200
+    status = 400 if sent and not redrawn else 200
     context = {"form": form, "presets": presets.PRESETS, "preset": "" if source else preset, "source": source}
     context["exploited"] = exploited
     judge = {"judge": config["judge"] is not None, "may_judge": "judge" in presets.SECTIONS[config["kind"]]}
