@@ -135,7 +135,7 @@ def test_a_remote_side(head_to_head, monkeypatch):
         stub.answer = Status(404)
         result, attempt = head_to_head({"model": f"{stub.url} stub", "opponent": "scripted"})
         assert (result["result"], result["exit"]) == ("failed", 1)
-        assert "'remote': 6" in result["why"]
+        assert "the first of 6 errors: stub at " in result["why"]
         summary = json.loads((attempt.root / "evaluation.json").read_text())["summary"]
         assert (summary["used"], summary["difference"]) == (0, {})
 

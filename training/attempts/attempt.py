@@ -95,6 +95,6 @@ def _locked(
 
 def _failed(progress: Progress, error: ParleyError) -> tuple[Result, str]:
     with logging_to(progress):
-        log.error("the run failed", exc_info=error)
+        log.error("the run failed: %s", error, exc_info=error if error.__cause__ else None)  # a library's error has one
     progress.event("error", step=progress.step, why=str(error))
     return "failed", str(error)

@@ -146,7 +146,9 @@ class HeadToHead:
         write_json(progress.attempt.root / FILE, evaluation)
         progress.event("evaluation", step=step, **flat(summary))
         if not summary.used:
-            raise OutsideError(f"no scenario was played in both seatings without an error: {summary.errors}")
+            errors = [match.episode.error.message for match in matches if match.episode.error]
+            why = f"; the first of {len(errors)} errors: {errors[0]}" if errors else ""
+            raise OutsideError(f"no scenario was played in both seatings without an error{why}")
         log.info("%s", evaluation["verdict"])
         return evaluation
 

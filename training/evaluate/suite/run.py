@@ -29,7 +29,7 @@ from training.opponent_sections import MIRROR
 from training.players.base import Reply
 from training.players.contestants import Contestant, ContestantPool
 from training.players.table import Policy
-from training.records import Episode, Seat
+from training.records import Episode, ErrorRecord, Seat
 from training.rollout import Job, RolloutPolicy, rollout
 from training.rollout.pool import title
 from training.rundir import RunDir
@@ -66,7 +66,7 @@ class Suite:
         self.partners = {source: self.pool.open(source, PARTNER) for source in partners}
         self.pool.check_choices([block.starts[0] for block in self.blocks])
         self._total = sum(len(block.starts) for block in self.blocks)
-        self._errors = 0
+        self._errors: list[ErrorRecord] = []
         self._versions = versions()
 
     async def hold(self, progress: Progress) -> dict[str, Any]:
@@ -90,9 +90,12 @@ class Suite:
         }
         write_json(progress.attempt.root / FILE, report)
         progress.metrics(0, flat(rows))
-        progress.event("suite", games=self._total, errors=self._errors)
+        progress.event("suite", games=self._total, errors=len(self._errors))
         if all(row.raw is None and row.exact is None for row in rows):
-            raise OutsideError(f"no game was played without an error: {rows[0].errors or rows[0].unavailable}")
+            if not self._errors:
+                raise OutsideError(f"nothing was measured: {rows[0].unavailable}")
+            count, first = len(self._errors), self._errors[0].message
+            raise OutsideError(f"no game was played without an error; the first of {count} errors: {first}")
         return report
 
     # --- tasks that play games ---
@@ -144,7 +147,7 @@ class Suite:
             async for job, episode in playing:
                 measured = [seat for seat, policy in enumerate(job.policies) if policy == MODEL]
                 results.add(episode, measured if block.task.side else seats, side=bool(block.task.side))
-                self._errors += episode.error is not None
+                self._errors += [episode.error] if episode.error else []
                 _store(progress, block, job, episode)
                 progress.check()
                 progress.beat(done=before + results.games)
