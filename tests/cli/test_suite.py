@@ -314,7 +314,7 @@ def test_the_suite_of_mars_runs_for_players_and_prints_its_rows(tmp_path, monkey
     assert "NashConv 0.9167" in shown
     assert "normalised" in shown
     assert "legal 1.00" in shown
-    assert "caution: rows with fewer than 30" in shown
+    assert "caution: rows with n fewer than 30" in shown
 
 
 # --- a side ---

@@ -26,7 +26,8 @@ def _lines(table: PayoffTable) -> list[str]:
     head = f"learner: {seats}; results from {table.low:g} to {table.high:g}, 95 % interval over starts"
     meta = _weights(table.meta) if table.meta else ["no meta-strategy: no checkpoints have all played each other yet"]
     few = any(cell.result.few for cell in table.cells)
-    return [head, *map(_cell, table.cells), *([f"caution: cells with {CAUTION}"] if few else []), *meta]
+    caution = [f"caution: cells whose number of starts is {CAUTION}"] if few else []
+    return [head, *map(_cell, table.cells), *caution, *meta]
 
 
 def _cell(cell: Entry) -> str:

@@ -129,7 +129,8 @@ def show(result: dict[str, Any]) -> str:
     if "rows" in result:
         rows = [Row.from_dict(row) for row in result["rows"]]
         few = any(row.raw.few for row in rows if row.raw is not None)
-        lines += [*map(_row, rows), *([f"caution: rows with {CAUTION}"] if few else [])]
+        caution = [f"caution: rows with n {CAUTION}"] if few else []
+        lines += ["game, opponent, seat, mean return [95 % interval]", *map(_row, rows), *caution]
     return "\n".join(lines)
 
 

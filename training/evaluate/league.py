@@ -15,6 +15,7 @@ from statistics import fmean
 from types import ModuleType
 from typing import Any
 
+from training.config import load
 from training.errors import BadInput
 from training.evaluate.intervals import Interval, interval
 from training.opponent_sections import PAST
@@ -84,6 +85,8 @@ def of_run(run_dir: RunDir) -> list[PayoffTable]:
     """Return the tables of a run's newest attempt that has one, a table for each side of the learner."""
     if not run_dir.config.is_file():
         raise BadInput("no config.json: not a run directory", str(run_dir.root))
+    if (kind := load(run_dir.config, stored=True).kind) != "train":
+        raise BadInput(f"only training has a league; this run is of kind {kind!r}", str(run_dir.root))
     for number in reversed(run_dir.attempts()):
         if tables := summarise(read(run_dir.attempt(number))):
             return tables

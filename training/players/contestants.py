@@ -145,7 +145,7 @@ class ContestantPool:
         return Contestant(f"{remote.model} at {remote.address}", player, facts)
 
     def _local(self, source: str, policy: str) -> Contestant:
-        folder = bases.resolve(source).resolve()
+        folder = _folder(source)
         if folder not in self._engines:
             self._engines[folder] = self.load(folder)
         return self.described(self.seated(self._engines[folder], folder, policy), folder, source)
@@ -171,7 +171,15 @@ def check(source: str) -> None:
         remote = remote_config(source)
         AllowList.from_environment().check(remote.address, remote.secret)
     else:
-        bases.resolve(source)
+        _folder(source)
+
+
+def _folder(source: str) -> Path:
+    """Return the folder of a local model; raise `BadInput` with all that a contestant can be."""
+    if bases.find(source) is None and not Path(source).expanduser().is_dir():
+        known = f"a player ({', '.join(sorted(players.NAMES))}), a model ({', '.join(bases.REGISTRY)})"
+        raise BadInput(f"no such contestant: {source!r} is neither {known} nor a folder", "model")
+    return bases.resolve(source).resolve()
 
 
 def check_replies(source: str, engine: EngineSection, sampling: Sampling, start: Scenario) -> None:
