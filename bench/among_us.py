@@ -72,7 +72,7 @@ LEARN = {"lora": None, "lr": 8e-4, "threads": 1, "tokens_per_batch": 8192, "toke
 ACTING = {"critic_warmup": 2, "clip": 0.2, "kl": "k1", "kl_coef": 0.2}
 """Without the preset's entropy bonus, whose share at the tokens of messages makes them degenerate in a small model."""
 LISTENING = {"lr": 2e-4, "kl": "none", "kl_measured": False}
-METHOD = {"message_weight": 1.0, "listening": 0.1}
+METHOD = {"listening": 0.1}
 """Of the variants after π_L. With a weight of 1 the gradient of the listening loss is ten times that of PPO, which then
 learns little under joint gradient clipping."""
 
