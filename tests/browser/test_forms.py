@@ -230,3 +230,23 @@ def test_a_remote_model_outside_the_list_is_refused_in_place(visit):
     form.get_by_role("button", name="Add it").click()
     expect(page.get_by_role("alert").first).to_contain_text("MODEL_ADDRESSES")
     visitor.forget("400")
+
+
+def test_a_run_that_is_refused_shows_where_and_an_added_opponent_costs_no_entry(visit, tiny, name):
+    visitor = visit("rosa", viewport={"width": 360, "height": 740})
+    page = visitor.page
+    page.goto("/runs/new/?preset=negotiation")
+    page.get_by_role("link", name="Quick trial").click()
+    expect(page.locator("#id_run-name")).to_be_in_viewport()
+    page.locator("#id_run-name").fill(name)
+    page.locator("#section-opponents summary").click()
+    page.get_by_role("button", name="Add an opponent").click()
+    expect(page.get_by_label("opponents 1 · source")).to_be_in_viewport()
+    expect(page.locator("#id_run-name")).to_have_value(name)
+    page.get_by_label("opponents 1 · source").fill("nobody")
+    page.get_by_role("button", name="Start the run").last.click()
+    expect(page.get_by_role("alert").first).to_be_in_viewport()
+    page.get_by_role("alert").first.get_by_role("link", name="opponents 1 · source").click()
+    expect(page.get_by_label("opponents 1 · source")).to_be_in_viewport()
+    expect(page.locator("#id_run-name")).to_have_value(name)
+    visitor.forget("400")
